@@ -1,0 +1,192 @@
+//! Files as the storage crates see them.
+//!
+//! Reads and writes own their buffer until they complete: the kernel may still write into the
+//! buffer of an operation whose future was dropped, so a body must keep such a buffer alive itself.
+//! The rare calls (open, remove, rename, list, allocate) may block and are made from start-up,
+//! DDL and helper threads only.
+//!
+//! (I1) A completed `write` with `WriteDurability::Sync`, or a completed `sync` after a completed
+//! write, survives a crash. Nothing else does.
+//! (I2) A new, renamed or removed name survives a crash only after `sync_directory` of its parent.
+//! (I3) After a failed write or sync nothing is known about the range: the caller must not retry
+//! and claim success.
+
+use std::fmt;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::IoBuffer;
+
+/// Alignment of buffers, offsets and lengths for `FileAccess::Direct`: the largest logical block
+/// of the disks in use.
+pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
+
+/// What a completed read or write gives back: the buffer, and how many bytes were transferred.
+pub type IoResult = (IoBuffer, Result<usize, DiskError>);
+
+/// A read, write or sync under way. `!Send`: it belongs to the worker whose disk made it.
+pub type IoFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// One worker's handle on the file system.
+pub trait Disk {
+    /// Opens or creates a file. Blocks.
+    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError>;
+
+    /// Reads from `offset` into the whole of `buffer`. Fewer bytes than asked: end of file.
+    fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult>;
+
+    /// Writes the whole of `buffer` at `offset`; a short write is an error.
+    fn write(
+        &self,
+        file: &File,
+        offset: u64,
+        buffer: IoBuffer,
+        durability: WriteDurability,
+    ) -> IoFuture<IoResult>;
+
+    /// Makes all completed writes to the file durable (fdatasync).
+    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>>;
+
+    /// Makes room for the file up to `length` bytes, so that later writes below it cannot meet
+    /// ENOSPC. The new range reads as zeroes. Blocks.
+    fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError>;
+
+    /// Cuts or extends the file. Blocks.
+    fn set_length(&self, file: &File, length: u64) -> Result<(), DiskError>;
+
+    /// Length of the file in bytes. Blocks.
+    fn length(&self, file: &File) -> Result<u64, DiskError>;
+
+    /// Removes a file. Blocks.
+    fn remove(&self, path: &Path) -> Result<(), DiskError>;
+
+    /// Renames a file over whatever has the new name. Blocks.
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError>;
+
+    /// Creates a directory and its missing parents. Blocks.
+    fn create_directory(&self, path: &Path) -> Result<(), DiskError>;
+
+    /// Names in a directory, sorted. Blocks.
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError>;
+
+    /// Makes names in the directory durable. Blocks.
+    fn sync_directory(&self, path: &Path) -> Result<(), DiskError>;
+
+    /// Takes the advisory lock that keeps a second process out; held until the file closes.
+    /// `DiskErrorKind::Busy` where another process has it. Blocks.
+    fn lock(&self, file: &File) -> Result<(), DiskError>;
+}
+
+/// How to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// May be written.
+    pub write: bool,
+    /// Made if it is not there.
+    pub create: bool,
+    /// An error if it is there.
+    pub exclusive: bool,
+    /// Page cache or straight to the device.
+    pub access: FileAccess,
+}
+
+/// Whether the kernel's page cache stands between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAccess {
+    /// Through the page cache.
+    Buffered,
+    /// O_DIRECT where the file system has it; buffers, offsets and lengths are multiples of
+    /// [`DIRECT_ALIGNMENT_BYTES`].
+    Direct,
+}
+
+/// What must hold when a write completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteDurability {
+    /// Durable after a later `sync`.
+    Volatile,
+    /// Durable at completion (RWF_DSYNC).
+    Sync,
+}
+
+/// An open file, usable from each worker's [`Disk`]; closed when the last clone is dropped.
+#[derive(Clone)]
+pub struct File {
+    /// The body's own representation (a descriptor, or a simulated inode). Constant.
+    inner: Arc<dyn FileId>,
+}
+
+/// What a body keeps for an open file; recovered with [`File::downcast`].
+pub trait FileId: Send + Sync + 'static {
+    /// For downcasting to the body's own type.
+    fn as_any(&self) -> &(dyn std::any::Any + Send + Sync);
+}
+
+impl File {
+    /// Wraps a body's own file.
+    pub fn new(inner: Arc<dyn FileId>) -> Self {
+        Self { inner }
+    }
+
+    /// The body's own file, or `None` if another body made it.
+    pub fn downcast<T: 'static>(&self) -> Option<&T> {
+        self.inner.as_any().downcast_ref()
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("File")
+    }
+}
+
+/// What went wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskError {
+    /// The kind, which decides what the caller may do.
+    pub kind: DiskErrorKind,
+    /// What was being done, for people.
+    pub operation: &'static str,
+    /// On which file, where it is known.
+    pub path: Option<PathBuf>,
+    /// errno, 0 where there is none.
+    pub os_error: i32,
+}
+
+/// Kinds of file trouble that callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskErrorKind {
+    /// No such file.
+    NotFound,
+    /// The file is there already.
+    Exists,
+    /// Another process has it locked.
+    Busy,
+    /// ENOSPC or EDQUOT.
+    Full,
+    /// EACCES, EPERM, EROFS.
+    Denied,
+    /// Anything else; for a write or sync: the file's contents are unknown (I3).
+    Failed,
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}", self.operation)?;
+        if let Some(path) = &self.path {
+            write!(f, " {}", path.display())?;
+        }
+        match self.kind {
+            DiskErrorKind::NotFound => f.write_str(": no such file"),
+            DiskErrorKind::Exists => f.write_str(": it exists already"),
+            DiskErrorKind::Busy => f.write_str(": another process has it locked"),
+            DiskErrorKind::Full => f.write_str(": no space left on the device"),
+            DiskErrorKind::Denied => f.write_str(": permission denied"),
+            DiskErrorKind::Failed => write!(f, ": errno {}", self.os_error),
+        }
+    }
+}
+
+impl std::error::Error for DiskError {}
