@@ -1,0 +1,159 @@
+//! [`ClientError`]: an error ready to be sent to a client.
+
+use std::fmt::{self, Display};
+
+use crate::code::{ErrorCode, Sqlstate};
+use crate::format;
+use crate::table::{
+    ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_DUP_ENTRY,
+    ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_SYNTAX_ERROR,
+};
+
+/// Longer messages are cut: clients of the C library keep 512 bytes with the final zero.
+pub const MESSAGE_BYTES_MAX: usize = 511;
+
+/// One error as a client sees it. It carries nothing that the client may not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientError {
+    /// The number.
+    pub code: ErrorCode,
+    /// The SQLSTATE; usually the table's, users choose their own with `SIGNAL`.
+    pub sqlstate: Sqlstate,
+    /// The text, at most [`MESSAGE_BYTES_MAX`] bytes.
+    pub message: String,
+}
+
+impl ClientError {
+    /// The error `code` with `arguments` filled into the table's message format, in the order of
+    /// its places.
+    ///
+    /// ```
+    /// use errcode::{ClientError, ER_BAD_FIELD_ERROR};
+    /// let error = ClientError::new(ER_BAD_FIELD_ERROR, &[&"x", &"field list"]);
+    /// assert_eq!(error.to_string(), "ERROR 1054 (42S22): Unknown column 'x' in 'field list'");
+    /// ```
+    pub fn new(code: ErrorCode, arguments: &[&dyn Display]) -> ClientError {
+        ClientError::with_format_of(code, code, arguments)
+    }
+
+    /// The error `code` with a text of its own: a remote server's, or one from `SIGNAL`.
+    pub fn with_message(code: ErrorCode, message: impl Into<String>) -> ClientError {
+        ClientError::custom(code, code.sqlstate(), message)
+    }
+
+    /// An error of which every part is chosen by the caller.
+    pub fn custom(code: ErrorCode, sqlstate: Sqlstate, message: impl Into<String>) -> ClientError {
+        let mut message = message.into();
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        ClientError {
+            code,
+            sqlstate,
+            message,
+        }
+    }
+
+    /// A statement that does not parse: `near` is the text from the place of the error on.
+    pub fn syntax(near: &str, line: usize) -> ClientError {
+        let intro = ER_SYNTAX_ERROR.format();
+        ClientError::new(ER_PARSE_ERROR, &[&intro, &near, &line])
+    }
+
+    /// A row that breaks a unique key. Clients look for 1062; the text names the key, as the
+    /// format of 1586 does.
+    pub fn duplicate_entry(value: &dyn Display, key: &dyn Display) -> ClientError {
+        ClientError::with_format_of(ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME, &[value, key])
+    }
+
+    /// What is valid SQL but not built: `what` names it as COMPAT.md does.
+    pub fn not_supported(what: &dyn Display) -> ClientError {
+        ClientError::new(ER_NOT_SUPPORTED_YET, &[what])
+    }
+
+    /// A login that failed; the same text whether the account exists or not.
+    pub fn access_denied(user: &str, host: &str, with_password: bool) -> ClientError {
+        let answer = if with_password { "YES" } else { "NO" };
+        ClientError::new(ER_ACCESS_DENIED_ERROR, &[&user, &host, &answer])
+    }
+
+    /// A login that failed where no password was asked for.
+    pub fn access_denied_no_password(user: &str, host: &str) -> ClientError {
+        ClientError::new(ER_ACCESS_DENIED_NO_PASSWORD_ERROR, &[&user, &host])
+    }
+
+    fn with_format_of(
+        code: ErrorCode,
+        format_code: ErrorCode,
+        arguments: &[&dyn Display],
+    ) -> ClientError {
+        let text = format_code.format();
+        debug_assert_eq!(
+            format::places(text),
+            arguments.len(),
+            "arguments of {code:?}"
+        );
+        ClientError::with_message(code, format::fill(text, arguments))
+    }
+}
+
+impl Display for ClientError {
+    /// As the command-line client prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ERROR {} ({}): {}",
+            self.code.number(),
+            self.sqlstate,
+            self.message
+        )
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ER_NO_DB_ERROR, ER_UNKNOWN_ERROR};
+
+    #[test]
+    fn messages_read_as_the_reference_writes_them() {
+        let error = ClientError::duplicate_entry(&"7", &"PRIMARY");
+        assert_eq!(
+            error.to_string(),
+            "ERROR 1062 (23000): Duplicate entry '7' for key 'PRIMARY'"
+        );
+        assert_eq!(
+            ClientError::new(ER_NO_DB_ERROR, &[]).to_string(),
+            "ERROR 1046 (3D000): No database selected"
+        );
+        assert_eq!(
+            ClientError::not_supported(&"EXCHANGE PARTITION").to_string(),
+            "ERROR 1235 (42000): This version of MariaDB doesn't yet support 'EXCHANGE PARTITION'"
+        );
+        assert_eq!(
+            ClientError::access_denied("a", "localhost", true).message,
+            "Access denied for user 'a'@'localhost' (using password: YES)"
+        );
+    }
+
+    #[test]
+    fn syntax_error_shows_eighty_bytes_from_the_place() {
+        let near = "x".repeat(100);
+        let message = ClientError::syntax(&near, 3).message;
+        assert!(message.starts_with("You have an error in your SQL syntax; check the manual"));
+        assert!(message.ends_with(&format!("near '{}...' at line 3", "x".repeat(77))));
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let error = ClientError::with_message(ER_UNKNOWN_ERROR, "\u{20ac}".repeat(400));
+        assert_eq!(error.message.len(), 510);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "arguments of ER_NO_DB_ERROR")]
+    fn wrong_number_of_arguments_is_a_bug() {
+        let _ = ClientError::new(ER_NO_DB_ERROR, &[&1]);
+    }
+}

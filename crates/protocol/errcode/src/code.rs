@@ -1,0 +1,139 @@
+//! [`ErrorCode`]: an error number, and what the table knows about it.
+
+use std::fmt;
+
+use crate::table::TABLE;
+
+/// Five characters that standard SQL classes an error with, for example `23000`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sqlstate(pub [u8; 5]);
+
+impl Sqlstate {
+    /// The state of errors that have no better one.
+    pub const GENERAL: Sqlstate = Sqlstate(*b"HY000");
+
+    /// The five characters, or `HY000` if they are not ASCII letters and digits.
+    pub fn from_text(text: &str) -> Sqlstate {
+        match <[u8; 5]>::try_from(text.as_bytes()) {
+            Ok(bytes) if bytes.iter().all(u8::is_ascii_alphanumeric) => Sqlstate(bytes),
+            Ok(_) | Err(_) => Sqlstate::GENERAL,
+        }
+    }
+
+    /// The state as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("HY000")
+    }
+}
+
+impl fmt::Debug for Sqlstate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Sqlstate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error number as it travels in an ERR packet.
+///
+/// The numbers with a constant are the ones that Plateau sends by itself. Any other is legal too:
+/// `SIGNAL` lets users choose their own, and remote servers send theirs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ErrorCode(pub u16);
+
+/// One line of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) code: ErrorCode,
+    pub(crate) sqlstate: Sqlstate,
+    pub(crate) symbol: &'static str,
+    pub(crate) format: &'static str,
+}
+
+impl ErrorCode {
+    /// The number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Every code of the table, in order of their numbers.
+    pub fn all() -> impl Iterator<Item = ErrorCode> {
+        TABLE.iter().map(|entry| entry.code)
+    }
+
+    /// The SQLSTATE; `HY000` for a number that the table does not hold.
+    pub fn sqlstate(self) -> Sqlstate {
+        self.entry()
+            .map_or(Sqlstate::GENERAL, |entry| entry.sqlstate)
+    }
+
+    /// The name, for example `ER_DUP_ENTRY`, if the table holds the number.
+    pub fn symbol(self) -> Option<&'static str> {
+        self.entry().map(|entry| entry.symbol)
+    }
+
+    /// The message with places for arguments, in the manner of `printf`; empty for a number that
+    /// the table does not hold.
+    pub fn format(self) -> &'static str {
+        self.entry().map_or("", |entry| entry.format)
+    }
+
+    fn entry(self) -> Option<&'static Entry> {
+        let index = TABLE.binary_search_by_key(&self, |entry| entry.code).ok()?;
+        TABLE.get(index)
+    }
+}
+
+impl fmt::Debug for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.symbol() {
+            Some(symbol) => write!(f, "{symbol}({})", self.0),
+            None => write!(f, "ErrorCode({})", self.0),
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ER_DUP_ENTRY, ER_NO_SUCH_TABLE};
+
+    #[test]
+    fn table_is_sorted_so_that_it_can_be_searched() {
+        assert!(TABLE.is_sorted_by(|a, b| a.code < b.code));
+        assert!(TABLE.len() > 500);
+    }
+
+    #[test]
+    fn known_code_has_everything() {
+        assert_eq!(ER_DUP_ENTRY.number(), 1062);
+        assert_eq!(ER_DUP_ENTRY.sqlstate().as_str(), "23000");
+        assert_eq!(ER_NO_SUCH_TABLE.symbol(), Some("ER_NO_SUCH_TABLE"));
+        assert_eq!(format!("{ER_DUP_ENTRY:?}"), "ER_DUP_ENTRY(1062)");
+    }
+
+    #[test]
+    fn unknown_code_is_general() {
+        let code = ErrorCode(31_337);
+        assert_eq!(code.sqlstate(), Sqlstate::GENERAL);
+        assert_eq!(code.symbol(), None);
+        assert_eq!(code.format(), "");
+    }
+
+    #[test]
+    fn sqlstate_of_bad_text_is_general() {
+        assert_eq!(Sqlstate::from_text("45000").as_str(), "45000");
+        assert_eq!(Sqlstate::from_text("4500").as_str(), "HY000");
+        assert_eq!(Sqlstate::from_text("45 00").as_str(), "HY000");
+    }
+}
