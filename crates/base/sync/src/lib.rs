@@ -1,0 +1,21 @@
+//! Every lock-free type of the program, each with its loom model, and the only door to atomics.
+//!
+//! Other crates write `use sync::atomic::{AtomicU64, Ordering}` and never name
+//! `std::sync::atomic`: in a build with `--cfg loom` the same names are the model checker's, so
+//! that what is built on them can be explored. Run the models with
+//! `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
+//!
+//! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
+//! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer).
+
+pub mod atomic;
+
+mod big_reader_lock;
+mod inbox;
+mod mutex;
+mod padded;
+
+pub use big_reader_lock::{BigReaderLock, WaitKey};
+pub use inbox::{Inbox, Pushed};
+pub use mutex::{Mutex, MutexGuard};
+pub use padded::CachePadded;
