@@ -1,0 +1,59 @@
+//! What a runtime is started with, and what it can listen on or connect to.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// How to start a runtime.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Worker threads; 0: one for each core that the process may use.
+    pub worker_count: usize,
+    /// Which kernel interface the loops use.
+    pub io: Io,
+    /// Binds each worker to a core. Off in tests, which share their cores.
+    pub pin: bool,
+    /// Threads for `blocking` calls, shared by all workers.
+    pub helper_count: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            worker_count: 0,
+            io: Io::Auto,
+            pin: true,
+            helper_count: 2,
+        }
+    }
+}
+
+/// The kernel interface of the loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Io {
+    /// io_uring where a probe at start finds all that is needed, else epoll.
+    #[default]
+    Auto,
+    /// io_uring, or an error that names what is missing.
+    Uring,
+    /// epoll, with a few threads for files.
+    Epoll,
+}
+
+/// Where a stream leads or a listener stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// TCP over IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A unix stream socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
