@@ -6,16 +6,19 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
 //!
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
-//! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer).
+//! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
+//! [`CommitRing`] (what became of a transaction).
 
 pub mod atomic;
 
 mod big_reader_lock;
+mod commit_ring;
 mod inbox;
 mod mutex;
 mod padded;
 
 pub use big_reader_lock::{BigReaderLock, WaitKey};
+pub use commit_ring::{CommitRing, RingState};
 pub use inbox::{Inbox, Pushed};
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::CachePadded;

@@ -1,0 +1,374 @@
+//! From a transaction's number to what became of it: one atomic word each, in a ring.
+//!
+//! Numbers are dense and grow. The ring holds the words of the numbers in `low..limit`; a number
+//! from `next` on has not been given out yet.
+//!
+//! A word goes `unused -> active` \[`allocate`], `active -> ending -> committed(n)` \[`commit`],
+//! `active -> rolled back` \[`roll_back`], or `active -> moved` \[`move_out`]: who moved it keeps
+//! its state elsewhere from then on.
+//!
+//! Rules:
+//! (R1) `commit` marks the word as ending before it takes its commit number, and stores the number
+//! after. So whoever has read a snapshot number that is not smaller than the commit number, and
+//! then reads the word, finds it ending or committed, never active.
+//! (R2) `recycle` raises `low`, then clears words with release stores, then raises `limit`. A
+//! reader loads the word (acquire) and then `low`: if the word had been cleared or reused, it sees
+//! the raised `low` and discards what it read.
+//! (R3) A number is given out only below `limit`, so a cleared word has one owner.
+//! (R4) Until it commits, a word carries its transaction's number, so that the owner of a number
+//! that was moved out and recycled cannot take the word's next owner for itself.
+
+use crate::CachePadded;
+use crate::atomic::{AtomicU64, Ordering};
+
+/// A cleared word. Commit numbers are log positions and never 0.
+const UNUSED: u64 = 0;
+/// Words of transactions without a commit number carry a tag in the bits from here on, and the
+/// transaction's number below (R4).
+const TAG_SHIFT: u32 = 60;
+const ACTIVE: u64 = 1 << TAG_SHIFT;
+const ENDING: u64 = 2 << TAG_SHIFT;
+const ROLLED_BACK: u64 = 3 << TAG_SHIFT;
+const MOVED: u64 = 4 << TAG_SHIFT;
+const NUMBER_MASK: u64 = ACTIVE - 1;
+
+/// What a transaction's word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingState {
+    /// It runs, or waits, or rolls back.
+    Active,
+    /// It is taking its commit number: look again in a moment.
+    Ending,
+    /// It has committed with this number.
+    Committed(u64),
+    /// It has rolled back, and no row carries its number any more.
+    RolledBack,
+    /// Its state is kept by whoever moved it out.
+    Moved,
+    /// Its number is below the ring.
+    Recycled,
+}
+
+/// The words of the youngest transactions. Shared by all workers.
+#[derive(Debug)]
+pub struct CommitRing {
+    /// The word of number `n` is at `n % length`; the length is a power of two.
+    words: Box<[AtomicU64]>,
+    /// The next number to be given out.
+    next: CachePadded<AtomicU64>,
+    /// The lowest number whose word is in the ring.
+    low: CachePadded<AtomicU64>,
+    /// Numbers from here on may not be given out yet.
+    limit: CachePadded<AtomicU64>,
+}
+
+impl CommitRing {
+    /// A ring of `length` words whose first number is `first`.
+    ///
+    /// # Panics
+    /// If `length` is not a power of two, or `first` is 0 (which means "no transaction").
+    pub fn new(length: usize, first: u64) -> Self {
+        assert!(length.is_power_of_two(), "positions are taken by mask");
+        assert!(0 < first, "number 0 means no transaction");
+        Self {
+            words: (0..length).map(|_| AtomicU64::new(UNUSED)).collect(),
+            next: CachePadded::new(AtomicU64::new(first)),
+            low: CachePadded::new(AtomicU64::new(first)),
+            limit: CachePadded::new(AtomicU64::new(first + length as u64)),
+        }
+    }
+
+    /// How many words there are.
+    pub fn length(&self) -> u64 {
+        self.words.len() as u64
+    }
+
+    /// Gives out the next number, active; `None` while the ring is full.
+    pub fn allocate(&self) -> Option<u64> {
+        let mut number = self.next.load(Ordering::Relaxed);
+        loop {
+            // Acquire: pairs with the store in `recycle`, so that the word is seen cleared (R3).
+            if self.limit.load(Ordering::Acquire) <= number {
+                return None;
+            }
+            let claimed = self.next.compare_exchange_weak(
+                number,
+                number + 1,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            );
+            match claimed {
+                Ok(_) => break,
+                Err(actual) => number = actual,
+            }
+        }
+        let before = self.word(number).swap(ACTIVE | number, Ordering::Relaxed);
+        assert_eq!(
+            before, UNUSED,
+            "a number is given out once, into a cleared word"
+        );
+        Some(number)
+    }
+
+    /// The next number to be given out; SeqCst, so that a snapshot that loads its commit number
+    /// first and this afterwards knows that later numbers commit after it.
+    pub fn next(&self) -> u64 {
+        self.next.load(Ordering::SeqCst)
+    }
+
+    /// The lowest number in the ring.
+    pub fn low(&self) -> u64 {
+        self.low.load(Ordering::Acquire)
+    }
+
+    /// Ends a transaction: marks it as ending, takes its commit number from `take_number`, and
+    /// publishes it. False, without calling `take_number`, if the word was moved out.
+    ///
+    /// # Panics
+    /// If it is not active, or the number is 0 or has tag bits.
+    pub fn commit(&self, number: u64, take_number: impl FnOnce() -> u64) -> bool {
+        if !self.leave_active(number, ENDING) {
+            return false;
+        }
+        let commit_number = take_number();
+        assert!(
+            0 < commit_number,
+            "log positions begin behind the first block"
+        );
+        assert!(
+            commit_number <= NUMBER_MASK,
+            "log positions leave the tag bits alone"
+        );
+        // Release: who sees the commit number sees what the transaction wrote before.
+        self.word(number).store(commit_number, Ordering::Release);
+        true
+    }
+
+    /// Ends a transaction whose changes are all undone. False if the word was moved out.
+    pub fn roll_back(&self, number: u64) -> bool {
+        self.leave_active(number, ROLLED_BACK)
+    }
+
+    /// Marks an active transaction's word as moved; true if it was active. Waits out a transaction
+    /// that is ending, which cannot be suspended meanwhile.
+    pub fn move_out(&self, number: u64) -> bool {
+        loop {
+            match self.replace(number, ACTIVE, MOVED) {
+                Ok(_) => return true,
+                // Given out but not marked yet, or between its mark and its number.
+                Err(word) if word == UNUSED || word == ENDING | number => spin(),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// What became of a transaction. See [`RingState`].
+    pub fn state(&self, number: u64) -> RingState {
+        let word = self.word(number).load(Ordering::Acquire);
+        // After the word (R2).
+        if number < self.low.load(Ordering::Acquire) {
+            return RingState::Recycled;
+        }
+        match word & !NUMBER_MASK {
+            ACTIVE => RingState::Active,
+            ENDING => RingState::Ending,
+            ROLLED_BACK => RingState::RolledBack,
+            MOVED => RingState::Moved,
+            _ if word == UNUSED => RingState::Active,
+            _ => RingState::Committed(word),
+        }
+    }
+
+    /// As [`state`](Self::state), waiting out a transaction that is ending.
+    pub fn settled_state(&self, number: u64) -> RingState {
+        loop {
+            match self.state(number) {
+                RingState::Ending => spin(),
+                state => return state,
+            }
+        }
+    }
+
+    /// Drops the words below `new_low` and makes room for as many numbers. One caller at a time;
+    /// none of the dropped transactions may be active.
+    ///
+    /// # Panics
+    /// If `new_low` goes back or beyond the numbers given out, or a dropped word is still active.
+    pub fn recycle(&self, new_low: u64) {
+        let low = self.low.load(Ordering::Relaxed);
+        assert!(low <= new_low, "the ring moves forward");
+        assert!(
+            new_low <= self.next(),
+            "only numbers that were given out are dropped"
+        );
+        self.low.store(new_low, Ordering::Release);
+        for number in low..new_low {
+            // Release: pairs with the acquire load in `state` (R2).
+            let before = self.word(number).swap(UNUSED, Ordering::AcqRel);
+            let has_ended = !matches!(before & !NUMBER_MASK, ACTIVE | ENDING) && before != UNUSED;
+            assert!(
+                has_ended,
+                "a dropped transaction has ended or was moved out"
+            );
+        }
+        self.limit.store(new_low + self.length(), Ordering::Release);
+    }
+
+    fn leave_active(&self, number: u64, to: u64) -> bool {
+        match self.replace(number, ACTIVE, to) {
+            Ok(_) => true,
+            Err(word) if word == MOVED | number || number < self.low() => false,
+            Err(word) => panic!("transaction {number} ends in word {word:#x}, not from active"),
+        }
+    }
+
+    /// SeqCst on success: R1 needs the mark before the commit number in one order with the
+    /// snapshot's load.
+    fn replace(&self, number: u64, from: u64, to: u64) -> Result<u64, u64> {
+        let (from, to) = (from | number, to | number);
+        self.word(number)
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire)
+    }
+
+    fn word(&self, number: u64) -> &AtomicU64 {
+        let position = usize::try_from(number % self.length());
+        &self.words[position.expect("a position in the ring is a usize")]
+    }
+}
+
+#[cfg(loom)]
+fn spin() {
+    loom::thread::yield_now();
+}
+
+#[cfg(not(loom))]
+fn spin() {
+    std::hint::spin_loop();
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_given_out_until_the_ring_is_full_and_again_after_recycling() {
+        let ring = CommitRing::new(4, 10);
+        let numbers: Vec<_> = (0..4).map(|_| ring.allocate()).collect();
+        assert_eq!(numbers, [Some(10), Some(11), Some(12), Some(13)]);
+        assert_eq!(ring.allocate(), None);
+        assert!(ring.commit(10, || 100));
+        assert!(ring.roll_back(11));
+        ring.recycle(12);
+        assert_eq!(ring.state(10), RingState::Recycled);
+        assert_eq!(ring.allocate(), Some(14));
+        assert_eq!(ring.allocate(), Some(15));
+        assert_eq!(ring.allocate(), None);
+    }
+
+    #[test]
+    fn states_follow_the_life_of_a_transaction() {
+        let ring = CommitRing::new(8, 1);
+        let number = ring.allocate().unwrap();
+        assert_eq!(ring.state(number), RingState::Active);
+        assert!(ring.commit(number, || {
+            assert_eq!(ring.state(number), RingState::Ending);
+            77
+        }));
+        assert_eq!(ring.state(number), RingState::Committed(77));
+    }
+
+    #[test]
+    fn a_moved_transaction_is_told_so_when_it_ends() {
+        let ring = CommitRing::new(2, 1);
+        let number = ring.allocate().unwrap();
+        assert!(ring.move_out(number));
+        assert_eq!(ring.state(number), RingState::Moved);
+        ring.recycle(2);
+        assert!(!ring.commit(number, || unreachable!("no number is taken")));
+        assert!(!ring.roll_back(number));
+        let other = ring.allocate().unwrap();
+        let reuser = ring.allocate().unwrap();
+        assert!(!ring.commit(number, || unreachable!("the word is another's now")));
+        assert!(ring.commit(reuser, || 9) && ring.commit(other, || 8));
+        assert!(!ring.move_out(other));
+    }
+
+    #[test]
+    #[should_panic(expected = "a dropped transaction has ended")]
+    fn an_active_transaction_is_never_dropped() {
+        let ring = CommitRing::new(4, 1);
+        ring.allocate().unwrap();
+        ring.recycle(2);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// R1: the log's position stands for the snapshot number.
+    #[test]
+    fn a_snapshot_that_includes_a_commit_number_never_finds_it_active() {
+        loom::model(|| {
+            let ring = Arc::new(CommitRing::new(2, 1));
+            let position = Arc::new(AtomicU64::new(10));
+            let number = ring.allocate().unwrap();
+            let committer = {
+                let (ring, position) = (ring.clone(), position.clone());
+                thread::spawn(move || {
+                    ring.commit(number, || position.fetch_add(10, Ordering::AcqRel) + 10);
+                })
+            };
+            let snapshot = position.load(Ordering::SeqCst);
+            let state = ring.settled_state(number);
+            match state {
+                RingState::Active => assert!(snapshot < 20),
+                RingState::Committed(20) => {}
+                other => panic!("{other:?}"),
+            }
+            committer.join().unwrap();
+        });
+    }
+
+    /// R2: never the state of the word's next owner.
+    #[test]
+    fn a_reader_of_a_recycled_word_learns_that_it_is_gone() {
+        loom::model(|| {
+            let ring = Arc::new(CommitRing::new(1, 1));
+            let first = ring.allocate().unwrap();
+            assert!(ring.commit(first, || 50));
+            let recycler = {
+                let ring = ring.clone();
+                thread::spawn(move || {
+                    ring.recycle(2);
+                    let second = ring.allocate().unwrap();
+                    assert!(ring.commit(second, || 60));
+                })
+            };
+            let state = ring.state(first);
+            assert!(
+                matches!(state, RingState::Committed(50) | RingState::Recycled),
+                "{state:?}"
+            );
+            recycler.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_transaction_either_commits_in_the_ring_or_learns_that_it_was_moved() {
+        loom::model(|| {
+            let ring = Arc::new(CommitRing::new(1, 1));
+            let number = ring.allocate().unwrap();
+            let mover = {
+                let ring = ring.clone();
+                thread::spawn(move || ring.move_out(number))
+            };
+            let committed = ring.commit(number, || 50);
+            let moved = mover.join().unwrap();
+            assert_ne!(committed, moved);
+        });
+    }
+}
