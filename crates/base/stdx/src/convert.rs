@@ -67,6 +67,46 @@ pub const fn align_up(value: u64, alignment: u64) -> u64 {
     }
 }
 
+/// The nearest integer towards zero, clamped to the range; NaN is 0.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "saturating by the language's definition"
+)]
+pub const fn f64_to_i64(value: f64) -> i64 {
+    value as i64
+}
+
+/// The nearest integer towards zero, clamped to the range; NaN is 0.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturating by the language's definition"
+)]
+pub const fn f64_to_u64(value: f64) -> u64 {
+    value as u64
+}
+
+/// The nearest single precision number; infinite where out of range.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "rounding is the purpose")]
+pub const fn f64_to_f32(value: f64) -> f32 {
+    value as f32
+}
+
+/// The nearest double precision number.
+#[inline]
+pub const fn i64_to_f64(value: i64) -> f64 {
+    value as f64
+}
+
+/// The nearest double precision number.
+#[inline]
+pub const fn u64_to_f64(value: u64) -> f64 {
+    value as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +134,16 @@ mod tests {
         assert_eq!(align_up(1, 4096), 4096);
         assert_eq!(align_up(4096, 4096), 4096);
         assert_eq!(align_up(4097, 512), 4608);
+    }
+
+    #[test]
+    fn floating_point_saturates() {
+        assert_eq!(f64_to_i64(-1.9), -1);
+        assert_eq!(f64_to_i64(1e30), i64::MAX);
+        assert_eq!(f64_to_u64(-1.0), 0);
+        assert_eq!(f64_to_u64(f64::NAN), 0);
+        assert_eq!(f64_to_f32(1e300), f32::INFINITY);
+        assert_eq!(i64_to_f64(-3), -3.0);
+        assert_eq!(u64_to_f64(1 << 60), 1_152_921_504_606_846_976.0);
     }
 }

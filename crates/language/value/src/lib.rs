@@ -1,0 +1,23 @@
+//! SQL types and values with MySQL's semantics, as pure functions: no I/O, no clock.
+//!
+//! Start reading at [`ColumnType`] (what a column or an expression may hold) and [`ValueRef`]
+//! (one value, borrowed). MariaDB 10.11 is the reference of behaviour where servers differ.
+
+#![forbid(unsafe_code)]
+
+mod column_type;
+mod value;
+
+pub mod collation;
+pub mod decimal;
+pub mod flag;
+pub mod temporal;
+
+mod trouble;
+
+pub use collation::{Charset, CollationId};
+pub use column_type::{ColumnType, TypeKind};
+pub use decimal::{Decimal, DecimalRef};
+pub use temporal::{Date, DateTime, Time};
+pub use trouble::Trouble;
+pub use value::{Value, ValueRef};
