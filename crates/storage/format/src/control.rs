@@ -1,0 +1,180 @@
+//! The control file: where recovery starts.
+//!
+//! Layout: `docs/formats/control.md`. Two blocks of 4 KiB; a checkpoint writes the one that does
+//! not hold the latest record, so a torn write leaves the other. The valid record with the higher
+//! sequence number counts.
+
+use thiserror::Error;
+
+use crate::codec::{self, Reader, Truncated};
+use crate::ids::Lsn;
+
+/// Bytes of one of the two blocks.
+pub const CONTROL_BLOCK_BYTES: usize = 4096;
+/// Bytes of the whole file.
+pub const CONTROL_FILE_BYTES: usize = 2 * CONTROL_BLOCK_BYTES;
+/// Bytes that the engine may keep in a record.
+pub const CHECKPOINT_PAYLOAD_BYTES_MAX: usize = CONTROL_BLOCK_BYTES - HEADER_BYTES;
+
+const HEADER_BYTES: usize = 64;
+const MAGIC: [u8; 8] = *b"PLATCTL1";
+
+/// A checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointRecord {
+    /// Counts the records; its parity says which block it is in.
+    pub sequence: u64,
+    /// Every change before this LSN is in the data files.
+    pub lsn: Lsn,
+    /// A log block from which the log must be read to meet `lsn`.
+    pub block_no: u64,
+    /// The latest life of the server; the next one is one more.
+    pub epoch: u32,
+    /// Blocks of one log segment; constant for a data directory.
+    pub segment_blocks: u32,
+    /// What the engine wants to find again (next ids).
+    pub payload: Vec<u8>,
+}
+
+/// Why a control file gives no checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ControlError {
+    /// Neither block holds a valid record.
+    #[error("the control file holds no valid checkpoint")]
+    NoRecord,
+}
+
+impl CheckpointRecord {
+    /// Offset in the file of the block that this record belongs into.
+    pub fn file_offset(&self) -> u64 {
+        (self.sequence % 2) * 4096
+    }
+
+    /// The record as a block.
+    ///
+    /// # Panics
+    /// If the payload is longer than [`CHECKPOINT_PAYLOAD_BYTES_MAX`].
+    pub fn encode(&self) -> [u8; CONTROL_BLOCK_BYTES] {
+        assert!(self.payload.len() <= CHECKPOINT_PAYLOAD_BYTES_MAX);
+        let length = u32::try_from(self.payload.len()).expect("asserted above");
+        let fields: [&[u8]; 8] = [
+            &[0; 8],
+            &MAGIC,
+            &self.sequence.to_le_bytes(),
+            &self.lsn.0.to_le_bytes(),
+            &self.block_no.to_le_bytes(),
+            &self.epoch.to_le_bytes(),
+            &self.segment_blocks.to_le_bytes(),
+            &length.to_le_bytes(),
+        ];
+        let mut block = [0; CONTROL_BLOCK_BYTES];
+        let mut at = 0;
+        for field in fields {
+            codec::put_at(&mut block, at, field).expect("the fields are shorter than a block");
+            at += field.len();
+        }
+        codec::put_at(&mut block, HEADER_BYTES, &self.payload).expect("asserted above");
+        let sum = codec::checksum(block.get(8..).expect("the block is longer"));
+        codec::put_at(&mut block, 0, &sum.to_le_bytes()).expect("the block is longer");
+        block
+    }
+
+    /// The record in a block, or `None` if it holds none.
+    pub fn decode(block: &[u8]) -> Option<Self> {
+        let stored = codec::u64_at(block, 0)?;
+        let covered = block.get(8..CONTROL_BLOCK_BYTES)?;
+        if codec::checksum(covered) != stored {
+            return None;
+        }
+        let mut reader = Reader::new(covered);
+        if reader.array() != Ok(MAGIC) {
+            return None;
+        }
+        Self::decode_fields(&mut reader, block).ok()
+    }
+
+    fn decode_fields(reader: &mut Reader<'_>, block: &[u8]) -> Result<Self, Truncated> {
+        let sequence = reader.u64()?;
+        let lsn = reader.lsn()?;
+        let block_no = reader.u64()?;
+        let epoch = reader.u32()?;
+        let segment_blocks = reader.u32()?;
+        let length = usize::try_from(reader.u32()?).map_err(|_| Truncated)?;
+        let payload = block
+            .get(HEADER_BYTES..)
+            .and_then(|rest| rest.get(..length));
+        let payload = payload.ok_or(Truncated)?.to_vec();
+        if segment_blocks == 0 {
+            return Err(Truncated);
+        }
+        Ok(Self {
+            sequence,
+            lsn,
+            block_no,
+            epoch,
+            segment_blocks,
+            payload,
+        })
+    }
+
+    /// The newest valid record of a control file.
+    pub fn newest(file: &[u8]) -> Result<Self, ControlError> {
+        let first = file.get(..CONTROL_BLOCK_BYTES).and_then(Self::decode);
+        let second = file.get(CONTROL_BLOCK_BYTES..).and_then(Self::decode);
+        let newest = [first, second]
+            .into_iter()
+            .flatten()
+            .max_by_key(|record| record.sequence);
+        newest.ok_or(ControlError::NoRecord)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample(sequence: u64) -> CheckpointRecord {
+        CheckpointRecord {
+            sequence,
+            lsn: Lsn(0x1122),
+            block_no: 0x3344,
+            epoch: 0x55,
+            segment_blocks: 0x66,
+            payload: b"next".to_vec(),
+        }
+    }
+
+    #[test]
+    fn layout_is_pinned() {
+        let block = sample(3).encode();
+        assert_eq!(&block[8..16], b"PLATCTL1");
+        assert_eq!(codec::u64_at(&block, 16), Some(3));
+        assert_eq!(codec::u64_at(&block, 24), Some(0x1122));
+        assert_eq!(codec::u64_at(&block, 32), Some(0x3344));
+        assert_eq!(codec::u32_at(&block, 40), Some(0x55));
+        assert_eq!(codec::u32_at(&block, 44), Some(0x66));
+        assert_eq!(codec::u32_at(&block, 48), Some(4));
+        assert_eq!(&block[64..68], b"next");
+        assert_eq!(sample(3).file_offset(), 4096);
+        assert_eq!(CheckpointRecord::decode(&block), Some(sample(3)));
+    }
+
+    #[test]
+    fn the_newer_valid_block_counts() {
+        let mut file = [sample(4).encode(), sample(3).encode()].concat();
+        assert_eq!(CheckpointRecord::newest(&file), Ok(sample(4)));
+        file[100] ^= 1;
+        assert_eq!(CheckpointRecord::newest(&file), Ok(sample(3)));
+        file[5000] ^= 1;
+        assert_eq!(CheckpointRecord::newest(&file), Err(ControlError::NoRecord));
+        assert_eq!(CheckpointRecord::newest(&[]), Err(ControlError::NoRecord));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(CheckpointRecord::decode(&bytes), None);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! On-disk shapes and the ids in them.
+//!
+//! Bytes in, values out, and back: no I/O, no clock. Every decoder takes any bytes and answers
+//! with an error, never a panic. Numbers are little-endian. Each shape has a page in
+//! `docs/formats/` and a test here that pins its layout.
+//!
+//! * [`ids`]: LSNs, pages, tablespaces, transactions.
+//! * [`codec`]: checked cursors, and the checksum.
+//! * [`page`]: what stands at the front of every page.
+//! * [`log`]: log blocks and the mini-transactions in them.
+//! * [`control`]: the control file with its two checkpoint records.
+//! * [`version_file`]: which format a data directory has.
+
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod control;
+pub mod ids;
+pub mod log;
+pub mod page;
+pub mod version_file;
+
+pub use ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
+pub use page::{PAGE_HEADER_BYTES, PageError, PageHeader, PageSize, PageType};
