@@ -1,0 +1,42 @@
+//! Row and gap locks by logical name, with waiting that suspends a session and never a thread.
+//!
+//! A lock names an index and a key, not a page and a slot, so that splits, merges and eviction move
+//! nothing. Only two events transfer locks: an insert splits a gap ([`LockTable::split_gap`]) and
+//! the removal of a key joins two ([`LockTable::join_gap`]).
+//!
+//! **Implicit locks.** An uncontended write makes no entry here: the transaction id in the row is
+//! the lock. Who meets the id of an active transaction calls [`LockTable::convert_implicit`],
+//! which enters the exclusive lock on the holder's behalf, and then waits for it like for any
+//! other. The race with the holder's end is closed as follows:
+//!
+//! (I1) The converter puts the name on the holder's list and asks, under that list's mutex, whether
+//! the holder is still active; the holder marks itself ended and then takes the list under the same
+//! mutex. So either the converter finds the holder ended (and reads the row again), or the holder
+//! finds the name. An owner releases its own locks before it takes this list.
+//!
+//! **Queues.** (I2) A lock's waiters are granted first come, first served; a request waits behind
+//! each earlier request that it conflicts with, granted or not. (I3) A waiter has one verdict,
+//! given under its shard's mutex. (I4) At most one shard mutex is held at a time, none while a
+//! waker is called.
+//!
+//! **Deadlocks.** A request that has to wait searches for a cycle at once (see `deadlock`);
+//! [`LockTable::search_deadlocks`] is the background pass for cycles that close later.
+
+#![forbid(unsafe_code)]
+
+mod deadlock;
+mod mode;
+mod name;
+mod owner;
+mod queue;
+mod table;
+mod waiter;
+
+pub use mode::{LockExtent, LockKind, LockMode};
+pub use name::LockName;
+pub use owner::{Acquired, LockError, LockFuture, OwnerLocks, Patience};
+pub use table::{LockStatistics, LockTable, Request};
+pub use waiter::Verdict;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! What a lock forbids to others: InnoDB's modes and extents, and which of them conflict.
+//!
+//! | asked, held → | record | gap | next-key | insert intention |
+//! |---|---|---|---|---|
+//! | record | mode | - | mode | - |
+//! | gap | - | - | - | - |
+//! | next-key | mode | - | mode | - |
+//! | insert intention | - | wait | wait | - |
+//!
+//! "mode": they conflict unless both are shared.
+
+/// Shared or exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockMode {
+    /// Others may read and share.
+    Shared,
+    /// Nobody else may lock.
+    Exclusive,
+}
+
+/// Which part of the index at a key is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockExtent {
+    /// The entry with the key.
+    Record,
+    /// The open interval between the key and the one before it: nobody may insert there.
+    Gap,
+    /// Both.
+    NextKey,
+    /// The wish to insert into the gap: waits for gap locks and hinders nobody.
+    InsertIntention,
+}
+
+/// Mode and extent together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LockKind {
+    /// Shared or exclusive.
+    pub mode: LockMode,
+    /// Entry, gap or both.
+    pub extent: LockExtent,
+}
+
+impl LockKind {
+    /// The lock that an implicit one becomes, and that most writers ask for.
+    pub const EXCLUSIVE_RECORD: Self = Self {
+        mode: LockMode::Exclusive,
+        extent: LockExtent::Record,
+    };
+
+    /// What an insert asks of the gap before its key's successor.
+    pub const INSERT_INTENTION: Self = Self {
+        mode: LockMode::Exclusive,
+        extent: LockExtent::InsertIntention,
+    };
+
+    /// True if a request for `self` must wait while another owner has `held`.
+    pub fn conflicts_with(self, held: Self) -> bool {
+        let modes_conflict = self.mode == LockMode::Exclusive || held.mode == LockMode::Exclusive;
+        modes_conflict && self.meets(held)
+    }
+
+    /// True if what is asked for overlaps what is held, as the table in the head says.
+    fn meets(self, held: Self) -> bool {
+        match self.extent {
+            LockExtent::Gap => false,
+            LockExtent::InsertIntention => held.covers_gap(),
+            LockExtent::Record | LockExtent::NextKey => held.covers_record(),
+        }
+    }
+
+    /// True if holding `self` makes a request for `wanted` by the same owner superfluous.
+    pub fn includes(self, wanted: Self) -> bool {
+        let mode_suffices = wanted.mode <= self.mode;
+        let extent_suffices = match wanted.extent {
+            LockExtent::Record => self.covers_record(),
+            LockExtent::Gap => self.covers_gap(),
+            LockExtent::NextKey => self.extent == LockExtent::NextKey,
+            LockExtent::InsertIntention => false,
+        };
+        mode_suffices && extent_suffices
+    }
+
+    /// True if the entry itself is locked.
+    pub fn covers_record(self) -> bool {
+        matches!(self.extent, LockExtent::Record | LockExtent::NextKey)
+    }
+
+    /// True if inserts before the key are kept out.
+    pub fn covers_gap(self) -> bool {
+        matches!(self.extent, LockExtent::Gap | LockExtent::NextKey)
+    }
+}

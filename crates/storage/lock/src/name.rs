@@ -1,0 +1,52 @@
+//! What is locked: an index and a key in it.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use format::IndexId;
+
+/// Names an entry of an index, and the gap before it. The supremum (the place behind the last
+/// key) is the name without a key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LockName {
+    /// The index. Ids are never reused, so a lock outlives its index harmlessly.
+    index: IndexId,
+    /// The encoded key; `None` is the supremum.
+    key: Option<Box<[u8]>>,
+}
+
+impl LockName {
+    /// The entry with this encoded key.
+    pub fn key(index: IndexId, key: &[u8]) -> Self {
+        Self {
+            index,
+            key: Some(key.into()),
+        }
+    }
+
+    /// The place behind the last key.
+    pub fn supremum(index: IndexId) -> Self {
+        Self { index, key: None }
+    }
+
+    /// The index that the name belongs to.
+    pub fn index(&self) -> IndexId {
+        self.index
+    }
+
+    /// The same in every run, so that a simulated one can be replayed.
+    pub(crate) fn hash_code(&self) -> u64 {
+        FixedState::default().hash_one(self)
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:", self.index)?;
+        match &self.key {
+            None => f.write_str("supremum"),
+            Some(key) => key.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}

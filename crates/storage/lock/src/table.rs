@@ -1,0 +1,410 @@
+//! The lock table: sharded queues, each shard behind its own mutex, no global latch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+use foldhash::fast::FixedState;
+use format::TxnId;
+use sync::{CachePadded, Mutex, MutexGuard};
+
+use crate::deadlock::{self, Cycle};
+use crate::queue::{Grant, Queue};
+use crate::waiter::{Verdict, Waiter};
+use crate::{LockExtent, LockKind, LockName};
+
+/// Shards of the queues: engine.md's number; at 10,000 transactions with a few waits each, two
+/// seldom meet.
+const QUEUE_SHARD_COUNT: usize = 1024;
+
+/// Shards of what is kept by transaction; a commit takes one of them once.
+const OWNER_SHARD_COUNT: usize = 256;
+
+const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
+
+/// A map that iterates in the same order in every run.
+type SeededMap<K, V> = HashMap<K, V, FixedState>;
+
+/// A shard's queues by the name of their lock.
+type QueueShard = SeededMap<LockName, Queue>;
+
+/// All locks of a store. Shared by all workers.
+#[derive(Debug)]
+pub struct LockTable {
+    /// Queues by hash of their name.
+    queues: Box<[CachePadded<Mutex<QueueShard>>]>,
+    /// What is known of an owner, by its id.
+    owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
+    /// Numbers waits.
+    wait_sequence: Mutex<u64>,
+    /// Counts for `SHOW STATUS`.
+    statistics: Mutex<LockStatistics>,
+}
+
+/// What the table keeps by transaction.
+#[derive(Debug, Default)]
+struct OwnerShard {
+    /// Exclusive locks that others entered on a holder's behalf, until it ends (I1).
+    converted: SeededMap<TxnId, Vec<LockName>>,
+    /// The one request that an owner waits for.
+    waits: SeededMap<TxnId, Arc<Waiter>>,
+}
+
+/// A wish for a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub owner: TxnId,
+    /// For what.
+    pub name: &'a LockName,
+    /// How.
+    pub kind: LockKind,
+    /// Changes that a rollback of the owner would undo.
+    pub weight: u64,
+    /// False: rather fail than wait.
+    pub may_wait: bool,
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub(crate) enum Requested {
+    /// The owner has the lock.
+    Granted,
+    /// The owner is in the queue.
+    Waiting(Arc<Waiter>),
+    /// Somebody has it and the owner would not wait.
+    Busy,
+    /// Waiting would close a cycle, and the owner is its victim. It is in no queue.
+    Deadlock,
+}
+
+/// What has happened since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LockStatistics {
+    /// Requests that had to wait.
+    pub wait_count: u64,
+    /// Cycles that were broken.
+    pub deadlock_count: u64,
+    /// Waits that their owners gave up.
+    pub cancel_count: u64,
+}
+
+impl LockTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self {
+            queues: (0..QUEUE_SHARD_COUNT)
+                .map(|_| CachePadded::default())
+                .collect(),
+            owners: (0..OWNER_SHARD_COUNT)
+                .map(|_| CachePadded::default())
+                .collect(),
+            wait_sequence: Mutex::new(0),
+            statistics: Mutex::new(LockStatistics::default()),
+        }
+    }
+
+    /// Enters the exclusive lock that `holder`, whose id stands in the row, has implicitly.
+    /// `is_active` tells whether the holder has not begun to end; false is returned if it has: the
+    /// row must be read again. Call it with the row's page latched, so that the id is the row's.
+    pub fn convert_implicit(
+        &self,
+        holder: TxnId,
+        name: &LockName,
+        is_active: impl FnOnce(TxnId) -> bool,
+    ) -> bool {
+        let mut shard = self.owner_shard(holder);
+        if !is_active(holder) {
+            return false;
+        }
+        let names = shard.converted.entry(holder).or_default();
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+        drop(shard);
+        self.enter_converted(holder, name)
+    }
+
+    /// Grants `holder` the converted lock. The holder may have ended and drained its list since
+    /// the name was put there, and found nothing in the queue; then the lock is taken back.
+    fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
+        let mut queues = self.queue_shard(name);
+        let queue = queues.entry(name.clone()).or_default();
+        let is_new = !queue.is_held(holder, LockKind::EXCLUSIVE_RECORD);
+        if is_new {
+            queue.grant(holder, LockKind::EXCLUSIVE_RECORD);
+        }
+        drop(queues);
+        let is_drained = !self.owner_shard(holder).converted.contains_key(&holder);
+        if is_drained {
+            self.release(holder, std::iter::once(name));
+        }
+        !is_drained
+    }
+
+    /// Releases what others entered on behalf of `owner`. Called once at its end, after it is no
+    /// longer active for `convert_implicit`.
+    pub fn finish(&self, owner: TxnId) {
+        let converted = self.owner_shard(owner).converted.remove(&owner);
+        if let Some(names) = converted {
+            self.release(owner, names.iter());
+        }
+    }
+
+    /// Releases the named locks of `owner` and grants what they held up.
+    pub fn release<'a>(&self, owner: TxnId, names: impl Iterator<Item = &'a LockName>) {
+        let mut wakers = Vec::new();
+        for name in names {
+            let mut queues = self.queue_shard(name);
+            if let Some(queue) = queues.get_mut(name) {
+                queue.release(owner, &mut wakers);
+                remove_if_empty(&mut queues, name);
+            }
+        }
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// True if an insert before `successor` by `owner` must wait for a gap lock; cheap, takes no
+    /// place in any queue. Call it with the leaf latched exclusively.
+    pub fn is_gap_locked(&self, owner: TxnId, successor: &LockName) -> bool {
+        let queues = self.queue_shard(successor);
+        queues
+            .get(successor)
+            .is_some_and(|queue| queue.must_wait(owner, LockKind::INSERT_INTENTION))
+    }
+
+    /// An insert has put `new_key` before `successor`: whoever has locked the gap before the
+    /// successor has both halves locked from now on. Call it with the leaf latched exclusively.
+    pub fn split_gap(&self, new_key: &LockName, successor: &LockName) {
+        self.inherit_gap(successor, new_key, LockKind::covers_gap);
+    }
+
+    /// `removed` goes away: whoever has locked it, or the gap before it, has the joined gap before
+    /// `successor` locked from now on. Call it with the leaf latched exclusively.
+    pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
+        self.inherit_gap(removed, successor, |_| true);
+    }
+
+    /// Gives the owners of locks on `from` gap locks on `to`. An heir may be about to end: it
+    /// releases its own list first and what others entered for it last, so an heir that still has
+    /// `from` after `to` was entered will find `to`; from any other it is taken back here.
+    fn inherit_gap(&self, from: &LockName, to: &LockName, is_inherited: fn(LockKind) -> bool) {
+        for grant in self
+            .grants(from)
+            .into_iter()
+            .filter(|grant| is_inherited(grant.kind))
+        {
+            let kind = LockKind {
+                mode: grant.kind.mode,
+                extent: LockExtent::Gap,
+            };
+            let is_new = {
+                let mut queues = self.queue_shard(to);
+                let queue = queues.entry(to.clone()).or_default();
+                let is_new = !queue.is_held(grant.owner, kind);
+                if is_new {
+                    queue.grant(grant.owner, kind);
+                }
+                is_new
+            };
+            if !is_new {
+                continue;
+            }
+            let mut shard = self.owner_shard(grant.owner);
+            shard
+                .converted
+                .entry(grant.owner)
+                .or_default()
+                .push(to.clone());
+            drop(shard);
+            if !self.grants(from).contains(&grant) {
+                self.finish(grant.owner);
+            }
+        }
+    }
+
+    /// Who has the lock of this name.
+    fn grants(&self, name: &LockName) -> Vec<Grant> {
+        let queues = self.queue_shard(name);
+        queues
+            .get(name)
+            .map(|queue| queue.grants().to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Asks for a lock. A request that must wait searches for a deadlock first.
+    pub(crate) fn request(&self, request: Request<'_>) -> Requested {
+        let waiter = {
+            let mut queues = self.queue_shard(request.name);
+            let queue = queues.entry(request.name.clone()).or_default();
+            if queue.is_held(request.owner, request.kind) {
+                return Requested::Granted;
+            }
+            if !queue.must_wait(request.owner, request.kind) {
+                let leaves_lock = request.kind.covers_record() || request.kind.covers_gap();
+                if leaves_lock {
+                    queue.grant(request.owner, request.kind);
+                }
+                remove_if_empty(&mut queues, request.name);
+                return Requested::Granted;
+            }
+            if !request.may_wait {
+                remove_if_empty(&mut queues, request.name);
+                return Requested::Busy;
+            }
+            let waiter = Arc::new(self.new_waiter(request));
+            queue.enqueue(Arc::clone(&waiter));
+            waiter
+        };
+        self.owner_shard(request.owner)
+            .waits
+            .insert(request.owner, Arc::clone(&waiter));
+        self.statistics.lock().wait_count += 1;
+        match deadlock::find_cycle(self, &waiter) {
+            Some(cycle) => self.break_cycle(&cycle, waiter),
+            None => Requested::Waiting(waiter),
+        }
+    }
+
+    fn new_waiter(&self, request: Request<'_>) -> Waiter {
+        let mut sequence = self.wait_sequence.lock();
+        *sequence += 1;
+        let Request {
+            owner,
+            name,
+            kind,
+            weight,
+            ..
+        } = request;
+        Waiter::new(owner, name.clone(), kind, weight, *sequence)
+    }
+
+    /// Takes the victim out of its queue; it learns of it by its verdict, or, if it is the one
+    /// who asks, by the result.
+    fn break_cycle(&self, cycle: &Cycle, asking: Arc<Waiter>) -> Requested {
+        let victim = cycle.victim();
+        if self.dismiss(victim, Verdict::Deadlock) {
+            self.statistics.lock().deadlock_count += 1;
+        }
+        if Arc::ptr_eq(victim, &asking) {
+            Requested::Deadlock
+        } else {
+            Requested::Waiting(asking)
+        }
+    }
+
+    /// Gives up a wait; the verdict that it got instead if it was too late.
+    pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> Verdict {
+        if self.dismiss(waiter, Verdict::Cancelled) {
+            self.statistics.lock().cancel_count += 1;
+        }
+        waiter
+            .verdict()
+            .expect("a wait that is in no queue has its verdict")
+    }
+
+    /// Ends a wait with `verdict`, if it has none yet.
+    fn dismiss(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> bool {
+        let mut wakers = Vec::new();
+        let dismissed = {
+            let mut queues = self.queue_shard(&waiter.name);
+            let dismissed = queues
+                .get_mut(&waiter.name)
+                .is_some_and(|queue| queue.dismiss(waiter, verdict, &mut wakers));
+            remove_if_empty(&mut queues, &waiter.name);
+            dismissed
+        };
+        self.forget_wait(waiter);
+        wakers.into_iter().for_each(Waker::wake);
+        dismissed
+    }
+
+    /// Takes the wait out of the owners' map, unless the owner waits for something else already.
+    pub(crate) fn forget_wait(&self, waiter: &Arc<Waiter>) {
+        let mut shard = self.owner_shard(waiter.owner);
+        let is_this = shard
+            .waits
+            .get(&waiter.owner)
+            .is_some_and(|wait| Arc::ptr_eq(wait, waiter));
+        if is_this {
+            shard.waits.remove(&waiter.owner);
+        }
+    }
+
+    /// Looks at every wait and breaks each cycle found; how many. The background pass for cycles
+    /// that an early grant or a changed blocker closed after the last request.
+    pub fn search_deadlocks(&self) -> usize {
+        let mut broken_count = 0;
+        for shard in &self.owners {
+            let waits: Vec<_> = shard.lock().waits.values().cloned().collect();
+            for waiter in waits {
+                if let Some(cycle) = deadlock::find_cycle(self, &waiter)
+                    && self.dismiss(cycle.victim(), Verdict::Deadlock)
+                {
+                    self.statistics.lock().deadlock_count += 1;
+                    broken_count += 1;
+                }
+            }
+        }
+        broken_count
+    }
+
+    /// What `owner` waits for, if it does.
+    pub(crate) fn wait_of(&self, owner: TxnId) -> Option<Arc<Waiter>> {
+        self.owner_shard(owner).waits.get(&owner).cloned()
+    }
+
+    /// Whom `waiter` waits for.
+    pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        let queues = self.queue_shard(&waiter.name);
+        queues
+            .get(&waiter.name)
+            .map(|queue| queue.blockers(waiter))
+            .unwrap_or_default()
+    }
+
+    /// True if `owner` has been given a lock that includes this one.
+    pub fn is_held(&self, owner: TxnId, name: &LockName, kind: LockKind) -> bool {
+        let queues = self.queue_shard(name);
+        queues
+            .get(name)
+            .is_some_and(|queue| queue.is_held(owner, kind))
+    }
+
+    /// What has happened since the start.
+    pub fn statistics(&self) -> LockStatistics {
+        *self.statistics.lock()
+    }
+
+    /// True if no lock is held or waited for: what must hold when no transaction is open.
+    pub fn is_empty(&self) -> bool {
+        let queues_empty = self.queues.iter().all(|shard| shard.lock().is_empty());
+        queues_empty
+            && self.owners.iter().all(|shard| {
+                let shard = shard.lock();
+                shard.waits.is_empty() && shard.converted.is_empty()
+            })
+    }
+
+    fn queue_shard(&self, name: &LockName) -> MutexGuard<'_, QueueShard> {
+        let mask = stdx::to_u64(QUEUE_SHARD_COUNT - 1);
+        self.queues[stdx::to_usize(name.hash_code() & mask)].lock()
+    }
+
+    fn owner_shard(&self, owner: TxnId) -> MutexGuard<'_, OwnerShard> {
+        let mask = stdx::to_u64(OWNER_SHARD_COUNT - 1);
+        self.owners[stdx::to_usize(owner.get() & mask)].lock()
+    }
+}
+
+impl Default for LockTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
+    if queues.get(name).is_some_and(Queue::is_empty) {
+        queues.remove(name);
+    }
+}

@@ -1,0 +1,366 @@
+//! Stories of two or three transactions, and a random run against the rules in the head.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use format::{IndexId, TxnId};
+use proptest::prelude::*;
+
+use crate::{
+    Acquired, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName, LockTable,
+    OwnerLocks, Patience,
+};
+
+const SHARED: LockKind = LockKind {
+    mode: LockMode::Shared,
+    extent: LockExtent::Record,
+};
+const EXCLUSIVE: LockKind = LockKind::EXCLUSIVE_RECORD;
+const GAP: LockKind = LockKind {
+    mode: LockMode::Shared,
+    extent: LockExtent::Gap,
+};
+const NEXT_KEY: LockKind = LockKind {
+    mode: LockMode::Exclusive,
+    extent: LockExtent::NextKey,
+};
+const PATIENT: Patience = Patience::Nanoseconds(50);
+
+fn owner(table: &Arc<LockTable>, id: u64) -> OwnerLocks {
+    OwnerLocks::new(Arc::clone(table), TxnId::new(id).unwrap())
+}
+
+fn key(text: &str) -> LockName {
+    LockName::key(IndexId(7), text.as_bytes())
+}
+
+fn granted(locks: &mut OwnerLocks, name: &LockName, kind: LockKind) {
+    let answer = locks.acquire(name, kind, PATIENT, 1, 0);
+    assert!(matches!(answer, Ok(Acquired::Granted)), "{answer:?}");
+}
+
+fn waits(locks: &mut OwnerLocks, name: &LockName, kind: LockKind) -> LockFuture {
+    match locks.acquire(name, kind, PATIENT, 1, 0) {
+        Ok(Acquired::Wait(future)) => future,
+        other => panic!("expected a wait, got {other:?}"),
+    }
+}
+
+fn is_ready(future: &mut LockFuture) -> bool {
+    use std::future::Future;
+    Pin::new(future)
+        .poll(&mut Context::from_waker(Waker::noop()))
+        .is_ready()
+}
+
+#[test]
+fn the_conflict_table_is_innodbs() {
+    use LockExtent::{Gap, InsertIntention, NextKey, Record};
+    let extents = [Record, Gap, NextKey, InsertIntention];
+    let expected = ["x.x.", "....", "x.x.", ".xx."];
+    for (asked, row) in extents.into_iter().zip(expected) {
+        for (held, cell) in extents.into_iter().zip(row.chars()) {
+            let kind = |extent| LockKind {
+                mode: LockMode::Exclusive,
+                extent,
+            };
+            assert_eq!(
+                kind(asked).conflicts_with(kind(held)),
+                cell == 'x',
+                "{asked:?} {held:?}"
+            );
+        }
+    }
+    assert!(!SHARED.conflicts_with(SHARED));
+    assert!(SHARED.conflicts_with(EXCLUSIVE) && EXCLUSIVE.conflicts_with(SHARED));
+}
+
+#[test]
+fn readers_share_and_a_writer_waits_for_all_of_them() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
+    granted(&mut a, &key("k"), SHARED);
+    granted(&mut b, &key("k"), SHARED);
+    let mut wait = waits(&mut c, &key("k"), EXCLUSIVE);
+    a.release_all();
+    assert!(!is_ready(&mut wait));
+    b.release_all();
+    assert!(is_ready(&mut wait));
+    granted(&mut c, &key("k"), EXCLUSIVE);
+    c.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn a_reader_does_not_overtake_a_waiting_writer() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
+    granted(&mut a, &key("k"), SHARED);
+    let mut writer = waits(&mut b, &key("k"), EXCLUSIVE);
+    let mut reader = waits(&mut c, &key("k"), SHARED);
+    a.release_all();
+    assert!(is_ready(&mut writer) && !is_ready(&mut reader));
+    b.cancel_wait();
+    b.release_all();
+    assert!(is_ready(&mut reader));
+}
+
+#[test]
+fn asking_again_for_what_is_included_takes_nothing_more() {
+    let table = Arc::new(LockTable::new());
+    let mut a = owner(&table, 1);
+    granted(&mut a, &key("k"), NEXT_KEY);
+    granted(&mut a, &key("k"), SHARED);
+    granted(&mut a, &key("k"), GAP);
+    a.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn patience_ends_at_its_limit_and_not_before() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("k"), EXCLUSIVE);
+    assert!(matches!(
+        b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 100),
+        Ok(Acquired::Wait(_))
+    ));
+    assert!(matches!(
+        b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 149),
+        Ok(Acquired::Wait(_))
+    ));
+    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 150);
+    assert_eq!(answer.unwrap_err(), LockError::Timeout);
+    a.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn without_patience_a_busy_lock_is_an_error_at_once() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("k"), EXCLUSIVE);
+    let answer = b.acquire(&key("k"), SHARED, Patience::None, 1, 0);
+    assert_eq!(answer.unwrap_err(), LockError::Busy);
+    assert_eq!(table.statistics().wait_count, 0);
+}
+
+#[test]
+fn a_lock_that_came_at_the_last_moment_is_kept() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("k"), EXCLUSIVE);
+    waits(&mut b, &key("k"), EXCLUSIVE);
+    a.release_all();
+    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 1_000);
+    assert!(matches!(answer, Ok(Acquired::Granted)));
+    assert_eq!(b.held_count(), 1);
+}
+
+#[test]
+fn of_a_cycle_of_two_the_cheaper_one_is_the_victim() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("x"), EXCLUSIVE);
+    granted(&mut b, &key("y"), EXCLUSIVE);
+    let cheap = a.acquire(&key("y"), EXCLUSIVE, PATIENT, 1, 0);
+    assert!(matches!(cheap, Ok(Acquired::Wait(_))));
+    let dear = b.acquire(&key("x"), EXCLUSIVE, PATIENT, 9, 0);
+    let Ok(Acquired::Wait(mut wait)) = dear else {
+        panic!("b waits: {dear:?}")
+    };
+    let answer = a.acquire(&key("y"), EXCLUSIVE, PATIENT, 1, 0);
+    assert_eq!(answer.unwrap_err(), LockError::Deadlock);
+    a.release_all();
+    assert!(is_ready(&mut wait));
+    assert_eq!(table.statistics().deadlock_count, 1);
+}
+
+#[test]
+fn two_sharers_who_both_want_more_are_a_deadlock_found_by_the_second() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("k"), SHARED);
+    granted(&mut b, &key("k"), SHARED);
+    let mut wait = waits(&mut a, &key("k"), EXCLUSIVE);
+    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 0);
+    assert_eq!(answer.unwrap_err(), LockError::Deadlock);
+    b.release_all();
+    assert!(is_ready(&mut wait));
+}
+
+#[test]
+fn a_cycle_of_three_is_found() {
+    let table = Arc::new(LockTable::new());
+    let mut owners: Vec<_> = (1..=3).map(|id| owner(&table, id)).collect();
+    let names = ["x", "y", "z"].map(key);
+    for (locks, name) in owners.iter_mut().zip(&names) {
+        granted(locks, name, EXCLUSIVE);
+    }
+    waits(&mut owners[0], &names[1], EXCLUSIVE);
+    waits(&mut owners[1], &names[2], EXCLUSIVE);
+    let answer = owners[2].acquire(&names[0], EXCLUSIVE, PATIENT, 1, 0);
+    assert_eq!(answer.unwrap_err(), LockError::Deadlock);
+    assert_eq!(table.search_deadlocks(), 0);
+}
+
+#[test]
+fn an_implicit_lock_is_entered_for_its_holder_and_goes_with_it() {
+    let table = Arc::new(LockTable::new());
+    let (mut holder, mut other) = (owner(&table, 1), owner(&table, 2));
+    assert!(table.convert_implicit(holder.owner(), &key("k"), |_| true));
+    let mut wait = waits(&mut other, &key("k"), EXCLUSIVE);
+    holder.release_all();
+    assert!(is_ready(&mut wait));
+    other.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn an_ended_holder_is_not_converted() {
+    let table = Arc::new(LockTable::new());
+    let holder = owner(&table, 1);
+    assert!(!table.convert_implicit(holder.owner(), &key("k"), |_| false));
+    assert!(table.is_empty());
+}
+
+#[test]
+fn inserts_wait_for_gap_locks_and_each_half_of_a_split_gap_stays_locked() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("m"), GAP);
+    assert!(!table.is_gap_locked(a.owner(), &key("m")));
+    assert!(table.is_gap_locked(b.owner(), &key("m")));
+    table.split_gap(&key("g"), &key("m"));
+    assert!(table.is_gap_locked(b.owner(), &key("g")));
+    let mut wait = waits(&mut b, &key("g"), LockKind::INSERT_INTENTION);
+    a.release_all();
+    assert!(is_ready(&mut wait));
+    granted(&mut b, &key("g"), LockKind::INSERT_INTENTION);
+    b.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn a_removed_key_leaves_its_lock_to_the_gap_of_its_successor() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("g"), NEXT_KEY);
+    table.join_gap(&key("g"), &LockName::supremum(IndexId(7)));
+    assert!(table.is_gap_locked(b.owner(), &LockName::supremum(IndexId(7))));
+    a.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
+fn under_read_committed_one_lock_can_go_early() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("x"), EXCLUSIVE);
+    granted(&mut a, &key("y"), EXCLUSIVE);
+    a.release_one(&key("x"));
+    granted(&mut b, &key("x"), EXCLUSIVE);
+    assert_eq!(a.held_count(), 1);
+}
+
+#[test]
+fn an_operation_that_comes_back_with_another_wish_leaves_its_old_queue() {
+    let table = Arc::new(LockTable::new());
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("x"), EXCLUSIVE);
+    waits(&mut b, &key("x"), EXCLUSIVE);
+    granted(&mut b, &key("y"), EXCLUSIVE);
+    a.release_all();
+    b.release_all();
+    assert!(table.is_empty());
+}
+
+/// What a random transaction does next.
+#[derive(Debug, Clone)]
+enum Action {
+    Ask {
+        owner: usize,
+        name: u8,
+        kind: LockKind,
+    },
+    End {
+        owner: usize,
+    },
+    GiveUp {
+        owner: usize,
+    },
+}
+
+const OWNER_COUNT: usize = 5;
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let kind = prop_oneof![
+        Just(SHARED),
+        Just(EXCLUSIVE),
+        Just(GAP),
+        Just(NEXT_KEY),
+        Just(LockKind::INSERT_INTENTION)
+    ];
+    prop_oneof![
+        6 => (0..OWNER_COUNT, 0..4u8, kind)
+            .prop_map(|(owner, name, kind)| Action::Ask { owner, name, kind }),
+        2 => (0..OWNER_COUNT).prop_map(|owner| Action::End { owner }),
+        1 => (0..OWNER_COUNT).prop_map(|owner| Action::GiveUp { owner }),
+    ]
+}
+
+proptest! {
+    /// No two owners ever hold conflicting locks, nobody waits for ever, and nothing is left over.
+    #[test]
+    fn random_transactions_exclude_each_other_and_all_end(
+        actions in proptest::collection::vec(any_action(), 1..120),
+    ) {
+        let table = Arc::new(LockTable::new());
+        let mut owners: Vec<_> =
+            (0..OWNER_COUNT).map(|index| owner(&table, 1 + index as u64)).collect();
+        let mut held: Vec<Vec<(u8, LockKind)>> = vec![Vec::new(); OWNER_COUNT];
+        for action in actions {
+            match action {
+                Action::Ask { owner, name, kind } => {
+                    let answer = owners[owner].acquire(&key(&name.to_string()), kind, PATIENT, 1, 0);
+                    match answer {
+                        Ok(Acquired::Granted) => held[owner].push((name, kind)),
+                        Ok(Acquired::Wait(_)) => {}
+                        Err(error) => {
+                            prop_assert_eq!(error, LockError::Deadlock);
+                            owners[owner].release_all();
+                            held[owner].clear();
+                        }
+                    }
+                }
+                Action::End { owner } => {
+                    owners[owner].release_all();
+                    held[owner].clear();
+                }
+                Action::GiveUp { owner } => owners[owner].cancel_wait(),
+            }
+            assert_exclusive(&held)?;
+            prop_assert_eq!(table.search_deadlocks(), 0, "each cycle is found when it closes");
+        }
+        owners.iter_mut().for_each(OwnerLocks::release_all);
+        prop_assert!(table.is_empty());
+    }
+}
+
+fn assert_exclusive(held: &[Vec<(u8, LockKind)>]) -> Result<(), TestCaseError> {
+    for (index, mine) in held.iter().enumerate() {
+        for theirs in held.iter().skip(index + 1) {
+            for ((my_name, my_kind), (their_name, their_kind)) in mine
+                .iter()
+                .flat_map(|mine| theirs.iter().map(move |theirs| (*mine, *theirs)))
+            {
+                let both_record = my_kind.covers_record() && their_kind.covers_record();
+                let exclusive =
+                    my_kind.mode == LockMode::Exclusive || their_kind.mode == LockMode::Exclusive;
+                prop_assert!(my_name != their_name || !both_record || !exclusive);
+            }
+        }
+    }
+    Ok(())
+}

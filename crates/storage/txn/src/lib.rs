@@ -1,0 +1,47 @@
+//! Transaction numbers, what became of them, and what a snapshot sees.
+//!
+//! A commit's number is the end position of its commit record in the log ([`format::Lsn`]), so
+//! visibility, durability and replication share one order. A snapshot is that number, loaded
+//! once. A row carries the number of the transaction that wrote it; [`sync::CommitRing`] tells
+//! what became of that transaction with one load. Nothing is copied to open a snapshot, and
+//! closing one is local to its worker.
+//!
+//! Three numbers divide the transactions:
+//!
+//! ```text
+//!   1 ........ settled ........ low ................ next
+//!   ended, and      | below the ring: see  | in the ring
+//!   visible to all  | exceptions and       |
+//!                   | stragglers           |
+//! ```
+//!
+//! Usually `settled` runs ahead of `low`, and words are recycled once everyone sees what they
+//! say. Only when an old snapshot or a long transaction holds `settled` back while the ring fills
+//! does `low` pass it. Then, and only then:
+//!
+//! (T1) Each transaction in the recycled part that is still active becomes a *straggler*: its
+//! state moves to a small ordered map.
+//! (T2) After that each worker notes, in each of its open snapshots, which ended transactions of
+//! that part the snapshot must not see (its *exceptions*: at most those that were active when it
+//! was opened), and acknowledges. When all have, the words are recycled.
+//! (T3) A snapshot opened after its worker's acknowledgement has a number not smaller than the
+//! commit number of any transaction of that part except the stragglers.
+//!
+//! Horizon rules (the races of MariaDB's MDEV-15246 are what they exclude):
+//! (H1) A worker publishes a lower bound for its oldest snapshot before it loads the number of the
+//! snapshot; between both stands a sequentially consistent fence.
+//! (H2) Who computes the horizon reads the log's position first, then fences, then reads what the
+//! workers have published.
+
+#![forbid(unsafe_code)]
+
+mod snapshot;
+mod system;
+mod worker;
+
+pub use snapshot::Snapshot;
+pub use system::{Fate, RING_LENGTH_DEFAULT, TransactionSystem};
+pub use worker::TransactionWorker;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! An open snapshot.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use format::{Lsn, TxnId};
+
+use crate::worker::TransactionWorker;
+
+/// A view of the store as of one commit number. Closed when dropped.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Where it is registered.
+    worker: Rc<TransactionWorker>,
+    /// What the worker's conversions add to.
+    pub(crate) entry: Rc<SnapshotEntry>,
+}
+
+/// The part of a snapshot that its worker knows.
+#[derive(Debug)]
+pub(crate) struct SnapshotEntry {
+    /// Commits up to this are seen. Constant.
+    pub(crate) lsn: Lsn,
+    /// Transactions from this number on began after the snapshot and are not seen. Constant.
+    pub(crate) high: u64,
+    /// Its place in the worker's order of opening. Constant.
+    pub(crate) sequence: u64,
+    /// Ended transactions below the ring that are not seen (T2), in order.
+    pub(crate) exceptions: RefCell<Vec<u64>>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(worker: Rc<TransactionWorker>, entry: Rc<SnapshotEntry>) -> Self {
+        Self { worker, entry }
+    }
+
+    /// Commits up to this are seen.
+    pub fn lsn(&self) -> Lsn {
+        self.entry.lsn
+    }
+
+    /// True if a row version written by `writer` is seen. `own` is the number of the transaction
+    /// that reads, which sees its own changes.
+    pub fn sees(&self, writer: TxnId, own: Option<TxnId>) -> bool {
+        own == Some(writer) || self.worker.is_visible(&self.entry, writer)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.worker.close(&self.entry);
+    }
+}

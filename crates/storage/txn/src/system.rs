@@ -1,0 +1,335 @@
+//! What all workers share: the ring, the stragglers, the horizon.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use format::{Lsn, TxnId};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::{CachePadded, CommitRing, Mutex, RingState};
+
+/// Words of the ring: 8 MiB; at 50,000 writing transactions a second, twenty seconds of them.
+pub const RING_LENGTH_DEFAULT: usize = 1 << 20;
+
+/// Transactions recycled at a time, as a part of the ring's length: often enough that writers
+/// never meet a full ring, seldom enough that the workers' acknowledgements cost nothing.
+const PARTS_PER_RING: u64 = 16;
+
+/// What a worker publishes when it has no snapshot open.
+const NO_SNAPSHOT: u64 = u64::MAX;
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It runs, waits or rolls back: its rows are locked by their number.
+    Active,
+    /// It has committed.
+    Committed(Lsn),
+    /// It has rolled back completely.
+    RolledBack,
+    /// It has committed so long ago that everyone sees it.
+    Settled,
+}
+
+/// The transactions of a store. Shared by all workers.
+#[derive(Debug)]
+pub struct TransactionSystem {
+    /// The words of young transactions.
+    ring: CommitRing,
+    /// All transactions below it have ended and are seen by every snapshot, open or to come.
+    settled: CachePadded<AtomicU64>,
+    /// Ended and active transactions that left the ring before they were settled (T1), with their
+    /// commit number once they have it.
+    stragglers: Mutex<BTreeMap<u64, Fate>>,
+    /// One for each worker.
+    workers: Box<[CachePadded<WorkerWords>]>,
+    /// Where `low` shall go: workers convert their snapshots for the numbers below it (T2).
+    recycle_target: CachePadded<AtomicU64>,
+    /// Taken by the one who settles and recycles: parts that left the ring unsettled, in order.
+    maintenance: Mutex<VecDeque<UnsettledPart>>,
+}
+
+/// Transactions that were recycled after a conversion.
+#[derive(Debug, Clone, Copy)]
+struct UnsettledPart {
+    /// The number behind the last one.
+    end: u64,
+    /// A log position behind all their commits, but for the stragglers'.
+    position: Lsn,
+}
+
+/// What a worker publishes.
+#[derive(Debug)]
+struct WorkerWords {
+    /// A number not larger than that of its oldest open snapshot; `NO_SNAPSHOT` if there is none.
+    oldest_snapshot: AtomicU64,
+    /// It has converted its snapshots for all transactions below this.
+    converted_below: AtomicU64,
+}
+
+impl TransactionSystem {
+    /// A system whose next transaction is `first`, for `worker_count` workers. `losers` are the
+    /// transactions below `first` that recovery has found unfinished: they count as active until
+    /// their rollback is reported.
+    pub fn new(
+        first: TxnId,
+        losers: impl IntoIterator<Item = TxnId>,
+        worker_count: usize,
+        ring_length: usize,
+    ) -> Self {
+        assert!(0 < worker_count, "somebody runs the transactions");
+        let stragglers: BTreeMap<_, _> = losers
+            .into_iter()
+            .map(|loser| (loser.get(), Fate::Active))
+            .collect();
+        assert!(
+            stragglers.keys().all(|&loser| loser < first.get()),
+            "losers are older"
+        );
+        let settled = stragglers.keys().next().copied().unwrap_or(first.get());
+        let words = || WorkerWords {
+            oldest_snapshot: AtomicU64::new(NO_SNAPSHOT),
+            converted_below: AtomicU64::new(first.get()),
+        };
+        Self {
+            ring: CommitRing::new(ring_length, first.get()),
+            settled: CachePadded::new(AtomicU64::new(settled)),
+            stragglers: Mutex::new(stragglers),
+            workers: (0..worker_count)
+                .map(|_| CachePadded::new(words()))
+                .collect(),
+            recycle_target: CachePadded::new(AtomicU64::new(first.get())),
+            maintenance: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// Gives out a transaction's number at its first change; `None` while the ring is full, which
+    /// the next maintenance ends.
+    pub fn allocate(&self) -> Option<TxnId> {
+        let number = self.ring.allocate()?;
+        Some(TxnId::new(number).expect("48 bits last for 89 years at 100,000 a second"))
+    }
+
+    /// The next number to be given out, for checkpoints.
+    pub fn next(&self) -> TxnId {
+        TxnId::new(self.ring.next()).expect("48 bits last for 89 years at 100,000 a second")
+    }
+
+    /// Ends a transaction: from now on its rows are visible to snapshots that include the number
+    /// that `reserve` takes, the end position of its commit record. The call cannot be suspended.
+    pub fn commit(&self, id: TxnId, reserve: impl FnOnce() -> Lsn) -> Lsn {
+        let mut position = None;
+        let mut reserve = Some(reserve);
+        let mut take = || {
+            let lsn = reserve.take().expect("a commit number is taken once")();
+            position = Some(lsn);
+            lsn
+        };
+        if !self.ring.commit(id.get(), || take().0) {
+            // The map's mutex is held while the number is taken, so that no reader finds a
+            // straggler active whose commit number its snapshot includes.
+            let mut stragglers = self.stragglers.lock();
+            let lsn = take();
+            let before = stragglers.insert(id.get(), Fate::Committed(lsn));
+            assert_eq!(
+                before,
+                Some(Fate::Active),
+                "a moved transaction is a straggler"
+            );
+        }
+        position.expect("either branch took a number")
+    }
+
+    /// Ends a transaction none of whose changes is left.
+    pub fn finish_rollback(&self, id: TxnId) {
+        if !self.ring.roll_back(id.get()) {
+            let before = self.stragglers.lock().insert(id.get(), Fate::RolledBack);
+            assert_eq!(
+                before,
+                Some(Fate::Active),
+                "a moved transaction is a straggler"
+            );
+        }
+    }
+
+    /// What became of a transaction whose number stands in a row.
+    pub fn fate(&self, id: TxnId) -> Fate {
+        if id.get() < self.settled.load(Ordering::Acquire) {
+            return Fate::Settled;
+        }
+        match self.ring.settled_state(id.get()) {
+            RingState::Active => Fate::Active,
+            RingState::Committed(number) => Fate::Committed(Lsn(number)),
+            RingState::RolledBack => Fate::RolledBack,
+            RingState::Moved | RingState::Recycled => self.fate_outside(id),
+            RingState::Ending => unreachable!("settled_state waits for the end"),
+        }
+    }
+
+    /// As [`fate`](Self::fate), for a number that has left the ring.
+    fn fate_outside(&self, id: TxnId) -> Fate {
+        self.stragglers
+            .lock()
+            .get(&id.get())
+            .copied()
+            .unwrap_or(Fate::Settled)
+    }
+
+    /// True if the transaction has neither ended nor begun to end; what
+    /// `lock::LockTable::convert_implicit` asks.
+    pub fn is_active(&self, id: TxnId) -> bool {
+        id.get() >= self.settled.load(Ordering::Acquire)
+            && match self.ring.state(id.get()) {
+                RingState::Active => true,
+                RingState::Ending | RingState::Committed(_) | RingState::RolledBack => false,
+                RingState::Moved | RingState::Recycled => self.fate_outside(id) == Fate::Active,
+            }
+    }
+
+    /// All transactions below this have ended and are visible to everyone.
+    pub fn settled(&self) -> TxnId {
+        TxnId::new(self.settled.load(Ordering::Acquire)).expect("it is at most the next number")
+    }
+
+    /// The oldest commit number that some snapshot may still need older versions for: a version
+    /// that was replaced by a commit not above it is needed by nobody. `position` loads the log's
+    /// reserved position, and is called first (H2).
+    pub fn horizon(&self, position: impl FnOnce() -> Lsn) -> Lsn {
+        let now = position();
+        // SeqCst: pairs with the fence in `publish_oldest` (H1).
+        fence(Ordering::SeqCst);
+        let oldest =
+            |worker: &CachePadded<WorkerWords>| worker.oldest_snapshot.load(Ordering::Acquire);
+        let oldest_published = self.workers.iter().map(oldest).min().unwrap_or(NO_SNAPSHOT);
+        Lsn(now.0.min(oldest_published))
+    }
+
+    /// Settles what can be, and keeps room in the ring. Called by each worker now and then, at
+    /// least every 50 ms; one of them does the work. `position` as in [`horizon`](Self::horizon).
+    pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
+        let Some(mut parts) = self.maintenance.try_lock() else {
+            return;
+        };
+        let now = position();
+        let horizon = self.horizon(|| now);
+        self.settle(horizon, &mut parts);
+        self.recycle(now, &mut parts);
+    }
+
+    /// Moves `settled` over every transaction that has ended and is visible to all.
+    fn settle(&self, horizon: Lsn, parts: &mut VecDeque<UnsettledPart>) {
+        let next = self.ring.next();
+        let mut settled = self.settled.load(Ordering::Relaxed);
+        loop {
+            while parts.front().is_some_and(|part| part.end <= settled) {
+                parts.pop_front();
+            }
+            if next <= settled || !self.is_settled(settled, horizon, parts) {
+                break;
+            }
+            settled += 1;
+        }
+        // Release: who reads it need not look at the words below.
+        self.settled.store(settled, Ordering::Release);
+        self.stragglers
+            .lock()
+            .retain(|&number, _| settled <= number);
+    }
+
+    fn is_settled(&self, number: u64, horizon: Lsn, parts: &VecDeque<UnsettledPart>) -> bool {
+        let fate = match self.ring.settled_state(number) {
+            RingState::Active => Fate::Active,
+            RingState::Committed(number) => Fate::Committed(Lsn(number)),
+            RingState::RolledBack => Fate::RolledBack,
+            RingState::Moved | RingState::Recycled => {
+                let position = parts.front().map_or(Lsn(0), |part| part.position);
+                let straggler = self.stragglers.lock().get(&number).copied();
+                straggler.unwrap_or(Fate::Committed(position))
+            }
+            RingState::Ending => unreachable!("settled_state waits for the end"),
+        };
+        match fate {
+            Fate::Active => false,
+            Fate::Committed(lsn) => lsn <= horizon,
+            Fate::RolledBack | Fate::Settled => true,
+        }
+    }
+
+    /// Recycles a part of the ring if it runs full: at once if its transactions are settled, after
+    /// every worker's acknowledgement if not.
+    fn recycle(&self, now: Lsn, parts: &mut VecDeque<UnsettledPart>) {
+        let low = self.ring.low();
+        let part = (self.ring.length() / PARTS_PER_RING).max(1);
+        let settled = self.settled.load(Ordering::Relaxed);
+        let target = self.recycle_target.load(Ordering::Relaxed);
+        if low < target {
+            let is_converted = |worker: &CachePadded<WorkerWords>| {
+                target <= worker.converted_below.load(Ordering::Acquire)
+            };
+            if self.workers.iter().all(is_converted) {
+                parts.push_back(UnsettledPart {
+                    end: target,
+                    position: now,
+                });
+                self.ring.recycle(target);
+            }
+            return;
+        }
+        if low + part <= settled {
+            let new_low = settled - (settled - low) % part;
+            self.recycle_target.store(new_low, Ordering::Release);
+            self.ring.recycle(new_low);
+            return;
+        }
+        let used = self.ring.next() - low;
+        if self.ring.length() - used < self.ring.length() / 4 && low + part <= self.ring.next() {
+            self.request_conversion(low, low + part);
+        }
+    }
+
+    /// Moves the active ones out (T1) and asks the workers to convert their snapshots (T2).
+    fn request_conversion(&self, low: u64, target: u64) {
+        for number in low..target {
+            // Under the mutex: a transaction that finds itself moved finds its entry.
+            let mut stragglers = self.stragglers.lock();
+            if self.ring.move_out(number) {
+                stragglers.insert(number, Fate::Active);
+            }
+        }
+        // Release: who sees the target sees each word of the part ended or moved.
+        self.recycle_target.store(target, Ordering::Release);
+    }
+
+    /// The part that a worker has to convert, or `None` if it has.
+    pub(crate) fn conversion_due(&self, worker_index: usize) -> Option<std::ops::Range<u64>> {
+        let target = self.recycle_target.load(Ordering::Acquire);
+        let done = self.workers[worker_index]
+            .converted_below
+            .load(Ordering::Relaxed);
+        (done < target).then_some(done..target)
+    }
+
+    /// Notes that a worker's snapshots need no word below `target` any more.
+    pub(crate) fn acknowledge_conversion(&self, worker_index: usize, target: u64) {
+        // Release: the exceptions were noted before.
+        self.workers[worker_index]
+            .converted_below
+            .store(target, Ordering::Release);
+    }
+
+    /// The commit number of a transaction in the ring that has committed with one.
+    pub(crate) fn ring_state(&self, number: u64) -> RingState {
+        self.ring.settled_state(number)
+    }
+
+    /// The next number, for a snapshot that has just loaded its commit number.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.ring.next()
+    }
+
+    /// Publishes a lower bound of the worker's oldest snapshot (H1).
+    pub(crate) fn publish_oldest(&self, worker_index: usize, lsn: Option<Lsn>) {
+        let word = lsn.map_or(NO_SNAPSHOT, |lsn| lsn.0);
+        self.workers[worker_index]
+            .oldest_snapshot
+            .store(word, Ordering::Release);
+    }
+}

@@ -1,0 +1,263 @@
+//! Random transactions and snapshots of several workers on a tiny ring, against a naive twin.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use format::{Lsn, TxnId};
+use proptest::prelude::*;
+
+use crate::{Fate, Snapshot, TransactionSystem, TransactionWorker};
+
+const WORKER_COUNT: usize = 3;
+
+fn id(number: u64) -> TxnId {
+    TxnId::new(number).unwrap()
+}
+
+/// A system whose log is a counter.
+struct World {
+    system: Arc<TransactionSystem>,
+    workers: Vec<Rc<TransactionWorker>>,
+    position: u64,
+}
+
+impl World {
+    fn new(ring_length: usize, losers: &[u64]) -> Self {
+        let losers = losers.iter().map(|&loser| id(loser));
+        let system = Arc::new(TransactionSystem::new(
+            id(100),
+            losers,
+            WORKER_COUNT,
+            ring_length,
+        ));
+        let workers = (0..WORKER_COUNT)
+            .map(|index| TransactionWorker::new(Arc::clone(&system), index))
+            .collect();
+        Self {
+            system,
+            workers,
+            position: 4096,
+        }
+    }
+
+    fn commit(&mut self, transaction: TxnId) -> Lsn {
+        self.position += 10;
+        let position = self.position;
+        self.system.commit(transaction, || Lsn(position))
+    }
+
+    fn open(&self, worker_index: usize) -> Snapshot {
+        self.workers[worker_index].open_snapshot(|| Lsn(self.position))
+    }
+
+    fn maintain(&self) {
+        for worker in &self.workers {
+            worker.maintain(|| Lsn(self.position));
+        }
+    }
+
+    /// Gives out a number, after as much maintenance as that takes.
+    fn allocate(&self) -> TxnId {
+        for _ in 0..8 {
+            if let Some(transaction) = self.system.allocate() {
+                return transaction;
+            }
+            self.maintain();
+        }
+        panic!("maintenance makes room");
+    }
+}
+
+#[test]
+fn a_snapshot_sees_what_was_committed_before_it_and_its_own_changes() {
+    let mut world = World::new(64, &[]);
+    let (before, after, open) = (world.allocate(), world.allocate(), world.allocate());
+    world.commit(before);
+    let snapshot = world.open(0);
+    world.commit(after);
+    let later = world.allocate();
+    world.commit(later);
+    assert!(snapshot.sees(before, None));
+    assert!(!snapshot.sees(after, None) && !snapshot.sees(open, None));
+    assert!(!snapshot.sees(later, None));
+    assert!(snapshot.sees(open, Some(open)));
+    assert!(world.open(1).sees(later, None));
+}
+
+#[test]
+fn the_horizon_is_held_by_the_oldest_snapshot_of_any_worker() {
+    let mut world = World::new(64, &[]);
+    let old = world.open(0);
+    let transaction = world.allocate();
+    world.commit(transaction);
+    let young = world.open(1);
+    let now = Lsn(world.position);
+    assert!(world.system.horizon(|| now) <= old.lsn());
+    drop(old);
+    assert!(world.system.horizon(|| now) <= young.lsn());
+    drop(young);
+    assert_eq!(world.system.horizon(|| now), now);
+}
+
+#[test]
+fn a_loser_is_active_until_its_rollback_is_reported() {
+    let world = World::new(16, &[40, 90]);
+    assert_eq!(world.system.fate(id(40)), Fate::Active);
+    assert!(world.system.is_active(id(90)));
+    assert_eq!(world.system.fate(id(39)), Fate::Settled);
+    assert_eq!(world.system.fate(id(60)), Fate::Settled);
+    world.system.finish_rollback(id(40));
+    world.maintain();
+    assert_eq!(world.system.settled(), id(90));
+    world.system.finish_rollback(id(90));
+    world.maintain();
+    assert_eq!(world.system.settled(), id(100));
+}
+
+#[test]
+fn a_long_snapshot_and_a_long_transaction_do_not_fill_the_ring() {
+    let mut world = World::new(16, &[]);
+    let early = world.allocate();
+    world.commit(early);
+    let long = world.allocate();
+    let unseen = world.allocate();
+    let snapshot = world.open(2);
+    world.commit(unseen);
+    for _ in 0..500 {
+        let transaction = world.allocate();
+        world.commit(transaction);
+        world.maintain();
+    }
+    assert!(snapshot.sees(early, None));
+    assert!(!snapshot.sees(unseen, None) && !snapshot.sees(long, None));
+    assert_eq!(world.system.fate(long), Fate::Active);
+    assert!(world.open(0).sees(unseen, None));
+    world.commit(long);
+    assert!(!snapshot.sees(long, None) && world.open(1).sees(long, None));
+    drop(snapshot);
+    world.maintain();
+    assert_eq!(world.system.settled(), world.system.next());
+}
+
+/// What happens next in a random run.
+#[derive(Debug, Clone)]
+enum Event {
+    Begin,
+    Commit(usize),
+    RollBack(usize),
+    Open(usize),
+    Close(usize),
+    Maintain(usize),
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => Just(Event::Begin),
+        5 => (0..64usize).prop_map(Event::Commit),
+        1 => (0..64usize).prop_map(Event::RollBack),
+        2 => (0..WORKER_COUNT).prop_map(Event::Open),
+        1 => (0..64usize).prop_map(Event::Close),
+        3 => (0..WORKER_COUNT).prop_map(Event::Maintain),
+    ]
+}
+
+/// The naive twin of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Twin {
+    Active,
+    Committed(Lsn),
+    RolledBack,
+}
+
+struct Run {
+    world: World,
+    fates: Vec<(TxnId, Twin)>,
+    snapshots: Vec<Snapshot>,
+}
+
+impl Run {
+    fn active(&self, choice: usize) -> Option<usize> {
+        let active: Vec<_> = (0..self.fates.len())
+            .filter(|&index| self.fates[index].1 == Twin::Active)
+            .collect();
+        (!active.is_empty()).then(|| active[choice % active.len()])
+    }
+
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Begin => {
+                // A full ring is legal: its writer waits for the next maintenance.
+                if let Some(transaction) = self.world.system.allocate() {
+                    self.fates.push((transaction, Twin::Active));
+                }
+            }
+            Event::Commit(choice) => {
+                if let Some(index) = self.active(choice) {
+                    let lsn = self.world.commit(self.fates[index].0);
+                    self.fates[index].1 = Twin::Committed(lsn);
+                }
+            }
+            Event::RollBack(choice) => {
+                if let Some(index) = self.active(choice) {
+                    self.world.system.finish_rollback(self.fates[index].0);
+                    self.fates[index].1 = Twin::RolledBack;
+                }
+            }
+            Event::Open(worker) => self.snapshots.push(self.world.open(worker)),
+            Event::Close(choice) if !self.snapshots.is_empty() => {
+                let choice = choice % self.snapshots.len();
+                self.snapshots.swap_remove(choice);
+            }
+            Event::Close(_) => {}
+            Event::Maintain(worker) => {
+                let position = Lsn(self.world.position);
+                self.world.workers[worker].maintain(|| position);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), TestCaseError> {
+        let now = Lsn(self.world.position);
+        let horizon = self.world.system.horizon(|| now);
+        for snapshot in &self.snapshots {
+            prop_assert!(horizon <= snapshot.lsn());
+            for &(transaction, twin) in &self.fates {
+                // No row carries the number of a transaction that has rolled back.
+                if twin != Twin::RolledBack {
+                    let expected = matches!(twin, Twin::Committed(lsn) if lsn <= snapshot.lsn());
+                    prop_assert_eq!(snapshot.sees(transaction, None), expected);
+                }
+            }
+        }
+        let settled = self.world.system.settled();
+        for &(transaction, twin) in &self.fates {
+            if transaction < settled {
+                let everyone_sees = matches!(twin, Twin::Committed(lsn) if lsn <= horizon);
+                prop_assert!(
+                    everyone_sees || twin == Twin::RolledBack,
+                    "{transaction:?} {twin:?} settled {settled:?} horizon {horizon:?}"
+                );
+            }
+            let is_active = self.world.system.is_active(transaction);
+            prop_assert_eq!(is_active, twin == Twin::Active);
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Snapshots see exactly the commits up to their number, however often the ring turns.
+    #[test]
+    fn snapshots_agree_with_the_naive_twin(
+        events in proptest::collection::vec(any_event(), 1..400),
+    ) {
+        let mut run =
+            Run { world: World::new(16, &[]), fates: Vec::new(), snapshots: Vec::new() };
+        for event in events {
+            run.step(event);
+            run.check()?;
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One worker's open snapshots.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use format::{Lsn, TxnId};
+use sync::RingState;
+use sync::atomic::{Ordering, fence};
+
+use crate::snapshot::{Snapshot, SnapshotEntry};
+use crate::system::{Fate, TransactionSystem};
+
+/// A worker's part of the transaction system.
+#[derive(Debug)]
+pub struct TransactionWorker {
+    /// What all share. Constant.
+    system: Arc<TransactionSystem>,
+    /// Which worker this is. Constant.
+    index: usize,
+    /// Open snapshots in order of opening; their commit numbers grow in the same order.
+    open: RefCell<BTreeMap<u64, Rc<SnapshotEntry>>>,
+    /// Numbers the snapshots.
+    sequence: Cell<u64>,
+    /// A commit number that some snapshot of this worker had: a lower bound for the next one.
+    last_lsn: Cell<Lsn>,
+}
+
+impl TransactionWorker {
+    /// The part of worker `index`. One for each index.
+    pub fn new(system: Arc<TransactionSystem>, index: usize) -> Rc<Self> {
+        Rc::new(Self {
+            system,
+            index,
+            open: RefCell::new(BTreeMap::new()),
+            sequence: Cell::new(0),
+            last_lsn: Cell::new(Lsn(0)),
+        })
+    }
+
+    /// What all workers share.
+    pub fn system(&self) -> &Arc<TransactionSystem> {
+        &self.system
+    }
+
+    /// Opens a snapshot of everything committed by now. `position` loads the log's reserved
+    /// position.
+    pub fn open_snapshot(self: &Rc<Self>, position: impl FnOnce() -> Lsn) -> Snapshot {
+        let is_oldest = self.open.borrow().is_empty();
+        if is_oldest {
+            // A bound that was true before is true now (H1).
+            self.system
+                .publish_oldest(self.index, Some(self.last_lsn.get()));
+            // SeqCst: pairs with the fence in `TransactionSystem::horizon`.
+            fence(Ordering::SeqCst);
+        }
+        let lsn = position();
+        if is_oldest {
+            // The bound was low where the worker has been idle; raising it is always right.
+            self.system.publish_oldest(self.index, Some(lsn));
+        }
+        // After the position: who gets a number from here on commits behind the snapshot.
+        let high = self.system.next_number();
+        assert!(self.last_lsn.get() <= lsn, "the log's position grows");
+        self.last_lsn.set(lsn);
+        let sequence = self.sequence.get();
+        self.sequence.set(sequence + 1);
+        let exceptions = RefCell::new(Vec::new());
+        let entry = Rc::new(SnapshotEntry {
+            lsn,
+            high,
+            sequence,
+            exceptions,
+        });
+        self.open.borrow_mut().insert(sequence, Rc::clone(&entry));
+        Snapshot::new(Rc::clone(self), entry)
+    }
+
+    /// How many snapshots are open.
+    pub fn open_count(&self) -> usize {
+        self.open.borrow().len()
+    }
+
+    /// Converts the worker's snapshots if the ring is about to recycle what they need, and takes
+    /// its turn at the system's maintenance. Call it at least every 50 ms.
+    pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
+        if let Some(part) = self.system.conversion_due(self.index) {
+            let target = part.end;
+            for entry in self.open.borrow().values() {
+                self.convert(entry, part.clone());
+            }
+            self.system.acknowledge_conversion(self.index, target);
+        }
+        self.system.maintain(position);
+    }
+
+    /// Notes which ended transactions of `part` the snapshot does not see. Those from its high
+    /// number on need no note, and stragglers keep their commit number.
+    fn convert(&self, entry: &SnapshotEntry, part: std::ops::Range<u64>) {
+        let mut exceptions = entry.exceptions.borrow_mut();
+        for number in part.start..part.end.min(entry.high) {
+            if let RingState::Committed(commit) = self.system.ring_state(number)
+                && entry.lsn < Lsn(commit)
+            {
+                exceptions.push(number);
+            }
+        }
+    }
+
+    pub(crate) fn is_visible(&self, entry: &SnapshotEntry, writer: TxnId) -> bool {
+        if entry.high <= writer.get() {
+            return false;
+        }
+        match self.system.fate(writer) {
+            Fate::Active | Fate::RolledBack => false,
+            Fate::Committed(commit) => commit <= entry.lsn,
+            Fate::Settled => entry
+                .exceptions
+                .borrow()
+                .binary_search(&writer.get())
+                .is_err(),
+        }
+    }
+
+    pub(crate) fn close(&self, entry: &SnapshotEntry) {
+        let mut open = self.open.borrow_mut();
+        let was_oldest = open
+            .first_key_value()
+            .is_some_and(|(&first, _)| first == entry.sequence);
+        let removed = open.remove(&entry.sequence);
+        assert!(removed.is_some(), "a snapshot is closed once");
+        if was_oldest {
+            let oldest = open.first_key_value().map(|(_, oldest)| oldest.lsn);
+            self.system.publish_oldest(self.index, oldest);
+        }
+    }
+}
