@@ -1,0 +1,114 @@
+//! `cargo xtask ci`: everything that must pass, in the order of how fast it fails. The same at
+//! home and in CI.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::report::Report;
+use crate::shell::{Shell, check};
+use crate::tidy;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Runs only the steps of these names.
+    #[arg(long)]
+    only: Vec<String>,
+    /// Names the steps and runs none.
+    #[arg(long)]
+    list: bool,
+}
+
+type Step = (&'static str, fn(&Shell) -> Result<()>);
+
+const STEPS: &[Step] = &[
+    ("fmt", |shell| {
+        shell.run("cargo", &["fmt", "--all", "--", "--check"])
+    }),
+    ("tidy", |shell| {
+        tidy::run(shell, &tidy::Arguments::default())
+    }),
+    ("clippy", clippy),
+    ("test", |shell| {
+        cargo(shell, &["test", "--workspace", "--all-targets"])
+    }),
+    ("doctest", |shell| {
+        cargo(shell, &["test", "--workspace", "--doc"])
+    }),
+    ("doc", doc),
+    ("loom", loom),
+];
+
+pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
+    if arguments.list {
+        for (name, _) in STEPS {
+            println!("{name}");
+        }
+        return Ok(());
+    }
+    let known = |wanted: &String| STEPS.iter().any(|(name, _)| name == wanted);
+    if let Some(unknown) = arguments.only.iter().find(|wanted| !known(wanted)) {
+        anyhow::bail!("no step is called `{unknown}`; --list names them");
+    }
+    let mut report = Report::default();
+    for (name, step) in STEPS {
+        if arguments.only.is_empty() || arguments.only.iter().any(|wanted| wanted == name) {
+            report.step(name, || step(shell));
+        }
+    }
+    report.finish()
+}
+
+fn clippy(shell: &Shell) -> Result<()> {
+    cargo(
+        shell,
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )
+}
+
+fn doc(shell: &Shell) -> Result<()> {
+    let arguments = ["doc", "--workspace", "--no-deps", "--quiet"];
+    let mut command = cargo_command(shell, &arguments);
+    check(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")
+}
+
+/// The short models of every lock-free type; the long ones have no bound on preemptions.
+fn loom(shell: &Shell) -> Result<()> {
+    if !shell.root().join("crates/base/sync").exists() {
+        println!("crate `sync` has no types yet");
+        return Ok(());
+    }
+    let arguments = [
+        "test",
+        "--package",
+        "sync",
+        "--release",
+        "--target-dir",
+        "target/loom",
+    ];
+    let mut command = cargo_command(shell, &arguments);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("LOOM_MAX_PREEMPTIONS", "2");
+    check(&mut command, "loom models")
+}
+
+fn cargo(shell: &Shell, arguments: &[&str]) -> Result<()> {
+    println!("$ cargo {}", arguments.join(" "));
+    check(
+        &mut cargo_command(shell, arguments),
+        &format!("cargo {}", arguments.join(" ")),
+    )
+}
+
+fn cargo_command(shell: &Shell, arguments: &[&str]) -> Command {
+    shell.command("cargo", arguments)
+}

@@ -1,0 +1,56 @@
+//! `cargo xtask`: the only build tool. Each command is a file of its own name.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    reason = "a command-line tool speaks on its standard output"
+)]
+
+mod ci;
+mod report;
+mod setup;
+mod shell;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Plateau's build tool",
+    disable_version_flag = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Installs what the tests need on a bare Debian machine; may be run again.
+    Setup(setup::Arguments),
+    /// Checks the rules of the source that a tool can hold.
+    Tidy(tidy::Arguments),
+    /// Runs everything that must pass before a change is merged.
+    Ci(ci::Arguments),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let shell = shell::Shell::at_repository_root()?;
+    match arguments.command {
+        Command::Setup(arguments) => setup::run(&shell, &arguments),
+        Command::Tidy(arguments) => tidy::run(&shell, &arguments),
+        Command::Ci(arguments) => ci::run(&shell, &arguments),
+    }
+}

@@ -1,0 +1,65 @@
+//! The rules of the source that a tool can hold. A rule is a function from the tree to findings,
+//! with its own test of bad input and expected message.
+
+mod crates;
+mod pages;
+mod source;
+mod tree;
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+
+use crate::shell::Shell;
+use tree::{Finding, Tree};
+
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Arguments {
+    /// Writes the generated pages anew instead of refusing the old ones.
+    #[arg(long)]
+    fix: bool,
+}
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// All rules, in the order in which they are reported.
+const RULES: &[(&str, Rule)] = &[
+    ("layers", crates::layers),
+    ("manifests", crates::manifests),
+    ("dependency reasons", crates::dependency_reasons),
+    ("module heads", source::module_heads),
+    ("file length", source::file_length),
+    ("line length", source::line_length),
+    ("ascii", source::ascii),
+    ("left-over marks", source::marks),
+    ("commented-out code", source::commented_code),
+    ("unsafe", source::forbid_unsafe),
+    ("atomics", source::atomics),
+    ("orphans", source::orphans),
+    ("places of machines", source::machine_paths),
+    ("generated pages", pages::in_step),
+];
+
+pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
+    if arguments.fix {
+        for (path, text) in pages::generated() {
+            fs::write(shell.root().join(path), text)?;
+            println!("wrote {path}");
+        }
+    }
+    let tree = Tree::read(shell)?;
+    let mut count = 0;
+    for (name, rule) in RULES {
+        for finding in rule(&tree) {
+            println!("{finding} [{name}]");
+            count += 1;
+        }
+    }
+    ensure!(count == 0, "tidy: {count} findings");
+    println!(
+        "tidy: {} rules hold over {} files",
+        RULES.len(),
+        tree.files().count()
+    );
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! Rules about source files, each readable on its own.
+
+use std::collections::BTreeSet;
+
+use super::tree::{Finding, Tree};
+
+const LINES_MAX: usize = 800;
+const COLUMNS_MAX: usize = 100;
+
+/// Sources that are tables of data and may be longer than `LINES_MAX`.
+const DATA_TABLES: &[&str] = &["crates/protocol/errcode/src/table.rs"];
+
+/// Crates that may contain `unsafe`, each block with its proof.
+const UNSAFE_CRATES: &[&str] = &[
+    "crates/base/sync/",
+    "crates/base/env/",
+    "crates/base/runtime/",
+    "crates/storage/buffer/",
+];
+
+/// Every file says first what it is for.
+pub(crate) fn module_heads(tree: &Tree) -> Vec<Finding> {
+    let lacks = |(_, text): &(&str, &str)| {
+        !text
+            .lines()
+            .find(|line| !line.is_empty())
+            .is_some_and(|line| line.starts_with("//! "))
+    };
+    let message = "does not begin with `//! ` and what the file is for";
+    tree.sources()
+        .filter(lacks)
+        .map(|(path, _)| Finding::new(path, 1, message))
+        .collect()
+}
+
+/// A file that no one reads to its end is split.
+pub(crate) fn file_length(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.sources().filter(|(path, _)| !is_data_table(path)) {
+        let count = text.lines().count();
+        if count > LINES_MAX {
+            let message = format!("has {count} lines, more than {LINES_MAX}");
+            findings.push(Finding::new(path, count, message));
+        }
+    }
+    findings
+}
+
+/// Sources fit on a screen.
+pub(crate) fn line_length(tree: &Tree) -> Vec<Finding> {
+    lines_of_sources(tree, |path, line| {
+        let count = line.chars().count();
+        (count > COLUMNS_MAX && !is_data_table(path))
+            .then(|| format!("has {count} columns, more than {COLUMNS_MAX}"))
+    })
+}
+
+/// Sources are ASCII, so that nothing hides in them; other text is written with escapes.
+pub(crate) fn ascii(tree: &Tree) -> Vec<Finding> {
+    lines_of_sources(tree, |_, line| {
+        let odd = line.chars().find(|character| !character.is_ascii())?;
+        Some(format!("has {}, which is not ASCII", odd.escape_unicode()))
+    })
+}
+
+/// Left-over marks: the issue knows what is to be done, main does not.
+pub(crate) fn marks(tree: &Tree) -> Vec<Finding> {
+    let fix = concat!("FIX", "ME");
+    let later = concat!("TO", "DO");
+    lines_of_sources(tree, |_, line| {
+        if line.contains(fix) {
+            return Some(format!("has {fix}"));
+        }
+        let rest = line.split(later).nth(1)?;
+        (!rest.starts_with("(#")).then(|| format!("has {later} without an issue, as {later}(#12)"))
+    })
+}
+
+/// Code in comments is in the history already.
+pub(crate) fn commented_code(tree: &Tree) -> Vec<Finding> {
+    lines_of_sources(tree, |_, line| {
+        let comment = line.trim_start().strip_prefix("// ")?;
+        let word = comment.split_whitespace().next()?;
+        let is_code = ["let", "fn", "pub", "use", "impl", "match"].contains(&word)
+            && (comment.ends_with(';') || comment.ends_with('{'));
+        is_code.then(|| "has commented-out code".to_owned())
+    })
+}
+
+/// `unsafe` stays in the named crates.
+pub(crate) fn forbid_unsafe(tree: &Tree) -> Vec<Finding> {
+    let is_root = |path: &str| {
+        path.starts_with("crates/")
+            && (path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs"))
+    };
+    let is_named = |path: &str| UNSAFE_CRATES.iter().any(|prefix| path.starts_with(prefix));
+    tree.sources()
+        .filter(|(path, _)| is_root(path) && !is_named(path))
+        .filter(|(_, text)| !text.contains("#![forbid(unsafe_code)]"))
+        .map(|(path, _)| Finding::new(path, 1, "does not forbid unsafe code"))
+        .collect()
+}
+
+/// Atomics stay in `sync`, where each has its model.
+pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
+    lines_of_sources(tree, |path, line| {
+        if path.starts_with("crates/base/sync/") || line.trim_start().starts_with("//") {
+            return None;
+        }
+        ["std", "core"]
+            .iter()
+            .any(|library| line.contains(&format!("{library}::sync::atomic")))
+            .then(|| "uses an atomic outside `sync`, where it would have a loom suite".to_owned())
+    })
+}
+
+/// Every file under `src` is part of its crate.
+pub(crate) fn orphans(tree: &Tree) -> Vec<Finding> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<String> = tree
+        .sources()
+        .map(|(path, _)| path)
+        .filter(|path| is_crate_root(path))
+        .map(String::from)
+        .collect();
+    while let Some(path) = open.pop() {
+        let text = tree.text(&path).unwrap_or_default();
+        if reached.insert(path.clone()) {
+            open.extend(modules_of(&path, text).filter(|path| tree.text(path).is_some()));
+        }
+    }
+    tree.sources()
+        .filter(|(path, _)| path.starts_with("crates/") && !reached.contains(*path))
+        .map(|(path, _)| Finding::new(path, 0, "is reached by no `mod`"))
+        .collect()
+}
+
+/// The repository knows no machine.
+pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {
+    let words = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("/fa", "rm/"),
+    ];
+    let mut findings = Vec::new();
+    for (path, text) in tree.files().filter(|(path, _)| *path != "Cargo.lock") {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(**word)) {
+                let message = format!("names a place of one machine: {word}");
+                findings.push(Finding::new(path, index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+fn is_data_table(path: &str) -> bool {
+    DATA_TABLES.contains(&path)
+}
+
+fn lines_of_sources(tree: &Tree, refuse: impl Fn(&str, &str) -> Option<String>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.sources() {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(message) = refuse(path, line) {
+                findings.push(Finding::new(path, index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether cargo finds the file by its place.
+fn is_crate_root(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let file = parts.next().unwrap_or_default();
+    let folder = parts.next().unwrap_or_default();
+    let is_root_folder = ["tests", "benches", "examples", "fuzz_targets", "bin"].contains(&folder);
+    // A folder with one of those names under `src` of a crate is a module, except `src/bin`.
+    let is_module = folder != "bin" && parts.any(|part| part == "src");
+    match file {
+        "lib.rs" | "main.rs" => true,
+        "build.rs" => !path.contains("/src/"),
+        _ => is_root_folder && !is_module,
+    }
+}
+
+/// Where the files of `mod name;` lines may stand.
+fn modules_of<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = file.trim_end_matches(".rs");
+    let own_folder = if is_crate_root(path) || stem == "mod" {
+        folder.to_owned()
+    } else {
+        format!("{folder}/{stem}")
+    };
+    let mut named_path = None;
+    text.lines().flat_map(move |line| {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("#[path = \"") {
+            named_path = name
+                .strip_suffix("\"]")
+                .map(|name| format!("{folder}/{name}"));
+            return Vec::new();
+        }
+        let Some(name) = module_name(line) else {
+            return Vec::new();
+        };
+        let places = vec![
+            format!("{own_folder}/{name}.rs"),
+            format!("{own_folder}/{name}/mod.rs"),
+        ];
+        named_path.take().map_or(places, |path| vec![path])
+    })
+}
+
+fn module_name(line: &str) -> Option<&str> {
+    let line = line.strip_suffix(';')?;
+    let (before, name) = line.rsplit_once("mod ")?;
+    let is_visibility = before.is_empty() || before.starts_with("pub");
+    let is_name = name
+        .chars()
+        .all(|character| character.is_alphanumeric() || character == '_');
+    (is_visibility && is_name).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(rule: fn(&Tree) -> Vec<Finding>, path: &str, text: &str) -> Vec<String> {
+        rule(&Tree::of(&[(path, text)]))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn file_without_head_is_refused() {
+        let found = findings(module_heads, "a.rs", "use std::fs;\n//! late\n");
+        assert_eq!(
+            found,
+            ["a.rs:1: does not begin with `//! ` and what the file is for"]
+        );
+        assert!(findings(module_heads, "a.rs", "//! What for.\n").is_empty());
+    }
+
+    #[test]
+    fn long_file_is_refused_unless_a_table() {
+        let text = "//! x\n".repeat(801);
+        assert_eq!(
+            findings(file_length, "a.rs", &text),
+            ["a.rs:801: has 801 lines, more than 800"]
+        );
+        assert!(findings(file_length, DATA_TABLES[0], &text).is_empty());
+    }
+
+    #[test]
+    fn long_line_is_refused() {
+        let text = format!("{}\n{}\n", "x".repeat(100), "x".repeat(101));
+        let expected = ["a.rs:2: has 101 columns, more than 100"];
+        assert_eq!(findings(line_length, "a.rs", &text), expected);
+    }
+
+    #[test]
+    fn odd_character_is_refused() {
+        let found = findings(ascii, "a.rs", "//! caf\u{e9}\n");
+        assert_eq!(found, ["a.rs:1: has \\u{e9}, which is not ASCII"]);
+    }
+
+    #[test]
+    fn marks_are_refused() {
+        let text = concat!("// FIX", "ME\n// TO", "DO later\n// TO", "DO(#7): known\n");
+        let found = findings(marks, "a.rs", text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], concat!("a.rs:1: has FIX", "ME"));
+        assert!(found[1].starts_with("a.rs:2: "));
+    }
+
+    #[test]
+    fn commented_code_is_refused() {
+        let text = "// let x = 1;\n// let us see; it is prose\n// use the other one.\n";
+        assert_eq!(
+            findings(commented_code, "a.rs", text),
+            ["a.rs:1: has commented-out code"]
+        );
+    }
+
+    #[test]
+    fn unsafe_is_confined() {
+        let path = "crates/sql/x/src/lib.rs";
+        let expected = format!("{path}:1: does not forbid unsafe code");
+        assert_eq!(findings(forbid_unsafe, path, "//! X.\n"), [expected]);
+        assert!(findings(forbid_unsafe, "crates/base/sync/src/lib.rs", "//! X.\n").is_empty());
+    }
+
+    #[test]
+    fn atomics_are_confined() {
+        let text = concat!("use std::sync::", "atomic::AtomicU64;\n");
+        let found = findings(atomics, "crates/base/env/src/a.rs", text);
+        assert_eq!(
+            found,
+            [
+                "crates/base/env/src/a.rs:1: uses an atomic outside `sync`, where it would have a \
+              loom suite"
+            ]
+        );
+        assert!(findings(atomics, "crates/base/sync/src/a.rs", text).is_empty());
+    }
+
+    #[test]
+    fn file_without_mod_is_refused() {
+        let tree = Tree::of(&[
+            ("crates/a/b/src/lib.rs", "mod one;\npub(crate) mod two;\n"),
+            ("crates/a/b/src/one.rs", "mod tests;\n"),
+            ("crates/a/b/src/one/tests.rs", ""),
+            ("crates/a/b/src/two/mod.rs", "mod three;"),
+            ("crates/a/b/src/two/three.rs", ""),
+            ("crates/a/b/src/lost.rs", ""),
+            (
+                "crates/a/b/tests/root.rs",
+                "#[path = \"shared/kit.rs\"]\nmod kit;",
+            ),
+            ("crates/a/b/tests/shared/kit.rs", ""),
+        ]);
+        let found: Vec<_> = orphans(&tree).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["crates/a/b/src/lost.rs:0: is reached by no `mod`"]);
+    }
+
+    #[test]
+    fn machine_paths_are_refused() {
+        let found = findings(machine_paths, "README.md", concat!("see /wo", "rk/main\n"));
+        assert_eq!(
+            found,
+            [concat!(
+                "README.md:1: names a place of one machine: /wo",
+                "rk/"
+            )]
+        );
+    }
+}
