@@ -25,7 +25,9 @@ impl IoBuffer {
         let layout = layout(length);
         // SAFETY: the layout's size is not 0, asserted above.
         let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        let Some(start) = NonNull::new(start) else {
+            handle_alloc_error(layout)
+        };
         Self { start, length }
     }
 }
@@ -60,7 +62,9 @@ impl DerefMut for IoBuffer {
 
 impl fmt::Debug for IoBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoBuffer").field("length", &self.length).finish()
+        f.debug_struct("IoBuffer")
+            .field("length", &self.length)
+            .finish()
     }
 }
 

@@ -8,6 +8,11 @@
 //! * [`codec`]: checked cursors, and the checksum.
 //! * [`page`]: what stands at the front of every page.
 //! * [`log`]: log blocks and the mini-transactions in them.
+//! * [`page_bytes`]: checked access to a page that may change while it is read.
+//! * [`slotted`]: the B+tree page.
+//! * [`row_header`]: what stands before a row.
+//! * [`undo`]: older versions.
+//! * [`page_op`]: every change of a page, as the log has it.
 //! * [`control`]: the control file with its two checkpoint records.
 //! * [`version_file`]: which format a data directory has.
 
@@ -18,6 +23,11 @@ pub mod control;
 pub mod ids;
 pub mod log;
 pub mod page;
+pub mod page_bytes;
+pub mod page_op;
+pub mod row_header;
+pub mod slotted;
+pub mod undo;
 pub mod version_file;
 
 pub use ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};

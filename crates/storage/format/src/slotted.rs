@@ -1,0 +1,734 @@
+//! The slotted page of a B+tree: sorted keys with payloads between two fences.
+//!
+//! Layout and reasons: `docs/formats/tree_page.md`. Everything here is bytes in, bytes out.
+//!
+//! (I1) Slots are strictly ascending by key; each key is at or above the lower fence and below the
+//! upper one. An absent upper fence is plus infinity; an empty lower fence is minus infinity.
+//! (I2) The first `prefix_length` bytes, which both fences share, are stored in the lower fence
+//! alone: a cell keeps what follows them.
+//! (I3) `heap_start` is the lowest byte of any cell or fence, `garbage` counts the bytes between it
+//! and the page's end that no cell or fence owns.
+//! (I4) A mutation that fails has changed nothing.
+//!
+//! Reads are generic over [`PageBytes`], so the optimistic reader and the latched one run the same
+//! code. Mutations take the slice of an exclusively latched page, at run time and at redo alike.
+
+use std::cmp::Ordering;
+
+use crate::page::PAGE_HEADER_BYTES;
+use crate::page_bytes::{PageBytes, put, put_u16};
+
+/// First byte of the body of every tree page.
+pub const TREE_PAGE_KIND: u8 = 0xB7;
+/// Bytes of a slot: the key's head and the cell's offset.
+pub const SLOT_BYTES: usize = 6;
+/// Bytes of a cell before its key: two lengths.
+pub const CELL_HEADER_BYTES: usize = 4;
+/// Where the slot directory starts.
+pub const SLOTS_START: usize = PAGE_HEADER_BYTES + 24;
+
+const KIND: usize = PAGE_HEADER_BYTES;
+const LEVEL: usize = PAGE_HEADER_BYTES + 1;
+const FLAGS: usize = PAGE_HEADER_BYTES + 2;
+const SLOT_COUNT: usize = PAGE_HEADER_BYTES + 4;
+const HEAP_START: usize = PAGE_HEADER_BYTES + 6;
+const GARBAGE: usize = PAGE_HEADER_BYTES + 8;
+const PREFIX_LENGTH: usize = PAGE_HEADER_BYTES + 10;
+const LOWER_LENGTH: usize = PAGE_HEADER_BYTES + 12;
+const UPPER_LENGTH: usize = PAGE_HEADER_BYTES + 14;
+const INDEX_ID: usize = PAGE_HEADER_BYTES + 16;
+
+const FLAG_HAS_UPPER: u8 = 1;
+
+/// Why a page could not be changed or believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The change does not fit even after compaction: split and try again.
+    #[error("the page is full")]
+    Full,
+    /// The bytes contradict themselves.
+    #[error("the page is damaged: {what}")]
+    Damaged {
+        /// Which rule is broken.
+        what: &'static str,
+    },
+}
+
+const fn damaged(what: &'static str) -> ChangeError {
+    ChangeError::Damaged { what }
+}
+
+/// Where a key is or would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Index of the first slot whose key is not below the one looked for.
+    pub slot: usize,
+    /// Whether that slot has exactly the key.
+    pub is_match: bool,
+}
+
+/// A run of bytes in the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte.
+    pub offset: usize,
+    /// Number of bytes.
+    pub length: usize,
+}
+
+/// A read view of a tree page. All answers are `None` where the bytes point outside the page.
+#[derive(Debug)]
+pub struct TreePage<'a, P: PageBytes + ?Sized> {
+    /// The page, borrowed from a latch or an optimistic read.
+    page: &'a P,
+}
+
+impl<P: PageBytes + ?Sized> Clone for TreePage<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: PageBytes + ?Sized> Copy for TreePage<'_, P> {}
+
+impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
+    /// Views `page` as a tree page; `None` if it is of another kind.
+    pub fn new(page: &'a P) -> Option<Self> {
+        (page.u8_at(KIND)? == TREE_PAGE_KIND).then_some(Self { page })
+    }
+
+    /// 0 for a leaf.
+    pub fn level(self) -> Option<u8> {
+        self.page.u8_at(LEVEL)
+    }
+
+    /// Entries in the page.
+    #[inline]
+    pub fn slot_count(self) -> Option<usize> {
+        self.page.u16_at(SLOT_COUNT).map(usize::from)
+    }
+
+    /// The index that the page belongs to.
+    pub fn index_id(self) -> Option<u64> {
+        self.page.u64_at(INDEX_ID)
+    }
+
+    /// Bytes that all keys share.
+    #[inline]
+    pub fn prefix_length(self) -> Option<usize> {
+        self.page.u16_at(PREFIX_LENGTH).map(usize::from)
+    }
+
+    /// Whether there is an upper fence.
+    pub fn has_upper(self) -> Option<bool> {
+        Some(self.page.u8_at(FLAGS)? & FLAG_HAS_UPPER != 0)
+    }
+
+    /// Where the lower fence is: the last bytes of the page.
+    fn lower(self) -> Option<Extent> {
+        let length = usize::from(self.page.u16_at(LOWER_LENGTH)?);
+        Some(Extent {
+            offset: self.page.length().checked_sub(length)?,
+            length,
+        })
+    }
+
+    /// Where the upper fence is: before the lower one.
+    fn upper(self) -> Option<Extent> {
+        let length = usize::from(self.page.u16_at(UPPER_LENGTH)?);
+        Some(Extent {
+            offset: self.lower()?.offset.checked_sub(length)?,
+            length,
+        })
+    }
+
+    /// Appends the lower fence to `out`.
+    pub fn append_lower(self, out: &mut Vec<u8>) -> Option<()> {
+        let lower = self.lower()?;
+        self.page.append_to(lower.offset, lower.length, out)
+    }
+
+    /// Appends the upper fence to `out`; answers whether there is one.
+    pub fn append_upper(self, out: &mut Vec<u8>) -> Option<bool> {
+        if !self.has_upper()? {
+            return Some(false);
+        }
+        let upper = self.upper()?;
+        self.page.append_to(upper.offset, upper.length, out)?;
+        Some(true)
+    }
+
+    /// Whether `key` lies between the fences.
+    pub fn covers(self, key: &[u8]) -> Option<bool> {
+        let lower = self.lower()?;
+        if self.page.compare(lower.offset, lower.length, key)? == Ordering::Greater {
+            return Some(false);
+        }
+        if !self.has_upper()? {
+            return Some(true);
+        }
+        let upper = self.upper()?;
+        Some(self.page.compare(upper.offset, upper.length, key)? == Ordering::Greater)
+    }
+
+    #[inline]
+    fn slot_offset(slot: usize) -> usize {
+        SLOTS_START + slot * SLOT_BYTES
+    }
+
+    /// Offset, key suffix length and payload length of a slot's cell.
+    #[inline]
+    fn cell(self, slot: usize) -> Option<(usize, usize, usize)> {
+        let offset = usize::from(self.page.u16_at(Self::slot_offset(slot) + 4)?);
+        let key_length = usize::from(self.page.u16_at(offset)?);
+        let payload_length = usize::from(self.page.u16_at(offset + 2)?);
+        Some((offset, key_length, payload_length))
+    }
+
+    /// Where the payload of `slot` is. The slot must be below `slot_count`.
+    #[inline]
+    pub fn payload(self, slot: usize) -> Option<Extent> {
+        let (offset, key_length, length) = self.cell(slot)?;
+        let offset = offset + CELL_HEADER_BYTES + key_length;
+        (offset + length <= self.page.length()).then_some(Extent { offset, length })
+    }
+
+    /// Appends the payload of `slot` to `out`.
+    #[inline]
+    pub fn append_payload(self, slot: usize, out: &mut Vec<u8>) -> Option<()> {
+        let extent = self.payload(slot)?;
+        self.page.append_to(extent.offset, extent.length, out)
+    }
+
+    /// Appends the whole key of `slot` to `out`.
+    pub fn append_key(self, slot: usize, out: &mut Vec<u8>) -> Option<()> {
+        let lower = self.lower()?;
+        let prefix_length = self.prefix_length()?;
+        if lower.length < prefix_length {
+            return None;
+        }
+        self.page.append_to(lower.offset, prefix_length, out)?;
+        let (offset, key_length, _) = self.cell(slot)?;
+        self.page
+            .append_to(offset + CELL_HEADER_BYTES, key_length, out)
+    }
+
+    /// The child page of `slot` in an inner page.
+    #[inline]
+    pub fn child(self, slot: usize) -> Option<u32> {
+        let extent = self.payload(slot)?;
+        if extent.length != 4 {
+            None
+        } else {
+            self.page.u32_at(extent.offset)
+        }
+    }
+
+    /// Binary search for a key that lies between the fences.
+    #[inline]
+    pub fn search(self, key: &[u8]) -> Option<Position> {
+        let suffix = key.get(self.prefix_length()?..)?;
+        let head = key_head(suffix);
+        let (mut low, mut high) = (0, self.slot_count()?);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.compare_slot(middle, head, suffix)? {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => {
+                    return Some(Position {
+                        slot: middle,
+                        is_match: true,
+                    });
+                }
+            }
+        }
+        Some(Position {
+            slot: low,
+            is_match: false,
+        })
+    }
+
+    #[inline]
+    fn compare_slot(self, slot: usize, head: u32, suffix: &[u8]) -> Option<Ordering> {
+        let offset = Self::slot_offset(slot);
+        let order = self.page.u32_at(offset)?.cmp(&head);
+        if order != Ordering::Equal {
+            return Some(order);
+        }
+        let cell = usize::from(self.page.u16_at(offset + 4)?);
+        let key_length = usize::from(self.page.u16_at(cell)?);
+        self.page
+            .compare(cell + CELL_HEADER_BYTES, key_length, suffix)
+    }
+
+    /// In an inner page, the slot of the child that covers `key`.
+    #[inline]
+    pub fn search_child(self, key: &[u8]) -> Option<usize> {
+        let position = self.search(key)?;
+        if position.is_match {
+            Some(position.slot)
+        } else {
+            position.slot.checked_sub(1)
+        }
+    }
+
+    /// Bytes that an insertion may take, slots included, after compaction.
+    pub fn free_bytes(self) -> Option<usize> {
+        let heap_start = usize::from(self.page.u16_at(HEAP_START)?);
+        let garbage = usize::from(self.page.u16_at(GARBAGE)?);
+        Some(heap_start.checked_sub(Self::slot_offset(self.slot_count()?))? + garbage)
+    }
+
+    /// Bytes that a cell with this whole key and payload takes here, its slot included.
+    pub fn cell_cost(self, key_length: usize, payload_length: usize) -> Option<usize> {
+        let suffix = key_length.checked_sub(self.prefix_length()?)?;
+        Some(SLOT_BYTES + CELL_HEADER_BYTES + suffix + payload_length)
+    }
+
+    /// Bytes of the cell of `slot`, its slot included.
+    pub fn slot_cost(self, slot: usize) -> Option<usize> {
+        let (_, key_length, payload_length) = self.cell(slot)?;
+        Some(SLOT_BYTES + CELL_HEADER_BYTES + key_length + payload_length)
+    }
+}
+
+/// First four bytes of a key suffix as a number that orders as the bytes do; short ones end in 0.
+#[inline]
+pub fn key_head(suffix: &[u8]) -> u32 {
+    if let Some(chunk) = suffix.first_chunk::<4>() {
+        return u32::from_be_bytes(*chunk);
+    }
+    let mut bytes = [0; 4];
+    for (to, from) in bytes.iter_mut().zip(suffix) {
+        *to = *from;
+    }
+    u32::from_be_bytes(bytes)
+}
+
+/// Length of the longest common start of two byte strings.
+pub fn common_prefix(left: &[u8], right: &[u8]) -> usize {
+    left.iter().zip(right).take_while(|(a, b)| a == b).count()
+}
+
+/// The shortest key that is above `left` and at most `right`, for `left < right`.
+pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    assert!(left < right, "separators stand between ascending keys");
+    let length = common_prefix(left, right) + 1;
+    right.get(..length).unwrap_or(right)
+}
+
+/// What an empty tree page is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreePageShape<'a> {
+    /// 0 for a leaf.
+    pub level: u8,
+    /// The index that the page belongs to.
+    pub index_id: u64,
+    /// Lowest key that may stand here; empty for minus infinity.
+    pub lower: &'a [u8],
+    /// First key that may not; `None` for plus infinity.
+    pub upper: Option<&'a [u8]>,
+}
+
+/// Makes the body of `page` an empty tree page; the common page header is left alone.
+pub fn init(page: &mut [u8], shape: TreePageShape<'_>) -> Result<(), ChangeError> {
+    let upper = shape.upper.unwrap_or_default();
+    let prefix_length = shape
+        .upper
+        .map_or(0, |upper| common_prefix(shape.lower, upper));
+    let fences = shape.lower.len() + upper.len();
+    let heap_start = page.len().checked_sub(fences).ok_or(ChangeError::Full)?;
+    if heap_start < SLOTS_START {
+        return Err(ChangeError::Full);
+    }
+    let flags = if shape.upper.is_some() {
+        FLAG_HAS_UPPER
+    } else {
+        0
+    };
+    let mut fill = || -> Option<()> {
+        page.get_mut(PAGE_HEADER_BYTES..)?.fill(0);
+        put(page, KIND, &[TREE_PAGE_KIND, shape.level, flags, 0])?;
+        put_u16(page, HEAP_START, u16::try_from(heap_start).ok()?)?;
+        put_u16(page, PREFIX_LENGTH, u16::try_from(prefix_length).ok()?)?;
+        put_u16(page, LOWER_LENGTH, u16::try_from(shape.lower.len()).ok()?)?;
+        put_u16(page, UPPER_LENGTH, u16::try_from(upper.len()).ok()?)?;
+        put(page, INDEX_ID, &shape.index_id.to_le_bytes())?;
+        put(page, heap_start, upper)?;
+        put(page, heap_start + upper.len(), shape.lower)
+    };
+    fill().ok_or(damaged(
+        "a page is shorter than its header or longer than 64 KiB",
+    ))
+}
+
+/// Inserts a whole key with its payload as slot number `slot`.
+pub fn insert(page: &mut [u8], slot: usize, key: &[u8], payload: &[u8]) -> Result<(), ChangeError> {
+    let view = view(page)?;
+    let count = view.slot_count().ok_or(damaged("header"))?;
+    let prefix_length = view.prefix_length().ok_or(damaged("header"))?;
+    let suffix = key
+        .get(prefix_length..)
+        .ok_or(damaged("a key lacks the page's prefix"))?;
+    if count < slot {
+        return Err(damaged("an insertion past the last slot"));
+    }
+    let cell_bytes = CELL_HEADER_BYTES + suffix.len() + payload.len();
+    if view.free_bytes().ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
+        return Err(ChangeError::Full);
+    }
+    if contiguous(page).ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
+        compact(page, None)?;
+    }
+    let mut write = || -> Option<()> {
+        let offset = write_cell(page, suffix, payload)?;
+        let at = SLOTS_START + slot * SLOT_BYTES;
+        let end = SLOTS_START + count * SLOT_BYTES;
+        if page.len() < end + SLOT_BYTES {
+            return None;
+        }
+        page.copy_within(at..end, at + SLOT_BYTES);
+        put(page, at, &key_head(suffix).to_le_bytes())?;
+        put_u16(page, at + 4, offset)?;
+        put_u16(page, SLOT_COUNT, u16::try_from(count + 1).ok()?)
+    };
+    write().ok_or(damaged("an insertion leaves the page"))
+}
+
+/// Removes slot number `slot`.
+pub fn remove(page: &mut [u8], slot: usize) -> Result<(), ChangeError> {
+    let view = view(page)?;
+    let count = view.slot_count().ok_or(damaged("header"))?;
+    if count <= slot {
+        return Err(damaged("a removal past the last slot"));
+    }
+    let cost = view.slot_cost(slot).ok_or(damaged("cell"))?;
+    let mut write = || -> Option<()> {
+        let at = SLOTS_START + slot * SLOT_BYTES;
+        let end = SLOTS_START + count * SLOT_BYTES;
+        if page.len() < end {
+            return None;
+        }
+        page.copy_within(at + SLOT_BYTES..end, at);
+        add_garbage(page, cost - SLOT_BYTES)?;
+        put_u16(page, SLOT_COUNT, u16::try_from(count - 1).ok()?)
+    };
+    write().ok_or(damaged("a removal leaves the page"))
+}
+
+/// Which bytes of a payload make room for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Splice<'a> {
+    /// Offset in the payload of the first byte that goes.
+    pub offset: usize,
+    /// How many go.
+    pub removed: usize,
+    /// What comes in their place.
+    pub inserted: &'a [u8],
+}
+
+/// Replaces bytes in the payload of `slot`; the payload may grow or shrink.
+pub fn splice(page: &mut [u8], slot: usize, change: Splice<'_>) -> Result<(), ChangeError> {
+    let view = view(page)?;
+    if view.slot_count().ok_or(damaged("header"))? <= slot {
+        return Err(damaged("a change past the last slot"));
+    }
+    let payload = view.payload(slot).ok_or(damaged("cell"))?;
+    let removed_end = change.offset.checked_add(change.removed);
+    if removed_end.is_none_or(|end| payload.length < end) {
+        return Err(damaged("a change past the end of a payload"));
+    }
+    if change.inserted.len() <= change.removed {
+        return splice_in_place(page, slot, payload, change)
+            .ok_or(damaged("a change leaves the page"));
+    }
+    splice_moving(page, slot, payload, change)
+}
+
+fn splice_in_place(
+    page: &mut [u8],
+    slot: usize,
+    payload: Extent,
+    change: Splice<'_>,
+) -> Option<()> {
+    let at = payload.offset + change.offset;
+    put(page, at, change.inserted)?;
+    let shrink = change.removed - change.inserted.len();
+    if shrink == 0 {
+        return Some(());
+    }
+    page.copy_within(
+        at + change.removed..payload.offset + payload.length,
+        at + change.inserted.len(),
+    );
+    let (cell, _, _) = TreePage::new(&*page)?.cell(slot)?;
+    put_u16(page, cell + 2, u16::try_from(payload.length - shrink).ok()?)?;
+    add_garbage(page, shrink)
+}
+
+fn splice_moving(
+    page: &mut [u8],
+    slot: usize,
+    payload: Extent,
+    change: Splice<'_>,
+) -> Result<(), ChangeError> {
+    let view = view(page)?;
+    let cost = view.slot_cost(slot).ok_or(damaged("cell"))?;
+    let grown = change.inserted.len() - change.removed;
+    if view.free_bytes().ok_or(damaged("free space"))? < grown {
+        return Err(ChangeError::Full);
+    }
+    let old_bytes = cost - SLOT_BYTES;
+    let mut moved = Vec::with_capacity(old_bytes + grown);
+    let key_length = payload_key_length(view, slot).ok_or(damaged("cell"))?;
+    let start = payload.offset - key_length;
+    let cut = payload.offset + change.offset;
+    let tail = cut + change.removed;
+    let end = payload.offset + payload.length;
+    moved.extend_from_slice(page.get(start..cut).ok_or(damaged("cell"))?);
+    moved.extend_from_slice(change.inserted);
+    moved.extend_from_slice(page.get(tail..end).ok_or(damaged("cell"))?);
+    if contiguous(page).ok_or(damaged("free space"))? < old_bytes + grown {
+        compact(page, Some(slot))?;
+    } else {
+        add_garbage(page, old_bytes).ok_or(damaged("garbage"))?;
+    }
+    let (suffix, payload) = moved.split_at(key_length);
+    write_cell(page, suffix, payload)
+        .and_then(|offset| put_u16(page, SLOTS_START + slot * SLOT_BYTES + 4, offset))
+        .ok_or(damaged("a change leaves the page"))
+}
+
+fn payload_key_length<P: PageBytes + ?Sized>(view: TreePage<'_, P>, slot: usize) -> Option<usize> {
+    view.cell(slot).map(|(_, key_length, _)| key_length)
+}
+
+/// Keeps the slots below `from` and makes `upper` the upper fence.
+pub fn cut(page: &mut [u8], from: usize, upper: &[u8]) -> Result<(), ChangeError> {
+    let old = page.to_vec();
+    let view = view(&old)?;
+    if view.slot_count().ok_or(damaged("header"))? < from {
+        return Err(damaged("a cut past the last slot"));
+    }
+    rebuild(page, view, Some(Some(upper)), 0..from)
+}
+
+/// Empties the slots from `from` on into `out`, as [`extend`] reads them.
+pub fn append_cells<P: PageBytes + ?Sized>(
+    view: TreePage<'_, P>,
+    slots: std::ops::Range<usize>,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    for slot in slots {
+        let (_, suffix_length, payload_length) = view.cell(slot)?;
+        let key_length = suffix_length + view.prefix_length()?;
+        out.extend_from_slice(&u16::try_from(key_length).ok()?.to_le_bytes());
+        out.extend_from_slice(&u16::try_from(payload_length).ok()?.to_le_bytes());
+        view.append_key(slot, out)?;
+        view.append_payload(slot, out)?;
+    }
+    Some(())
+}
+
+/// Appends cells, as [`append_cells`] wrote them, behind the last slot.
+pub fn extend(page: &mut [u8], mut cells: &[u8]) -> Result<(), ChangeError> {
+    while !cells.is_empty() {
+        let (key, payload, rest) = next_cell(cells).ok_or(damaged("a run of cells"))?;
+        let count = view(page)?.slot_count().ok_or(damaged("header"))?;
+        insert(page, count, key, payload)?;
+        cells = rest;
+    }
+    Ok(())
+}
+
+/// The first cell of a run: key, payload and what follows.
+pub fn next_cell(cells: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let key_length = usize::from(cells.u16_at(0)?);
+    let payload_length = usize::from(cells.u16_at(2)?);
+    let (key, rest) = cells
+        .get(CELL_HEADER_BYTES..)?
+        .split_at_checked(key_length)?;
+    let (payload, rest) = rest.split_at_checked(payload_length)?;
+    Some((key, payload, rest))
+}
+
+/// Widens the page up to `upper` (`None`: plus infinity) and appends `cells` behind the last slot.
+pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(), ChangeError> {
+    let old = page.to_vec();
+    let view = view(&old)?;
+    let count = view.slot_count().ok_or(damaged("header"))?;
+    let done = rebuild(page, view, Some(upper), 0..count).and_then(|()| extend(page, cells));
+    if done.is_err() {
+        page.copy_from_slice(&old);
+    }
+    done
+}
+
+/// Rewrites `page` from `old` without gaps; `upper` replaces the upper fence where it is given.
+#[expect(
+    clippy::option_option,
+    reason = "the outer one says whether, the inner one to what"
+)]
+fn rebuild(
+    page: &mut [u8],
+    old: TreePage<'_, [u8]>,
+    upper: Option<Option<&[u8]>>,
+    slots: std::ops::Range<usize>,
+) -> Result<(), ChangeError> {
+    let mut lower = Vec::new();
+    let mut kept = Vec::new();
+    let mut cells = Vec::new();
+    let read = || -> Option<(u8, u64, bool)> {
+        old.append_lower(&mut lower)?;
+        let has_upper = old.append_upper(&mut kept)?;
+        append_cells(old, slots, &mut cells)?;
+        Some((old.level()?, old.index_id()?, has_upper))
+    };
+    let (level, index_id, has_upper) = read().ok_or(damaged("cells"))?;
+    let kept = has_upper.then_some(kept.as_slice());
+    let shape = TreePageShape {
+        level,
+        index_id,
+        lower: &lower,
+        upper: upper.unwrap_or(kept),
+    };
+    init(page, shape)?;
+    extend(page, &cells)
+}
+
+/// Closes the gaps between cells; the cell of `except`, if given, is dropped and its slot dangles
+/// until the caller points it elsewhere.
+fn compact(page: &mut [u8], except: Option<usize>) -> Result<(), ChangeError> {
+    let old = page.to_vec();
+    let view = view(&old)?;
+    let mut write = || -> Option<()> {
+        let count = view.slot_count()?;
+        put_u16(page, HEAP_START, u16::try_from(view.upper()?.offset).ok()?)?;
+        put_u16(page, GARBAGE, 0)?;
+        for slot in (0..count).filter(|&slot| Some(slot) != except) {
+            let (offset, key_length, payload_length) = view.cell(slot)?;
+            let start = offset + CELL_HEADER_BYTES;
+            let suffix = old.get(start..start + key_length)?;
+            let payload = old.get(start + key_length..start + key_length + payload_length)?;
+            let moved = write_cell(page, suffix, payload)?;
+            put_u16(page, SLOTS_START + slot * SLOT_BYTES + 4, moved)?;
+        }
+        Some(())
+    };
+    let done = write();
+    if done.is_none() {
+        page.copy_from_slice(&old);
+    }
+    done.ok_or(damaged("cells overlap"))
+}
+
+fn view(page: &[u8]) -> Result<TreePage<'_, [u8]>, ChangeError> {
+    TreePage::new(page).ok_or(damaged("not a tree page"))
+}
+
+fn contiguous(page: &[u8]) -> Option<usize> {
+    let slots_end = SLOTS_START + usize::from(page.u16_at(SLOT_COUNT)?) * SLOT_BYTES;
+    usize::from(page.u16_at(HEAP_START)?).checked_sub(slots_end)
+}
+
+fn add_garbage(page: &mut [u8], bytes: usize) -> Option<()> {
+    let garbage = usize::from(page.u16_at(GARBAGE)?) + bytes;
+    put_u16(page, GARBAGE, u16::try_from(garbage).ok()?)
+}
+
+/// Writes a cell below the heap and answers its offset.
+fn write_cell(page: &mut [u8], suffix: &[u8], payload: &[u8]) -> Option<u16> {
+    let length = CELL_HEADER_BYTES + suffix.len() + payload.len();
+    let offset = usize::from(page.u16_at(HEAP_START)?).checked_sub(length)?;
+    if offset < SLOTS_START {
+        return None;
+    }
+    put_u16(page, offset, u16::try_from(suffix.len()).ok()?)?;
+    put_u16(page, offset + 2, u16::try_from(payload.len()).ok()?)?;
+    put(page, offset + CELL_HEADER_BYTES, suffix)?;
+    put(page, offset + CELL_HEADER_BYTES + suffix.len(), payload)?;
+    let offset = u16::try_from(offset).ok()?;
+    put_u16(page, HEAP_START, offset)?;
+    Some(offset)
+}
+
+/// Checks (I1) to (I3) of a whole page.
+pub fn verify(page: &[u8]) -> Result<(), ChangeError> {
+    let view = view(page)?;
+    let facts = || -> Option<(usize, usize, usize, usize)> {
+        let floor = view.upper()?.offset;
+        Some((
+            view.slot_count()?,
+            usize::from(page.u16_at(HEAP_START)?),
+            floor,
+            view.prefix_length()?,
+        ))
+    };
+    let (count, heap_start, floor, prefix_length) = facts().ok_or(damaged("header"))?;
+    let slots_end = SLOTS_START + count * SLOT_BYTES;
+    if heap_start < slots_end || floor < heap_start {
+        return Err(damaged("the heap leaves its bounds"));
+    }
+    verify_fences(view, prefix_length)?;
+    let mut used = 0;
+    let mut previous: Option<Vec<u8>> = None;
+    for slot in 0..count {
+        let (offset, key_length, payload_length) = view.cell(slot).ok_or(damaged("cell"))?;
+        let length = CELL_HEADER_BYTES + key_length + payload_length;
+        if offset < heap_start || floor < offset + length {
+            return Err(damaged("a cell leaves the heap"));
+        }
+        used += length;
+        previous = Some(verify_key(view, slot, previous.as_deref())?);
+    }
+    let garbage = usize::from(page.u16_at(GARBAGE).ok_or(damaged("header"))?);
+    if heap_start + used + garbage != floor {
+        return Err(damaged("the heap's bytes do not add up"));
+    }
+    Ok(())
+}
+
+fn verify_fences(view: TreePage<'_, [u8]>, prefix_length: usize) -> Result<(), ChangeError> {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    let read = view
+        .append_lower(&mut lower)
+        .and_then(|()| view.append_upper(&mut upper));
+    let has_upper = read.ok_or(damaged("fences"))?;
+    let expected = if has_upper {
+        common_prefix(&lower, &upper)
+    } else {
+        0
+    };
+    if has_upper && upper <= lower {
+        return Err(damaged("the fences are not ascending"));
+    }
+    if prefix_length != expected {
+        return Err(damaged("the prefix is not that of the fences"));
+    }
+    Ok(())
+}
+
+fn verify_key(
+    view: TreePage<'_, [u8]>,
+    slot: usize,
+    previous: Option<&[u8]>,
+) -> Result<Vec<u8>, ChangeError> {
+    let mut key = Vec::new();
+    view.append_key(slot, &mut key).ok_or(damaged("key"))?;
+    let prefix_length = view.prefix_length().ok_or(damaged("header"))?;
+    let suffix = key.get(prefix_length..).ok_or(damaged("key"))?;
+    if view.page.u32_at(SLOTS_START + slot * SLOT_BYTES) != Some(key_head(suffix)) {
+        return Err(damaged("a key's head is not its start"));
+    }
+    if previous.is_some_and(|previous| key.as_slice() <= previous) {
+        return Err(damaged("keys are not ascending"));
+    }
+    if view.covers(&key) != Some(true) {
+        return Err(damaged("a key is outside the fences"));
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests;

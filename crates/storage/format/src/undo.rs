@@ -1,0 +1,386 @@
+//! Undo pages and the records in them.
+//!
+//! Layout: `docs/formats/undo.md`. An undo page is written by one worker, only ever at its end.
+//! A record holds what is needed to get the version before the change from the one after it, and
+//! what purge must clean up once nobody needs the older one.
+
+use crate::codec::{Reader, Truncated};
+use crate::ids::{TableId, TxnId, UndoPointer};
+use crate::page::PAGE_HEADER_BYTES;
+use crate::page_bytes::{PageBytes, put, put_u16};
+use crate::row_header::{ROW_HEADER_BYTES, RowHeader};
+use crate::slotted::ChangeError;
+
+/// Offset of the word that says where the next record goes.
+const USED: usize = PAGE_HEADER_BYTES;
+/// Offset of the number of the page that follows in the segment; 0 is none.
+pub const UNDO_NEXT: usize = PAGE_HEADER_BYTES + 4;
+/// Offset of the first record.
+pub const UNDO_RECORDS_START: usize = PAGE_HEADER_BYTES + 8;
+/// Bytes of a record before its variable parts.
+pub const UNDO_RECORD_HEADER_BYTES: usize = 2 + 1 + 6 + 7;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoKind {
+    /// A row was inserted where there was none: undo removes it.
+    Insert,
+    /// A row was changed in place, or inserted over a deleted one.
+    Update,
+    /// A row was marked deleted.
+    Delete,
+    /// The transaction has committed.
+    Commit,
+    /// The transaction has been rolled back completely.
+    RolledBack,
+    /// A page was taken for a large value: undo gives it back.
+    PageTaken,
+}
+
+impl UndoKind {
+    const ALL: [Self; 6] = [
+        Self::Insert,
+        Self::Update,
+        Self::Delete,
+        Self::Commit,
+        Self::RolledBack,
+        Self::PageTaken,
+    ];
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Insert => 1,
+            Self::Update => 2,
+            Self::Delete => 3,
+            Self::Commit => 4,
+            Self::RolledBack => 5,
+            Self::PageTaken => 6,
+        }
+    }
+
+    /// Whether the record holds an older version.
+    fn has_older(self) -> bool {
+        matches!(self, Self::Update | Self::Delete)
+    }
+
+    /// Whether the record ends its transaction.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Commit | Self::RolledBack)
+    }
+}
+
+/// A record of an undo page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoRecord<'a> {
+    /// What was done.
+    pub kind: UndoKind,
+    /// By whom.
+    pub txn: TxnId,
+    /// The transaction's record before this one.
+    pub previous: UndoPointer,
+    /// The table; 0 in a record that ends a transaction.
+    pub table: TableId,
+    /// The row's encoded primary key.
+    pub key: &'a [u8],
+    /// The header of the version before.
+    pub old_header: RowHeader,
+    /// Where in the body the versions begin to differ.
+    pub change_offset: u16,
+    /// How many bytes the version after has in place of `removed`.
+    pub inserted_length: u16,
+    /// The bytes of the version before from there on to where they agree again.
+    pub removed: &'a [u8],
+    /// What purge must look at, as [`Remains`] encodes it.
+    pub remains: &'a [u8],
+}
+
+impl<'a> UndoRecord<'a> {
+    /// A record that ends a transaction.
+    pub fn end(kind: UndoKind, txn: TxnId, previous: UndoPointer) -> Self {
+        assert!(kind.is_end(), "a commit or a complete rollback");
+        Self {
+            kind,
+            txn,
+            previous,
+            table: TableId(0),
+            key: &[],
+            old_header: RowHeader::default(),
+            change_offset: 0,
+            inserted_length: 0,
+            removed: &[],
+            remains: &[],
+        }
+    }
+
+    /// Appends the record's bytes.
+    ///
+    /// # Panics
+    /// If it is 64 KiB or longer, which nothing that fits into a page is.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 2]);
+        out.push(self.kind.code());
+        out.extend_from_slice(&self.txn.to_bytes());
+        out.extend_from_slice(&self.previous.to_bytes());
+        if !self.kind.is_end() {
+            out.extend_from_slice(&self.table.0.to_le_bytes());
+            put_part(out, self.key);
+            if self.kind.has_older() {
+                out.extend_from_slice(&self.old_header.encode());
+                out.extend_from_slice(&self.change_offset.to_le_bytes());
+                out.extend_from_slice(&self.inserted_length.to_le_bytes());
+                put_part(out, self.removed);
+            }
+            out.extend_from_slice(self.remains);
+        }
+        let length = u16::try_from(out.len() - start).expect("a record is shorter than a page");
+        let bytes = length.to_le_bytes();
+        let field = out
+            .get_mut(start..start + 2)
+            .expect("the length was reserved");
+        field.copy_from_slice(&bytes);
+    }
+
+    /// Reads the record at the front of `bytes`.
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let length = usize::from(bytes.u16_at(0)?);
+        Self::decode_fields(&mut Reader::new(bytes.get(2..length)?)).ok()
+    }
+
+    fn decode_fields(from: &mut Reader<'a>) -> Result<Self, Truncated> {
+        let code = from.u8()?;
+        let kind = UndoKind::ALL
+            .into_iter()
+            .find(|kind| kind.code() == code)
+            .ok_or(Truncated)?;
+        let txn = TxnId::from_bytes(from.array()?);
+        let previous = UndoPointer::from_bytes(from.array()?);
+        if kind.is_end() {
+            return Ok(Self::end(kind, txn, previous));
+        }
+        let table = TableId(from.u64()?);
+        let key = take_part(from)?;
+        let mut record = Self {
+            kind,
+            table,
+            key,
+            ..Self::end(UndoKind::Commit, txn, previous)
+        };
+        if kind.has_older() {
+            record.old_header = RowHeader::decode(&from.array::<ROW_HEADER_BYTES>()?);
+            record.change_offset = from.u16()?;
+            record.inserted_length = from.u16()?;
+            record.removed = take_part(from)?;
+        }
+        record.remains = from.rest();
+        Ok(record)
+    }
+
+    /// Turns the body of the version after the change into that of the version before it. `None`
+    /// if they do not belong together.
+    pub fn restore(&self, body: &mut Vec<u8>) -> Option<()> {
+        let start = usize::from(self.change_offset);
+        let end = start.checked_add(usize::from(self.inserted_length))?;
+        if body.len() < end {
+            return None;
+        }
+        body.splice(start..end, self.removed.iter().copied());
+        Some(())
+    }
+}
+
+/// Things of the older version that only it needs: purge looks at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remains<'a> {
+    /// An entry of a secondary index.
+    Entry {
+        /// The index.
+        index: u64,
+        /// The entry's whole key.
+        key: &'a [u8],
+    },
+    /// A large value.
+    Lob {
+        /// Its first page.
+        first_page: u32,
+    },
+}
+
+impl<'a> Remains<'a> {
+    /// Appends the bytes.
+    ///
+    /// # Panics
+    /// If a key is 64 KiB or longer.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Entry { index, key } => {
+                out.push(1);
+                out.extend_from_slice(&index.to_le_bytes());
+                put_part(out, key);
+            }
+            Self::Lob { first_page } => {
+                out.push(2);
+                out.extend_from_slice(&first_page.to_le_bytes());
+            }
+        }
+    }
+
+    /// All that a record names. What cannot be read ends the list.
+    pub fn list(bytes: &'a [u8]) -> impl Iterator<Item = Self> + use<'a> {
+        let mut reader = Reader::new(bytes);
+        std::iter::from_fn(move || Self::take(&mut reader).ok())
+    }
+
+    fn take(from: &mut Reader<'a>) -> Result<Self, Truncated> {
+        match from.u8()? {
+            1 => Ok(Self::Entry {
+                index: from.u64()?,
+                key: take_part(from)?,
+            }),
+            2 => Ok(Self::Lob {
+                first_page: from.u32()?,
+            }),
+            _ => Err(Truncated),
+        }
+    }
+}
+
+/// What an empty undo page's body starts with.
+pub fn empty_body() -> [u8; 8] {
+    let start = u16::try_from(UNDO_RECORDS_START)
+        .expect("the header is short")
+        .to_le_bytes();
+    let [a, b] = start;
+    [a, b, 0, 0, 0, 0, 0, 0]
+}
+
+/// Where the next record of an undo page goes.
+pub fn used<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
+    let used = usize::from(page.u16_at(USED)?);
+    (UNDO_RECORDS_START..=page.length())
+        .contains(&used)
+        .then_some(used)
+}
+
+/// The page that follows in the segment; `None` for the last.
+pub fn next_page<P: PageBytes + ?Sized>(page: &P) -> Option<u32> {
+    page.u32_at(UNDO_NEXT).filter(|next| *next != 0)
+}
+
+/// Copies the record at `offset` into `out`, which is cleared first.
+pub fn copy_record<P: PageBytes + ?Sized>(
+    page: &P,
+    offset: usize,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    out.clear();
+    let length = usize::from(page.u16_at(offset)?);
+    let end = offset.checked_add(length)?;
+    if length < UNDO_RECORD_HEADER_BYTES || used(page)? < end {
+        return None;
+    }
+    page.append_to(offset, length, out)
+}
+
+/// Appends a record to an undo page.
+pub fn append(page: &mut [u8], record: &[u8]) -> Result<(), ChangeError> {
+    let at = used(&*page).ok_or(ChangeError::Damaged {
+        what: "an undo page's end",
+    })?;
+    let end = at + record.len();
+    if page.len() < end {
+        return Err(ChangeError::Full);
+    }
+    let what = "an undo page's end";
+    let used = u16::try_from(end).map_err(|_| ChangeError::Damaged { what })?;
+    put(page, at, record)
+        .and_then(|()| put_u16(page, USED, used))
+        .ok_or(ChangeError::Damaged { what })
+}
+
+fn put_part(out: &mut Vec<u8>, part: &[u8]) {
+    let length = u16::try_from(part.len()).expect("a part is shorter than a page");
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(part);
+}
+
+fn take_part<'a>(from: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
+    let length = usize::from(from.u16()?);
+    from.bytes(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sample() -> UndoRecord<'static> {
+        UndoRecord {
+            kind: UndoKind::Update,
+            txn: TxnId::new(0x0102).unwrap(),
+            previous: UndoPointer::NULL,
+            table: TableId(7),
+            key: b"k",
+            old_header: RowHeader::default(),
+            change_offset: 2,
+            inserted_length: 3,
+            removed: b"old",
+            remains: b"",
+        }
+    }
+
+    #[test]
+    fn layout_is_pinned() {
+        let mut bytes = Vec::new();
+        sample().encode(&mut bytes);
+        let front = [
+            51, 0, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+        ];
+        assert_eq!(bytes[..26], front);
+        assert_eq!(bytes[26], b'k');
+        assert_eq!(bytes[27..42], [0; 15]);
+        assert_eq!(bytes[42..], [2, 0, 3, 0, 3, 0, b'o', b'l', b'd']);
+        assert_eq!(UndoRecord::decode(&bytes), Some(sample()));
+        let mut body = b"abNEWcd".to_vec();
+        sample().restore(&mut body).unwrap();
+        assert_eq!(body, b"aboldcd");
+    }
+
+    #[test]
+    fn records_are_appended_until_the_page_is_full() {
+        let mut page = vec![0; 4096];
+        page[PAGE_HEADER_BYTES..PAGE_HEADER_BYTES + 8].copy_from_slice(&empty_body());
+        let mut record = Vec::new();
+        sample().encode(&mut record);
+        let mut places = Vec::new();
+        let full = loop {
+            let at = used(page.as_slice()).unwrap();
+            match append(&mut page, &record) {
+                Ok(()) => places.push(at),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full, ChangeError::Full);
+        assert_eq!(places.len(), (4096 - UNDO_RECORDS_START) / record.len());
+        let mut copy = Vec::new();
+        for place in places {
+            copy_record(page.as_slice(), place, &mut copy).unwrap();
+            assert_eq!(copy, record);
+        }
+        assert_eq!(next_page(page.as_slice()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..90)) {
+            if let Some(record) = UndoRecord::decode(&bytes) {
+                let _ = Remains::list(record.remains).count();
+                let _ = record.restore(&mut bytes.clone());
+            }
+            let mut page = bytes.clone();
+            let _ = append(&mut page, &bytes);
+            let _ = copy_record(bytes.as_slice(), 40, &mut page);
+        }
+    }
+}
