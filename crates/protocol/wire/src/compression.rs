@@ -1,0 +1,490 @@
+//! Compressed packets: [`Compressor`] and [`Decompressor`].
+//!
+//! Once both sides agreed on compression, the stream of frames is cut into pieces, without regard
+//! to where frames begin and end, and each piece travels as:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 3 | bytes that follow this header |
+//! | 1 | sequence id, of these packets alone, from 0 with each command |
+//! | 3 | bytes when decompressed, or 0 if the piece travels as it is |
+//! | n | the piece |
+//!
+//! Pieces are independent of each other, so one compressor serves all connections of a worker:
+//! its tables (some 300 KiB) are not paid for by idle connections.
+//!
+//! A piece claims what it will decompress to. It may not become more than that, and memory is
+//! taken as it does become more, not because of the claim.
+
+use std::io;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use thiserror::Error;
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+use crate::cursor::Cursor;
+
+/// Bytes of a compressed packet's header.
+pub const COMPRESSED_HEADER_BYTES: usize = 7;
+
+/// Pieces below this size are sent as they are, as MySQL and MariaDB do.
+const COMPRESS_BYTES_MIN: usize = 50;
+
+/// Largest piece. The format allows 16 MiB; smaller pieces bound what both sides hold at once.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// Step in which the buffer grows while a piece is decompressed.
+const GROW_BYTES: usize = 64 << 10;
+
+/// zlib's level. Replies are compressed once and read once: speed counts more than the last
+/// percent.
+const ZLIB_LEVEL: u32 = 3;
+
+/// How pieces are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompressionMethod {
+    /// zlib, agreed by COMPRESS.
+    Zlib,
+    /// zstd, agreed by ZSTD_COMPRESSION.
+    Zstd {
+        /// 1 to 22; others are brought into that range.
+        level: u8,
+    },
+}
+
+/// A piece that cannot be decompressed (error 1157), or that is out of order (1156).
+#[derive(Debug, Error)]
+pub enum CompressionError {
+    /// The sequence id is not the expected one.
+    #[error("compressed packet with sequence id {found} where {expected} was due")]
+    OutOfOrder {
+        /// The id that was due.
+        expected: u8,
+        /// The id that came.
+        found: u8,
+    },
+    /// zlib found no valid stream.
+    #[error("zlib stream is broken")]
+    Zlib(#[source] flate2::DecompressError),
+    /// zstd found no valid frame.
+    #[error("zstd frame is broken")]
+    Zstd(#[source] io::Error),
+    /// The piece is more or less than it claims.
+    #[error("decompressed piece does not have the claimed {claimed_bytes} bytes")]
+    WrongLength {
+        /// The length in the header.
+        claimed_bytes: usize,
+    },
+}
+
+/// The sending end; holds tables only, nothing of a connection.
+pub struct Compressor {
+    zlib: Compress,
+    /// Made when the first client asks for zstd.
+    zstd: Option<zstd::bulk::Compressor<'static>>,
+    /// Where zstd puts a piece.
+    scratch: Vec<u8>,
+}
+
+impl std::fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Compressor").finish_non_exhaustive()
+    }
+}
+
+impl Default for Compressor {
+    fn default() -> Compressor {
+        Compressor::new()
+    }
+}
+
+impl Compressor {
+    /// A compressor.
+    pub fn new() -> Compressor {
+        let zlib = Compress::new(Compression::new(ZLIB_LEVEL), true);
+        Compressor {
+            zlib,
+            zstd: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Appends `stream`, whole frames or parts of them, to `out` as compressed packets that are
+    /// numbered from `sequence` on.
+    ///
+    /// # Errors
+    /// Only if zlib or zstd cannot get memory.
+    pub fn compress(
+        &mut self,
+        method: CompressionMethod,
+        stream: &[u8],
+        sequence: &mut u8,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        for piece in stream.chunks(PIECE_BYTES_MAX) {
+            let start = out.len();
+            out.extend_from_slice(&[0; COMPRESSED_HEADER_BYTES]);
+            let body = out.len();
+            let mut plain_bytes = 0;
+            if piece.len() >= COMPRESS_BYTES_MIN {
+                match method {
+                    CompressionMethod::Zlib => self.zlib(piece, out)?,
+                    CompressionMethod::Zstd { level } => self.zstd(level, piece, out)?,
+                }
+                plain_bytes = piece.len();
+            }
+            if plain_bytes == 0 || out.len() - body >= piece.len() {
+                out.truncate(body);
+                out.extend_from_slice(piece);
+                plain_bytes = 0;
+            }
+            let [a, b, c, ..] = (out.len() - body).to_le_bytes();
+            let [d, e, f, ..] = plain_bytes.to_le_bytes();
+            let header = out
+                .get_mut(start..body)
+                .expect("the header was just appended");
+            header.copy_from_slice(&[a, b, c, *sequence, d, e, f]);
+            *sequence = sequence.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn zlib(&mut self, piece: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        self.zlib.reset();
+        let mut rest = piece;
+        loop {
+            out.reserve(rest.len() / 2 + 1024);
+            let before = self.zlib.total_in();
+            let status = self.zlib.compress_vec(rest, out, FlushCompress::Finish)?;
+            let taken = usize::try_from(self.zlib.total_in() - before).unwrap_or(0);
+            rest = rest.get(taken..).unwrap_or_default();
+            if status == Status::StreamEnd {
+                return Ok(());
+            }
+        }
+    }
+
+    fn zstd(&mut self, level: u8, piece: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        let compressor = match &mut self.zstd {
+            Some(compressor) => compressor,
+            None => self.zstd.insert(zstd::bulk::Compressor::new(1)?),
+        };
+        compressor.set_compression_level(i32::from(level.clamp(1, 22)))?;
+        self.scratch.clear();
+        self.scratch
+            .reserve(zstd::zstd_safe::compress_bound(piece.len()));
+        compressor.compress_to_buffer(piece, &mut self.scratch)?;
+        out.extend_from_slice(&self.scratch);
+        Ok(())
+    }
+}
+
+/// What [`Decompressor::next`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecompressStep {
+    /// At least `missing` more bytes have to be received.
+    Incomplete {
+        /// How many.
+        missing: usize,
+    },
+    /// A piece was appended to the plain stream; `used` bytes of the input are done with.
+    Piece {
+        /// How many bytes to drop from the front of the input.
+        used: usize,
+    },
+}
+
+/// The receiving end; holds tables only, nothing of a connection.
+pub struct Decompressor {
+    zlib: Decompress,
+    /// Made when the first client asks for zstd.
+    zstd: Option<Decoder<'static>>,
+}
+
+impl std::fmt::Debug for Decompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decompressor").finish_non_exhaustive()
+    }
+}
+
+impl Default for Decompressor {
+    fn default() -> Decompressor {
+        Decompressor::new()
+    }
+}
+
+impl Decompressor {
+    /// A decompressor.
+    pub fn new() -> Decompressor {
+        Decompressor {
+            zlib: Decompress::new(true),
+            zstd: None,
+        }
+    }
+
+    /// Looks for a compressed packet at the start of `input` and appends its piece of the plain
+    /// stream to `plain`. `sequence` is the id that is due, and moves on.
+    pub fn next(
+        &mut self,
+        method: CompressionMethod,
+        input: &[u8],
+        sequence: &mut u8,
+        plain: &mut Vec<u8>,
+    ) -> Result<DecompressStep, CompressionError> {
+        let mut cursor = Cursor::new(input);
+        let Ok(header) = cursor.array::<COMPRESSED_HEADER_BYTES>("header") else {
+            return Ok(DecompressStep::Incomplete {
+                missing: COMPRESSED_HEADER_BYTES - input.len(),
+            });
+        };
+        let [a, b, c, found, d, e, f] = header;
+        let length =
+            |[a, b, c]: [u8; 3]| usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        let (piece_bytes, plain_bytes) = (length([a, b, c]), length([d, e, f]));
+        if found != *sequence {
+            return Err(CompressionError::OutOfOrder {
+                expected: *sequence,
+                found,
+            });
+        }
+        let rest_bytes = cursor.peek_rest().len();
+        let Ok(piece) = cursor.bytes(piece_bytes, "piece") else {
+            return Ok(DecompressStep::Incomplete {
+                missing: piece_bytes - rest_bytes,
+            });
+        };
+        match (plain_bytes, method) {
+            (0, _) => plain.extend_from_slice(piece),
+            (_, CompressionMethod::Zlib) => self.zlib(piece, plain_bytes, plain)?,
+            (_, CompressionMethod::Zstd { .. }) => self.zstd(piece, plain_bytes, plain)?,
+        }
+        *sequence = sequence.wrapping_add(1);
+        Ok(DecompressStep::Piece {
+            used: COMPRESSED_HEADER_BYTES + piece_bytes,
+        })
+    }
+
+    fn zlib(
+        &mut self,
+        piece: &[u8],
+        claimed_bytes: usize,
+        plain: &mut Vec<u8>,
+    ) -> Result<(), CompressionError> {
+        self.zlib.reset(true);
+        let end = plain.len() + claimed_bytes;
+        let mut rest = piece;
+        loop {
+            let room = GROW_BYTES.min(end - plain.len());
+            let (filled, taken, status) = grow(plain, room, |space| {
+                let (taken, filled) = (self.zlib.total_in(), self.zlib.total_out());
+                let status = self.zlib.decompress(rest, space, FlushDecompress::None);
+                let filled = self.zlib.total_out() - filled;
+                let taken = self.zlib.total_in() - taken;
+                (to_usize(filled), to_usize(taken), status)
+            });
+            rest = rest.get(taken..).unwrap_or_default();
+            match status.map_err(CompressionError::Zlib)? {
+                Status::StreamEnd if plain.len() == end && rest.is_empty() => return Ok(()),
+                Status::Ok if filled + taken > 0 => {}
+                Status::StreamEnd | Status::Ok | Status::BufError => {
+                    return Err(CompressionError::WrongLength { claimed_bytes });
+                }
+            }
+        }
+    }
+
+    fn zstd(
+        &mut self,
+        piece: &[u8],
+        claimed_bytes: usize,
+        plain: &mut Vec<u8>,
+    ) -> Result<(), CompressionError> {
+        let decoder = match &mut self.zstd {
+            Some(decoder) => decoder,
+            None => self
+                .zstd
+                .insert(Decoder::new().map_err(CompressionError::Zstd)?),
+        };
+        decoder.reinit().map_err(CompressionError::Zstd)?;
+        let end = plain.len() + claimed_bytes;
+        let mut input = InBuffer::around(piece);
+        loop {
+            let room = GROW_BYTES.min(end - plain.len());
+            let taken_before = input.pos();
+            let (filled, hint) = grow_zstd(plain, room, |space| {
+                let mut output = OutBuffer::around(space);
+                let hint = decoder.run(&mut input, &mut output);
+                (output.pos(), hint)
+            });
+            let is_frame_over = hint.map_err(CompressionError::Zstd)? == 0;
+            if is_frame_over && plain.len() == end && input.pos() == piece.len() {
+                return Ok(());
+            }
+            if is_frame_over || (filled == 0 && input.pos() == taken_before) {
+                return Err(CompressionError::WrongLength { claimed_bytes });
+            }
+        }
+    }
+}
+
+/// Lets `fill` write up to `room` bytes behind `plain`; keeps as many as it says it wrote.
+fn grow<T>(
+    plain: &mut Vec<u8>,
+    room: usize,
+    fill: impl FnOnce(&mut [u8]) -> (usize, usize, T),
+) -> (usize, usize, T) {
+    let start = plain.len();
+    plain.resize(start + room, 0);
+    let space = plain.get_mut(start..).unwrap_or_default();
+    let (filled, taken, status) = fill(space);
+    plain.truncate(start + filled);
+    (filled, taken, status)
+}
+
+/// [`grow`] without a count of what was taken.
+fn grow_zstd<T>(
+    plain: &mut Vec<u8>,
+    room: usize,
+    fill: impl FnOnce(&mut [u8]) -> (usize, T),
+) -> (usize, T) {
+    let (filled, _, status) = grow(plain, room, |space| {
+        let (filled, status) = fill(space);
+        (filled, 0, status)
+    });
+    (filled, status)
+}
+
+/// A count of bytes in memory, which fits.
+fn to_usize(count: u64) -> usize {
+    usize::try_from(count).expect("a count of bytes in memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const METHODS: [CompressionMethod; 2] = [
+        CompressionMethod::Zlib,
+        CompressionMethod::Zstd { level: 3 },
+    ];
+
+    fn decompress_all(
+        method: CompressionMethod,
+        mut input: &[u8],
+    ) -> Result<Vec<u8>, CompressionError> {
+        let mut decompressor = Decompressor::new();
+        let mut sequence = 0;
+        let mut plain = Vec::new();
+        while !input.is_empty() {
+            match decompressor.next(method, input, &mut sequence, &mut plain)? {
+                DecompressStep::Incomplete { .. } => break,
+                DecompressStep::Piece { used } => input = &input[used..],
+            }
+        }
+        Ok(plain)
+    }
+
+    #[test]
+    fn short_pieces_travel_as_they_are() {
+        let mut out = Vec::new();
+        let mut sequence = 0;
+        Compressor::new()
+            .compress(CompressionMethod::Zlib, b"short", &mut sequence, &mut out)
+            .unwrap();
+        assert_eq!(out, b"\x05\0\0\0\0\0\0short");
+        assert_eq!(sequence, 1);
+    }
+
+    #[test]
+    fn long_streams_are_cut_and_shrink() {
+        let stream: Vec<u8> = b"abcdefgh".repeat(400_000);
+        for method in METHODS {
+            let mut out = Vec::new();
+            let mut sequence = 0;
+            let mut compressor = Compressor::new();
+            compressor
+                .compress(method, &stream, &mut sequence, &mut out)
+                .unwrap();
+            assert_eq!(sequence, 4);
+            assert!(out.len() < stream.len() / 20);
+            assert!(decompress_all(method, &out).unwrap() == stream);
+        }
+    }
+
+    #[test]
+    fn wrong_claims_and_broken_streams_are_refused() {
+        for method in METHODS {
+            let mut out = Vec::new();
+            Compressor::new()
+                .compress(method, &[b'x'; 1000], &mut 0, &mut out)
+                .unwrap();
+            for claimed in [1_u8, 2, 4] {
+                let mut wrong = out.clone();
+                wrong[5] = claimed;
+                assert!(
+                    decompress_all(method, &wrong).is_err(),
+                    "{method:?} {claimed}"
+                );
+            }
+            let mut broken = out.clone();
+            broken[9] ^= 0x55;
+            assert!(decompress_all(method, &broken).is_err(), "{method:?}");
+            let mut disordered = out;
+            disordered[3] = 1;
+            assert!(matches!(
+                decompress_all(method, &disordered),
+                Err(CompressionError::OutOfOrder {
+                    expected: 0,
+                    found: 1
+                })
+            ));
+        }
+    }
+
+    #[test]
+    fn incomplete_packets_say_what_is_missing() {
+        let mut decompressor = Decompressor::new();
+        let mut next = |input: &[u8]| {
+            decompressor
+                .next(CompressionMethod::Zlib, input, &mut 0, &mut Vec::new())
+                .unwrap()
+        };
+        assert_eq!(next(b"\x05"), DecompressStep::Incomplete { missing: 6 });
+        assert_eq!(
+            next(b"\x05\0\0\0\0\0\0ab"),
+            DecompressStep::Incomplete { missing: 3 }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(
+            stream in prop::collection::vec(prop::collection::vec(0_u8..4, 0..300), 0..5),
+        ) {
+            for method in METHODS {
+                let mut compressor = Compressor::new();
+                let mut out = Vec::new();
+                let mut sequence = 0;
+                for part in &stream {
+                    compressor.compress(method, part, &mut sequence, &mut out).unwrap();
+                }
+                prop_assert_eq!(decompress_all(method, &out).unwrap(), stream.concat());
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(mut bytes: Vec<u8>) {
+            for method in METHODS {
+                let _ = decompress_all(method, &bytes);
+            }
+            if let [_, b, c, sequence, _, e, f, ..] = bytes.as_mut_slice() {
+                (*b, *c, *sequence, *e, *f) = (0, 0, 0, 0, 0);
+            }
+            for method in METHODS {
+                let _ = decompress_all(method, &bytes);
+            }
+        }
+    }
+}
