@@ -7,18 +7,23 @@
 //!
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
 //! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
-//! [`CommitRing`] (what became of a transaction).
+//! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
+//! [`LogRing`] (the log in memory, filled by all workers at once).
 
 pub mod atomic;
 
 mod big_reader_lock;
 mod commit_ring;
+mod hybrid_latch;
 mod inbox;
+mod log_ring;
 mod mutex;
 mod padded;
 
 pub use big_reader_lock::{BigReaderLock, WaitKey};
 pub use commit_ring::{CommitRing, RingState};
+pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};
+pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::CachePadded;
