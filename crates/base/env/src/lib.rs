@@ -1,14 +1,21 @@
 //! The world as traits: what the rest of Plateau may ask of clock, disk and randomness.
 //!
 //! Production code reaches the kernel through these traits alone, so that a simulated run owns
-//! time, decides the fate of each write and can be replayed from a seed.
+//! time, decides the fate of each write and can be replayed from a seed. [`linux`] holds the
+//! honest bodies, [`sim`] the lying ones.
 
+pub mod clock;
 pub mod disk;
+pub mod linux;
+pub mod random;
+pub mod sim;
 
 mod buffer;
 
 pub use buffer::IoBuffer;
+pub use clock::{Clock, Instant};
 pub use disk::{
     Disk, DiskError, DiskErrorKind, File, FileAccess, FileId, IoFuture, IoResult, OpenOptions,
     WriteDurability,
 };
+pub use random::Random;

@@ -1,0 +1,187 @@
+//! A single-threaded executor that draws who runs next from its seed and owns the clock.
+//!
+//! When no task can run, the clock moves on to the next timer; when there is none either, the run
+//! is stuck, and that is reported rather than waited out.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use sync::Mutex;
+
+use super::clock::SimClock;
+use crate::Random;
+
+type TaskId = u64;
+type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Runs tasks in an order that its seed decides. Clones are handles on the same executor, so that
+/// tasks can spawn tasks.
+#[derive(Clone)]
+pub struct SimExecutor {
+    state: Rc<RefCell<State>>,
+    ready: Arc<Mutex<Vec<TaskId>>>,
+    clock: SimClock,
+}
+
+struct State {
+    random: Random,
+    tasks: BTreeMap<TaskId, LocalFuture>,
+    next_id: TaskId,
+}
+
+/// Nothing can run and no timer is set, yet the awaited future is not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stuck;
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no task can run and no timer is set")
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+struct Waking {
+    id: TaskId,
+    ready: Arc<Mutex<Vec<TaskId>>>,
+}
+
+impl Wake for Waking {
+    fn wake(self: Arc<Self>) {
+        let mut ready = self.ready.lock();
+        if !ready.contains(&self.id) {
+            ready.push(self.id);
+        }
+    }
+}
+
+impl SimExecutor {
+    /// An executor with no tasks, that moves `clock`.
+    pub fn new(seed: u64, clock: SimClock) -> Self {
+        let random = Random::new(seed);
+        let state = State {
+            random,
+            tasks: BTreeMap::new(),
+            next_id: 0,
+        };
+        Self {
+            state: Rc::new(RefCell::new(state)),
+            ready: Arc::default(),
+            clock,
+        }
+    }
+
+    /// Adds a task; it runs when the executor does.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let mut state = self.state.borrow_mut();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.tasks.insert(id, Box::pin(future));
+        self.ready.lock().push(id);
+    }
+
+    /// Polls one task, or moves the clock to the next timer; `false` if there is neither.
+    pub fn step(&self) -> bool {
+        let mut ready = self.ready.lock();
+        if ready.is_empty() {
+            drop(ready);
+            return self.clock.advance();
+        }
+        let drawn = self.state.borrow_mut().random.index(ready.len());
+        let id = ready.remove(drawn);
+        drop(ready);
+        // Out of the map while it runs, so that it may spawn; finished tasks may still be woken.
+        let Some(mut task) = self.state.borrow_mut().tasks.remove(&id) else {
+            return true;
+        };
+        let waker = Waker::from(Arc::new(Waking {
+            id,
+            ready: self.ready.clone(),
+        }));
+        if task
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+        {
+            self.state.borrow_mut().tasks.insert(id, task);
+        }
+        true
+    }
+
+    /// Runs until nothing more can happen; gives the number of tasks that are left, waiting for
+    /// something that will not come.
+    pub fn run(&self) -> usize {
+        while self.step() {}
+        self.state.borrow().tasks.len()
+    }
+
+    /// Runs at most `step_count` steps: for a crash at any moment. Drop the executor's clones and
+    /// tasks with [`SimExecutor::clear`] after it.
+    pub fn run_steps(&self, step_count: u64) {
+        for _ in 0..step_count {
+            if !self.step() {
+                return;
+            }
+        }
+    }
+
+    /// Runs until `future` is done.
+    pub fn block_on<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+    ) -> Result<T, Stuck> {
+        let outbox = Rc::new(RefCell::new(None));
+        let inner = outbox.clone();
+        self.spawn(async move {
+            let value = future.await;
+            *inner.borrow_mut() = Some(value);
+        });
+        loop {
+            if let Some(value) = outbox.borrow_mut().take() {
+                return Ok(value);
+            }
+            if !self.step() {
+                return Err(Stuck);
+            }
+        }
+    }
+
+    /// Drops all tasks where they stand.
+    pub fn clear(&self) {
+        // Dropped outside the borrow: a task's destructor may spawn or wake.
+        let tasks = std::mem::take(&mut self.state.borrow_mut().tasks);
+        drop(tasks);
+        self.ready.lock().clear();
+    }
+
+    /// The clock that this executor moves.
+    pub fn clock(&self) -> &SimClock {
+        &self.clock
+    }
+
+    /// Lets the other tasks go first.
+    pub async fn yield_now(&self) {
+        let mut has_yielded = false;
+        std::future::poll_fn(|context| {
+            if has_yielded {
+                return Poll::Ready(());
+            }
+            has_yielded = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl fmt::Debug for SimExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimExecutor")
+    }
+}
