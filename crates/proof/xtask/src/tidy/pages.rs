@@ -4,7 +4,7 @@ use super::tree::{Finding, Tree};
 
 /// Path and text of each generated page.
 pub(crate) fn generated() -> Vec<(&'static str, String)> {
-    Vec::new()
+    vec![("docs/settings.md", settings::reference_page())]
 }
 
 /// A generated page says what its table says.

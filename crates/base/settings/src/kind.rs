@@ -1,0 +1,242 @@
+//! Types of settings: how a text becomes a value, what range it must be in, how it is shown.
+
+use std::fmt;
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `ON` or `OFF`; also 1, 0, true, false, yes, no.
+    Bool,
+    /// A count, or a time in the unit that the name or the text says.
+    Unsigned { min: u64, max: u64 },
+    /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) behind the number.
+    Bytes { min: u64, max: u64 },
+    /// Any text.
+    Text,
+    /// One of these words, without regard to case. Where SQL gives a number, it is the index.
+    Choice(&'static [&'static str]),
+    /// Any number of these words, separated by commas, without regard to case.
+    Flags(&'static [&'static str]),
+}
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Bool(bool),
+    Unsigned(u64),
+    Text(String),
+}
+
+/// Why a text is no value of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("expected {expected}")]
+    Malformed { expected: String },
+    #[error("must be between {min} and {max}")]
+    OutOfRange { min: u64, max: u64 },
+}
+
+impl Kind {
+    /// Reads a value as a person writes it. Strict: nothing is bent into the range.
+    pub fn parse(&self, text: &str) -> Result<Value, Problem> {
+        let text = text.trim();
+        match *self {
+            Kind::Bool => parse_bool(text)
+                .map(Value::Bool)
+                .ok_or_else(|| self.malformed()),
+            Kind::Unsigned { min, max } => {
+                let number = text.parse().map_err(|_| self.malformed())?;
+                in_range(number, min, max)
+            }
+            Kind::Bytes { min, max } => {
+                in_range(parse_bytes(text).ok_or_else(|| self.malformed())?, min, max)
+            }
+            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Choice(words) => {
+                let word = find_word(words, text).ok_or_else(|| self.malformed())?;
+                Ok(Value::Text(word.to_owned()))
+            }
+            Kind::Flags(words) => {
+                let given = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|word| !word.is_empty());
+                let mut flags = Vec::new();
+                for word in given {
+                    let word = find_word(words, word).ok_or_else(|| self.malformed())?;
+                    if !flags.contains(&word) {
+                        flags.push(word);
+                    }
+                }
+                Ok(Value::Text(flags.join(",")))
+            }
+        }
+    }
+
+    /// The number bent into the range, as `SET` does (with warning 1292), and whether it was bent.
+    /// Kinds without a range give the number as it is.
+    pub fn clamp(&self, number: u64) -> (u64, bool) {
+        match *self {
+            Kind::Unsigned { min, max } | Kind::Bytes { min, max } => {
+                let inside = number.clamp(min, max);
+                (inside, inside != number)
+            }
+            Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::Flags(_) => (number, false),
+        }
+    }
+
+    /// The kind in words, for the reference page and for error messages.
+    pub fn describe(&self) -> String {
+        match *self {
+            Kind::Bool => "ON or OFF".to_owned(),
+            Kind::Unsigned { min, max } => format!("a number, {min} to {}", Limit(max)),
+            Kind::Bytes { min, max } => {
+                format!("a size, {} to {}", show_bytes(min), show_bytes(max))
+            }
+            Kind::Text => "text".to_owned(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::Flags(words) => format!("any of {}, by commas", words.join(", ")),
+        }
+    }
+
+    fn malformed(&self) -> Problem {
+        Problem::Malformed {
+            expected: self.describe(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As `SHOW VARIABLES` shows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(true) => f.write_str("ON"),
+            Value::Bool(false) => f.write_str("OFF"),
+            Value::Unsigned(number) => number.fmt(f),
+            Value::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A number that is "no limit" at the top of its type.
+struct Limit(u64);
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == u64::MAX {
+            f.write_str("2^64-1")
+        } else {
+            self.0.fmt(f)
+        }
+    }
+}
+
+/// A size with the largest unit that divides it.
+fn show_bytes(bytes: u64) -> String {
+    let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    let fits =
+        |&&(shift, _): &&(u32, &str)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift);
+    match units.iter().find(fits) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => Limit(bytes).to_string(),
+    }
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Some(true),
+        "off" | "0" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// `4096`, `64K`, `128M`, `128MiB`, `1g`.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let digits = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn in_range(number: u64, min: u64, max: u64) -> Result<Value, Problem> {
+    if (min..=max).contains(&number) {
+        Ok(Value::Unsigned(number))
+    } else {
+        Err(Problem::OutOfRange { min, max })
+    }
+}
+
+fn find_word(words: &[&'static str], text: &str) -> Option<&'static str> {
+    words
+        .iter()
+        .copied()
+        .find(|word| word.eq_ignore_ascii_case(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_units() {
+        let kind = Kind::Bytes {
+            min: 1024,
+            max: 1 << 40,
+        };
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("64K", 65536),
+            ("128 MiB", 128 << 20),
+            ("1g", 1 << 30),
+        ] {
+            assert_eq!(kind.parse(text), Ok(Value::Unsigned(bytes)), "{text}");
+        }
+        assert!(matches!(kind.parse("12X"), Err(Problem::Malformed { .. })));
+        assert!(matches!(
+            kind.parse("99999999999T"),
+            Err(Problem::Malformed { .. })
+        ));
+        assert_eq!(
+            kind.parse("1"),
+            Err(Problem::OutOfRange {
+                min: 1024,
+                max: 1 << 40
+            })
+        );
+        assert_eq!(kind.describe(), "a size, 1K to 1T");
+    }
+
+    #[test]
+    fn words_are_read_without_case_and_kept_as_declared() {
+        assert_eq!(Kind::Bool.parse("Yes"), Ok(Value::Bool(true)));
+        assert!(Kind::Bool.parse("2").is_err());
+        let kind = Kind::Choice(&["auto", "uring", "epoll"]);
+        assert_eq!(kind.parse("EPOLL"), Ok(Value::Text("epoll".to_owned())));
+        let problem = kind.parse("poll").unwrap_err();
+        assert_eq!(problem.to_string(), "expected one of auto, uring, epoll");
+        let kind = Kind::Flags(&["A", "B"]);
+        assert_eq!(kind.parse("b, a,b,"), Ok(Value::Text("B,A".to_owned())));
+        assert!(kind.parse("c").is_err());
+    }
+
+    #[test]
+    fn numbers_are_bent_only_on_request() {
+        let kind = Kind::Unsigned { min: 1, max: 10 };
+        assert_eq!(
+            kind.parse("11"),
+            Err(Problem::OutOfRange { min: 1, max: 10 })
+        );
+        assert_eq!(kind.clamp(11), (10, true));
+        assert_eq!(kind.clamp(5), (5, false));
+        assert!(kind.parse("-1").is_err());
+    }
+}

@@ -1,0 +1,694 @@
+//! The table of all settings. Names that MySQL has keep MySQL's name; defaults are those of
+//! MariaDB 10.11 unless the text says why not.
+
+use crate::kind::Kind;
+
+/// Where and when a setting can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// By the file or the command line alone; SQL sees it as read-only.
+    Start,
+    /// By `SET GLOBAL` too.
+    Global,
+    /// By `SET GLOBAL` for later sessions and by `SET SESSION` for one.
+    Session,
+    /// Never: clients ask for it and are told.
+    Fixed,
+}
+
+/// One entry of the table. All fields are constant.
+#[derive(Debug)]
+pub struct Setting {
+    /// Lower case, words joined by `_`.
+    pub name: &'static str,
+    /// Other names for the same value.
+    pub aliases: &'static [&'static str],
+    pub kind: Kind,
+    /// As it would be written in the file.
+    pub default: &'static str,
+    pub scope: Scope,
+    /// Whether SQL sees it as a system variable.
+    pub is_variable: bool,
+    /// What it does, and its unit.
+    pub text: &'static str,
+}
+
+impl Setting {
+    const fn new(
+        scope: Scope,
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        text: &'static str,
+    ) -> Setting {
+        Setting {
+            name,
+            aliases: &[],
+            kind,
+            default,
+            scope,
+            is_variable: true,
+            text,
+        }
+    }
+
+    const fn alias(mut self, aliases: &'static [&'static str]) -> Setting {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Of the program alone: not seen by SQL.
+    const fn hidden(mut self) -> Setting {
+        self.is_variable = false;
+        self
+    }
+
+    /// Whether it can only be read.
+    pub fn is_fixed(&self) -> bool {
+        self.scope == Scope::Fixed
+    }
+}
+
+/// The entry of a name or alias and its place in the table. `-` counts as `_`; case is ignored.
+pub fn find(name: &str) -> Option<(usize, &'static Setting)> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    TABLE
+        .iter()
+        .enumerate()
+        .find(|(_, setting)| setting.name == name || setting.aliases.contains(&name.as_str()))
+}
+
+const fn start(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    text: &'static str,
+) -> Setting {
+    Setting::new(Scope::Start, name, kind, default, text)
+}
+
+const fn global(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    text: &'static str,
+) -> Setting {
+    Setting::new(Scope::Global, name, kind, default, text)
+}
+
+const fn session(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    text: &'static str,
+) -> Setting {
+    Setting::new(Scope::Session, name, kind, default, text)
+}
+
+const fn fixed(name: &'static str, default: &'static str, text: &'static str) -> Setting {
+    Setting::new(Scope::Fixed, name, Kind::Text, default, text)
+}
+
+const fn number(min: u64, max: u64) -> Kind {
+    Kind::Unsigned { min, max }
+}
+
+const fn size(min: u64, max: u64) -> Kind {
+    Kind::Bytes { min, max }
+}
+
+/// A year, the longest that MySQL lets a connection be idle, in seconds.
+const YEAR_S: u64 = 31_536_000;
+
+/// The most that a packet's length in three bytes, continued, may add up to in MySQL.
+const PACKET_BYTES_MAX: u64 = 1 << 30;
+
+const NO_LIMIT: u64 = u64::MAX;
+
+const CHARSETS: Kind = Kind::Choice(&["ascii", "binary", "latin1", "utf8mb3", "utf8mb4"]);
+
+const ISOLATION: Kind = Kind::Choice(&[
+    "READ-UNCOMMITTED",
+    "READ-COMMITTED",
+    "REPEATABLE-READ",
+    "SERIALIZABLE",
+]);
+
+/// The flags of `sql_mode` and the names that stand for several of them.
+const SQL_MODES: Kind = Kind::Flags(&[
+    "REAL_AS_FLOAT",
+    "PIPES_AS_CONCAT",
+    "ANSI_QUOTES",
+    "IGNORE_SPACE",
+    "IGNORE_BAD_TABLE_OPTIONS",
+    "ONLY_FULL_GROUP_BY",
+    "NO_UNSIGNED_SUBTRACTION",
+    "NO_DIR_IN_CREATE",
+    "POSTGRESQL",
+    "ORACLE",
+    "MSSQL",
+    "DB2",
+    "MAXDB",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
+    "NO_FIELD_OPTIONS",
+    "MYSQL323",
+    "MYSQL40",
+    "ANSI",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_BACKSLASH_ESCAPES",
+    "STRICT_TRANS_TABLES",
+    "STRICT_ALL_TABLES",
+    "NO_ZERO_IN_DATE",
+    "NO_ZERO_DATE",
+    "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "TRADITIONAL",
+    "NO_AUTO_CREATE_USER",
+    "HIGH_NOT_PRECEDENCE",
+    "NO_ENGINE_SUBSTITUTION",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "EMPTY_STRING_IS_NULL",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "TIME_ROUND_FRACTIONAL",
+]);
+
+/// Every setting, by subject.
+pub const TABLE: &[Setting] = &[
+    // Where the server stands.
+    start(
+        "listen",
+        Kind::Text,
+        "127.0.0.1:4006",
+        "Address and port for clients; empty: none.",
+    )
+    .hidden(),
+    start(
+        "socket",
+        Kind::Text,
+        "plateau.sock",
+        "Path of the unix socket, from the data directory; empty: none.",
+    ),
+    start(
+        "data",
+        Kind::Text,
+        "./plateau-data",
+        "The data directory; made where missing.",
+    )
+    .alias(&["datadir"]),
+    start(
+        "io",
+        Kind::Choice(&["auto", "uring", "epoll"]),
+        "auto",
+        "How workers wait for sockets and files; auto: the ring where the kernel allows it.",
+    )
+    .hidden(),
+    start(
+        "workers",
+        number(0, 1024),
+        "0",
+        "Worker threads; 0: one for each processor.",
+    )
+    .hidden(),
+    // Connections.
+    global(
+        "max_connections",
+        number(10, 100_000),
+        "1040",
+        "Clients at one time; one more is kept free for an administrator.",
+    ),
+    global(
+        "connect_timeout",
+        number(2, YEAR_S),
+        "10",
+        "Seconds for a client to log in.",
+    ),
+    session(
+        "wait_timeout",
+        number(1, YEAR_S),
+        "28800",
+        "Seconds after which an idle client is closed.",
+    ),
+    session(
+        "interactive_timeout",
+        number(1, YEAR_S),
+        "28800",
+        "`wait_timeout` of clients that say they are interactive.",
+    ),
+    session(
+        "net_read_timeout",
+        number(1, YEAR_S),
+        "30",
+        "Seconds for the rest of a packet to come.",
+    ),
+    session(
+        "net_write_timeout",
+        number(1, YEAR_S),
+        "60",
+        "Seconds for a client to take any of its reply.",
+    ),
+    session(
+        "net_buffer_length",
+        size(1024, 1 << 20),
+        "16384",
+        "Told to clients; buffers grow and shrink as needed.",
+    ),
+    session(
+        "max_allowed_packet",
+        size(1024, PACKET_BYTES_MAX),
+        "16M",
+        "The largest packet and the longest value; taken from the global value at login.",
+    ),
+    global(
+        "local_infile",
+        Kind::Bool,
+        "ON",
+        "Whether LOAD DATA LOCAL may ask clients for files.",
+    ),
+    global(
+        "max_prepared_stmt_count",
+        number(0, 1_048_576),
+        "16382",
+        "Prepared statements of all sessions together.",
+    ),
+    start("tls", Kind::Bool, "ON", "Whether clients may ask for TLS.").hidden(),
+    start(
+        "tls_certificate",
+        Kind::Text,
+        "",
+        "Path of a PEM certificate chain; empty: one is made in the data directory.",
+    )
+    .alias(&["ssl_cert"]),
+    start(
+        "tls_key",
+        Kind::Text,
+        "",
+        "Path of the certificate's PEM key.",
+    )
+    .alias(&["ssl_key"]),
+    global(
+        "require_secure_transport",
+        Kind::Bool,
+        "OFF",
+        "Whether only TLS and the unix socket are let in.",
+    ),
+    // Storage.
+    start(
+        "buffer_pool_size",
+        size(5 << 20, 1 << 44),
+        "128M",
+        "Memory for pages.",
+    )
+    .alias(&["innodb_buffer_pool_size"]),
+    start(
+        "log_size",
+        size(4 << 20, 1 << 40),
+        "96M",
+        "Size of the redo log on disk.",
+    )
+    .alias(&["innodb_log_file_size"]),
+    global(
+        "flush_log_at_trx_commit",
+        number(0, 2),
+        "1",
+        "1: a commit is on disk when it is acknowledged; 2: written, and flushed each second; \
+         0: written and flushed each second.",
+    )
+    .alias(&["innodb_flush_log_at_trx_commit"]),
+    session(
+        "row_lock_wait_timeout",
+        number(0, 100_000_000),
+        "50",
+        "Seconds to wait for a row's lock.",
+    )
+    .alias(&["innodb_lock_wait_timeout"]),
+    session(
+        "lock_wait_timeout",
+        number(0, YEAR_S),
+        "86400",
+        "Seconds to wait for a table's definition.",
+    ),
+    fixed("innodb_page_size", "16384", "Bytes in a page."),
+    // SQL.
+    session(
+        "sql_mode",
+        SQL_MODES,
+        "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,\
+         NO_ENGINE_SUBSTITUTION",
+        "How strict and in which dialect.",
+    ),
+    session(
+        "autocommit",
+        Kind::Bool,
+        "ON",
+        "Whether each statement is a transaction.",
+    ),
+    session(
+        "tx_isolation",
+        ISOLATION,
+        "REPEATABLE-READ",
+        "Isolation of later transactions.",
+    )
+    .alias(&["transaction_isolation"]),
+    session(
+        "tx_read_only",
+        Kind::Bool,
+        "OFF",
+        "Whether later transactions may only read.",
+    )
+    .alias(&["transaction_read_only"]),
+    session(
+        "completion_type",
+        Kind::Choice(&["NO_CHAIN", "CHAIN", "RELEASE"]),
+        "NO_CHAIN",
+        "What follows a COMMIT or ROLLBACK.",
+    ),
+    session(
+        "auto_increment_increment",
+        number(1, 65535),
+        "1",
+        "Step of AUTO_INCREMENT.",
+    ),
+    session(
+        "auto_increment_offset",
+        number(1, 65535),
+        "1",
+        "First value of AUTO_INCREMENT.",
+    ),
+    session(
+        "time_zone",
+        Kind::Text,
+        "SYSTEM",
+        "`SYSTEM`, `+hh:mm` or a name as Europe/Paris.",
+    ),
+    session(
+        "character_set_server",
+        CHARSETS,
+        "utf8mb4",
+        "Of databases that name none; MariaDB: latin1.",
+    ),
+    session(
+        "collation_server",
+        Kind::Text,
+        "utf8mb4_general_ci",
+        "Of databases that name none; MariaDB: latin1_swedish_ci.",
+    ),
+    session(
+        "character_set_client",
+        CHARSETS,
+        "utf8mb4",
+        "Of statements; set at login.",
+    ),
+    session(
+        "character_set_connection",
+        CHARSETS,
+        "utf8mb4",
+        "Of literals; set at login.",
+    ),
+    session(
+        "character_set_results",
+        Kind::Text,
+        "utf8mb4",
+        "Of results; set at login; NULL: as stored.",
+    ),
+    session(
+        "character_set_database",
+        CHARSETS,
+        "utf8mb4",
+        "Of the current database.",
+    ),
+    session(
+        "collation_connection",
+        Kind::Text,
+        "utf8mb4_general_ci",
+        "Of literals.",
+    ),
+    session(
+        "collation_database",
+        Kind::Text,
+        "utf8mb4_general_ci",
+        "Of the current database.",
+    ),
+    fixed("character_set_filesystem", "binary", "Of file names."),
+    fixed("character_set_system", "utf8mb3", "Of names."),
+    session(
+        "foreign_key_checks",
+        Kind::Bool,
+        "ON",
+        "Accepted for dumps; foreign keys are not supported yet.",
+    ),
+    session(
+        "unique_checks",
+        Kind::Bool,
+        "ON",
+        "Accepted for dumps; uniqueness always holds.",
+    ),
+    session(
+        "sql_safe_updates",
+        Kind::Bool,
+        "OFF",
+        "Whether UPDATE and DELETE need a key or a LIMIT.",
+    ),
+    session(
+        "sql_select_limit",
+        number(0, NO_LIMIT),
+        "18446744073709551615",
+        "Rows of a SELECT that has no LIMIT.",
+    ),
+    session(
+        "sql_auto_is_null",
+        Kind::Bool,
+        "OFF",
+        "Whether `id IS NULL` finds the last inserted row.",
+    ),
+    session(
+        "sql_big_selects",
+        Kind::Bool,
+        "ON",
+        "Accepted; no SELECT is refused for its size.",
+    ),
+    session(
+        "sql_quote_show_create",
+        Kind::Bool,
+        "ON",
+        "Whether SHOW CREATE quotes names.",
+    ),
+    session(
+        "sql_notes",
+        Kind::Bool,
+        "ON",
+        "Whether notes count as warnings.",
+    ),
+    session(
+        "sql_warnings",
+        Kind::Bool,
+        "OFF",
+        "Whether INSERT says its warnings.",
+    ),
+    session(
+        "sql_log_bin",
+        Kind::Bool,
+        "ON",
+        "Accepted for dumps; there is no binary log.",
+    ),
+    session(
+        "max_error_count",
+        number(0, 65535),
+        "64",
+        "Warnings kept for SHOW WARNINGS.",
+    ),
+    session(
+        "max_sort_length",
+        size(8, 8 << 20),
+        "1024",
+        "Bytes of a value that sorting looks at.",
+    ),
+    session(
+        "max_statement_time",
+        number(0, YEAR_S),
+        "0",
+        "Seconds after which a statement is ended; 0: none.",
+    ),
+    session(
+        "group_concat_max_len",
+        size(4, NO_LIMIT),
+        "1M",
+        "The longest GROUP_CONCAT.",
+    ),
+    session(
+        "div_precision_increment",
+        number(0, 30),
+        "4",
+        "Digits that a division adds.",
+    ),
+    session(
+        "default_week_format",
+        number(0, 7),
+        "0",
+        "The mode of WEEK().",
+    ),
+    session(
+        "lc_time_names",
+        Kind::Choice(&["en_US"]),
+        "en_US",
+        "Language of month names.",
+    ),
+    session(
+        "lc_messages",
+        Kind::Choice(&["en_US"]),
+        "en_US",
+        "Language of messages.",
+    ),
+    session(
+        "default_storage_engine",
+        Kind::Choice(&["InnoDB"]),
+        "InnoDB",
+        "There is one engine, and clients expect this name.",
+    )
+    .alias(&["storage_engine"]),
+    session(
+        "tmp_table_size",
+        size(1024, NO_LIMIT),
+        "16M",
+        "Memory of one temporary result before it goes to disk.",
+    ),
+    session(
+        "max_heap_table_size",
+        size(16384, NO_LIMIT),
+        "16M",
+        "Memory of one temporary result before it goes to disk, if smaller.",
+    ),
+    session(
+        "sort_buffer_size",
+        size(1024, NO_LIMIT),
+        "2M",
+        "Memory of one sort.",
+    ),
+    session(
+        "join_buffer_size",
+        size(128, NO_LIMIT),
+        "256K",
+        "Memory of one join.",
+    ),
+    session(
+        "long_query_time",
+        number(0, YEAR_S),
+        "10",
+        "Seconds of a slow statement.",
+    ),
+    session(
+        "profiling",
+        Kind::Choice(&["OFF"]),
+        "OFF",
+        "Profiles are not collected.",
+    ),
+    session(
+        "query_cache_type",
+        Kind::Choice(&["OFF"]),
+        "OFF",
+        "There is no query cache.",
+    ),
+    fixed("query_cache_size", "0", "There is no query cache."),
+    fixed("have_query_cache", "NO", "There is no query cache."),
+    // What clients ask for on connecting.
+    fixed(
+        "version",
+        "10.11.0-MariaDB-Plateau",
+        "Behaviour follows MariaDB 10.11.",
+    ),
+    fixed("version_comment", "Plateau", "The program."),
+    fixed("version_compile_machine", "x86_64", "The processor."),
+    fixed("version_compile_os", "Linux", "The system."),
+    fixed("protocol_version", "10", "Of the handshake."),
+    fixed("license", "MIT OR Apache-2.0", "Of the program."),
+    fixed(
+        "lower_case_table_names",
+        "0",
+        "Names of tables and databases keep and mind their case.",
+    ),
+    fixed(
+        "system_time_zone",
+        "UTC",
+        "The machine's time zone; taken at start.",
+    ),
+    fixed(
+        "init_connect",
+        "",
+        "Statements that each session begins with.",
+    ),
+    fixed("performance_schema", "OFF", "There is none."),
+    fixed("log_bin", "OFF", "There is no binary log."),
+    fixed("event_scheduler", "OFF", "There are no events."),
+    fixed("have_ssl", "YES", "Whether TLS is there."),
+    fixed(
+        "have_openssl",
+        "YES",
+        "Whether TLS is there, under its old name.",
+    ),
+    fixed(
+        "have_compress",
+        "YES",
+        "Whether the compressed protocol is there.",
+    ),
+    fixed("have_profiling", "NO", "Profiles are not collected."),
+    fixed(
+        "secure_file_priv",
+        "",
+        "No statement reads or writes files of the server.",
+    ),
+    fixed("server_id", "1", "There is no replication yet."),
+    fixed("wsrep_on", "OFF", "There is no cluster yet."),
+    fixed("read_only", "OFF", "The server takes writes."),
+    fixed("skip_networking", "OFF", "The server listens."),
+    fixed(
+        "thread_handling",
+        "pool-of-threads",
+        "A session is a task of a worker.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_well_formed() {
+        let mut seen = BTreeSet::new();
+        for setting in TABLE {
+            for name in std::iter::once(&setting.name).chain(setting.aliases) {
+                assert!(seen.insert(name), "{name} is declared twice");
+                let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                assert!(name.chars().all(is_plain), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_default_is_in_its_range_and_every_text_is_a_sentence() {
+        for setting in TABLE {
+            assert!(
+                setting.kind.parse(setting.default).is_ok(),
+                "{}",
+                setting.name
+            );
+            assert!(setting.text.ends_with('.'), "{}", setting.name);
+            assert!(
+                !setting.text.contains('|'),
+                "{} would break its table row",
+                setting.name
+            );
+        }
+    }
+
+    #[test]
+    fn names_and_aliases_are_found_without_case() {
+        assert_eq!(find("Max-Connections").unwrap().1.name, "max_connections");
+        assert_eq!(
+            find("innodb_buffer_pool_size").unwrap().1.name,
+            "buffer_pool_size"
+        );
+        assert!(find("nothing").is_none());
+    }
+}
