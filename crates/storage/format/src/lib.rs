@@ -10,6 +10,7 @@
 //! * [`log`]: log blocks and the mini-transactions in them.
 //! * [`page_bytes`]: checked access to a page that may change while it is read.
 //! * [`slotted`]: the B+tree page.
+//! * [`row`]: the columns of a row.
 //! * [`row_header`]: what stands before a row.
 //! * [`undo`]: older versions.
 //! * [`page_op`]: every change of a page, as the log has it.
@@ -25,6 +26,7 @@ pub mod log;
 pub mod page;
 pub mod page_bytes;
 pub mod page_op;
+pub mod row;
 pub mod row_header;
 pub mod slotted;
 pub mod undo;

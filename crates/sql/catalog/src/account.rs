@@ -1,0 +1,415 @@
+//! Accounts: who may log in from where and how, and what they may do.
+//!
+//! An account is a user name and a host pattern. Who logs in is the most specific account that
+//! matches, as MariaDB orders them: hosts without wildcards before patterns, longer fixed
+//! beginnings before shorter, named users before the anonymous one.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use crate::privilege::{Privilege, PrivilegeSet};
+
+/// The longest user name, in characters (MariaDB's limit).
+pub const USER_NAME_CHARS_MAX: usize = 128;
+
+/// The longest host pattern, in bytes (MariaDB's limit).
+pub const HOST_BYTES_MAX: usize = 255;
+
+/// `'user'@'host'`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountName {
+    /// Compared byte by byte; empty is the anonymous user.
+    pub user: String,
+    /// A name, an address, an address with netmask, or a pattern with `%` and `_`; in lower case.
+    pub host: String,
+}
+
+/// How an account proves who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// The authentication plugin's name.
+    pub plugin: String,
+    /// The stored hash in that plugin's form; empty: an empty password.
+    pub hash: String,
+}
+
+/// Everything about an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Who and where from.
+    pub name: AccountName,
+    /// How.
+    pub credential: Credential,
+    /// `ACCOUNT LOCK`.
+    pub locked: bool,
+    /// `REQUIRE SSL`.
+    pub requires_tls: bool,
+    /// What it may do.
+    pub grants: Grants,
+}
+
+/// What an account may do, level by level.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// On `*.*`.
+    pub global: Grant,
+    /// On `database.*`, by the pattern as granted (`%` and `_` are wildcards, `\` escapes them).
+    pub databases: BTreeMap<String, Grant>,
+    /// On `database.table`.
+    pub tables: BTreeMap<(String, String), Grant>,
+}
+
+/// Privileges of one level, and whether they may be given on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// What.
+    pub privileges: PrivilegeSet,
+    /// `WITH GRANT OPTION`.
+    pub grantable: bool,
+}
+
+impl Grants {
+    /// What is allowed everywhere.
+    pub fn global(&self) -> PrivilegeSet {
+        self.global.privileges
+    }
+
+    /// What is allowed in all of a database.
+    pub fn in_database(&self, database: &str) -> PrivilegeSet {
+        let matching = self
+            .databases
+            .iter()
+            .filter(|(pattern, _)| is_like(pattern, database));
+        matching.fold(self.global(), |sum, (_, grant)| sum | grant.privileges)
+    }
+
+    /// What is allowed on a table.
+    pub fn on_table(&self, database: &str, table: &str) -> PrivilegeSet {
+        let key = (database.to_owned(), table.to_owned());
+        let own = self
+            .tables
+            .get(&key)
+            .map(|grant| grant.privileges)
+            .unwrap_or_default();
+        self.in_database(database) | own
+    }
+
+    /// True if the account may know that the database is there: it has a privilege in it.
+    pub fn can_see_database(&self, database: &str) -> bool {
+        self.global().has(Privilege::ShowDatabases)
+            || !self.in_database(database).is_empty()
+            || self.tables.keys().any(|(of, _)| of == database)
+    }
+
+    /// Forgets levels that allow nothing.
+    pub fn prune(&mut self) {
+        let means_something = |grant: &Grant| !grant.privileges.is_empty() || grant.grantable;
+        self.databases.retain(|_, grant| means_something(grant));
+        self.tables.retain(|_, grant| means_something(grant));
+    }
+}
+
+impl Account {
+    /// The statements that `SHOW GRANTS` answers with.
+    pub fn show_grants(&self) -> Vec<String> {
+        let to = format!("{}@{}", quoted(&self.name.user), quoted(&self.name.host));
+        let mut first = format!(
+            "GRANT {} ON *.* TO {to}",
+            self.grants.global.privileges.text(PrivilegeSet::ALL_GLOBAL)
+        );
+        let Credential { plugin, hash } = &self.credential;
+        if plugin == "mysql_native_password" {
+            if !hash.is_empty() {
+                let _ = write!(first, " IDENTIFIED BY PASSWORD '{hash}'");
+            }
+        } else {
+            let _ = write!(first, " IDENTIFIED VIA {plugin}");
+            if !hash.is_empty() {
+                let _ = write!(first, " USING '{hash}'");
+            }
+        }
+        if self.requires_tls {
+            first.push_str(" REQUIRE SSL");
+        }
+        push_grant_option(&mut first, self.grants.global);
+        let mut statements = vec![first];
+        for (database, grant) in &self.grants.databases {
+            let what = grant.privileges.text(PrivilegeSet::ALL_DATABASE);
+            let mut statement = format!("GRANT {what} ON {}.* TO {to}", quoted(database));
+            push_grant_option(&mut statement, *grant);
+            statements.push(statement);
+        }
+        for ((database, table), grant) in &self.grants.tables {
+            let what = grant.privileges.text(PrivilegeSet::ALL_TABLE);
+            let mut statement = format!(
+                "GRANT {what} ON {}.{} TO {to}",
+                quoted(database),
+                quoted(table)
+            );
+            push_grant_option(&mut statement, *grant);
+            statements.push(statement);
+        }
+        statements
+    }
+}
+
+fn push_grant_option(statement: &mut String, grant: Grant) {
+    if grant.grantable {
+        statement.push_str(" WITH GRANT OPTION");
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Where a client comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The unix socket; matches the host `localhost`.
+    Socket,
+    /// A network address. Names are never looked up, so host names other than `localhost` match
+    /// nobody (as with MariaDB's `skip_name_resolve`); loopback counts as `localhost` too.
+    Address(IpAddr),
+}
+
+impl Origin {
+    /// As `CURRENT_USER()` and the error texts show it.
+    pub fn text(self) -> String {
+        match self {
+            Self::Socket => "localhost".to_owned(),
+            Self::Address(address) if address.to_canonical().is_loopback() => {
+                "localhost".to_owned()
+            }
+            Self::Address(address) => address.to_canonical().to_string(),
+        }
+    }
+
+    fn matches(self, host: &str) -> bool {
+        if host.is_empty() || host == "%" {
+            return true;
+        }
+        let Self::Address(address) = self else {
+            return is_like(host, "localhost");
+        };
+        let address = address.to_canonical();
+        if address.is_loopback() && is_like(host, "localhost") {
+            return true;
+        }
+        is_in_network(host, address) || is_like(host, &address.to_string())
+    }
+}
+
+/// `host` is `address/netmask`, both IPv4, and the address is in it.
+fn is_in_network(host: &str, address: IpAddr) -> bool {
+    let Some((network, mask)) = host.split_once('/') else {
+        return false;
+    };
+    let (Ok(IpAddr::V4(network)), Ok(IpAddr::V4(mask)), IpAddr::V4(address)) =
+        (network.parse(), mask.parse(), address)
+    else {
+        return false;
+    };
+    address.to_bits() & mask.to_bits() == network.to_bits()
+}
+
+/// SQL's LIKE on bytes, with `\` as escape; linear but for the last `%` seen, which suffices.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut t) = (0, 0);
+    let mut resume: Option<(usize, usize)> = None;
+    while t < text.len() {
+        let matched = match pattern.get(p) {
+            Some(b'%') => {
+                resume = Some((p + 1, t));
+                p += 1;
+                continue;
+            }
+            Some(b'_') => Some(p + 1),
+            Some(b'\\') if pattern.get(p + 1) == text.get(t) => Some(p + 2),
+            Some(byte) if byte == &text[t] => Some(p + 1),
+            _ => None,
+        };
+        match (matched, resume) {
+            (Some(next), _) => (p, t) = (next, t + 1),
+            (None, Some((after_percent, from))) => {
+                resume = Some((after_percent, from + 1));
+                (p, t) = (after_percent, from + 1);
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'%')
+}
+
+/// All accounts, most specific first. Immutable: a change publishes a new one.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts {
+    /// In the order of matching.
+    ordered: Vec<Account>,
+}
+
+impl Accounts {
+    /// Puts accounts in the order of matching.
+    pub fn new(mut accounts: Vec<Account>) -> Self {
+        accounts.sort_by_cached_key(|account| {
+            let host = &account.name.host;
+            let wildcard = host.find(['%', '_']);
+            let fixed_length = wildcard.unwrap_or(host.len());
+            let is_pattern = wildcard.is_some() || host.is_empty();
+            (
+                is_pattern,
+                Reverse(fixed_length),
+                account.name.user.is_empty(),
+                account.name.clone(),
+            )
+        });
+        Self { ordered: accounts }
+    }
+
+    /// The account that a client with this user name from there is, if any.
+    pub fn find(&self, user: &str, origin: Origin) -> Option<&Account> {
+        self.ordered.iter().find(|account| {
+            let name = &account.name;
+            (name.user.is_empty() || name.user == user) && origin.matches(&name.host)
+        })
+    }
+
+    /// The account of exactly this name.
+    pub fn by_name(&self, name: &AccountName) -> Option<&Account> {
+        self.ordered.iter().find(|account| account.name == *name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Account> {
+        self.ordered.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(user: &str, host: &str) -> Account {
+        Account {
+            name: AccountName {
+                user: user.to_owned(),
+                host: host.to_owned(),
+            },
+            credential: Credential {
+                plugin: "mysql_native_password".to_owned(),
+                hash: String::new(),
+            },
+            locked: false,
+            requires_tls: false,
+            grants: Grants::default(),
+        }
+    }
+
+    fn from(address: &str) -> Origin {
+        Origin::Address(address.parse().unwrap())
+    }
+
+    #[test]
+    fn patterns_match_as_like_does() {
+        for (pattern, text, expected) in [
+            ("%", "", true),
+            ("a%c", "abbbc", true),
+            ("a%c", "abbbd", false),
+            ("a_c", "abc", true),
+            ("a_c", "ac", false),
+            (r"a\_c", "abc", false),
+            (r"a\_c", "a_c", true),
+            ("10.%.1", "10.2.3.1", true),
+            ("%a%b%", "xxaxxbxx", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn the_most_specific_account_is_found() {
+        let accounts = Accounts::new(vec![
+            account("", "%"),
+            account("app", "%"),
+            account("app", "10.1.%"),
+            account("app", "10.1.2.3"),
+            account("", "localhost"),
+            account("root", "localhost"),
+        ]);
+        let host = |user, origin| accounts.find(user, origin).map(|found| &*found.name.host);
+        assert_eq!(host("app", from("10.1.2.3")), Some("10.1.2.3"));
+        assert_eq!(host("app", from("10.1.9.9")), Some("10.1.%"));
+        assert_eq!(host("app", from("10.2.0.1")), Some("%"));
+        assert_eq!(host("root", from("127.0.0.1")), Some("localhost"));
+        assert_eq!(host("root", from("::ffff:127.0.0.1")), Some("localhost"));
+        let other = accounts.find("app", Origin::Socket).unwrap();
+        assert_eq!((&*other.name.user, &*other.name.host), ("", "localhost"));
+    }
+
+    #[test]
+    fn a_network_is_matched_by_its_mask() {
+        let accounts = Accounts::new(vec![account("a", "192.168.4.0/255.255.252.0")]);
+        assert!(accounts.find("a", from("192.168.7.9")).is_some());
+        assert!(accounts.find("a", from("192.168.8.1")).is_none());
+        assert!(accounts.find("a", from("::1")).is_none());
+    }
+
+    #[test]
+    fn grants_add_up_from_level_to_level() {
+        let mut grants = Grants::default();
+        let grant = |privilege| Grant {
+            privileges: PrivilegeSet::of(&[privilege]),
+            grantable: false,
+        };
+        grants
+            .databases
+            .insert("shop%".to_owned(), grant(Privilege::Select));
+        grants
+            .tables
+            .insert(("shop1".into(), "orders".into()), grant(Privilege::Insert));
+        assert!(grants.in_database("shop1").has(Privilege::Select));
+        assert!(!grants.in_database("other").has(Privilege::Select));
+        let on_orders = grants.on_table("shop1", "orders");
+        assert!(on_orders.has(Privilege::Insert) && on_orders.has(Privilege::Select));
+        assert!(!grants.on_table("shop1", "items").has(Privilege::Insert));
+        assert!(grants.can_see_database("shop9") && !grants.can_see_database("other"));
+        grants.databases.insert("none".to_owned(), Grant::default());
+        grants.prune();
+        assert_eq!(grants.databases.len(), 1);
+    }
+
+    #[test]
+    fn show_grants_writes_statements_that_could_be_run() {
+        let mut root = account("root", "localhost");
+        root.grants.global = Grant {
+            privileges: PrivilegeSet::ALL_GLOBAL,
+            grantable: true,
+        };
+        assert_eq!(
+            root.show_grants(),
+            ["GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION"]
+        );
+        let mut app = account("app", "%");
+        app.credential.hash = "*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29".to_owned();
+        let select = PrivilegeSet::of(&[Privilege::Select]);
+        app.grants.databases.insert(
+            "shop".to_owned(),
+            Grant {
+                privileges: select,
+                grantable: false,
+            },
+        );
+        assert_eq!(
+            app.show_grants(),
+            [
+                "GRANT USAGE ON *.* TO `app`@`%` IDENTIFIED BY PASSWORD \
+                 '*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29'",
+                "GRANT SELECT ON `shop`.* TO `app`@`%`",
+            ]
+        );
+    }
+}

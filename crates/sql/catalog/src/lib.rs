@@ -1,0 +1,14 @@
+//! Names, accounts and privileges: what a session asks before it touches a table.
+//!
+//! Everything here is a value that was read from the store once and is shared until the next
+//! change; nothing here reads the store or knows a socket.
+
+#![forbid(unsafe_code)]
+
+pub mod account;
+pub mod names;
+pub mod privilege;
+
+pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Origin};
+pub use names::NameSpace;
+pub use privilege::{Privilege, PrivilegeSet};

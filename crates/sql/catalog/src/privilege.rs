@@ -1,0 +1,389 @@
+//! Privileges: what an account may do, globally, in a database, on a table.
+//!
+//! The names and levels are MariaDB 10.11's. A privilege set is a bit mask; the order of the bits
+//! is the order in which `SHOW GRANTS` writes the names.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
+
+/// One thing that an account may be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Privilege {
+    /// Read rows.
+    Select,
+    /// Add rows.
+    Insert,
+    /// Change rows.
+    Update,
+    /// Remove rows.
+    Delete,
+    /// Make databases and tables.
+    Create,
+    /// Remove databases and tables.
+    Drop,
+    /// FLUSH.
+    Reload,
+    /// Stop the server.
+    Shutdown,
+    /// See and end others' sessions.
+    Process,
+    /// Read and write files of the server.
+    File,
+    /// Make foreign keys to a table.
+    References,
+    /// Make and remove indexes.
+    Index,
+    /// ALTER TABLE.
+    Alter,
+    /// See all databases.
+    ShowDatabases,
+    /// Everything an administrator does that has no privilege of its own.
+    Super,
+    /// CREATE TEMPORARY TABLE.
+    CreateTemporaryTables,
+    /// LOCK TABLES.
+    LockTables,
+    /// Ask where replication stands.
+    BinlogMonitor,
+    /// Read the binary log as a replica does.
+    ReplicationSlave,
+    /// CREATE VIEW.
+    CreateView,
+    /// SHOW CREATE VIEW.
+    ShowView,
+    /// Make stored code.
+    CreateRoutine,
+    /// Change and remove stored code.
+    AlterRoutine,
+    /// Run stored code.
+    Execute,
+    /// CREATE USER and its like.
+    CreateUser,
+    /// Make events.
+    Event,
+    /// Make triggers.
+    Trigger,
+    /// CREATE and DROP TABLESPACE.
+    CreateTablespace,
+    /// Remove old versions of rows.
+    DeleteHistory,
+    /// SET USER.
+    SetUser,
+    /// Administer replication from the replica's side.
+    ReplicationSlaveAdmin,
+    /// Administer replication from the primary's side.
+    ReplicationMasterAdmin,
+    /// Replay binary log events.
+    BinlogReplay,
+    /// End others' sessions and lift their limits.
+    ConnectionAdmin,
+    /// Write while the server is read-only.
+    ReadOnlyAdmin,
+    /// Administer federated servers.
+    FederatedAdmin,
+    /// Administer the binary log.
+    BinlogAdmin,
+    /// Ask where a replica stands.
+    SlaveMonitor,
+}
+
+/// Names in the order of the bits.
+const NAMES: [&str; 38] = [
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "RELOAD",
+    "SHUTDOWN",
+    "PROCESS",
+    "FILE",
+    "REFERENCES",
+    "INDEX",
+    "ALTER",
+    "SHOW DATABASES",
+    "SUPER",
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
+    "BINLOG MONITOR",
+    "REPLICATION SLAVE",
+    "CREATE VIEW",
+    "SHOW VIEW",
+    "CREATE ROUTINE",
+    "ALTER ROUTINE",
+    "EXECUTE",
+    "CREATE USER",
+    "EVENT",
+    "TRIGGER",
+    "CREATE TABLESPACE",
+    "DELETE HISTORY",
+    "SET USER",
+    "REPLICATION SLAVE ADMIN",
+    "REPLICATION MASTER ADMIN",
+    "BINLOG REPLAY",
+    "CONNECTION ADMIN",
+    "READ_ONLY ADMIN",
+    "FEDERATED ADMIN",
+    "BINLOG ADMIN",
+    "SLAVE MONITOR",
+];
+
+/// Other names that the grammar takes.
+const ALIASES: [(&str, Privilege); 3] = [
+    ("REPLICATION CLIENT", Privilege::BinlogMonitor),
+    ("REPLICATION REPLICA", Privilege::ReplicationSlave),
+    ("REPLICA MONITOR", Privilege::SlaveMonitor),
+];
+
+const ALL: [Privilege; 38] = {
+    use Privilege::*;
+    [
+        Select,
+        Insert,
+        Update,
+        Delete,
+        Create,
+        Drop,
+        Reload,
+        Shutdown,
+        Process,
+        File,
+        References,
+        Index,
+        Alter,
+        ShowDatabases,
+        Super,
+        CreateTemporaryTables,
+        LockTables,
+        BinlogMonitor,
+        ReplicationSlave,
+        CreateView,
+        ShowView,
+        CreateRoutine,
+        AlterRoutine,
+        Execute,
+        CreateUser,
+        Event,
+        Trigger,
+        CreateTablespace,
+        DeleteHistory,
+        SetUser,
+        ReplicationSlaveAdmin,
+        ReplicationMasterAdmin,
+        BinlogReplay,
+        ConnectionAdmin,
+        ReadOnlyAdmin,
+        FederatedAdmin,
+        BinlogAdmin,
+        SlaveMonitor,
+    ]
+};
+
+impl Privilege {
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        NAMES[usize::from(self as u8)]
+    }
+
+    /// The privilege of that name, in any case of letters.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let by_name = ALL
+            .into_iter()
+            .find(|privilege| privilege.name().eq_ignore_ascii_case(name));
+        by_name.or_else(|| {
+            let alias = ALIASES
+                .iter()
+                .find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+            alias.map(|&(_, privilege)| privilege)
+        })
+    }
+}
+
+/// A set of privileges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct PrivilegeSet(u64);
+
+impl PrivilegeSet {
+    /// None of them (`USAGE`).
+    pub const NONE: Self = Self(0);
+
+    /// What `GRANT ALL` gives on `*.*`.
+    pub const ALL_GLOBAL: Self = Self((1 << ALL.len()) - 1);
+
+    /// What `GRANT ALL` gives on a database.
+    pub const ALL_DATABASE: Self = Self::of(&[
+        Privilege::Select,
+        Privilege::Insert,
+        Privilege::Update,
+        Privilege::Delete,
+        Privilege::Create,
+        Privilege::Drop,
+        Privilege::References,
+        Privilege::Index,
+        Privilege::Alter,
+        Privilege::CreateTemporaryTables,
+        Privilege::LockTables,
+        Privilege::CreateView,
+        Privilege::ShowView,
+        Privilege::CreateRoutine,
+        Privilege::AlterRoutine,
+        Privilege::Execute,
+        Privilege::Event,
+        Privilege::Trigger,
+        Privilege::DeleteHistory,
+    ]);
+
+    /// What `GRANT ALL` gives on a table.
+    pub const ALL_TABLE: Self = Self::of(&[
+        Privilege::Select,
+        Privilege::Insert,
+        Privilege::Update,
+        Privilege::Delete,
+        Privilege::Create,
+        Privilege::Drop,
+        Privilege::References,
+        Privilege::Index,
+        Privilege::Alter,
+        Privilege::CreateView,
+        Privilege::ShowView,
+        Privilege::Trigger,
+        Privilege::DeleteHistory,
+    ]);
+
+    /// The set of these privileges.
+    pub const fn of(privileges: &[Privilege]) -> Self {
+        let mut bits = 0;
+        let mut index = 0;
+        while index < privileges.len() {
+            bits |= 1 << privileges[index] as u8;
+            index += 1;
+        }
+        Self(bits)
+    }
+
+    /// The set as a number for storing; the bits' order is part of the format.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The set that has been stored; unknown bits are dropped.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & Self::ALL_GLOBAL.0)
+    }
+
+    /// True if there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// True if each of `wanted` is in the set.
+    pub fn includes(self, wanted: Self) -> bool {
+        wanted.0 & !self.0 == 0
+    }
+
+    /// True if the privilege is in the set.
+    pub fn has(self, privilege: Privilege) -> bool {
+        self.includes(Self::of(&[privilege]))
+    }
+
+    /// The privileges of the set, in order.
+    pub fn iter(self) -> impl Iterator<Item = Privilege> {
+        ALL.into_iter()
+            .filter(move |&privilege| self.has(privilege))
+    }
+
+    /// As `SHOW GRANTS` writes it, where `all` is what `ALL PRIVILEGES` means at the level.
+    pub fn text(self, all: Self) -> String {
+        if self.is_empty() {
+            return "USAGE".to_owned();
+        }
+        if self.includes(all) {
+            return "ALL PRIVILEGES".to_owned();
+        }
+        self.iter()
+            .map(Privilege::name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+impl BitOr for PrivilegeSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for PrivilegeSet {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl BitAnd for PrivilegeSet {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl Not for PrivilegeSet {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(!self.0 & Self::ALL_GLOBAL.0)
+    }
+}
+
+impl fmt::Display for Privilege {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_privilege_is_found_by_its_name_and_has_its_bit() {
+        for (bit, privilege) in ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(privilege as u8), bit);
+            assert_eq!(
+                Privilege::from_name(&privilege.name().to_lowercase()),
+                Some(privilege)
+            );
+        }
+        assert_eq!(
+            Privilege::from_name("replication client"),
+            Some(Privilege::BinlogMonitor)
+        );
+        assert_eq!(Privilege::from_name("ALL"), None);
+    }
+
+    #[test]
+    fn sets_are_written_as_show_grants_does() {
+        let some = PrivilegeSet::of(&[Privilege::Update, Privilege::Select]);
+        assert_eq!(some.text(PrivilegeSet::ALL_DATABASE), "SELECT, UPDATE");
+        assert_eq!(PrivilegeSet::NONE.text(PrivilegeSet::ALL_TABLE), "USAGE");
+        assert_eq!(
+            PrivilegeSet::ALL_TABLE.text(PrivilegeSet::ALL_TABLE),
+            "ALL PRIVILEGES"
+        );
+        assert!(PrivilegeSet::ALL_GLOBAL.includes(PrivilegeSet::ALL_DATABASE));
+        assert_eq!(
+            (some & !PrivilegeSet::of(&[Privilege::Select])).text(some),
+            "UPDATE"
+        );
+    }
+
+    #[test]
+    fn a_stored_set_loses_bits_that_no_privilege_has() {
+        assert_eq!(PrivilegeSet::from_bits(u64::MAX), PrivilegeSet::ALL_GLOBAL);
+        assert_eq!(PrivilegeSet::from_bits(5).bits(), 5);
+    }
+}

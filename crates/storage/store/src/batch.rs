@@ -1,0 +1,100 @@
+//! Rows on their way from a table to the executor: encoded, side by side in one buffer.
+
+use std::sync::Arc;
+
+use format::row::{RowError, RowLayout};
+use value::ValueRef;
+
+use crate::RowKey;
+
+/// Rows of one layout, each with the key that names it in its table. Reused from call to call.
+#[derive(Debug)]
+pub struct RowBatch {
+    /// How each row is encoded; constant.
+    layout: Arc<RowLayout>,
+    /// The rows' bytes, one after the other.
+    bytes: Vec<u8>,
+    /// Where each row ends in `bytes`.
+    row_ends: Vec<usize>,
+    /// The rows' keys, one after the other; empty where the scan was not asked for keys.
+    key_bytes: Vec<u8>,
+    /// Where each key ends in `key_bytes`.
+    key_ends: Vec<usize>,
+}
+
+impl RowBatch {
+    /// An empty batch for rows of `layout`.
+    pub fn new(layout: Arc<RowLayout>) -> Self {
+        let (bytes, key_bytes) = (Vec::new(), Vec::new());
+        Self {
+            layout,
+            bytes,
+            row_ends: Vec::new(),
+            key_bytes,
+            key_ends: Vec::new(),
+        }
+    }
+
+    /// Forgets the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.row_ends.clear();
+        self.key_bytes.clear();
+        self.key_ends.clear();
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.row_ends.len()
+    }
+
+    /// True if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.row_ends.is_empty()
+    }
+
+    /// How rows are encoded.
+    pub fn layout(&self) -> &Arc<RowLayout> {
+        &self.layout
+    }
+
+    /// Adds a row: `write` appends its encoding to the buffer.
+    pub fn push(&mut self, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.row_ends.push(self.bytes.len());
+        self.key_bytes.extend_from_slice(key);
+        self.key_ends.push(self.key_bytes.len());
+        assert_eq!(
+            self.row_ends.len(),
+            self.key_ends.len(),
+            "each row has a key"
+        );
+    }
+
+    /// The encoded row at `row_index`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row_index: usize) -> &[u8] {
+        slice_at(&self.bytes, &self.row_ends, row_index)
+    }
+
+    /// The key of the row at `row_index`, to be given back to `update`, `delete` or `lock`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn key(&self, row_index: usize) -> RowKey<'_> {
+        RowKey(slice_at(&self.key_bytes, &self.key_ends, row_index))
+    }
+
+    /// A column of a row, without decoding the others.
+    pub fn column(&self, row_index: usize, column_index: usize) -> Result<ValueRef<'_>, RowError> {
+        self.layout.column(self.row(row_index), column_index)
+    }
+}
+
+fn slice_at<'a>(bytes: &'a [u8], ends: &[usize], index: usize) -> &'a [u8] {
+    assert!(index < ends.len(), "the row is in the batch");
+    let start = if index == 0 { 0 } else { ends[index - 1] };
+    &bytes[start..ends[index]]
+}

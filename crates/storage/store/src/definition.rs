@@ -1,0 +1,141 @@
+//! What a table is: names, columns, indexes, options.
+//!
+//! A definition is immutable once published (shared by `Arc`); a schema change publishes a new one
+//! with a higher `version`. The engine keeps definitions in its dictionary; the catalogue caches
+//! them.
+
+use std::fmt;
+
+pub use format::TableId;
+use value::{CollationId, ColumnType, Value};
+
+/// Database and table name, as given at creation (the catalogue compares table names by bytes, as
+/// `lower_case_table_names = 0` does).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableName {
+    /// Database ("schema").
+    pub database: String,
+    /// Table.
+    pub table: String,
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.database, self.table)
+    }
+}
+
+/// Everything known of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableDefinition {
+    /// Given by the store at creation; `TableId(0)` before.
+    pub id: TableId,
+    /// Raised by one with each schema change; given by the store.
+    pub version: u64,
+    /// Database and table.
+    pub name: TableName,
+    /// In the order of `SELECT *`.
+    pub columns: Vec<ColumnDefinition>,
+    /// The primary key first if there is one, then in order of creation.
+    pub indexes: Vec<IndexDefinition>,
+    /// Default of columns added without one.
+    pub collation: CollationId,
+    /// First value for a fresh table (`AUTO_INCREMENT = n`), else 1.
+    pub auto_increment_start: u64,
+    /// `COMMENT = '..'`, at most 2048 characters.
+    pub comment: String,
+    /// Options kept for `SHOW CREATE TABLE` only, as (name, value).
+    pub options: Vec<(String, String)>,
+    /// Microseconds since 1970 UTC, for information_schema.
+    pub created_us: u64,
+    /// Not null for a view or another object without rows of its own: its body as text.
+    pub view: Option<String>,
+}
+
+impl TableDefinition {
+    /// The primary key, if one was declared.
+    pub fn primary_key(&self) -> Option<&IndexDefinition> {
+        self.indexes
+            .first()
+            .filter(|index| index.uniqueness == Uniqueness::Primary)
+    }
+
+    /// The position of the AUTO_INCREMENT column.
+    pub fn auto_increment_column(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// The position of the column called `name`, compared without case as SQL does.
+    pub fn column_position(&self, name: &str) -> Option<usize> {
+        self.columns
+            .iter()
+            .position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnDefinition {
+    /// As the user wrote it.
+    pub name: String,
+    /// Type, length, collation.
+    pub column_type: ColumnType,
+    /// NULL is allowed.
+    pub nullable: bool,
+    /// What a row gets that does not name the column.
+    pub default: ColumnDefault,
+    /// `ON UPDATE CURRENT_TIMESTAMP`.
+    pub on_update_now: bool,
+    /// Takes the table's next number for NULL and 0.
+    pub auto_increment: bool,
+    /// Left out of `SELECT *`.
+    pub invisible: bool,
+    /// At most 1024 characters.
+    pub comment: String,
+}
+
+/// A column's default.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnDefault {
+    /// None: error 1364 in strict mode, the type's zero otherwise.
+    None,
+    /// This value, already of the column's type.
+    Value(Value),
+    /// `CURRENT_TIMESTAMP(fsp)`.
+    Now,
+    /// `DEFAULT (expression)`: canonical SQL text, evaluated for each row.
+    Expression(String),
+}
+
+/// An index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDefinition {
+    /// Unique within the table; `PRIMARY` for the primary key.
+    pub name: String,
+    /// Primary, unique or neither.
+    pub uniqueness: Uniqueness,
+    /// At least one, at most 32.
+    pub parts: Vec<IndexPart>,
+    /// For people.
+    pub comment: String,
+}
+
+/// What an index promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uniqueness {
+    /// Unique, not null, and the rows are kept in its order.
+    Primary,
+    /// Unique among keys without NULL.
+    Unique,
+    /// Nothing.
+    None,
+}
+
+/// A column of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexPart {
+    /// Position in the table's columns.
+    pub column: usize,
+    /// Index only the first characters (bytes for binary types).
+    pub prefix_length: Option<u32>,
+}

@@ -1,0 +1,76 @@
+//! What can go wrong in a store, with the facts that a client's message needs.
+//!
+//! The session turns each into MySQL's error number and text; here are no texts for clients.
+
+use thiserror::Error;
+
+/// A failed operation of a store. What the transaction may still do stands at each variant:
+/// *statement* = the session rolls back to the statement's mark, *transaction* = the store has
+/// rolled the whole transaction back already.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StoreError {
+    /// Another row has the key (1062). Statement.
+    #[error("duplicate key in index {index}")]
+    DuplicateKey {
+        /// Position of the index in the table's definition.
+        index: usize,
+    },
+    /// The row lock did not come within `innodb_lock_wait_timeout` (1205). Statement.
+    #[error("lock wait timeout")]
+    LockWaitTimeout,
+    /// The transaction was chosen as a deadlock's victim (1213). Transaction.
+    #[error("deadlock victim")]
+    Deadlock,
+    /// A lock is busy and the statement said NOWAIT (1205, as MariaDB). Statement.
+    #[error("lock not available")]
+    LockNotAvailable,
+    /// No table of this name or id (1146). Statement.
+    #[error("no such table")]
+    NoSuchTable,
+    /// The name is taken (1050). Statement.
+    #[error("table exists")]
+    TableExists,
+    /// The definition the caller holds is older than the table (retried with a fresh catalogue).
+    #[error("table definition changed")]
+    DefinitionChanged,
+    /// An encoded row exceeds the store's limit (1118). Statement.
+    #[error("row of {bytes} bytes is over the limit of {limit}")]
+    RowTooLarge {
+        /// What the row would take.
+        bytes: usize,
+        /// What a row may take.
+        limit: usize,
+    },
+    /// An encoded key exceeds the store's limit (1071). Statement.
+    #[error("key of {bytes} bytes is over the limit of {limit}")]
+    KeyTooLarge {
+        /// What the key would take.
+        bytes: usize,
+        /// What a key may take.
+        limit: usize,
+    },
+    /// No number is left for the AUTO_INCREMENT column (1467). Statement.
+    #[error("auto-increment exhausted")]
+    AutoIncrementExhausted,
+    /// The transaction was started READ ONLY (1792). Statement.
+    #[error("read-only transaction")]
+    ReadOnly,
+    /// No space on the device (1021). Statement; nothing is lost.
+    #[error("disk full")]
+    DiskFull,
+    /// A page or record fails its check (1712). Statement.
+    #[error("damaged: {what}")]
+    Damaged {
+        /// Which file and page, and what is wrong with it.
+        what: String,
+    },
+    /// A write or sync of the log failed; the process stops and no commit is acknowledged.
+    #[error("the log failed")]
+    LogFailed,
+    /// The store does not offer this (1235). Statement.
+    #[error("not supported: {what}")]
+    NotSupported {
+        /// Its name, as the user wrote it where possible.
+        what: &'static str,
+    },
+}

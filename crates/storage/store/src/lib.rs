@@ -1,0 +1,43 @@
+//! What SQL may ask of any table, wherever its rows live.
+//!
+//! Reading order: [`halt`] (how an operation says "come back later"), [`definition`] (what a table
+//! is), [`range`] and [`batch`] (what goes into and comes out of a scan), then the traits:
+//! [`Store`] gives [`Transaction`]s and [`Table`]s, a table gives [`Cursor`]s.
+//!
+//! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
+//! a store whose rows live on other servers.
+//!
+//! Rules for implementors and callers:
+//!
+//! (I1) An operation that returns [`Halt::Suspend`] has changed nothing that a second call with the
+//! same arguments would do twice, and holds no latch. The caller awaits the suspension and calls
+//! again.
+//! (I2) A store handle, its transactions, tables and cursors belong to one worker; none is `Send`.
+//! (I3) Batches are owned by the caller and reused: a scan allocates nothing per row.
+
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod definition;
+pub mod error;
+pub mod halt;
+pub mod range;
+
+mod table;
+mod transaction;
+
+pub use batch::RowBatch;
+pub use definition::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
+    TableName, Uniqueness,
+};
+pub use error::StoreError;
+pub use halt::{Halt, Outcome, Suspend, WaitReason};
+pub use range::{Direction, KeyBound, KeyRange};
+pub use table::{
+    AutoIncrement, Cursor, Fetched, Inserted, LockWait, Mutation, RowKey, RowLock, ScanOptions,
+    Table, TableStatistics,
+};
+pub use transaction::{
+    Durability, Isolation, LocalFuture, Store, Transaction, TransactionOptions, UndoMark,
+};

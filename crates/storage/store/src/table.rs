@@ -1,0 +1,191 @@
+//! A table and a scan of it.
+
+use std::any::Any;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use format::row::RowLayout;
+use value::ValueRef;
+
+use crate::{Direction, KeyRange, Outcome, RowBatch, TableDefinition, Transaction};
+
+/// One worker's handle on a table at one version of its definition.
+pub trait Table {
+    /// The definition that this handle was opened with.
+    fn definition(&self) -> &Arc<TableDefinition>;
+
+    /// How whole rows of the table are encoded in batches: all columns, in order.
+    fn layout(&self) -> &Arc<RowLayout>;
+
+    /// A scan. It reads nothing before the first `fetch`.
+    fn scan(&self, options: ScanOptions) -> Box<dyn Cursor>;
+
+    /// Adds a row; `row` has one value for each column, of the column's type. On a duplicate key
+    /// the existing row is locked and named, and nothing is changed.
+    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted>;
+
+    /// Changes a row that a locking scan of this transaction (or a duplicate) has named;
+    /// `row` has the new value of each column. `Mutation::Gone` if it is not there any more.
+    fn update(
+        &self,
+        txn: &mut dyn Transaction,
+        key: RowKey<'_>,
+        row: &[ValueRef<'_>],
+    ) -> Outcome<Mutation>;
+
+    /// Removes a row that a locking scan of this transaction (or a duplicate) has named.
+    fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation>;
+
+    /// The newest version of the named row, locked as `lock` says, appended to `batch`;
+    /// false if there is none.
+    fn lookup(
+        &self,
+        txn: &mut dyn Transaction,
+        key: RowKey<'_>,
+        lock: RowLock,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool>;
+
+    /// Takes `count` numbers for the AUTO_INCREMENT column: the first of a run.
+    fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64>;
+
+    /// What the next row would get, for `SHOW TABLE STATUS` and dumps.
+    fn next_auto_increment(&self) -> u64;
+
+    /// Estimates for the planner; cheap, never waits.
+    fn statistics(&self) -> TableStatistics;
+
+    /// For a store to get its own table back.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A scan in progress.
+pub trait Cursor {
+    /// Starts over with another range, for the inner side of an index lookup join.
+    fn seek(&mut self, range: &KeyRange);
+
+    /// Appends up to `limit` rows to `batch`. Rows already appended by a call that then suspends
+    /// stay; the repeated call goes on behind them.
+    fn fetch(
+        &mut self,
+        txn: &mut dyn Transaction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Outcome<Fetched>;
+}
+
+/// What a `fetch` found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetched {
+    /// The batch has its rows and there may be more.
+    More,
+    /// There is nothing behind the rows in the batch.
+    End,
+}
+
+/// What a scan reads, and how.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// Position in the definition's indexes; `None` reads all rows in the store's own order
+    /// (primary key order if there is one).
+    pub index: Option<usize>,
+    /// Which part of it.
+    pub range: KeyRange,
+    /// Which way.
+    pub direction: Direction,
+    /// Whether rows are read at the snapshot or current and locked.
+    pub lock: RowLock,
+    /// Columns that will be read, by position; others may be NULL in the batch, so that a covering
+    /// index need not visit the row and large values stay on disk. `None`: all.
+    pub columns: Option<Rc<[usize]>>,
+    /// A locking scan skips rows that others have locked (`SKIP LOCKED`) or gives up at once
+    /// (`NOWAIT`).
+    pub wait: LockWait,
+}
+
+/// What a locking read does when a row is locked by another transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockWait {
+    /// Waits, up to the session's lock wait timeout.
+    #[default]
+    Wait,
+    /// Fails with `LockNotAvailable`.
+    NoWait,
+    /// Leaves the row out.
+    SkipLocked,
+}
+
+/// How rows are locked as they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowLock {
+    /// Not at all: a consistent read of the transaction's snapshot.
+    #[default]
+    None,
+    /// `LOCK IN SHARE MODE`; reads the newest version.
+    Shared,
+    /// `FOR UPDATE`, UPDATE, DELETE; reads the newest version.
+    Exclusive,
+}
+
+/// Names a row within its table: the encoded primary key, or the hidden row id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey<'a>(pub &'a [u8]);
+
+/// What an insert did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inserted {
+    /// The row is in.
+    Done,
+    /// Nothing was changed: another row, now locked exclusively, has the key.
+    Duplicate {
+        /// Position of the violated index in the definition.
+        index: usize,
+        /// Names the existing row.
+        key: Box<[u8]>,
+    },
+}
+
+/// What an update or delete did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mutation {
+    /// It is done.
+    Done,
+    /// The new key is taken by another row, now locked; nothing was changed.
+    Duplicate {
+        /// Position of the violated index in the definition.
+        index: usize,
+        /// Names the row that has the key.
+        key: Box<[u8]>,
+    },
+    /// The row does not exist any more.
+    Gone,
+}
+
+/// What is asked of the AUTO_INCREMENT counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoIncrement {
+    /// The next `count` numbers, `step` apart, congruent to `offset`.
+    Take {
+        /// How many.
+        count: u64,
+        /// `auto_increment_increment`.
+        step: u64,
+        /// `auto_increment_offset`.
+        offset: u64,
+    },
+    /// A row came with this number of its own: the counter must be past it.
+    Pass(u64),
+}
+
+/// Estimates about a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TableStatistics {
+    /// Rows, roughly.
+    pub row_count: u64,
+    /// Bytes of rows on disk.
+    pub data_bytes: u64,
+    /// Bytes of secondary indexes on disk.
+    pub index_bytes: u64,
+    /// For each index, for each prefix of its parts: how many distinct values there are.
+    pub distinct: Vec<Vec<u64>>,
+}
