@@ -1,8 +1,16 @@
 //! Character sets and collations: names, MySQL's numbers, and what a character set's bytes mean.
 
 mod charset;
+mod compare;
+mod mix;
+
+mod case;
+mod like;
+mod tables;
+mod weight;
 
 pub use charset::Charset;
+pub use mix::{Coercibility, TextRule, mix, mix_to_compare};
 
 /// A collation, by MySQL's number. Only collations that exist here can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,20 +154,4 @@ impl CollationId {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_numbers_lead_back() {
-        for collation in CollationId::all() {
-            assert_eq!(CollationId::from_id(collation.id()), Some(collation));
-            assert_eq!(CollationId::from_name(collation.name()), Some(collation));
-            assert!(collation.name().starts_with(collation.charset().name()));
-        }
-        assert_eq!(
-            CollationId::from_name("UTF8_bin"),
-            Some(CollationId::UTF8MB3_BIN)
-        );
-        assert_eq!(CollationId::from_id(9999), None);
-    }
-}
+mod tests;

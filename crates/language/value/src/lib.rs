@@ -14,10 +14,19 @@ pub mod flag;
 pub mod temporal;
 
 mod trouble;
+mod warning;
+
+pub mod compare;
+pub mod convert;
+pub mod key;
+pub mod number;
+pub mod text;
 
 pub use collation::{Charset, CollationId};
 pub use column_type::{ColumnType, TypeKind};
+pub use compare::{Comparison, compare_same};
 pub use decimal::{Decimal, DecimalRef};
 pub use temporal::{Date, DateTime, Time};
 pub use trouble::Trouble;
 pub use value::{Value, ValueRef};
+pub use warning::{Level, Warnings};

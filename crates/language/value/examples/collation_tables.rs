@@ -1,0 +1,253 @@
+//! Writes the tables of `src/collation/tables` from a running MariaDB.
+//!
+//! Usage: `cargo run -p value --example collation_tables -- SOCKET OUT_DIR`, with a MariaDB 10.11
+//! listening on the unix socket, user `root` without password, and the client `mariadb` installed.
+//! The test `tests/collations_match_mariadb.rs` compares the tables with a server.
+
+#![allow(clippy::print_stderr, reason = "a tool that people run")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(socket), Some(out)) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: collation_tables SOCKET OUT_DIR");
+        std::process::exit(2);
+    };
+    let server = Server { socket };
+    let write = |name: &str, text: String| {
+        std::fs::write(format!("{out}/{name}.rs"), text).expect("the output folder is writable");
+    };
+    write("general", general(&server));
+    write("unicode", unicode(&server));
+    write("latin1", latin1(&server));
+    write("case", cases(&server));
+}
+
+struct Server {
+    socket: String,
+}
+
+impl Server {
+    /// The rows of a query, split at tabs.
+    fn rows(&self, sql: &str) -> Vec<Vec<String>> {
+        let output = Command::new("mariadb")
+            .args([
+                "--no-defaults",
+                "-N",
+                "-B",
+                "-uroot",
+                "--default-character-set=utf8mb4",
+            ])
+            .args(["-S", &self.socket, "-e", sql, "test"])
+            .output()
+            .expect("the client is installed");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let text = String::from_utf8(output.stdout).expect("the client writes UTF-8");
+        text.lines()
+            .map(|line| line.split('\t').map(str::to_owned).collect())
+            .collect()
+    }
+
+    /// The weights of each code point of the basic plane.
+    fn weights(&self, collation: &str) -> BTreeMap<u32, Vec<u16>> {
+        let sql = format!(
+            "SELECT seq, HEX(WEIGHT_STRING({BMP_CHAR} COLLATE {collation})) \
+             FROM seq_0_to_65535 WHERE seq NOT BETWEEN 55296 AND 57343"
+        );
+        let parse = |row: Vec<String>| {
+            let code = row[0].parse().expect("a number");
+            let words = row[1].as_bytes().chunks(4).map(|chunk| {
+                let word = std::str::from_utf8(chunk).expect("hexadecimal digits");
+                u16::from_str_radix(word, 16).expect("hexadecimal digits")
+            });
+            (code, words.collect())
+        };
+        self.rows(&sql).into_iter().map(parse).collect()
+    }
+}
+
+const BMP_CHAR: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
+
+fn general(server: &Server) -> String {
+    let weights = server.weights("utf8mb4_general_ci");
+    let mut pages = BTreeMap::new();
+    for (code, weight) in &weights {
+        if *code != u32::from(weight[0]) {
+            let page = code >> 8;
+            pages.entry(page).or_insert_with(|| {
+                let of = |low| {
+                    weights
+                        .get(&(page << 8 | low))
+                        .map_or(0, |weight| weight[0])
+                };
+                (0..256).map(of).collect::<Vec<u16>>()
+            });
+        }
+    }
+    let mut text = head("Weights of `general_ci`: pages that differ from the code points.");
+    append_pages(&mut text, &pages);
+    text
+}
+
+fn unicode(server: &Server) -> String {
+    let weights = server.weights("utf8mb4_unicode_ci");
+    let explicit = |code: u32| weights.get(&code).filter(|found| **found != implicit(code));
+    let mut expansions: Vec<Vec<u16>> = Vec::new();
+    let mut pages = BTreeMap::new();
+    for page in 0..256u32 {
+        if (0..256).all(|low| explicit(page << 8 | low).is_none()) {
+            continue;
+        }
+        let mut words = Vec::new();
+        for code in page << 8..(page + 1) << 8 {
+            let found = weights.get(&code).cloned().unwrap_or_default();
+            match found.as_slice() {
+                [] => words.push(0),
+                _ if found == implicit(code) => words.push(0xFFFF),
+                [single] => {
+                    assert!(*single < 0xE000, "expansions start there");
+                    words.push(*single);
+                }
+                several => {
+                    let known = expansions.iter().position(|known| known == several);
+                    let index = known.unwrap_or_else(|| {
+                        expansions.push(several.to_vec());
+                        expansions.len() - 1
+                    });
+                    words.push(0xE000 + u16::try_from(index).expect("few expansions"));
+                }
+            }
+        }
+        pages.insert(page, words);
+    }
+    let mut text = head("Weights of `unicode_ci`: pages of explicit weights, and expansions.");
+    append_pages(&mut text, &pages);
+    text.push_str("\n#[rustfmt::skip]\npub(crate) static EXPANSIONS: &[&[u16]] = &[\n");
+    for words in expansions {
+        text.push_str("    &[");
+        append_words(&mut text, &words);
+        text.push_str("],\n");
+    }
+    text.push_str("];\n");
+    text
+}
+
+/// The two weights that a code point without an entry gets.
+fn implicit(code: u32) -> Vec<u16> {
+    let base = match code {
+        0x4E00..=0x9FA5 => 0xFB40,
+        0x3400..=0x4DB5 => 0xFB80,
+        _ => 0xFBC0,
+    };
+    let word = |number: u32| u16::try_from(number).expect("a code point of the basic plane");
+    vec![word(base + (code >> 15)), word(code & 0x7FFF | 0x8000)]
+}
+
+fn latin1(server: &Server) -> String {
+    let rows = server.rows(
+        "SELECT HEX(WEIGHT_STRING(CHAR(seq USING latin1) COLLATE latin1_swedish_ci)), \
+         HEX(UPPER(CHAR(seq USING latin1))), HEX(LOWER(CHAR(seq USING latin1))) \
+         FROM seq_0_to_255",
+    );
+    let mut text = head("Weights and letter cases of latin1, by byte.");
+    for (index, name) in ["WEIGHTS", "UPPER", "LOWER"].into_iter().enumerate() {
+        let bytes: Vec<u16> = rows
+            .iter()
+            .map(|row| u16::from_str_radix(&row[index], 16).expect("hex"))
+            .collect();
+        writeln!(
+            text,
+            "\n#[rustfmt::skip]\npub(crate) static {name}: [u8; 256] = ["
+        )
+        .expect("to a string");
+        append_lines(&mut text, &bytes);
+        text.push_str("];\n");
+    }
+    text
+}
+
+fn cases(server: &Server) -> String {
+    let mut text = head("Letter cases of Unicode as MariaDB maps them, in runs.");
+    text.push_str("\n/// First and last code point, step between them, what is added.\n");
+    text.push_str("pub(crate) type CaseRun = (u32, u32, u32, i32);\n");
+    for (name, function) in [("TO_UPPER", "UPPER"), ("TO_LOWER", "LOWER")] {
+        let rows = server.rows(&format!(
+            "SELECT seq, CONV(HEX(CONVERT({function}({BMP_CHAR}) USING utf32)), 16, 10) \
+             FROM seq_0_to_65535 WHERE seq NOT BETWEEN 55296 AND 57343 \
+             AND ({BMP_CHAR} COLLATE utf8mb4_bin) <> {function}({BMP_CHAR})"
+        ));
+        let mut runs: Vec<[i64; 4]> = Vec::new();
+        for row in rows {
+            let code: i64 = row[0].parse().expect("a number");
+            let delta = row[1].parse::<i64>().expect("a number") - code;
+            match runs.last_mut() {
+                Some([first, last, step, same])
+                    if *same == delta
+                        && ((*first == *last && code - *last <= 2) || code - *last == *step) =>
+                {
+                    *step = code - *last;
+                    *last = code;
+                }
+                _ => runs.push([code, code, 1, delta]),
+            }
+        }
+        let line = format!("\n#[rustfmt::skip]\npub(crate) static {name}: &[CaseRun] = &[\n");
+        text.push_str(&line);
+        for [first, last, step, delta] in runs {
+            writeln!(text, "    ({first:#06x}, {last:#06x}, {step}, {delta}),")
+                .expect("to a string");
+        }
+        text.push_str("];\n");
+    }
+    text
+}
+
+fn head(purpose: &str) -> String {
+    format!(
+        "//! {purpose}\n//!\n//! Written by `examples/collation_tables.rs` from MariaDB 10.11; \
+         not edited by hand.\n"
+    )
+}
+
+/// The index of pages by high byte (255: none), then the pages.
+fn append_pages(text: &mut String, pages: &BTreeMap<u32, Vec<u16>>) {
+    let numbers: Vec<u16> = (0..256)
+        .map(|page| pages.keys().position(|known| *known == page))
+        .map(|index| index.map_or(255, |index| u16::try_from(index).expect("at most 256")))
+        .collect();
+    text.push_str("\n#[rustfmt::skip]\npub(crate) static INDEX: [u8; 256] = [\n");
+    append_lines(text, &numbers);
+    text.push_str("];\n");
+    let count = pages.len();
+    writeln!(
+        text,
+        "\n#[rustfmt::skip]\npub(crate) static PAGES: [[u16; 256]; {count}] = ["
+    )
+    .expect("to a string");
+    for (page, words) in pages {
+        writeln!(text, "    // U+{page:02X}00\n    [").expect("to a string");
+        append_lines(text, words);
+        text.push_str("    ],\n");
+    }
+    text.push_str("];\n");
+}
+
+fn append_lines(text: &mut String, words: &[u16]) {
+    for line in words.chunks(12) {
+        text.push_str("    ");
+        append_words(text, line);
+        text.push_str(",\n");
+    }
+}
+
+fn append_words(text: &mut String, words: &[u16]) {
+    let shown: Vec<String> = words.iter().map(u16::to_string).collect();
+    text.push_str(&shown.join(", "));
+}

@@ -1,0 +1,61 @@
+//! Upper and lower case, by character set.
+
+use super::Charset;
+use super::tables::case::{CaseRun, TO_LOWER, TO_UPPER};
+use super::tables::latin1;
+use super::weight::next_char;
+
+impl Charset {
+    /// Appends the text in capital letters; binary text is left as it is.
+    pub fn append_upper(self, text: &[u8], out: &mut Vec<u8>) {
+        self.append_mapped(text, out, TO_UPPER, &latin1::UPPER, u8::to_ascii_uppercase);
+    }
+
+    /// Appends the text in small letters; binary text is left as it is.
+    pub fn append_lower(self, text: &[u8], out: &mut Vec<u8>) {
+        self.append_mapped(text, out, TO_LOWER, &latin1::LOWER, u8::to_ascii_lowercase);
+    }
+
+    fn append_mapped(
+        self,
+        text: &[u8],
+        out: &mut Vec<u8>,
+        runs: &[CaseRun],
+        latin1: &[u8; 256],
+        ascii: impl Fn(&u8) -> u8,
+    ) {
+        match self {
+            Self::Binary => out.extend_from_slice(text),
+            Self::Ascii => out.extend(text.iter().map(ascii)),
+            Self::Latin1 => out.extend(text.iter().map(|byte| latin1[usize::from(*byte)])),
+            Self::Utf8mb3 | Self::Utf8mb4 => {
+                let mut rest = text;
+                while let Some(first) = rest.first() {
+                    if *first < 0x80 {
+                        out.push(ascii(first));
+                        rest = &rest[1..];
+                        continue;
+                    }
+                    match next_char(self, &mut rest) {
+                        Ok(code) => {
+                            let mapped = map_code(code, runs);
+                            assert!(self.encode(mapped, out), "cases stay in the basic plane");
+                        }
+                        Err(byte) => out.push(byte),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The other case of a code point, or itself.
+fn map_code(code: u32, runs: &[CaseRun]) -> u32 {
+    let index = runs.partition_point(|(_, last, _, _)| *last < code);
+    match runs.get(index) {
+        Some((first, _, step, delta)) if *first <= code && (code - first).is_multiple_of(*step) => {
+            code.checked_add_signed(*delta).unwrap_or(code)
+        }
+        _ => code,
+    }
+}

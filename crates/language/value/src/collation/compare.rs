@@ -1,0 +1,296 @@
+//! Comparison, hash and sort key of text by collation.
+//!
+//! All collations but `binary` pad: the shorter text is compared as if blanks followed it. In a
+//! sort key, which must compare bytewise in the same order and end by itself, each blank is
+//! therefore followed by a mark that tells whether what comes after the run of blanks is less
+//! than a blank (0), nothing (1), or greater (2); blanks at the end are replaced by one with mark
+//! 1. So `a` (`a 1`) stands between `a<tab>` (`a<tab> 1`) and `ab`, and equals `a  `.
+//!
+//! `binary` does not pad; in a key its zero bytes become `00 FF` and it ends with `00 00`.
+
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+use super::weight::{GeneralWeights, UNICODE_BLANK, UnicodeWeights, fold_ascii, latin1_swedish};
+use super::{CollationId, Rule};
+
+const BLANK: u8 = b' ';
+/// Marks after a blank in a sort key; see the head of the file.
+const BEFORE: u8 = 0;
+const END: u8 = 1;
+const AFTER: u8 = 2;
+
+impl CollationId {
+    /// The order of two texts.
+    #[inline]
+    pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
+        match self.rule() {
+            Rule::Binary => left.cmp(right),
+            Rule::CodePoint | Rule::PaddedBytes => compare_padded_bytes(left, right, |byte| byte),
+            Rule::AsciiFold => compare_padded_bytes(left, right, fold_ascii),
+            Rule::Latin1Swedish => compare_padded_bytes(left, right, latin1_swedish),
+            Rule::General => {
+                let (left, right) = self.without_common_prefix(left, right);
+                let charset = self.charset();
+                compare_padded(
+                    GeneralWeights {
+                        charset,
+                        rest: left,
+                    },
+                    GeneralWeights {
+                        charset,
+                        rest: right,
+                    },
+                    u16::from(BLANK),
+                )
+            }
+            Rule::Unicode => {
+                let (left, right) = self.without_common_prefix(left, right);
+                let charset = self.charset();
+                compare_padded(
+                    UnicodeWeights::new(charset, left),
+                    UnicodeWeights::new(charset, right),
+                    UNICODE_BLANK,
+                )
+            }
+        }
+    }
+
+    /// True where the texts compare as equal.
+    #[inline]
+    pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
+        left == right || (self.rule() != Rule::Binary && self.compare(left, right).is_eq())
+    }
+
+    /// Feeds a hash so that equal texts have equal hashes.
+    pub fn hash<H: Hasher>(self, text: &[u8], state: &mut H) {
+        match self.rule() {
+            Rule::Binary => state.write(text),
+            Rule::CodePoint | Rule::PaddedBytes => state.write(text.trim_ascii_end_blanks()),
+            Rule::AsciiFold => hash_weights(text.iter().copied().map(fold_ascii), BLANK, |byte| {
+                state.write_u8(byte);
+            }),
+            Rule::Latin1Swedish => {
+                hash_weights(text.iter().copied().map(latin1_swedish), BLANK, |byte| {
+                    state.write_u8(byte);
+                });
+            }
+            Rule::General => hash_weights(
+                GeneralWeights {
+                    charset: self.charset(),
+                    rest: text,
+                },
+                u16::from(BLANK),
+                |weight| state.write_u16(weight),
+            ),
+            Rule::Unicode => {
+                hash_weights(
+                    UnicodeWeights::new(self.charset(), text),
+                    UNICODE_BLANK,
+                    |weight| {
+                        state.write_u16(weight);
+                    },
+                );
+            }
+        }
+        state.write_u8(0xFF);
+    }
+
+    /// Appends the sort key of a text: bytes that compare in the order of [`Self::compare`], and
+    /// of which none is the beginning of another, so that keys may be put one after the other.
+    pub fn append_key(self, text: &[u8], out: &mut Vec<u8>) {
+        match self.rule() {
+            Rule::Binary => append_binary_key(text, out),
+            Rule::CodePoint | Rule::PaddedBytes => {
+                append_padded_key(text.iter().copied(), BLANK, out, |byte, out| out.push(byte));
+            }
+            Rule::AsciiFold => {
+                let weights = text.iter().copied().map(fold_ascii);
+                append_padded_key(weights, BLANK, out, |byte, out| out.push(byte));
+            }
+            Rule::Latin1Swedish => {
+                let weights = text.iter().copied().map(latin1_swedish);
+                append_padded_key(weights, BLANK, out, |byte, out| out.push(byte));
+            }
+            Rule::General => {
+                let weights = GeneralWeights {
+                    charset: self.charset(),
+                    rest: text,
+                };
+                append_padded_key(weights, u16::from(BLANK), out, append_short_weight);
+            }
+            Rule::Unicode => {
+                let weights = UnicodeWeights::new(self.charset(), text);
+                append_padded_key(weights, UNICODE_BLANK, out, |weight, out| {
+                    out.extend_from_slice(&weight.to_be_bytes());
+                });
+            }
+        }
+    }
+
+    /// Appends what `WEIGHT_STRING` gives.
+    pub fn append_weights(self, text: &[u8], out: &mut Vec<u8>) {
+        match self.rule() {
+            Rule::Binary | Rule::PaddedBytes => out.extend_from_slice(text),
+            Rule::AsciiFold => out.extend(text.iter().copied().map(fold_ascii)),
+            Rule::Latin1Swedish => out.extend(text.iter().copied().map(latin1_swedish)),
+            Rule::CodePoint => {
+                let mut rest = text;
+                while !rest.is_empty() {
+                    let code = super::weight::next_char(self.charset(), &mut rest);
+                    let code = code.unwrap_or_else(u32::from);
+                    let skip = if self.charset().char_bytes_max() == 4 {
+                        1
+                    } else {
+                        2
+                    };
+                    out.extend_from_slice(&code.to_be_bytes()[skip..]);
+                }
+            }
+            Rule::General => {
+                let weights = GeneralWeights {
+                    charset: self.charset(),
+                    rest: text,
+                };
+                out.extend(weights.flat_map(u16::to_be_bytes));
+            }
+            Rule::Unicode => {
+                let weights = UnicodeWeights::new(self.charset(), text);
+                out.extend(weights.flat_map(u16::to_be_bytes));
+            }
+        }
+    }
+
+    /// Both texts from the first character on in which their bytes differ.
+    #[inline]
+    fn without_common_prefix<'a>(self, left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let mut same = left
+            .iter()
+            .zip(right)
+            .take_while(|(left, right)| left == right)
+            .count();
+        // Back to the first byte of a character; in UTF-8 the others begin with the bits 10.
+        let inside = |text: &[u8], at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+        while same > 0 && (inside(left, same) || inside(right, same)) {
+            same -= 1;
+        }
+        (&left[same..], &right[same..])
+    }
+}
+
+/// Blanks alone at the end: not tabs or line ends.
+trait TrimBlanks {
+    fn trim_ascii_end_blanks(&self) -> &Self;
+}
+
+impl TrimBlanks for [u8] {
+    fn trim_ascii_end_blanks(&self) -> &Self {
+        let blanks = self.iter().rev().take_while(|byte| **byte == BLANK).count();
+        &self[..self.len() - blanks]
+    }
+}
+
+#[inline]
+fn compare_padded_bytes(left: &[u8], right: &[u8], weight: impl Fn(u8) -> u8) -> Ordering {
+    for (left, right) in left.iter().zip(right) {
+        if left != right {
+            let order = weight(*left).cmp(&weight(*right));
+            if order.is_ne() {
+                return order;
+            }
+        }
+    }
+    let common = left.len().min(right.len());
+    let against_blank = |rest: &[u8]| {
+        let found = rest
+            .iter()
+            .map(|byte| weight(*byte))
+            .find(|weight| *weight != BLANK);
+        found.map_or(Ordering::Equal, |weight| weight.cmp(&BLANK))
+    };
+    match against_blank(&left[common..]) {
+        Ordering::Equal => against_blank(&right[common..]).reverse(),
+        order => order,
+    }
+}
+
+#[inline]
+fn compare_padded<I: Iterator<Item = u16>>(mut left: I, mut right: I, blank: u16) -> Ordering {
+    loop {
+        let (from_left, from_right) = (left.next(), right.next());
+        if from_left.is_none() && from_right.is_none() {
+            return Ordering::Equal;
+        }
+        let order = from_left.unwrap_or(blank).cmp(&from_right.unwrap_or(blank));
+        if order.is_ne() {
+            return order;
+        }
+    }
+}
+
+fn hash_weights<W: Copy + PartialEq>(
+    weights: impl Iterator<Item = W>,
+    blank: W,
+    mut write: impl FnMut(W),
+) {
+    let mut blanks = 0;
+    for weight in weights {
+        if weight == blank {
+            blanks += 1;
+            continue;
+        }
+        for _ in 0..std::mem::take(&mut blanks) {
+            write(blank);
+        }
+        write(weight);
+    }
+}
+
+fn append_padded_key<W: Copy + PartialOrd>(
+    weights: impl Iterator<Item = W>,
+    blank: W,
+    out: &mut Vec<u8>,
+    append: impl Fn(W, &mut Vec<u8>),
+) {
+    let mut blanks = 0;
+    for weight in weights {
+        if weight == blank {
+            blanks += 1;
+            continue;
+        }
+        let mark = if weight < blank { BEFORE } else { AFTER };
+        for _ in 0..std::mem::take(&mut blanks) {
+            append(blank, out);
+            out.push(mark);
+        }
+        append(weight, out);
+    }
+    append(blank, out);
+    out.push(END);
+}
+
+/// A weight of `general_ci` in one to three bytes, in order: the form of UTF-8, so that ASCII
+/// takes one byte.
+fn append_short_weight(weight: u16, out: &mut Vec<u8>) {
+    let low = |shift: u32| 0x80 | stdx::low_u8(u64::from(weight >> shift & 0x3F));
+    match weight {
+        0..0x80 => out.push(stdx::low_u8(u64::from(weight))),
+        0x80..0x800 => {
+            out.extend_from_slice(&[0xC0 | stdx::low_u8(u64::from(weight >> 6)), low(0)])
+        }
+        _ => {
+            let first = 0xE0 | stdx::low_u8(u64::from(weight >> 12));
+            out.extend_from_slice(&[first, low(6), low(0)]);
+        }
+    }
+}
+
+fn append_binary_key(text: &[u8], out: &mut Vec<u8>) {
+    for byte in text {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(0xFF);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}

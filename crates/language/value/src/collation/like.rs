@@ -1,0 +1,109 @@
+//! LIKE: `%` is any run of characters, `_` any one character, and an escape takes the next
+//! character literally. Characters are equal by the collation; nothing is padded.
+
+use super::weight::{fold_ascii, general, latin1_swedish, next_char, unicode};
+use super::{CollationId, Rule};
+
+impl CollationId {
+    /// True where the text is of the pattern. `escape` is a code point (usually `\`); None for
+    /// patterns without escape.
+    ///
+    /// Time is at most text times pattern; nothing is allocated.
+    pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        let mut text = text;
+        let mut pattern = pattern;
+        // Where to go on after the last `%`: what follows it, and the text it may yet swallow.
+        let mut retry: Option<(&[u8], &[u8])> = None;
+        loop {
+            let mut after = pattern;
+            let step = self.pattern_step(&mut after, escape);
+            if let Step::Any = step {
+                retry = Some((after, text));
+                pattern = after;
+                continue;
+            }
+            if text.is_empty() {
+                if let Step::End = step {
+                    return true;
+                }
+                // Every other retry has less text still.
+                return false;
+            }
+            let mut rest = text;
+            let found = next_char(self.charset(), &mut rest);
+            let matches = match step {
+                Step::One => true,
+                Step::Literal(wanted) => self.same_char(found, wanted),
+                Step::Any | Step::End => false,
+            };
+            if matches {
+                (text, pattern) = (rest, after);
+                continue;
+            }
+            let Some((again, swallowed)) = &mut retry else {
+                return false;
+            };
+            if swallowed.is_empty() {
+                return false;
+            }
+            // The last `%` takes one character more.
+            let _ = next_char(self.charset(), swallowed);
+            (text, pattern) = (swallowed, again);
+        }
+    }
+
+    fn pattern_step(self, pattern: &mut &[u8], escape: Option<u32>) -> Step {
+        if pattern.is_empty() {
+            return Step::End;
+        }
+        let first = next_char(self.charset(), pattern);
+        match first {
+            Ok(code) if Some(code) == escape && !pattern.is_empty() => {
+                Step::Literal(next_char(self.charset(), pattern))
+            }
+            Ok(code) if code == u32::from(b'%') => Step::Any,
+            Ok(code) if code == u32::from(b'_') => Step::One,
+            _ => Step::Literal(first),
+        }
+    }
+
+    /// True where two characters (or ill-formed bytes) have the same weights.
+    fn same_char(self, left: Result<u32, u8>, right: Result<u32, u8>) -> bool {
+        let (Ok(left), Ok(right)) = (left, right) else {
+            return left == right;
+        };
+        if left == right {
+            return true;
+        }
+        match self.rule() {
+            Rule::Binary | Rule::CodePoint | Rule::PaddedBytes => false,
+            Rule::General => general(left) == general(right),
+            Rule::Unicode => unicode(left).as_slice() == unicode(right).as_slice(),
+            Rule::AsciiFold | Rule::Latin1Swedish => {
+                let weight = |code| {
+                    let mut byte = Vec::with_capacity(1);
+                    self.charset().encode(code, &mut byte);
+                    let byte = byte.first().copied().unwrap_or(0);
+                    if self.rule() == Rule::AsciiFold {
+                        fold_ascii(byte)
+                    } else {
+                        latin1_swedish(byte)
+                    }
+                };
+                weight(left) == weight(right)
+            }
+        }
+    }
+}
+
+/// One step of a pattern.
+enum Step {
+    /// `%`
+    Any,
+    /// `_`
+    One,
+    /// This character, or this ill-formed byte.
+    Literal(Result<u32, u8>),
+    /// The pattern is used up.
+    End,
+}

@@ -1,0 +1,329 @@
+//! Values as numbers and temporal values, the implicit conversions of expressions.
+
+use std::borrow::Cow;
+
+use crate::number::{Integer, parse_double, parse_integer};
+use crate::temporal::{Date, DateTime, Time, full_year, parse_datetime, parse_time};
+use crate::{ColumnType, Decimal, Trouble, ValueRef, Warnings};
+
+impl<'a> ValueRef<'a> {
+    /// As a double; None for NULL. Text is read as far as it is a number.
+    #[inline]
+    pub fn to_f64(self, warnings: &mut Warnings) -> Option<f64> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Int(number) => stdx::i64_to_f64(number),
+            Self::UInt(number) => stdx::u64_to_f64(number),
+            Self::Float(number) => f64::from(number),
+            Self::Double(number) => number,
+            Self::Decimal(number) => number.to_decimal().to_f64(),
+            Self::Bytes(text) => {
+                let parsed = parse_double(text);
+                if !parsed.whole || parsed.overflow {
+                    warnings.warn(truncated("DOUBLE", text));
+                }
+                parsed.value
+            }
+            Self::Date(date) => stdx::u64_to_f64(date.to_number()),
+            Self::Time(time) => {
+                fractional(time.to_number(), time.microsecond(), time.is_negative())
+            }
+            Self::DateTime(time) => {
+                fractional(time.to_number().cast_signed(), time.microsecond(), false)
+            }
+        })
+    }
+
+    /// As an exact number; None for NULL.
+    pub fn to_decimal(self, warnings: &mut Warnings) -> Option<Decimal> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Int(number) => Decimal::from(number),
+            Self::UInt(number) => Decimal::from(number),
+            Self::Float(number) => decimal_of(f64::from(number)),
+            Self::Double(number) => decimal_of(number),
+            Self::Decimal(number) => number.to_decimal(),
+            Self::Bytes(text) => {
+                let parsed = Decimal::parse_prefix(text);
+                let rest = text.get(parsed.used..).unwrap_or(&[]);
+                if parsed.used == 0 || parsed.overflow || !rest.iter().all(u8::is_ascii_whitespace)
+                {
+                    warnings.warn(truncated("DECIMAL", text));
+                }
+                parsed.value
+            }
+            Self::Date(date) => Decimal::from(date.to_number()),
+            Self::Time(time) => {
+                let sign = if time.is_negative() { "-" } else { "" };
+                let number = time.to_number().unsigned_abs();
+                decimal_text(&format!("{sign}{number}.{:06}", time.microsecond()))
+            }
+            Self::DateTime(time) => {
+                decimal_text(&format!("{}.{:06}", time.to_number(), time.microsecond()))
+            }
+        })
+    }
+
+    /// As an integer; None for NULL. Fractions are rounded, text is read to its first other byte.
+    pub fn to_integer(self, warnings: &mut Warnings) -> Option<Integer> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Int(number) => Integer::Signed(number),
+            Self::UInt(number) => Integer::Unsigned(number),
+            Self::Float(number) => integer_of(f64::from(number)),
+            Self::Double(number) => integer_of(number),
+            Self::Decimal(number) => decimal_to_integer(&number.to_decimal()),
+            Self::Bytes(text) => {
+                let parsed = parse_integer(text);
+                if !parsed.whole || parsed.overflow {
+                    warnings.warn(truncated("INTEGER", text));
+                }
+                parsed.value
+            }
+            Self::Date(date) => Integer::Unsigned(date.to_number()),
+            Self::Time(time) => Integer::Signed(time.rounded(0).to_number()),
+            Self::DateTime(time) => Integer::Unsigned(time.rounded(0).unwrap_or(time).to_number()),
+        })
+    }
+
+    /// As an integer, out of range clamped to `i64`; None for NULL.
+    pub fn to_i64(self, warnings: &mut Warnings) -> Option<i64> {
+        self.to_integer(warnings).map(Integer::clamped)
+    }
+
+    /// As a truth value; None for NULL.
+    #[inline]
+    pub fn to_bool(self, warnings: &mut Warnings) -> Option<bool> {
+        match self {
+            Self::Null => None,
+            Self::Int(number) => Some(number != 0),
+            Self::UInt(number) => Some(number != 0),
+            Self::Decimal(number) => Some(!number.to_decimal().is_zero()),
+            _ => self.to_f64(warnings).map(|number| number != 0.0),
+        }
+    }
+
+    /// As text in the type's character set; None for NULL. Bytes are borrowed.
+    pub fn to_text(self, column: &ColumnType) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Null => None,
+            Self::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
+            _ => {
+                let mut text = Vec::with_capacity(24);
+                self.append_text(column, &mut text);
+                Some(Cow::Owned(text))
+            }
+        }
+    }
+
+    /// As date and time. None for NULL, and with a warning where the value is not one. A TIME is
+    /// of `today`.
+    pub fn to_datetime(self, today: Date, warnings: &mut Warnings) -> Option<DateTime> {
+        match self {
+            Self::Null => None,
+            Self::Date(date) => Some(date.at_midnight()),
+            Self::DateTime(time) => Some(time),
+            Self::Time(time) => today.at_midnight().plus_micros(time.micros()),
+            Self::Bytes(text) => {
+                let parsed = parse_datetime(text);
+                if parsed.is_none_or(|parsed| parsed.truncated) {
+                    warnings.warn(truncated("datetime", text));
+                }
+                parsed
+                    .map(|parsed| parsed.value)
+                    .filter(|value| date_exists(value.date()))
+            }
+            Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Double(_) | Self::Decimal(_) => {
+                let number = self.to_decimal(warnings)?;
+                let value = datetime_of_number(&number);
+                if value.is_none() {
+                    warnings.warn(truncated("datetime", number.to_string().as_bytes()));
+                }
+                value
+            }
+        }
+    }
+
+    /// As a duration. None for NULL, and with a warning where the value is not one.
+    pub fn to_time(self, warnings: &mut Warnings) -> Option<Time> {
+        match self {
+            Self::Null => None,
+            Self::Time(time) => Some(time),
+            Self::Date(_) => Some(Time::ZERO),
+            Self::DateTime(time) => Some(time.time()),
+            Self::Bytes(text) => {
+                let parsed = parse_time(text);
+                if parsed.is_none_or(|parsed| parsed.truncated || parsed.out_of_range) {
+                    warnings.warn(truncated("time", text));
+                }
+                parsed.map(|parsed| parsed.value)
+            }
+            Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Double(_) | Self::Decimal(_) => {
+                let number = self.to_decimal(warnings)?;
+                let value = time_of_number(&number);
+                if value.is_none() {
+                    warnings.warn(truncated("time", number.to_string().as_bytes()));
+                }
+                value
+            }
+        }
+    }
+}
+
+impl Integer {
+    /// As `i64`, clamped.
+    pub fn clamped(self) -> i64 {
+        match self {
+            Self::Signed(number) => number,
+            Self::Unsigned(number) => i64::try_from(number).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// The 64 bits, two's complement.
+    pub const fn bits(self) -> u64 {
+        match self {
+            Self::Signed(number) => number.cast_unsigned(),
+            Self::Unsigned(number) => number,
+        }
+    }
+
+    /// As a value: unsigned only where it must be.
+    pub fn to_i128(self) -> i128 {
+        match self {
+            Self::Signed(number) => i128::from(number),
+            Self::Unsigned(number) => i128::from(number),
+        }
+    }
+}
+
+/// Warning 1292: `Truncated incorrect DOUBLE value: '12abc'`.
+pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
+    let shown = crate::Charset::Utf8mb4.prefix(text, 128);
+    let shown = String::from_utf8_lossy(shown);
+    let how = if kind.starts_with(|first: char| first.is_ascii_lowercase()) {
+        "Incorrect"
+    } else {
+        "Truncated incorrect"
+    };
+    Trouble::new(1292, format!("{how} {kind} value: '{shown}'"))
+}
+
+/// YYMMDD, YYYYMMDD, YYMMDDHHMMSS or YYYYMMDDHHMMSS as date and time.
+pub fn datetime_of_number(number: &Decimal) -> Option<DateTime> {
+    if number.is_negative() {
+        return None;
+    }
+    let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
+    let micros = number
+        .subtract(&whole)
+        .ok()?
+        .multiply(&Decimal::from(1_000_000u64))
+        .ok()?;
+    let micros = micros
+        .round(0, crate::decimal::Rounding::Truncate)
+        .ok()?
+        .to_u64()
+        .ok()?;
+    let whole = whole.to_u64().ok()?;
+    let (date, time) = match whole {
+        0..100_000_000 => (whole, 0),
+        _ => (whole / 1_000_000, whole % 1_000_000),
+    };
+    let date = match date {
+        0 => 0,
+        1..=100 => return None,
+        // Two-digit years, with the century that they mean.
+        101..1_000_000 => {
+            let year = full_year(stdx::low_u16(date / 10_000));
+            u64::from(year) * 10_000 + date % 10_000
+        }
+        _ => date,
+    };
+    let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
+    let (hour, minute, second) = (time / 10_000, time / 100 % 100, time % 100);
+    if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let date = Date::new(stdx::low_u16(year), stdx::low_u8(month), stdx::low_u8(day));
+    let (minute, second) = (stdx::low_u8(minute), stdx::low_u8(second));
+    let time = Time::from_parts(
+        false,
+        stdx::low_u32(hour),
+        minute,
+        second,
+        stdx::low_u32(micros),
+    );
+    date_exists(date).then(|| DateTime::new(date, time))
+}
+
+/// HHMMSS as a duration; a number of more digits as the time of a DATETIME.
+pub fn time_of_number(number: &Decimal) -> Option<Time> {
+    let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
+    let fraction = number
+        .subtract(&whole)
+        .ok()?
+        .multiply(&Decimal::from(1_000_000u64))
+        .ok()?;
+    let micros = fraction
+        .round(0, crate::decimal::Rounding::Truncate)
+        .ok()?
+        .abs()
+        .to_u64()
+        .ok()?;
+    let magnitude = whole.abs().to_u64().ok()?;
+    if magnitude > 9_999_999 {
+        if magnitude >= 10_000_000_000 && !number.is_negative() {
+            return datetime_of_number(number).map(DateTime::time);
+        }
+        return None;
+    }
+    let (minute, second) = (magnitude / 100 % 100, magnitude % 100);
+    if minute > 59 || second > 59 {
+        return None;
+    }
+    Some(Time::from_parts(
+        number.is_negative(),
+        stdx::low_u32(magnitude / 10_000),
+        stdx::low_u8(minute),
+        stdx::low_u8(second),
+        stdx::low_u32(micros),
+    ))
+}
+
+/// True where the day is one of the month, or the date is partial.
+pub fn date_exists(date: Date) -> bool {
+    date.check(crate::temporal::DateRules::default())
+}
+
+/// The exact number nearest to a double, clamped.
+pub fn decimal_of(number: f64) -> Decimal {
+    Decimal::from_f64(number).map_or(Decimal::ZERO, |parsed| parsed.value)
+}
+
+/// The integer nearest to a double (half to even, as `rint`), clamped.
+pub fn integer_of(number: f64) -> Integer {
+    let rounded = number.round_ties_even();
+    if rounded < 0.0 {
+        Integer::Signed(stdx::f64_to_i64(rounded))
+    } else {
+        Integer::Unsigned(stdx::f64_to_u64(rounded))
+    }
+}
+
+/// The integer nearest to an exact number, clamped.
+pub fn decimal_to_integer(number: &Decimal) -> Integer {
+    if number.is_negative() {
+        Integer::Signed(number.to_i64().unwrap_or_else(|bound| bound))
+    } else {
+        Integer::Unsigned(number.to_u64().unwrap_or_else(|bound| bound))
+    }
+}
+
+fn decimal_text(text: &str) -> Decimal {
+    Decimal::parse_prefix(text.as_bytes()).value
+}
+
+fn fractional(whole: i64, micros: u32, negative: bool) -> f64 {
+    let fraction = f64::from(micros) / 1e6;
+    stdx::i64_to_f64(whole) + if negative { -fraction } else { fraction }
+}

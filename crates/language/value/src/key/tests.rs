@@ -1,0 +1,120 @@
+//! Keys compare as their values do.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::compare::compare_same;
+use crate::temporal::{DAY_MICROS, Date, DateTime};
+use crate::{CollationId, Value};
+
+fn pairs() -> impl Strategy<Value = (ColumnType, Value, Value)> {
+    let two = |column: ColumnType, value: BoxedStrategy<Value>| {
+        let null = prop_oneof![9 => value, 1 => Just(Value::Null)].boxed();
+        (Just(column), null.clone(), null).boxed()
+    };
+    let datetime = |micros: i64| {
+        let date = Date::from_day_number(400 + micros.rem_euclid(3_000_000)).unwrap();
+        DateTime::new(date, Time::from_micros(micros.rem_euclid(DAY_MICROS)))
+    };
+    let text = "[ aAb\u{1}\u{e9}]{0,5}";
+    prop_oneof![
+        two(
+            ColumnType::new(TypeKind::BigInt),
+            any::<i64>().prop_map(Value::Int).boxed()
+        ),
+        two(
+            ColumnType::new(TypeKind::MediumInt),
+            (-0x80_0000..0x7F_FFFFi64).prop_map(Value::Int).boxed()
+        ),
+        two(
+            ColumnType::unsigned(TypeKind::BigInt),
+            any::<u64>().prop_map(Value::UInt).boxed()
+        ),
+        two(
+            ColumnType::new(TypeKind::Double),
+            any::<f64>()
+                .prop_filter("numbers", |number| !number.is_nan())
+                .prop_map(Value::Double)
+                .boxed()
+        ),
+        two(
+            ColumnType::new(TypeKind::Float),
+            any::<f32>()
+                .prop_filter("numbers", |number| !number.is_nan())
+                .prop_map(Value::Float)
+                .boxed()
+        ),
+        two(
+            ColumnType::decimal(30, 10),
+            any::<i64>()
+                .prop_map(|number| Value::Decimal(Decimal::from(number)))
+                .boxed()
+        ),
+        two(
+            ColumnType::temporal(TypeKind::Time, 6),
+            any::<i64>()
+                .prop_map(|micros| Value::Time(Time::from_micros(micros / 3_000_000)))
+                .boxed()
+        ),
+        two(
+            ColumnType::temporal(TypeKind::DateTime, 6),
+            any::<i64>()
+                .prop_map(move |micros| Value::DateTime(datetime(micros)))
+                .boxed()
+        ),
+        two(
+            ColumnType::new(TypeKind::Date),
+            any::<i64>()
+                .prop_map(move |micros| Value::Date(datetime(micros).date()))
+                .boxed()
+        ),
+        two(
+            ColumnType::varchar(10, CollationId::UTF8MB4_GENERAL_CI),
+            text.prop_map(Value::bytes).boxed()
+        ),
+        two(
+            ColumnType::varchar(10, CollationId::BINARY),
+            any::<[u8; 3]>().prop_map(Value::bytes).boxed()
+        ),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5000))]
+
+    #[test]
+    fn keys_are_in_the_order_of_values((column, left, right) in pairs(), tail in any::<u8>()) {
+        let part = KeyPart::whole(column.clone(), true);
+        let key = |value: &Value| {
+            let mut key = Vec::new();
+            part.append(value.as_ref(), &mut key);
+            key.push(tail);
+            key
+        };
+        let order = compare_same(left.as_ref(), right.as_ref(), column.collation);
+        prop_assert_eq!(key(&left).cmp(&key(&right)), order);
+    }
+}
+
+#[test]
+fn prefixes_cut_at_characters() {
+    let column = ColumnType::varchar(10, CollationId::UTF8MB4_BIN);
+    let part = KeyPart {
+        column,
+        nullable: false,
+        prefix: Some(2),
+    };
+    let key = |text: &str| {
+        let mut key = Vec::new();
+        part.append(ValueRef::Bytes(text.as_bytes()), &mut key);
+        key
+    };
+    assert_eq!(key("a\u{e9}xyz"), key("a\u{e9}"));
+    assert!(key("a\u{e9}") < key("b"));
+}
+
+#[test]
+fn the_successor_is_above_all_that_begin_with_a_key() {
+    assert_eq!(successor(vec![1, 0xFF]), Some(vec![2]));
+    assert_eq!(successor(vec![0xFF]), None);
+}

@@ -1,0 +1,77 @@
+//! Where the evaluation of a statement leaves its warnings.
+
+use crate::Trouble;
+
+/// How grave a condition is, as `SHOW WARNINGS` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Worth knowing.
+    Note,
+    /// A value was changed.
+    Warning,
+    /// The statement failed.
+    Error,
+}
+
+/// The warnings of one statement: the first ones, up to a limit, and the number of all.
+#[derive(Debug, Clone)]
+pub struct Warnings {
+    /// The conditions kept, in order.
+    entries: Vec<(Level, Trouble)>,
+    /// How many are kept at most (`max_error_count`).
+    limit: usize,
+    /// How many there were.
+    count: u64,
+}
+
+impl Warnings {
+    /// None yet; at most `limit` will be kept.
+    pub const fn new(limit: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            limit,
+            count: 0,
+        }
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, trouble: Trouble) {
+        self.push(Level::Warning, trouble);
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, trouble: Trouble) {
+        self.push(Level::Note, trouble);
+    }
+
+    /// Adds a condition.
+    pub fn push(&mut self, level: Level, trouble: Trouble) {
+        self.count += 1;
+        if self.entries.len() < self.limit {
+            self.entries.push((level, trouble));
+        }
+    }
+
+    /// The conditions kept, in order.
+    pub fn entries(&self) -> &[(Level, Trouble)] {
+        &self.entries
+    }
+
+    /// How many there were, kept or not.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Forgets all, for the next statement.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.count = 0;
+    }
+}
+
+impl Default for Warnings {
+    /// MySQL's `max_error_count`.
+    fn default() -> Self {
+        Self::new(64)
+    }
+}
