@@ -4,3 +4,4 @@
 
 pub mod registry;
 pub mod row_encoder;
+pub mod variables;
