@@ -28,6 +28,7 @@
 //! ```text
 //! spawn(future) -> JoinHandle<T>        // await it for T; dropping it lets the task run on;
 //!                                       // .cancel() drops the task's future
+//! spawn_background(future)              // the same, but the end does not wait for it
 //! yield_now().await                     // to the back of the run queue
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
@@ -66,6 +67,35 @@
 
 #![deny(unsafe_code)]
 
+mod start;
+
 pub mod options;
 
+mod context;
+mod listener;
+mod stream;
+
+mod received;
+mod task;
+mod worker;
+
+mod blocking;
+mod driver;
+mod shared;
+mod timer;
+
+#[cfg(test)]
+mod tests;
+
+pub use context::{
+    Elapsed, Sleep, blocking, call_on, disk, local, now, on_tick_end, send_to, set_local, shutdown,
+    shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout, worker_count,
+    worker_index, yield_now,
+};
+pub use driver::DriverKind;
+pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options};
+pub use received::ReceivedBytes;
+pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
+pub use stream::Stream;
+pub use task::JoinHandle;

@@ -1,0 +1,202 @@
+//! What a task may ask of its worker. Each of these functions panics on a thread that is none.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use env::{Disk, Instant};
+
+use crate::blocking::Parcel;
+use crate::shared::Message;
+use crate::task::{JoinHandle, Kind};
+use crate::timer::TimerKey;
+use crate::worker::current;
+
+/// Starts a task on this worker. The end of the runtime waits for it, as long as patience lasts.
+pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+    JoinHandle::spawn(&current(), Kind::Foreground, future)
+}
+
+/// Starts a task on this worker that the end of the runtime does not wait for: it is dropped when
+/// the last task of [`spawn`] has ended on every worker.
+pub fn spawn_background<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
+    JoinHandle::spawn(&current(), Kind::Background, future)
+}
+
+/// Goes to the back of the run queue.
+pub async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// When this turn of the loop began: read once a turn, so it costs nothing.
+pub fn now() -> Instant {
+    current().now()
+}
+
+/// Which worker this is, from 0.
+pub fn worker_index() -> usize {
+    current().index
+}
+
+/// Number of workers.
+pub fn worker_count() -> usize {
+    current().shared.mailboxes.len()
+}
+
+/// Keeps a value for this worker; one of each type, the last one counts.
+pub fn set_local<T: 'static>(value: Rc<T>) {
+    current().set_local(value);
+}
+
+/// The value of this type that was kept for this worker.
+pub fn local<T: 'static>() -> Option<Rc<T>> {
+    current().local()
+}
+
+/// Runs `job` on a worker, on its loop, soon. Jobs of one sender run in order.
+///
+/// # Panics
+/// If there is no such worker.
+pub fn send_to(worker_index: usize, job: Box<dyn FnOnce() + Send>) {
+    current().shared.send(worker_index, Message::Run(job));
+}
+
+/// Runs `job` on a worker, on its loop, and brings back what it gives.
+///
+/// # Panics
+/// If there is no such worker.
+pub async fn call_on<T: Send + 'static>(
+    worker_index: usize,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let parcel = Parcel::new();
+    let reply = parcel.clone();
+    send_to(worker_index, Box::new(move || reply.deliver(job())));
+    parcel.receive().await
+}
+
+/// Runs a call that blocks on a helper thread. Dropping the future does not stop the call.
+pub async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
+    let parcel = Parcel::new();
+    let reply = parcel.clone();
+    current()
+        .shared
+        .helpers
+        .submit(Box::new(move || reply.deliver(job())));
+    parcel.receive().await
+}
+
+/// Calls `hook` at the end of every turn of this worker's loop, after the runnable tasks and
+/// before the kernel is asked: what it starts is submitted with the turn.
+pub fn on_tick_end(hook: Box<dyn FnMut()>) {
+    current().add_hook(hook);
+}
+
+/// This worker's handle on files.
+pub fn disk() -> Rc<dyn Disk> {
+    current().disk.clone()
+}
+
+/// Whether somebody has asked the runtime to stop.
+pub fn shutdown_requested() -> bool {
+    current().shared.stop_at().is_some()
+}
+
+/// Waits until somebody asks the runtime to stop.
+pub async fn shutdown() {
+    poll_fn(|context| match current().wait_for_stop(context.waker()) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
+}
+
+/// Waits for `duration`, and up to 131 us more.
+pub fn sleep(duration: Duration) -> Sleep {
+    sleep_until(env::Clock::now(&env::linux::SystemClock) + duration)
+}
+
+/// Waits until `deadline`, and up to 131 us more.
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    Sleep {
+        deadline,
+        key: None,
+        stays: PhantomData,
+    }
+}
+
+/// The future of [`sleep`]. Dropping it costs a few instructions.
+#[must_use = "a sleep does nothing until it is awaited"]
+pub struct Sleep {
+    deadline: Instant,
+    /// The timer, once it is set.
+    key: Option<TimerKey>,
+    /// The timer is one of this worker's: `!Send`.
+    stays: PhantomData<*const ()>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let worker = current();
+        if self.deadline <= worker.now() {
+            return Poll::Ready(());
+        }
+        let mut timers = worker.timers.borrow_mut();
+        let is_set = self
+            .key
+            .is_some_and(|key| timers.replace_waker(key, context.waker()));
+        if !is_set {
+            self.key = Some(timers.set(self.deadline, context.waker().clone()));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            current().timers.borrow_mut().cancel(key);
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .finish()
+    }
+}
+
+/// The time given to [`timeout`] has passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the time given for it has passed")]
+pub struct Elapsed;
+
+/// Runs `future` for at most `duration`; dropped where it stands when that is over.
+pub async fn timeout<T>(duration: Duration, future: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut future = pin!(future);
+    let mut sleep = pin!(sleep(duration));
+    poll_fn(|context| {
+        if let Poll::Ready(value) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(value));
+        }
+        sleep.as_mut().poll(context).map(|()| Err(Elapsed))
+    })
+    .await
+}

@@ -1,0 +1,351 @@
+//! The body over epoll: edge-triggered readiness, and the calls themselves made at once.
+//!
+//! Each socket is registered once, for everything. What epoll has said is kept as flags; a call
+//! that would block, or that moved fewer bytes than it could, clears its flag, and the next edge
+//! sets it again. A socket starts with its flags set: the first call finds out.
+//!
+//! An event may name a slot whose socket has just been replaced by another: flags set without
+//! reason cost one call that would block.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use env::Disk;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags};
+use rustix::time::Timespec;
+use smallvec::SmallVec;
+use stdx::Slab;
+
+use super::files::PoolDisk;
+use super::{Driver, SendBuffers, SocketKey};
+use crate::received::{BufferPool, ReceivedBytes};
+use crate::shared::Shared;
+
+/// Events taken in one call.
+const EVENTS_MAX: usize = 256;
+
+/// Buffers passed to one sendmsg.
+const SLICES_MAX: usize = 64;
+
+/// The event data of the eventfd by which a worker is poked.
+const POKE: u64 = u64::MAX;
+
+/// See the module's head.
+pub(crate) struct EpollDriver {
+    epoll: OwnedFd,
+    shared: Arc<Shared>,
+    worker_index: usize,
+    sockets: RefCell<Slab<Socket>>,
+    buffers: Rc<BufferPool>,
+    events: RefCell<Vec<Event>>,
+}
+
+struct Socket {
+    descriptor: Rc<OwnedFd>,
+    is_readable: bool,
+    is_writable: bool,
+    is_hung_up: bool,
+    /// Waits for `is_readable`.
+    receiver: Option<Waker>,
+    /// Waits for `is_writable`.
+    sender: Option<Waker>,
+    /// Waits for `is_hung_up`.
+    watcher: Option<Waker>,
+    sending: Option<Sending>,
+}
+
+struct Sending {
+    buffers: SendBuffers,
+    /// Bytes of all buffers that are sent.
+    sent: usize,
+    /// Set when nothing more is to be done.
+    result: Option<io::Result<()>>,
+}
+
+impl EpollDriver {
+    pub(crate) fn new(shared: Arc<Shared>, worker_index: usize) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let poke = &shared.mailboxes[worker_index].poke;
+        epoll::add(&epoll, poke, EventData::new_u64(POKE), EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            shared,
+            worker_index,
+            sockets: RefCell::default(),
+            buffers: Rc::default(),
+            events: RefCell::new(Vec::with_capacity(EVENTS_MAX)),
+        })
+    }
+
+    fn with_socket<T>(&self, key: SocketKey, act: impl FnOnce(&mut Socket) -> T) -> T {
+        let mut sockets = self.sockets.borrow_mut();
+        act(sockets
+            .get_mut(key.0)
+            .expect("a socket is used until it is closed"))
+    }
+
+    fn apply(&self, event: &Event) {
+        let data = event.data.u64();
+        if data == POKE {
+            let mut count = [0; 8];
+            // WouldBlock: an earlier read took this poke's count as well.
+            let _ = rustix::io::read(&self.shared.mailboxes[self.worker_index].poke, &mut count);
+            return;
+        }
+        let mut sockets = self.sockets.borrow_mut();
+        let Some(socket) = sockets.get_mut(stdx::to_usize(data)) else {
+            return;
+        };
+        let flags = event.flags;
+        let failed = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        let ended = failed || flags.contains(EventFlags::RDHUP);
+        if ended || flags.contains(EventFlags::IN) {
+            socket.is_readable = true;
+            socket.receiver.take().into_iter().for_each(Waker::wake);
+        }
+        if failed || flags.contains(EventFlags::OUT) {
+            socket.is_writable = true;
+            socket.sender.take().into_iter().for_each(Waker::wake);
+        }
+        if ended {
+            socket.is_hung_up = true;
+            socket.watcher.take().into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl Driver for EpollDriver {
+    fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey> {
+        let mut sockets = self.sockets.borrow_mut();
+        let index = sockets.insert(Socket::new(descriptor.clone()));
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let data = EventData::new_u64(stdx::to_u64(index));
+        if let Err(error) = epoll::add(&self.epoll, &*descriptor, data, flags) {
+            sockets.remove(index);
+            return Err(error.into());
+        }
+        Ok(SocketKey(index))
+    }
+
+    fn close(&self, key: SocketKey) {
+        let socket = self.sockets.borrow_mut().remove(key.0);
+        let socket = socket.expect("a socket is closed once");
+        // The descriptor may outlive the socket in other hands; its events may not.
+        let deleted = epoll::delete(&self.epoll, &*socket.descriptor);
+        assert!(
+            deleted.is_ok(),
+            "a registered socket can be taken out: {deleted:?}"
+        );
+    }
+
+    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
+        self.with_socket(key, |socket| {
+            if !socket.is_readable {
+                socket.receiver = Some(waker.clone());
+                return Poll::Pending;
+            }
+            let mut buffer = self.buffers.take();
+            match retry(|| rustix::net::recv(&socket.descriptor, &mut *buffer, RecvFlags::empty()))
+            {
+                Ok((_, 0)) => {
+                    self.buffers.give_back(buffer);
+                    Poll::Ready(Ok(ReceivedBytes::empty()))
+                }
+                Ok((_, count)) => {
+                    // Fewer than asked: the queue was empty, and the next bytes make an edge. The
+                    // end may be there already without another edge.
+                    socket.is_readable = count == buffer.len() || socket.is_hung_up;
+                    Poll::Ready(Ok(ReceivedBytes::pooled(
+                        self.buffers.clone(),
+                        buffer,
+                        count,
+                    )))
+                }
+                Err(Errno::AGAIN) => {
+                    self.buffers.give_back(buffer);
+                    socket.is_readable = false;
+                    socket.receiver = Some(waker.clone());
+                    Poll::Pending
+                }
+                Err(error) => {
+                    self.buffers.give_back(buffer);
+                    Poll::Ready(Err(error.into()))
+                }
+            }
+        })
+    }
+
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers) {
+        self.with_socket(key, |socket| {
+            assert!(socket.sending.is_none(), "one send at a time");
+            socket.sending = Some(Sending {
+                buffers,
+                sent: 0,
+                result: None,
+            });
+            socket.advance_send();
+        });
+    }
+
+    fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>> {
+        self.with_socket(key, |socket| {
+            socket.advance_send();
+            let sending = socket.sending.take().expect("a send was started");
+            match sending.result {
+                Some(result) => Poll::Ready(result.map(|()| sending.buffers)),
+                None => {
+                    socket.sending = Some(sending);
+                    socket.sender = Some(waker.clone());
+                    Poll::Pending
+                }
+            }
+        })
+    }
+
+    fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {
+        self.with_socket(key, |socket| {
+            if !socket.is_readable {
+                socket.receiver = Some(waker.clone());
+                return Poll::Pending;
+            }
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match retry(|| rustix::net::accept_with(&socket.descriptor, flags)) {
+                Err(Errno::AGAIN) => {
+                    socket.is_readable = false;
+                    socket.receiver = Some(waker.clone());
+                    Poll::Pending
+                }
+                other => Poll::Ready(other.map_err(io::Error::from)),
+            }
+        })
+    }
+
+    fn poll_connected(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+        self.with_socket(key, |socket| {
+            // The flag is optimistic at first; a peer's name says whether it was right.
+            let is_connected = rustix::net::getpeername(&socket.descriptor).is_ok();
+            if is_connected || socket.is_hung_up {
+                return Poll::Ready(());
+            }
+            socket.sender = Some(waker.clone());
+            Poll::Pending
+        })
+    }
+
+    fn poll_hung_up(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+        self.with_socket(key, |socket| {
+            if socket.is_hung_up {
+                return Poll::Ready(());
+            }
+            socket.watcher = Some(waker.clone());
+            Poll::Pending
+        })
+    }
+
+    fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut events = self.events.borrow_mut();
+        events.clear();
+        let timeout = timeout.map(timespec);
+        let spare = rustix::buffer::spare_capacity(&mut *events);
+        match epoll::wait(&self.epoll, spare, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for event in events.iter() {
+            self.apply(event);
+        }
+        Ok(())
+    }
+
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
+        Rc::new(PoolDisk::new(shared.clone()))
+    }
+}
+
+impl Socket {
+    fn new(descriptor: Rc<OwnedFd>) -> Self {
+        Self {
+            descriptor,
+            is_readable: true,
+            is_writable: true,
+            is_hung_up: false,
+            receiver: None,
+            sender: None,
+            watcher: None,
+            sending: None,
+        }
+    }
+
+    /// Sends as much as the kernel takes.
+    fn advance_send(&mut self) {
+        let Some(sending) = &mut self.sending else {
+            return;
+        };
+        while sending.result.is_none() && self.is_writable {
+            let slices = sending.rest();
+            if slices.is_empty() {
+                drop(slices);
+                sending.result = Some(Ok(()));
+                return;
+            }
+            let asked: usize = slices.iter().map(|slice| slice.len()).sum();
+            let flags = SendFlags::NOSIGNAL;
+            let sent = retry(|| match &slices[..] {
+                [only] => rustix::net::send(&self.descriptor, only, flags),
+                many => {
+                    let mut control = SendAncillaryBuffer::default();
+                    rustix::net::sendmsg(&self.descriptor, many, &mut control, flags)
+                }
+            });
+            drop(slices);
+            match sent {
+                Ok(count) => {
+                    sending.sent += count;
+                    self.is_writable = count == asked;
+                }
+                Err(Errno::AGAIN) => self.is_writable = false,
+                Err(error) => sending.result = Some(Err(error.into())),
+            }
+        }
+    }
+}
+
+impl Sending {
+    /// What is not sent yet.
+    fn rest(&self) -> SmallVec<[IoSlice<'_>; 4]> {
+        let mut skip = self.sent;
+        let mut slices = SmallVec::new();
+        for buffer in &self.buffers {
+            let skipped = skip.min(buffer.len());
+            skip -= skipped;
+            if skipped < buffer.len() && slices.len() < SLICES_MAX {
+                slices.push(IoSlice::new(&buffer[skipped..]));
+            }
+        }
+        slices
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// A timeout for the kernel; the far future for what is beyond it.
+pub(super) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Files where the loop itself cannot drive them: each read, write and sync is a job of a helper
+//! thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use env::linux::{BlockingDisk, LinuxFile};
+use env::{Disk, DiskError, File, IoBuffer, IoFuture, IoResult, OpenOptions, WriteDurability};
+
+use crate::blocking::Parcel;
+use crate::shared::Shared;
+
+/// See the module's head. The calls that may block do so on the calling thread, as their
+/// contract says.
+pub(crate) struct PoolDisk {
+    shared: Arc<Shared>,
+}
+
+impl PoolDisk {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    fn submit<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> IoFuture<T> {
+        let parcel = Parcel::new();
+        let reply = parcel.clone();
+        self.shared
+            .io_helpers
+            .submit(Box::new(move || reply.deliver(job())));
+        Box::pin(parcel.receive())
+    }
+}
+
+impl Disk for PoolDisk {
+    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
+        BlockingDisk.open(path, options)
+    }
+
+    fn read(&self, file: &File, offset: u64, mut buffer: IoBuffer) -> IoFuture<IoResult> {
+        let file = file.clone();
+        self.submit(move || {
+            let result = LinuxFile::of(&file).read(offset, &mut buffer);
+            (buffer, result)
+        })
+    }
+
+    fn write(
+        &self,
+        file: &File,
+        offset: u64,
+        buffer: IoBuffer,
+        durability: WriteDurability,
+    ) -> IoFuture<IoResult> {
+        let file = file.clone();
+        self.submit(move || {
+            let result = LinuxFile::of(&file).write(offset, &buffer, durability);
+            (buffer, result)
+        })
+    }
+
+    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
+        let file = file.clone();
+        self.submit(move || LinuxFile::of(&file).sync())
+    }
+
+    fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {
+        BlockingDisk.allocate(file, length)
+    }
+
+    fn set_length(&self, file: &File, length: u64) -> Result<(), DiskError> {
+        BlockingDisk.set_length(file, length)
+    }
+
+    fn length(&self, file: &File) -> Result<u64, DiskError> {
+        BlockingDisk.length(file)
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), DiskError> {
+        BlockingDisk.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        BlockingDisk.rename(from, to)
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
+        BlockingDisk.create_directory(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError> {
+        BlockingDisk.list(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
+        BlockingDisk.sync_directory(path)
+    }
+
+    fn lock(&self, file: &File) -> Result<(), DiskError> {
+        BlockingDisk.lock(file)
+    }
+}

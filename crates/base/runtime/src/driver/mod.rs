@@ -1,0 +1,87 @@
+//! What a worker asks of the kernel, and the two bodies that ask.
+//!
+//! Sockets are driven by polling: each `poll_*` either gives a result or keeps the waker and wakes
+//! it when asking again is worth while; the last waker of a kind counts. A socket belongs to one
+//! [`Stream`](crate::Stream) or listener, which closes it when dropped.
+//!
+//! (D1) Buffers that the kernel may write to or read from belong to the driver until the kernel is
+//!      done with them, whatever becomes of the future that waits.
+//! (D2) A poll that is not repeated loses no bytes and no connection.
+
+mod epoll;
+mod files;
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use env::Disk;
+use smallvec::SmallVec;
+
+pub(crate) use epoll::EpollDriver;
+
+use crate::received::ReceivedBytes;
+use crate::shared::Shared;
+
+/// Names a socket of a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SocketKey(pub(crate) usize);
+
+/// Buffers to send one after the other.
+pub(crate) type SendBuffers = SmallVec<[Vec<u8>; 1]>;
+
+/// See the module's head. All calls but `wait` return at once.
+pub(crate) trait Driver {
+    /// Takes a non-blocking socket in.
+    fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey>;
+
+    /// Lets a socket go. The descriptor closes once nothing of it is under way.
+    fn close(&self, key: SocketKey);
+
+    /// Bytes from the peer; empty at their end.
+    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
+
+    /// Starts to send all of `buffers`. Nothing else may be being sent.
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers);
+
+    /// The buffers given to `start_send`, once all is sent.
+    fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>>;
+
+    /// A connection to a listening socket.
+    fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>>;
+
+    /// Whether a socket that connects has come to an end of that, good or bad.
+    fn poll_connected(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
+
+    /// Whether the peer has ended, closed or reset.
+    fn poll_hung_up(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
+
+    /// Submits what was started, waits until something completes or `timeout` passes or the
+    /// worker is poked, and wakes who waited for what completed.
+    fn wait(&self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// The worker's handle on files.
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk>;
+}
+
+/// Which body a runtime uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverKind {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+impl fmt::Display for DriverKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+        })
+    }
+}

@@ -1,0 +1,276 @@
+//! Where clients knock, and how they are spread over the workers.
+//!
+//! A TCP address has one listening socket a worker (SO_REUSEPORT), so the kernel spreads clients
+//! by a hash, unevenly when they are few. The worker that accepts therefore looks at the number of
+//! connections of each worker and, if another has fewer, hands the new one over: once, before
+//! anything was read from it. From then on it stays.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
+
+use crate::context::{sleep, spawn, spawn_background};
+use crate::options::Address;
+use crate::shared::{Message, Shared};
+use crate::stream::Stream;
+use crate::worker::current;
+
+/// Clients that the kernel keeps waiting for each socket; its own limit is 4096 by default.
+const BACKLOG: i32 = 4096;
+
+/// How long accepting rests when the process has no descriptor left.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// A bound address, listening already: clients that come before [`serve`](crate::Runtime::serve)
+/// wait.
+pub struct Listener {
+    address: Address,
+    first: OwnedFd,
+}
+
+/// An address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {reason}")]
+pub struct ListenError {
+    /// Which.
+    pub address: Address,
+    /// Why, as the kernel says.
+    pub reason: io::Error,
+}
+
+impl Listener {
+    /// Binds an address. Port 0: the kernel chooses, [`Listener::address`] tells. The file of a
+    /// unix socket that nobody listens on any more is replaced.
+    pub fn bind(address: &Address) -> Result<Self, ListenError> {
+        let bound = match address {
+            Address::Tcp(address) => bind_tcp_first(*address),
+            Address::Unix(path) => bind_unix(path).map(|first| (first, address.clone())),
+        };
+        match bound {
+            Ok((first, address)) => Ok(Self { address, first }),
+            Err(error) => Err(ListenError {
+                address: address.clone(),
+                reason: io::Error::from(error),
+            }),
+        }
+    }
+
+    /// Where it listens, with the port that the kernel chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Lets the workers accept and serve.
+    pub(crate) fn serve<F>(
+        self,
+        shared: &Arc<Shared>,
+        serve: impl Fn(Stream) -> F + Send + Sync + 'static,
+    ) -> Result<(), ListenError>
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let failed = |error: Errno| ListenError {
+            address: self.address.clone(),
+            reason: io::Error::from(error),
+        };
+        let mut sockets = Vec::new();
+        if let Address::Tcp(address) = self.address {
+            for _ in 1..shared.mailboxes.len() {
+                let port = ReusePort::Shared;
+                sockets.push(bind_tcp(address, port).map_err(failed)?);
+            }
+        }
+        sockets.insert(0, self.first);
+        let spawner: Arc<Spawner> = Arc::new(move |descriptor| start_session(descriptor, &serve));
+        for (worker_index, socket) in sockets.into_iter().enumerate() {
+            let spawner = spawner.clone();
+            let job = Box::new(move || {
+                spawn_background(accept_all(socket, spawner));
+            });
+            shared.send(worker_index, Message::Run(job));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener")
+            .field("address", &self.address)
+            .finish()
+    }
+}
+
+/// Starts the session of a connection on the worker where it is called.
+type Spawner = dyn Fn(OwnedFd) + Send + Sync;
+
+/// Counts a connection out when its session is gone, however it went.
+struct Placed {
+    shared: Arc<Shared>,
+    worker_index: usize,
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        self.shared.unplace(self.worker_index);
+    }
+}
+
+fn start_session<F>(descriptor: OwnedFd, serve: &impl Fn(Stream) -> F)
+where
+    F: Future<Output = ()> + 'static,
+{
+    let worker = current();
+    let placed = Placed {
+        shared: worker.shared.clone(),
+        worker_index: worker.index,
+    };
+    // A unix socket has no such option.
+    let _ = sockopt::set_tcp_nodelay(&descriptor, true);
+    // Without room for one more socket the client sees its connection closed.
+    let Ok(stream) = Stream::new(descriptor) else {
+        return;
+    };
+    let session = serve(stream);
+    spawn(async move {
+        session.await;
+        drop(placed);
+    });
+}
+
+/// A socket that is closed at the driver when the task that accepts goes.
+struct Accepting {
+    driver: Rc<dyn crate::driver::Driver>,
+    key: crate::driver::SocketKey,
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.driver.close(self.key);
+    }
+}
+
+/// Accepts until somebody asks to stop.
+async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
+    let worker = current();
+    let driver = worker.driver.clone();
+    let registered = driver.register(Rc::new(socket));
+    let key = registered.expect("a worker's first sockets find room");
+    let accepting = Accepting { driver, key };
+    let mut stop = std::pin::pin!(crate::context::shutdown());
+    loop {
+        let accepted = poll_fn(|context| {
+            if stop.as_mut().poll(context).is_ready() {
+                return std::task::Poll::Ready(None);
+            }
+            if !current().spend(context.waker()) {
+                return std::task::Poll::Pending;
+            }
+            accepting
+                .driver
+                .poll_accept(accepting.key, context.waker())
+                .map(Some)
+        })
+        .await;
+        match accepted {
+            None => return,
+            Some(Ok(descriptor)) => place(&worker.shared, worker.index, descriptor, &spawner),
+            Some(Err(error)) if is_exhausted(&error) => sleep(EXHAUSTED_PAUSE).await,
+            // The client went before it was accepted; the next one may be fine.
+            Some(Err(_)) => {}
+        }
+    }
+}
+
+fn place(shared: &Arc<Shared>, acceptor: usize, descriptor: OwnedFd, spawner: &Arc<Spawner>) {
+    let chosen = shared.place(acceptor);
+    if chosen == acceptor {
+        spawner(descriptor);
+        return;
+    }
+    let spawner = spawner.clone();
+    shared.send(chosen, Message::Run(Box::new(move || spawner(descriptor))));
+}
+
+fn is_exhausted(error: &io::Error) -> bool {
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    exhausted
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReusePort {
+    /// Refused where anybody listens.
+    Alone,
+    /// Beside other sockets of ours.
+    Shared,
+}
+
+/// Sockets that share a port may be of several processes of one user, and then the kernel would
+/// give each of them some of the clients. So a first socket asks for the port alone; whether it
+/// gets it tells whether another process listens there.
+fn bind_tcp_first(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> {
+    if address.port() != 0 {
+        drop(bind_tcp(address, ReusePort::Alone)?);
+    }
+    let first = bind_tcp(address, ReusePort::Shared)?;
+    let bound = SocketAddr::try_from(rustix::net::getsockname(&first)?)?;
+    Ok((first, Address::Tcp(bound)))
+}
+
+fn bind_tcp(address: SocketAddr, reuse: ReusePort) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let socket = new_socket(family)?;
+    // Connections of an earlier process that linger do not count as somebody who listens.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if reuse == ReusePort::Shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    if reuse == ReusePort::Shared {
+        rustix::net::listen(&socket, BACKLOG)?;
+    }
+    Ok(socket)
+}
+
+fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = new_socket(AddressFamily::UNIX)?;
+    match rustix::net::bind(&socket, &address) {
+        Err(Errno::ADDRINUSE) => {
+            let probe = new_socket(AddressFamily::UNIX)?;
+            match rustix::net::connect(&probe, &address) {
+                Err(Errno::CONNREFUSED) => {}
+                _ => return Err(Errno::ADDRINUSE),
+            }
+            // Left by a process that died: nobody listens on it.
+            rustix::fs::unlink(path)?;
+            rustix::net::bind(&socket, &address)?;
+        }
+        other => other?,
+    }
+    // Who may log in is decided by accounts, as with TCP.
+    rustix::fs::chmod(path, Mode::from_raw_mode(0o777))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(family, SocketType::STREAM, flags, None)
+}

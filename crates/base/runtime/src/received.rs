@@ -1,0 +1,119 @@
+//! Bytes received from a peer, lent by the worker.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// What one receive brought; the buffer goes back to the worker when this is dropped. Empty: the
+/// peer will send no more.
+pub struct ReceivedBytes {
+    storage: Storage,
+}
+
+enum Storage {
+    /// No bytes, no buffer.
+    Empty,
+    /// The first `length` bytes of a buffer of the pool.
+    Pooled {
+        pool: Rc<BufferPool>,
+        buffer: Box<[u8]>,
+        length: usize,
+    },
+}
+
+impl ReceivedBytes {
+    /// The end of what the peer sends.
+    pub(crate) fn empty() -> Self {
+        Self {
+            storage: Storage::Empty,
+        }
+    }
+
+    /// The first `length` bytes of a buffer that came from `pool`.
+    pub(crate) fn pooled(pool: Rc<BufferPool>, buffer: Box<[u8]>, length: usize) -> Self {
+        assert!(length <= buffer.len(), "a receive stays within its buffer");
+        Self {
+            storage: Storage::Pooled {
+                pool,
+                buffer,
+                length,
+            },
+        }
+    }
+}
+
+impl Deref for ReceivedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.storage {
+            Storage::Empty => &[],
+            Storage::Pooled { buffer, length, .. } => &buffer[..*length],
+        }
+    }
+}
+
+impl Drop for ReceivedBytes {
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.storage, Storage::Empty) {
+            Storage::Empty => {}
+            Storage::Pooled { pool, buffer, .. } => pool.give_back(buffer),
+        }
+    }
+}
+
+impl fmt::Debug for ReceivedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceivedBytes")
+            .field("length", &self.len())
+            .finish()
+    }
+}
+
+/// Bytes of a pooled buffer: a large statement in few pieces, and yet small enough that a few stay
+/// in the core's own cache.
+const POOLED_BYTES: usize = 16 << 10;
+
+/// Free buffers that a worker keeps: 1 MiB.
+const POOLED_COUNT_MAX: usize = 64;
+
+/// A worker's buffers; the one used last is used next, as it is still in the cache.
+#[derive(Default)]
+pub(crate) struct BufferPool {
+    free: RefCell<Vec<Box<[u8]>>>,
+}
+
+impl BufferPool {
+    /// A buffer with any contents.
+    pub(crate) fn take(&self) -> Box<[u8]> {
+        let free = self.free.borrow_mut().pop();
+        free.unwrap_or_else(|| vec![0; POOLED_BYTES].into_boxed_slice())
+    }
+
+    pub(crate) fn give_back(&self, buffer: Box<[u8]>) {
+        let mut free = self.free.borrow_mut();
+        if free.len() < POOLED_COUNT_MAX {
+            free.push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_receive_gives_its_buffer_back() {
+        let pool = Rc::new(BufferPool::default());
+        let mut buffer = pool.take();
+        buffer[..3].copy_from_slice(b"abc");
+        let address = buffer.as_ptr();
+        let received = ReceivedBytes::pooled(pool.clone(), buffer, 3);
+        assert_eq!(&*received, b"abc");
+        drop(received);
+        let again = pool.take();
+        assert_eq!(again.as_ptr(), address);
+        assert!(ReceivedBytes::empty().is_empty());
+    }
+}

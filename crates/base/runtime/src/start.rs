@@ -1,0 +1,338 @@
+//! Starting and ending the workers.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use env::Clock as _;
+use env::linux::SystemClock;
+use rustix::thread::CpuSet;
+
+use crate::blocking::Helpers;
+use crate::context::spawn;
+use crate::driver::{Driver, DriverKind, EpollDriver};
+use crate::listener::{ListenError, Listener};
+use crate::options::{Address, Io, Options};
+use crate::shared::{Message, Shared};
+use crate::stream::Stream;
+use crate::worker::Worker;
+
+/// Threads for file I/O where the loops cannot drive it themselves: enough to keep a disk busy.
+const IO_HELPER_COUNT: usize = 4;
+
+/// The workers, running. Dropping it without [`Runtime::wait`] asks them to stop at once and
+/// waits.
+pub struct Runtime {
+    handle: Handle,
+    threads: Vec<JoinHandle<io::Result<u64>>>,
+    /// Files of unix sockets, to be removed at the end.
+    socket_files: Mutex<Vec<std::path::PathBuf>>,
+}
+
+/// What other threads, and the workers themselves, may ask of a runtime.
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    driver: Arc<DriverChoice>,
+}
+
+/// Which kernel interface the loops use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverChoice {
+    /// The one in use.
+    pub kind: DriverKind,
+    /// Why not io_uring, where `Io::Auto` found it wanting.
+    pub uring_lacks: Option<String>,
+}
+
+/// How a runtime ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Tasks that were dropped because patience was over.
+    pub cut_count: u64,
+}
+
+/// The workers cannot be started, or one failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// `Io::Uring` was asked for and this machine lacks something.
+    #[error("io_uring cannot be used: {0}")]
+    Uring(String),
+    /// The kernel refused something that every driver needs.
+    #[error("cannot start the workers")]
+    Kernel(#[source] io::Error),
+}
+
+impl Runtime {
+    /// Starts the workers. `setup` runs on each of them before anything else does.
+    pub fn start(
+        options: Options,
+        setup: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, StartError> {
+        let driver = choose_driver(options.io)?;
+        let cores = allowed_cores();
+        let worker_count = if options.worker_count == 0 {
+            cores.len().max(1)
+        } else {
+            options.worker_count
+        };
+        let io_helper_count = if driver.kind == DriverKind::Epoll {
+            IO_HELPER_COUNT
+        } else {
+            0
+        };
+        let helpers = Helpers::start(options.helper_count.max(1)).map_err(StartError::Kernel)?;
+        let io_helpers = Helpers::start(io_helper_count).map_err(StartError::Kernel)?;
+        let shared = Shared::new(worker_count, helpers, io_helpers)
+            .map_err(|error| StartError::Kernel(error.into()))?;
+        let shared = Arc::new(shared);
+        let handle = Handle {
+            shared,
+            driver: Arc::new(driver),
+        };
+        let mut runtime = Self {
+            handle,
+            threads: Vec::new(),
+            socket_files: Mutex::default(),
+        };
+        runtime.start_workers(&options, &cores, Arc::new(setup))?;
+        Ok(runtime)
+    }
+
+    fn start_workers(
+        &mut self,
+        options: &Options,
+        cores: &[usize],
+        setup: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<(), StartError> {
+        let (ready, readies) = mpsc::channel();
+        let worker_count = self.handle.worker_count();
+        for index in 0..worker_count {
+            let core = cores.get(index % cores.len().max(1)).copied();
+            let core = core.filter(|_| options.pin && worker_count <= cores.len());
+            let (shared, kind) = (self.handle.shared.clone(), self.handle.driver.kind);
+            let (setup, ready) = (setup.clone(), ready.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || run_worker(index, core, shared, kind, &*setup, ready))
+                .map_err(StartError::Kernel)?;
+            self.threads.push(thread);
+        }
+        drop(ready);
+        for _ in 0..worker_count {
+            // A worker that panics drops its sender without a word.
+            let panicked = || io::Error::other("a worker panicked in its setup");
+            let result = readies.recv().map_err(|_| StartError::Kernel(panicked()))?;
+            result.map_err(StartError::Kernel)?;
+        }
+        Ok(())
+    }
+
+    /// A handle for other threads.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Serves a listener's clients: each on one worker, as a task of `serve`.
+    pub fn serve<F>(
+        &self,
+        listener: Listener,
+        serve: impl Fn(Stream) -> F + Send + Sync + 'static,
+    ) -> Result<(), ListenError>
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        if let Address::Unix(path) = listener.address() {
+            let mut files = self
+                .socket_files
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            files.push(path.clone());
+        }
+        listener.serve(&self.handle.shared, serve)
+    }
+
+    /// As [`Handle::block_on_worker`].
+    pub fn block_on_worker<F: Future<Output: Send + 'static> + 'static>(
+        &self,
+        worker_index: usize,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> F::Output {
+        self.handle.block_on_worker(worker_index, make)
+    }
+
+    /// Waits until the workers have ended, which somebody has to ask for: [`Handle::shutdown`].
+    ///
+    /// # Panics
+    /// With a worker's panic.
+    pub fn wait(mut self) -> io::Result<Outcome> {
+        self.join()
+    }
+
+    fn join(&mut self) -> io::Result<Outcome> {
+        let mut cut_count = 0;
+        let mut first_error = None;
+        for thread in std::mem::take(&mut self.threads) {
+            match thread.join() {
+                Ok(Ok(count)) => cut_count += count,
+                Ok(Err(error)) => first_error = first_error.or(Some(error)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        self.handle.shared.helpers.stop();
+        self.handle.shared.io_helpers.stop();
+        let files = std::mem::take(
+            &mut *self
+                .socket_files
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        for file in files {
+            // Gone already, or not ours to remove: nothing depends on it.
+            let _ = rustix::fs::unlink(&file);
+        }
+        first_error.map_or(Ok(Outcome { cut_count }), Err)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() && !std::thread::panicking() {
+            self.handle.shutdown(Duration::ZERO);
+            // Who dropped it did not want to know.
+            let _ = self.join();
+        }
+    }
+}
+
+impl Handle {
+    /// Number of workers.
+    pub fn worker_count(&self) -> usize {
+        self.shared.mailboxes.len()
+    }
+
+    /// Which kernel interface the loops use.
+    pub fn driver(&self) -> &DriverChoice {
+        &self.driver
+    }
+
+    /// Connections that are placed on a worker.
+    pub fn connection_count(&self, worker_index: usize) -> u64 {
+        self.shared.connection_count(worker_index)
+    }
+
+    /// Runs `job` on a worker, on its loop, soon.
+    pub fn send_to(&self, worker_index: usize, job: Box<dyn FnOnce() + Send>) {
+        self.shared.send(worker_index, Message::Run(job));
+    }
+
+    /// Asks the workers to stop: listeners close, [`shutdown`](crate::shutdown) resolves, and when
+    /// all tasks have ended, or `patience` is over, so do the workers. Any thread; may be repeated.
+    pub fn shutdown(&self, patience: Duration) {
+        self.shared.stop(SystemClock.now(), patience);
+    }
+
+    /// Runs a future on a worker and blocks this thread until it is done.
+    ///
+    /// # Panics
+    /// If the runtime ends first. On a worker it would wait for itself: do not.
+    pub fn block_on_worker<F: Future<Output: Send + 'static> + 'static>(
+        &self,
+        worker_index: usize,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> F::Output {
+        let (sender, receiver) = mpsc::channel();
+        let job = move || {
+            let future = make();
+            spawn(async move {
+                let value = future.await;
+                // The other side waits for exactly this.
+                let _ = sender.send(value);
+            });
+        };
+        self.send_to(worker_index, Box::new(job));
+        receiver
+            .recv()
+            .expect("the runtime outlives what it is asked to run")
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("driver", &self.driver)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("handle", &self.handle)
+            .finish()
+    }
+}
+
+fn run_worker(
+    index: usize,
+    core: Option<usize>,
+    shared: Arc<Shared>,
+    kind: DriverKind,
+    setup: &(dyn Fn() + Send + Sync),
+    ready: mpsc::Sender<io::Result<()>>,
+) -> io::Result<u64> {
+    if let Some(core) = core {
+        let mut set = CpuSet::new();
+        set.set(core);
+        // A container may forbid it; the worker then runs where it may.
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+    let driver = match make_driver(kind, &shared, index) {
+        Ok(driver) => driver,
+        Err(error) => {
+            // The starter waits for this.
+            let _ = ready.send(Err(error));
+            return Ok(0);
+        }
+    };
+    let worker = Rc::new(Worker::new(index, shared, driver));
+    worker.enter();
+    setup();
+    // The starter may have given up because of another worker; then it has asked to stop as well.
+    let _ = ready.send(Ok(()));
+    drop(ready);
+    worker.run()
+}
+
+fn make_driver(kind: DriverKind, shared: &Arc<Shared>, index: usize) -> io::Result<Rc<dyn Driver>> {
+    match kind {
+        DriverKind::Epoll => Ok(Rc::new(EpollDriver::new(shared.clone(), index)?)),
+        DriverKind::Uring => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+fn choose_driver(io: Io) -> Result<DriverChoice, StartError> {
+    let epoll = |uring_lacks| DriverChoice {
+        kind: DriverKind::Epoll,
+        uring_lacks,
+    };
+    match io {
+        Io::Epoll => Ok(epoll(None)),
+        Io::Auto => Ok(epoll(Some(String::from("its loop is not built in")))),
+        Io::Uring => Err(StartError::Uring(String::from("its loop is not built in"))),
+    }
+}
+
+/// The cores that this process may use.
+fn allowed_cores() -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|&core| set.is_set(core))
+        .collect()
+}

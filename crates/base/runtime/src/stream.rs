@@ -1,0 +1,183 @@
+//! A byte stream to a peer, over TCP or a unix socket.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt,
+};
+use smallvec::smallvec;
+
+use crate::driver::{Driver, SendBuffers, SocketKey};
+use crate::options::Address;
+use crate::received::ReceivedBytes;
+use crate::worker::current;
+
+/// A connected socket of this worker; closed when dropped.
+pub struct Stream {
+    driver: Rc<dyn Driver>,
+    key: SocketKey,
+    descriptor: Rc<OwnedFd>,
+    sending: SendState,
+}
+
+/// What the sending side is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SendState {
+    /// Nothing: a send may start.
+    Idle,
+    /// A send was started; if its future was dropped, nobody knows how far it came.
+    Started,
+    /// A send failed.
+    Broken,
+}
+
+impl Stream {
+    /// Takes over a connected, non-blocking socket.
+    pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
+        let driver = current().driver.clone();
+        let descriptor = Rc::new(descriptor);
+        let key = driver.register(descriptor.clone())?;
+        Ok(Self {
+            driver,
+            key,
+            descriptor,
+            sending: SendState::Idle,
+        })
+    }
+
+    /// Connects to a peer. TCP streams start with `TCP_NODELAY` set.
+    pub async fn connect(address: &Address) -> io::Result<Self> {
+        let family = match address {
+            Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Address::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Address::Unix(_) => AddressFamily::UNIX,
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let descriptor = socket_with(family, SocketType::STREAM, flags, None)?;
+        let started = match address {
+            Address::Tcp(address) => {
+                sockopt::set_tcp_nodelay(&descriptor, true)?;
+                rustix::net::connect(&descriptor, address)
+            }
+            Address::Unix(path) => rustix::net::connect(&descriptor, &SocketAddrUnix::new(path)?),
+        };
+        match started {
+            Ok(()) => return Self::new(descriptor),
+            Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let stream = Self::new(descriptor)?;
+        poll_fn(|context| stream.driver.poll_connected(stream.key, context.waker())).await;
+        sockopt::socket_error(&stream.descriptor)??;
+        Ok(stream)
+    }
+
+    /// Waits for bytes; empty: the peer has ended. May be dropped at any time without loss.
+    pub async fn receive(&mut self) -> io::Result<ReceivedBytes> {
+        poll_fn(|context| self.poll_receive(context)).await
+    }
+
+    /// As [`Stream::receive`], for those who write their own futures.
+    pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReceivedBytes>> {
+        if !current().spend(context.waker()) {
+            return Poll::Pending;
+        }
+        self.driver.poll_receive(self.key, context.waker())
+    }
+
+    /// Sends all of `bytes` and gives the buffer back, cleared. If the future is dropped before
+    /// its end, later sends fail: nobody knows how much was sent.
+    pub async fn send(&mut self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        if bytes.is_empty() {
+            return Ok(bytes);
+        }
+        let mut buffers = self.send_buffers(smallvec![bytes]).await?;
+        let mut bytes = buffers
+            .pop()
+            .expect("the driver gives back what it was given");
+        bytes.clear();
+        Ok(bytes)
+    }
+
+    /// Sends all buffers, one after the other, in as few calls as can be.
+    pub async fn send_many(&mut self, buffers: Vec<Vec<u8>>) -> io::Result<()> {
+        let buffers: SendBuffers = buffers.into_iter().filter(|it| !it.is_empty()).collect();
+        if !buffers.is_empty() {
+            self.send_buffers(buffers).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_buffers(&mut self, buffers: SendBuffers) -> io::Result<SendBuffers> {
+        if self.sending != SendState::Idle {
+            return Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "an earlier send on this stream failed or was given up",
+            ));
+        }
+        self.sending = SendState::Started;
+        self.driver.start_send(self.key, buffers);
+        let result = poll_fn(|context| {
+            if !current().spend(context.waker()) {
+                return Poll::Pending;
+            }
+            self.driver.poll_send(self.key, context.waker())
+        })
+        .await;
+        self.sending = if result.is_ok() {
+            SendState::Idle
+        } else {
+            SendState::Broken
+        };
+        result
+    }
+
+    /// Waits until the peer has ended its side, closed or reset. Takes no bytes: those that came
+    /// before are still there to be received.
+    pub async fn hung_up(&self) {
+        poll_fn(|context| self.driver.poll_hung_up(self.key, context.waker())).await;
+    }
+
+    /// Ends the sending side; the peer reads the end after the last byte.
+    pub fn shut_down_sending(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.descriptor, Shutdown::Write)?)
+    }
+
+    /// Whether small sends leave at once (`TCP_NODELAY`). Without effect on a unix socket.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        match sockopt::set_tcp_nodelay(&self.descriptor, nodelay) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOPROTOOPT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The peer's address; `None` for a unix socket, or when the peer is gone already.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        let address = rustix::net::getpeername(&self.descriptor).ok()??;
+        SocketAddr::try_from(address).ok()
+    }
+
+    /// Our end's address; `None` for a unix socket.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        SocketAddr::try_from(rustix::net::getsockname(&self.descriptor).ok()?).ok()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.driver.close(self.key);
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("key", &self.key).finish()
+    }
+}

@@ -1,0 +1,172 @@
+//! Tasks: futures that stay on their worker, and the wakers that find them from anywhere.
+//!
+//! (I1) A task is in the run queue, or in its worker's inbox, at most once: `is_queued` is set by
+//!      who puts it there and cleared just before it is polled. A wake-up during the poll queues it
+//!      again.
+//! (I2) The future is touched by its worker alone. Only the header crosses threads.
+//! (I3) A header whose task is gone is ignored: slots are compared by header, not by index.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use sync::atomic::{AtomicBool, Ordering};
+
+use crate::shared::{Message, Shared};
+use crate::worker::{self, Worker};
+
+/// The part of a task that wakers hold.
+pub(crate) struct Header {
+    /// The worker's runtime. Constant.
+    shared: Arc<Shared>,
+    /// The task's worker. Constant.
+    worker_index: usize,
+    /// Index of its slot. Constant.
+    slot: usize,
+    /// (I1).
+    is_queued: AtomicBool,
+}
+
+/// Whether the end of the runtime waits for a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Foreground,
+    Background,
+}
+
+/// A task on its worker.
+pub(crate) struct Slot {
+    pub(crate) header: Arc<Header>,
+    pub(crate) kind: Kind,
+    /// `None` while it is being polled.
+    pub(crate) future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    /// Cancelled while it was being polled: drop it after.
+    pub(crate) is_cancelled: bool,
+}
+
+impl Header {
+    pub(crate) fn new(shared: Arc<Shared>, worker_index: usize, slot: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shared,
+            worker_index,
+            slot,
+            is_queued: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Just before the poll: from now on a wake-up queues the task again. Acquire: pairs with the
+    /// Release of every `mark_queued` since the last poll, so the poll sees what they were about.
+    pub(crate) fn mark_polled(&self) {
+        self.is_queued.swap(false, Ordering::Acquire);
+    }
+
+    /// `true` for the one who has to queue the task.
+    fn mark_queued(&self) -> bool {
+        !self.is_queued.swap(true, Ordering::Release)
+    }
+
+    pub(crate) fn worker_index(&self) -> usize {
+        self.worker_index
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Wake for Header {
+    fn wake(self: Arc<Self>) {
+        if self.mark_queued() && !worker::queue_if_here(&self) {
+            let (shared, worker_index) = (self.shared.clone(), self.worker_index);
+            shared.send(worker_index, Message::Wake(self));
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.mark_queued() && !worker::queue_if_here(self) {
+            self.shared
+                .send(self.worker_index, Message::Wake(self.clone()));
+        }
+    }
+}
+
+/// The result of a task to come. Dropping it lets the task run on by itself.
+pub struct JoinHandle<T> {
+    state: Rc<RefCell<JoinState<T>>>,
+    header: Arc<Header>,
+}
+
+struct JoinState<T> {
+    value: Option<T>,
+    waiting: Option<Waker>,
+    is_finished: bool,
+}
+
+impl<T: 'static> JoinHandle<T> {
+    /// Spawns `future` on `worker`.
+    pub(crate) fn spawn(
+        worker: &Worker,
+        kind: Kind,
+        future: impl Future<Output = T> + 'static,
+    ) -> Self {
+        let waiting = JoinState {
+            value: None,
+            waiting: None,
+            is_finished: false,
+        };
+        let state = Rc::new(RefCell::new(waiting));
+        let inner = state.clone();
+        let task = async move {
+            let value = future.await;
+            let mut state = inner.borrow_mut();
+            state.is_finished = true;
+            // Without a handle nobody can ask for the value; it is dropped here.
+            state.value = Some(value);
+            if let Some(waker) = state.waiting.take() {
+                waker.wake();
+            }
+        };
+        let header = worker.insert_task(kind, Box::pin(task));
+        Self { state, header }
+    }
+
+    /// Whether the task has come to its end.
+    pub fn is_finished(&self) -> bool {
+        self.state.borrow().is_finished
+    }
+
+    /// Drops the task's future where it stands. The handle must not be awaited after it.
+    pub fn cancel(&self) {
+        worker::current().cancel_task(&self.header);
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = T;
+
+    /// # Panics
+    /// If it is polled again after it gave the value.
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let mut state = self.state.borrow_mut();
+        if let Some(value) = state.value.take() {
+            return Poll::Ready(value);
+        }
+        assert!(!state.is_finished, "a task's result is taken once");
+        state.waiting = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JoinHandle")
+    }
+}

@@ -1,0 +1,41 @@
+//! Every behaviour of the runtime, on each driver that this machine has.
+
+mod files;
+mod sockets;
+mod tasks;
+
+use std::path::PathBuf;
+
+use crate::{Io, Options, Runtime};
+
+/// Runs `test` on each driver.
+fn on_each_driver(test: impl Fn(Io)) {
+    test(Io::Epoll);
+}
+
+fn start(io: Io, worker_count: usize) -> Runtime {
+    let options = Options {
+        worker_count,
+        io,
+        pin: false,
+        helper_count: 1,
+    };
+    Runtime::start(options, || {}).unwrap()
+}
+
+/// A path that no other test uses, gone when dropped.
+struct TestPath(PathBuf);
+
+impl TestPath {
+    fn new(name: &str) -> Self {
+        let name = format!("plateau-runtime-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for TestPath {
+    fn drop(&mut self) {
+        // A test may have removed it; the rest the system cleans.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,358 @@
+//! Streams and listeners.
+
+use std::cell::Cell;
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{TestPath, on_each_driver, start};
+use crate::*;
+
+fn loopback() -> Address {
+    Address::Tcp(([127, 0, 0, 1], 0).into())
+}
+
+/// Sends back what comes until the peer ends.
+async fn echo(mut stream: Stream) {
+    let mut reply = Vec::new();
+    loop {
+        match stream.receive().await {
+            Ok(bytes) if !bytes.is_empty() => reply.extend_from_slice(&bytes),
+            _ => return,
+        }
+        match stream.send(reply).await {
+            Ok(buffer) => reply = buffer,
+            Err(_) => return,
+        }
+    }
+}
+
+fn echo_server(runtime: &Runtime, address: &Address) -> Address {
+    let listener = Listener::bind(address).unwrap();
+    let address = listener.address().clone();
+    runtime.serve(listener, echo).unwrap();
+    address
+}
+
+/// Receives exactly `count` bytes.
+async fn receive_exactly(stream: &mut Stream, count: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(count);
+    while bytes.len() < count {
+        let received = stream.receive().await.unwrap();
+        assert!(
+            !received.is_empty(),
+            "the peer ended after {} of {count}",
+            bytes.len()
+        );
+        bytes.extend_from_slice(&received);
+    }
+    assert_eq!(bytes.len(), count);
+    bytes
+}
+
+fn pattern(count: usize) -> Vec<u8> {
+    let mut random = env::Random::new(1);
+    (0..count)
+        .map(|_| stdx::low_u8(random.next_u64()))
+        .collect()
+}
+
+#[test]
+fn echoes_over_tcp_and_unix_whatever_the_size() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let path = TestPath::new("echo.sock");
+        for address in [loopback(), Address::Unix(path.0.clone())] {
+            let address = echo_server(&runtime, &address);
+            runtime.block_on_worker(1, move || async move {
+                let mut stream = Stream::connect(&address).await.unwrap();
+                assert_eq!(
+                    stream.peer_address().is_some(),
+                    matches!(address, Address::Tcp(_))
+                );
+                stream.set_nodelay(false).unwrap();
+                for count in [1, 100, 20_000] {
+                    let sent = pattern(count);
+                    let buffer = stream.send(sent.clone()).await.unwrap();
+                    assert!(buffer.is_empty() && count <= buffer.capacity());
+                    assert_eq!(receive_exactly(&mut stream, count).await, sent);
+                }
+                let many: Vec<Vec<u8>> = (0..200).map(pattern).collect();
+                let all = many.concat();
+                stream.send_many(many).await.unwrap();
+                assert_eq!(receive_exactly(&mut stream, all.len()).await, all);
+                stream.shut_down_sending().unwrap();
+                assert!(stream.receive().await.unwrap().is_empty());
+                assert!(stream.receive().await.unwrap().is_empty());
+            });
+        }
+        runtime.handle().shutdown(Duration::from_secs(60));
+        runtime.wait().unwrap();
+        assert!(!path.0.exists(), "the socket's file goes with its runtime");
+    });
+}
+
+#[test]
+fn two_thousand_connections_at_once() {
+    on_each_driver(|io| {
+        const CONNECTION_COUNT: usize = 2000;
+        let runtime = start(io, 2);
+        let address = echo_server(&runtime, &loopback());
+        let (load, other) = runtime.block_on_worker(0, move || async move {
+            let mut streams = Vec::new();
+            for _ in 0..CONNECTION_COUNT {
+                streams.push(Stream::connect(&address).await.unwrap());
+            }
+            let tasks: Vec<_> = streams
+                .into_iter()
+                .map(|mut stream| {
+                    spawn(async move {
+                        for round in 0..3u8 {
+                            stream.send(vec![round; 300]).await.unwrap();
+                            assert_eq!(receive_exactly(&mut stream, 300).await, vec![round; 300]);
+                        }
+                        stream
+                    })
+                })
+                .collect();
+            let mut streams = Vec::new();
+            for task in tasks {
+                streams.push(task.await);
+            }
+            let shared = worker::current().shared.clone();
+            (shared.connection_count(0), shared.connection_count(1))
+        });
+        assert_eq!(load + other, 2000);
+        assert!(
+            load.abs_diff(other) <= 2,
+            "placement is even: {load} and {other}"
+        );
+    });
+}
+
+#[test]
+fn a_cancelled_receive_loses_nothing() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |mut stream: Stream| async move {
+            for chunk in pattern(5000).chunks(50) {
+                stream.send(chunk.to_vec()).await.unwrap();
+                if chunk[0].is_multiple_of(4) {
+                    sleep(Duration::from_micros(500)).await;
+                }
+            }
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            let mut bytes = Vec::new();
+            while bytes.len() < 5000 {
+                let received = timeout(Duration::from_micros(100), stream.receive()).await;
+                if let Ok(received) = received {
+                    bytes.extend_from_slice(&received.unwrap());
+                }
+            }
+            assert_eq!(bytes, pattern(5000));
+        });
+    });
+}
+
+#[test]
+fn a_slow_reader_holds_its_sender_back_and_nobody_else() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |mut stream: Stream| async move {
+            let sent = Rc::new(Cell::new(0));
+            set_local(sent.clone());
+            for _ in 0..64 {
+                stream.send(pattern(1 << 20)).await.unwrap();
+                sent.set(sent.get() + 1);
+            }
+        };
+        runtime.serve(listener, serve).unwrap();
+        let fast = echo_server(&runtime, &loopback());
+        runtime.block_on_worker(0, move || async move {
+            let mut slow = Stream::connect(&address).await.unwrap();
+            sleep(Duration::from_millis(20)).await;
+            let mut other = Stream::connect(&fast).await.unwrap();
+            other.send(vec![1]).await.unwrap();
+            assert_eq!(receive_exactly(&mut other, 1).await, [1]);
+            assert!(
+                local::<Cell<i32>>().unwrap().get() < 64,
+                "the sender is held back"
+            );
+            let expected = pattern(1 << 20).repeat(64);
+            assert!(receive_exactly(&mut slow, 64 << 20).await == expected);
+            assert!(slow.receive().await.unwrap().is_empty());
+        });
+    });
+}
+
+#[test]
+fn a_flood_on_one_connection_does_not_starve_another() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let address = echo_server(&runtime, &loopback());
+        runtime.block_on_worker(0, move || async move {
+            let mut flooding = Stream::connect(&address).await.unwrap();
+            let flood = spawn_background(async move {
+                loop {
+                    flooding.send(vec![0; 1 << 16]).await.unwrap();
+                    receive_exactly(&mut flooding, 1 << 16).await;
+                }
+            });
+            let mut stream = Stream::connect(&address).await.unwrap();
+            for _ in 0..20 {
+                stream.send(vec![3]).await.unwrap();
+                assert_eq!(receive_exactly(&mut stream, 1).await, [3]);
+            }
+            flood.cancel();
+        });
+    });
+}
+
+#[test]
+fn a_peer_that_leaves_is_noticed_while_its_bytes_wait() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |stream: Stream| async move {
+            let mut stream = stream;
+            assert_eq!(&*receive_exactly(&mut stream, 2).await, b"ab");
+            let gone = timeout(Duration::from_millis(2), stream.hung_up()).await;
+            assert_eq!(gone, Err(Elapsed), "not yet");
+            stream.send(b"go".to_vec()).await.unwrap();
+            stream.hung_up().await;
+            stream.hung_up().await;
+            assert_eq!(&*receive_exactly(&mut stream, 2).await, b"cd");
+            assert!(stream.receive().await.unwrap().is_empty());
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            stream.send(b"ab".to_vec()).await.unwrap();
+            assert_eq!(&*receive_exactly(&mut stream, 2).await, b"go");
+            stream.send(b"cd".to_vec()).await.unwrap();
+        });
+        runtime.handle().shutdown(Duration::from_secs(60));
+        assert_eq!(runtime.wait().unwrap().cut_count, 0);
+    });
+}
+
+#[test]
+fn a_send_given_up_half_way_breaks_the_stream() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |stream: Stream| async move {
+            std::future::pending::<()>().await;
+            drop(stream);
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            let huge = vec![1; 64 << 20];
+            assert!(
+                timeout(Duration::from_millis(20), stream.send(huge))
+                    .await
+                    .is_err()
+            );
+            let error = stream.send(vec![1]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        });
+    });
+}
+
+#[test]
+fn a_reset_is_an_error_or_the_end() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        // Closed with unread bytes: the kernel sends a reset.
+        runtime
+            .serve(listener, |stream| async move {
+                sleep(Duration::from_millis(2)).await;
+                drop(stream);
+            })
+            .unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            stream.send(vec![1; 100]).await.unwrap();
+            stream.hung_up().await;
+            match stream.receive().await {
+                Ok(bytes) => assert!(bytes.is_empty()),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+            }
+            assert!(stream.send(vec![1; 100]).await.is_err());
+        });
+    });
+}
+
+#[test]
+fn refusals_say_why() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let error = Listener::bind(&address).unwrap_err();
+        assert_eq!(error.reason.kind(), ErrorKind::AddrInUse);
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("cannot listen on {address}: "))
+        );
+        drop(listener);
+        let absent = TestPath::new("absent.sock");
+        let path = absent.0.clone();
+        runtime.block_on_worker(0, move || async move {
+            let error = Stream::connect(&address).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            let error = Stream::connect(&Address::Unix(path)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+        });
+    });
+}
+
+#[test]
+fn a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not() {
+    let path = TestPath::new("stale.sock");
+    let address = Address::Unix(path.0.clone());
+    let first = Listener::bind(&address).unwrap();
+    assert_eq!(
+        Listener::bind(&address).unwrap_err().reason.kind(),
+        ErrorKind::AddrInUse
+    );
+    drop(first);
+    assert!(path.0.exists());
+    Listener::bind(&address).unwrap();
+}
+
+#[test]
+fn the_end_closes_listeners_and_lets_sessions_finish() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let address = echo_server(&runtime, &loopback());
+        let handle = runtime.handle().clone();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            stream.send(vec![1]).await.unwrap();
+            receive_exactly(&mut stream, 1).await;
+            handle.shutdown(Duration::from_secs(60));
+            shutdown().await;
+            // The session lives on; the listeners close as soon as their tasks have run.
+            stream.send(vec![2]).await.unwrap();
+            assert_eq!(receive_exactly(&mut stream, 1).await, [2]);
+            while Stream::connect(&address).await.is_ok() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+        assert_eq!(runtime.wait().unwrap().cut_count, 0);
+    });
+}
