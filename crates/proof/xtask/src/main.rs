@@ -34,6 +34,14 @@ enum Command {
     Tidy(tidy::Arguments),
     /// Runs everything that must pass before a change is merged.
     Ci(ci::Arguments),
+    /// Compares the answers to SELECT statements with MariaDB's.
+    Differential(lab::differential::Arguments),
+    /// Compares speed and processor time with MariaDB in one interleaved run.
+    Bench(lab::bench::Arguments),
+    /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
+    Sysbench(lab::sysbench::Arguments),
+    /// Kills the server under write load, again and again: nothing acknowledged may be lost.
+    Torture(lab::torture::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -52,5 +60,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Setup(arguments) => setup::run(&shell, &arguments),
         Command::Tidy(arguments) => tidy::run(&shell, &arguments),
         Command::Ci(arguments) => ci::run(&shell, &arguments),
+        Command::Differential(arguments) => lab::differential::run(&arguments),
+        Command::Bench(arguments) => lab::bench::run(&arguments),
+        Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
+        Command::Torture(arguments) => lab::torture::run(&arguments),
     }
 }

@@ -1,0 +1,18 @@
+-- Tables that the statements of the corpus read. One statement a line.
+DROP DATABASE IF EXISTS corpus
+CREATE DATABASE corpus CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci
+USE corpus
+CREATE TABLE numbers (id INT NOT NULL PRIMARY KEY, i INT, u INT UNSIGNED, t TINYINT, b BIGINT, bu BIGINT UNSIGNED, d DECIMAL(20,6), f FLOAT, g DOUBLE, KEY (i), KEY (d))
+INSERT INTO numbers VALUES (1,0,0,0,0,0,0,0,0),(2,1,1,1,1,1,1.5,1.5,1.5),(3,-1,1,-1,-1,1,-1.25,-1.25,-1.25),(4,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL),(5,2147483647,4294967295,127,9223372036854775807,18446744073709551615,99999999999999.999999,1e10,1e100),(6,-2147483648,0,-128,-9223372036854775808,0,-99999999999999.999999,-1e10,-1e100),(7,42,42,42,42,42,42.000000,42,42),(8,42,7,-7,100000000000,100000000000,0.000001,0.1,0.1),(9,7,7,7,7,7,3.141593,3.14159,3.141592653589793),(10,100,200,100,300,400,123.456000,123.456,123.456)
+CREATE TABLE words (id INT NOT NULL PRIMARY KEY, c CHAR(10), v VARCHAR(40), x TEXT, b VARBINARY(40), l VARCHAR(40) CHARACTER SET latin1, n VARCHAR(40) COLLATE utf8mb4_bin, un VARCHAR(40) COLLATE utf8mb4_unicode_ci, KEY (v), KEY (n))
+INSERT INTO words VALUES (1,'','','','','','',''),(2,'a','a','a','a','a','a','a'),(3,'A','A','A','A','A','A','A'),(4,'b ','b ','b ','b ','b ','b ','b '),(5,NULL,NULL,NULL,NULL,NULL,NULL,NULL),(6,'hello','hello world','Hello World','hello','hello world','Hello World','hello World'),(7,'10','10','10','10','10','10','10'),(8,'9','9','9','9','9','9','9'),(9,'a%b','a_b%c','a\\b','a%b','a_b%c','a\\b','a_b%c'),(10,'zebra','Zebra','zebra','ZEBRA','zebra','ZEBRA','zebra'),(11,'3 apples','3 apples','1e2x','0x41','-5','3.7','  4'),(12,'été','Été','straße','é','É','é','É')
+CREATE TABLE times (id INT NOT NULL PRIMARY KEY, d DATE, t TIME, dt DATETIME, ts TIMESTAMP NULL, t6 TIME(6), dt6 DATETIME(6), y YEAR, KEY (d), KEY (dt))
+INSERT INTO times VALUES (1,'2020-02-29','00:00:00','2020-02-29 00:00:00','2020-02-29 00:00:00','00:00:00.000001','2020-02-29 23:59:59.999999',2020),(2,'1999-12-31','23:59:59','1999-12-31 23:59:59','1999-12-31 23:59:59','23:59:59.5','1999-12-31 23:59:59.5',1999),(3,NULL,NULL,NULL,NULL,NULL,NULL,NULL),(4,'0000-00-00','-12:34:56','0000-00-00 00:00:00',NULL,'-00:00:00.5','0000-00-00 00:00:00',0),(5,'9999-12-31','838:59:59','9999-12-31 23:59:59','2037-12-31 23:59:59','838:59:59','9999-12-31 23:59:59.999999',2155),(6,'2024-01-01','12:00:00','2024-01-01 12:00:00','2024-01-01 12:00:00','12:00:00.123456','2024-01-01 12:00:00.123456',2024),(7,'2023-03-15','01:02:03','2023-03-15 01:02:03','2023-03-15 01:02:03','01:02:03.04','2023-03-15 01:02:03.04',1970),(8,'2000-01-01','10:11:12','2000-01-01 10:11:12','2000-01-01 10:11:12','10:11:12','2000-01-01 10:11:12',1901)
+CREATE TABLE kinds (id INT NOT NULL PRIMARY KEY, e ENUM('small','medium','large'), s SET('a','b','c','d'), bt BIT(8), bn BINARY(4), bl BLOB)
+INSERT INTO kinds VALUES (1,'small','a',b'1','ab','x'),(2,'large','a,c',b'11111111','abcd',''),(3,NULL,NULL,NULL,NULL,NULL),(4,'medium','','0','',x'00ff'),(5,'small','a,b,c,d',b'10101010','z','blob')
+CREATE TABLE customers (id INT NOT NULL PRIMARY KEY, name VARCHAR(20) NOT NULL, city VARCHAR(20))
+INSERT INTO customers VALUES (1,'Ann','Oslo'),(2,'Bob','Rome'),(3,'Cid',NULL),(4,'Dee','Oslo'),(5,'Eve','Bern')
+CREATE TABLE orders (id INT NOT NULL PRIMARY KEY, customer INT, amount DECIMAL(10,2), placed DATE, KEY (customer))
+INSERT INTO orders VALUES (1,1,10.00,'2024-01-01'),(2,1,20.50,'2024-01-02'),(3,2,5.25,'2024-01-02'),(4,3,100.00,'2024-02-01'),(5,9,1.00,'2024-02-02'),(6,NULL,7.75,NULL),(7,4,20.50,'2024-03-01'),(8,2,NULL,'2024-03-02')
+CREATE TABLE empty (id INT NOT NULL PRIMARY KEY, a INT, b VARCHAR(10))
+SET @one = 1, @text = 'text', @none = NULL, @number = 2.50

@@ -1,0 +1,272 @@
+//! The differential suite: the same SELECT statements on the server under test and on MariaDB,
+//! answers compared.
+//!
+//! Compared are the rows (in order where the statement orders them, else as a multiset), the
+//! names of the columns, and for a refused statement the number and SQLSTATE. Types of columns are
+//! compared with `--types`. Both servers are prepared by the same `setup.sql`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use testkit::client::Column;
+use testkit::folder::repository_root;
+use testkit::{Client, Outcome};
+
+use crate::corpus::{Statement, expand};
+use crate::target::{Target, reference};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// Only groups whose name contains this.
+    #[arg(long, default_value = "")]
+    group: String,
+    /// How many differences are printed; the summary counts all.
+    #[arg(long, default_value_t = 40)]
+    show: usize,
+    /// Compares type, decimals, length, flags and character set of columns too.
+    #[arg(long)]
+    types: bool,
+    /// Writes every statement that differs to this file, in the form of the list of differences.
+    #[arg(long)]
+    write: Option<PathBuf>,
+}
+
+/// Fewer statements than this in all would be no proof.
+const STATEMENTS_MIN: usize = 2000;
+
+const FILES: &[&str] = &["values.txt", "functions.txt", "tables.txt", "errors.txt"];
+
+/// A statement whose answers differ.
+#[derive(Debug)]
+struct Difference {
+    statement: Statement,
+    expected: String,
+    got: String,
+}
+
+/// Runs the suite; an error if anything differs that is not listed, or is listed and does not.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let statements = corpus()?;
+    ensure!(
+        statements.len() >= STATEMENTS_MIN,
+        "the corpus has {} statements",
+        statements.len()
+    );
+    let listed = listed_differences()?;
+    let candidate = arguments.target.start()?;
+    let reference = reference().start()?;
+    let mut left = prepare(reference.connect()?).context("preparing the reference")?;
+    let mut right = prepare(candidate.connect()?).context("preparing the server under test")?;
+
+    let mut differences = Vec::new();
+    let mut counts = BTreeMap::<String, (usize, usize)>::new();
+    for statement in statements
+        .into_iter()
+        .filter(|it| it.group.contains(&arguments.group))
+    {
+        let expected = answer(&mut left, &statement.text, arguments.types)?;
+        let got = match answer(&mut right, &statement.text, arguments.types) {
+            Ok(got) => got,
+            Err(error) => {
+                right = prepare(candidate.connect()?)?;
+                format!("connection lost: {error:#}")
+            }
+        };
+        let count = counts.entry(statement.group.clone()).or_default();
+        count.0 += 1;
+        if expected != got {
+            count.1 += 1;
+            differences.push(Difference {
+                statement,
+                expected,
+                got,
+            });
+        }
+    }
+    report(arguments, &counts, &differences, &listed)
+}
+
+fn report(
+    arguments: &Arguments,
+    counts: &BTreeMap<String, (usize, usize)>,
+    differences: &[Difference],
+    listed: &BTreeSet<String>,
+) -> Result<()> {
+    let is_new = |it: &&Difference| !listed.contains(&it.statement.text);
+    let new: Vec<_> = differences.iter().filter(is_new).collect();
+    for difference in new.iter().take(arguments.show) {
+        let Difference {
+            statement,
+            expected,
+            got,
+        } = difference;
+        println!(
+            "[{}] {}\n{expected}--- but got\n{got}",
+            statement.group, statement.text
+        );
+    }
+    if let Some(path) = &arguments.write {
+        let lines = new
+            .iter()
+            .fold(String::new(), |lines, it| lines + &it.statement.text + "\n");
+        fs::write(path, lines).with_context(|| path.display().to_string())?;
+    }
+    println!("{:<24} {:>10} {:>8}", "group", "statements", "differ");
+    for (group, (count, differing)) in counts {
+        println!("{group:<24} {count:>10} {differing:>8}");
+    }
+    let all: usize = counts.values().map(|(count, _)| count).sum();
+    let known = differences.len() - new.len();
+    println!(
+        "{all} statements: {} agree, {known} differ as listed, {} differ",
+        all - differences.len(),
+        new.len()
+    );
+    ensure!(
+        new.is_empty(),
+        "{} statements differ from MariaDB and are not listed",
+        new.len()
+    );
+    if arguments.group.is_empty() && !arguments.types {
+        let differing: BTreeSet<_> = differences.iter().map(|it| &it.statement.text).collect();
+        let stale: Vec<_> = listed
+            .iter()
+            .filter(|text| !differing.contains(text))
+            .collect();
+        ensure!(
+            stale.is_empty(),
+            "listed as different, but not so: {stale:#?}"
+        );
+    }
+    Ok(())
+}
+
+fn data(name: &str) -> PathBuf {
+    repository_root().join("crates/proof/lab/data").join(name)
+}
+
+fn read(name: &str) -> Result<String> {
+    let path = data(name);
+    fs::read_to_string(&path).with_context(|| path.display().to_string())
+}
+
+fn corpus() -> Result<Vec<Statement>> {
+    let mut statements = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in FILES {
+        let all = expand(&read(&format!("corpus/{file}"))?).with_context(|| (*file).to_owned())?;
+        statements.extend(all.into_iter().filter(|it| seen.insert(it.text.clone())));
+    }
+    Ok(statements)
+}
+
+/// The statements of the list; each must stand below a reason.
+fn listed_differences() -> Result<BTreeSet<String>> {
+    let mut listed = BTreeSet::new();
+    let mut has_reason = false;
+    for line in read("differences.txt")?.lines() {
+        if line.starts_with("#: ") {
+            has_reason = true;
+        } else if !line.is_empty() && !line.starts_with("# ") {
+            ensure!(has_reason, "no reason stands above: {line}");
+            listed.insert(line.to_owned());
+        }
+    }
+    Ok(listed)
+}
+
+fn prepare(mut client: Client) -> Result<Client> {
+    client.run("SET NAMES utf8mb4")?;
+    client.run("SET time_zone = '+00:00'")?;
+    client.run("SET sql_mode = ''")?;
+    for line in read("corpus/setup.sql")?
+        .lines()
+        .filter(|line| !line.starts_with("--"))
+    {
+        client.run(line)?;
+    }
+    client.run("SET sql_mode = DEFAULT")?;
+    Ok(client)
+}
+
+/// What the server says to a statement, as text that compares.
+fn answer(client: &mut Client, statement: &str, has_types: bool) -> Result<String> {
+    let mut text = String::new();
+    for outcome in client.query_all(statement.as_bytes())? {
+        match outcome {
+            Outcome::Done(done) => writeln!(text, "ok, {} rows affected", done.affected_rows)?,
+            Outcome::Error(error) => {
+                writeln!(text, "error {} {}", error.number, error.state)?;
+            }
+            Outcome::Rows(result) => {
+                let names: Vec<_> = result.columns.iter().map(|it| it.name.as_str()).collect();
+                writeln!(text, "| {} |", names.join(" | "))?;
+                if has_types {
+                    for column in &result.columns {
+                        writeln!(text, "  {}", show_type(column))?;
+                    }
+                }
+                let mut rows: Vec<String> = result.rows.iter().map(|row| show_row(row)).collect();
+                if !statement.to_ascii_uppercase().contains("ORDER BY") {
+                    rows.sort();
+                }
+                rows.iter().for_each(|row| text.push_str(row));
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn show_type(column: &Column) -> String {
+    let Column {
+        kind,
+        length,
+        decimals,
+        flags,
+        collation,
+        ..
+    } = column;
+    format!("type {kind} length {length} decimals {decimals} flags {flags} collation {collation}")
+}
+
+fn show_row(row: &[Option<Vec<u8>>]) -> String {
+    let mut text = String::from("  ");
+    for value in row {
+        match value {
+            None => text.push_str("NULL"),
+            Some(bytes) => match std::str::from_utf8(bytes) {
+                Ok(value) => text.push_str(&format!("{value:?}")),
+                Err(_) => text.push_str(&format!("{bytes:02x?}")),
+            },
+        }
+        text.push_str(", ");
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corpus_is_large_and_every_listed_difference_is_in_it() {
+        let statements = corpus().unwrap();
+        assert!(statements.len() >= STATEMENTS_MIN, "{}", statements.len());
+        let texts: BTreeSet<_> = statements.iter().map(|it| &it.text).collect();
+        for listed in listed_differences().unwrap() {
+            assert!(texts.contains(&listed), "{listed}");
+        }
+    }
+
+    #[test]
+    fn rows_show_null_text_and_bytes() {
+        let row = [None, Some(b"a\"b".to_vec()), Some(vec![0xff])];
+        assert_eq!(show_row(&row), "  NULL, \"a\\\"b\", [ff], \n");
+    }
+}

@@ -1,0 +1,20 @@
+//! The acceptance suites and the published experiments, run against any MySQL server.
+//!
+//! Every suite takes a [`Target`]: Plateau, or MariaDB, against which the suite itself is tested,
+//! or a server that runs already.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    reason = "suites report to the terminal of who runs them"
+)]
+
+pub mod bench;
+mod corpus;
+pub mod differential;
+mod load;
+mod random;
+pub mod sysbench;
+mod target;
+pub mod torture;
+
+pub use target::Target;

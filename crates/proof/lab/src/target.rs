@@ -1,0 +1,87 @@
+//! Which server a suite runs against.
+
+use anyhow::Result;
+use testkit::{Client, Launch, Login, Server, ServerKind};
+
+/// The server under test, as command-line arguments.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Target {
+    /// The server to start; `mariadb` tests the suite itself.
+    #[arg(long, value_enum, default_value = "plateau")]
+    server: Program,
+    /// Takes a server that runs already on this port of loopback, with root without password.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Settings for Plateau as `name=value`, or arguments for MariaDB without the dashes.
+    #[arg(long = "set")]
+    settings: Vec<String>,
+}
+
+/// A program that a suite can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Program {
+    Plateau,
+    Mariadb,
+}
+
+/// A server that answers: started for the suite, and ended with it, or found.
+#[derive(Debug)]
+pub(crate) struct Running {
+    port: u16,
+    /// Ends with the suite.
+    _server: Option<Server>,
+}
+
+impl Target {
+    /// Starts what is to be tested, unless it runs already.
+    pub(crate) fn start(&self) -> Result<Running> {
+        if let Some(port) = self.port {
+            return Ok(Running {
+                port,
+                _server: None,
+            });
+        }
+        let server = self.launch().start()?;
+        Ok(Running {
+            port: server.port(),
+            _server: Some(server),
+        })
+    }
+
+    /// How the server is started, for suites that start it again and again.
+    pub(crate) fn launch(&self) -> Launch {
+        match self.server {
+            Program::Plateau => self
+                .settings
+                .iter()
+                .fold(Launch::new(ServerKind::Plateau), |launch, setting| {
+                    launch.with("--set").with(setting.as_str())
+                }),
+            Program::Mariadb => {
+                let launch = reference();
+                self.settings
+                    .iter()
+                    .fold(launch, |launch, it| launch.with(format!("--{it}")))
+            }
+        }
+    }
+}
+
+/// Debian's MariaDB with the character set that Plateau has by default.
+pub(crate) fn reference() -> Launch {
+    Launch::new(ServerKind::MariaDb)
+        .with("--character-set-server=utf8mb4")
+        .with("--collation-server=utf8mb4_general_ci")
+        .with("--max-connections=1040")
+}
+
+impl Running {
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A new connection as root.
+    pub(crate) fn connect(&self) -> Result<Client> {
+        Client::connect(&Login::root(self.port))
+    }
+}

@@ -1,0 +1,311 @@
+//! kill -9 at random moments under write load, with an oracle of what was acknowledged.
+//!
+//! Each writer makes transactions numbered from 1. Transaction n of writer w adds the row (w, n)
+//! to two tables and moves an amount between two accounts. The writer tells the judge each
+//! acknowledgement. After a number of acknowledgements that the seed chooses, the judge kills the
+//! server, starts it again and checks, for each writer:
+//!
+//! (I1) No acknowledged transaction is lost: its rows are there.
+//! (I2) At most one more is there, the one whose acknowledgement the kill cut off.
+//! (I3) None is there in part: both tables have the same rows, read by each of their indexes, and
+//!      the accounts sum to what they began with.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use anyhow::{Context, Result, bail, ensure};
+use testkit::process::run as run_program;
+use testkit::server::plateau_program;
+use testkit::{Client, Login, Outcome, Server, ServerKind};
+
+use crate::random::Random;
+use crate::target::Target;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// How often the server is killed.
+    #[arg(long, default_value_t = 200)]
+    rounds: u64,
+    #[arg(long, default_value_t = 8)]
+    writers: u64,
+    /// Chooses the moments and the rows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Does not run `plateau check` after each kill.
+    #[arg(long)]
+    no_check: bool,
+}
+
+const ACCOUNTS: u64 = 100;
+const BALANCE: u64 = 1000;
+
+/// A round ends after at most this many acknowledgements: enough to pass a checkpoint now and then.
+const ACKNOWLEDGED_MAX: u64 = 2000;
+
+/// Deadlock and lock wait timeout: the transaction was rolled back and is tried again.
+const RETRIED: [u16; 2] = [1213, 1205];
+
+/// Number of the last acknowledged transaction of each writer.
+type Acknowledged = BTreeMap<u64, u64>;
+
+/// Runs the rounds; the first broken invariant is an error.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut server = arguments.target.launch().start()?;
+    create_tables(&mut server.connect()?)?;
+    let mut random = Random::new(arguments.seed);
+    let mut state = Acknowledged::new();
+    let (mut transactions, mut unanswered) = (0, 0);
+    for round in 1..=arguments.rounds {
+        let target = 1 + random.below(ACKNOWLEDGED_MAX);
+        let acknowledged = write_until_killed(&mut server, arguments, &state, target, &mut random)?;
+        if server.kind() == ServerKind::Plateau && !arguments.no_check {
+            check_data(&server).with_context(|| format!("check in round {round}"))?;
+        }
+        server
+            .start_again()
+            .with_context(|| format!("start in round {round}"))?;
+        let found = judge(&mut server.connect()?, &acknowledged)
+            .with_context(|| format!("round {round}, seed {}", arguments.seed))?;
+        let sum = |state: &Acknowledged| state.values().sum::<u64>();
+        transactions = sum(&found);
+        unanswered += transactions - sum(&acknowledged);
+        state = found;
+        if round % 10 == 0 || round == arguments.rounds {
+            println!(
+                "round {round}: {transactions} transactions kept, {unanswered} of them \
+                      were durable but not answered yet when the server was killed"
+            );
+        }
+    }
+    server.stop()?;
+    println!("{} rounds: nothing lost, nothing in part", arguments.rounds);
+    ensure!(transactions > 0, "no transaction was acknowledged");
+    Ok(())
+}
+
+fn create_tables(client: &mut Client) -> Result<()> {
+    client.run("CREATE DATABASE torture")?;
+    client.run("USE torture")?;
+    client.run("CREATE TABLE accounts (id INT NOT NULL PRIMARY KEY, balance BIGINT NOT NULL)")?;
+    let rows: Vec<_> = (0..ACCOUNTS)
+        .map(|id| format!("({id}, {BALANCE})"))
+        .collect();
+    client.run(&format!("INSERT INTO accounts VALUES {}", rows.join(", ")))?;
+    for table in ["left_journal", "right_journal"] {
+        client.run(&format!(
+            "CREATE TABLE {table} (writer INT NOT NULL, number INT NOT NULL, text VARCHAR(200), \
+             PRIMARY KEY (writer, number), KEY by_number (number, writer))"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Lets the writers go on from `state`, kills the server after `target` acknowledgements in all,
+/// and gives what was acknowledged.
+fn write_until_killed(
+    server: &mut Server,
+    arguments: &Arguments,
+    state: &Acknowledged,
+    target: u64,
+    random: &mut Random,
+) -> Result<Acknowledged> {
+    let (sender, receiver) = channel();
+    let port = server.port();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..arguments.writers)
+            .map(|writer| {
+                let mut writer = Writer {
+                    writer,
+                    number: state.get(&writer).copied().unwrap_or(0),
+                    random: Random::new(random.next()),
+                    sender: sender.clone(),
+                };
+                scope.spawn(move || writer.write(port))
+            })
+            .collect();
+        drop(sender);
+        let mut acknowledged = state.clone();
+        let killed = count_and_kill(server, &receiver, target, &mut acknowledged);
+        for writer in writers {
+            match writer.join() {
+                Ok(result) => result?,
+                Err(_) => bail!("a writer panicked"),
+            }
+        }
+        killed?;
+        // What was acknowledged between the last count and the kill.
+        take(&receiver, &mut acknowledged);
+        Ok(acknowledged)
+    })
+}
+
+fn count_and_kill(
+    server: &mut Server,
+    receiver: &Receiver<(u64, u64)>,
+    target: u64,
+    acknowledged: &mut Acknowledged,
+) -> Result<()> {
+    for _ in 0..target {
+        // All writers ended: the server is gone or refuses; their results say why.
+        let Ok((writer, number)) = receiver.recv() else {
+            break;
+        };
+        acknowledged.insert(writer, number);
+    }
+    server.kill()
+}
+
+fn take(receiver: &Receiver<(u64, u64)>, acknowledged: &mut Acknowledged) {
+    for (writer, number) in receiver.try_iter() {
+        acknowledged.insert(writer, number);
+    }
+}
+
+/// One client that writes until its connection breaks.
+struct Writer {
+    writer: u64,
+    /// Of the last acknowledged transaction.
+    number: u64,
+    random: Random,
+    sender: Sender<(u64, u64)>,
+}
+
+impl Writer {
+    /// Ends without error when the connection breaks: that is the kill.
+    fn write(&mut self, port: u16) -> Result<()> {
+        let login = Login {
+            database: "torture".to_owned(),
+            ..Login::root(port)
+        };
+        let Ok(mut client) = Client::connect(&login) else {
+            return Ok(());
+        };
+        loop {
+            let statements = self.next_transaction();
+            match execute(&mut client, &statements)? {
+                Ending::Acknowledged => {
+                    self.number += 1;
+                    // The judge takes all messages before it judges.
+                    self.sender.send((self.writer, self.number)).ok();
+                }
+                Ending::RolledBack => {}
+                Ending::Broken => return Ok(()),
+            }
+        }
+    }
+
+    fn next_transaction(&mut self) -> Vec<String> {
+        let (writer, number) = (self.writer, self.number + 1);
+        let from = self.random.below(ACCOUNTS);
+        let to = self.random.below(ACCOUNTS);
+        let amount = self.random.below(10);
+        let text = "x".repeat(usize::try_from(self.random.below(200)).unwrap_or(0));
+        vec![
+            "BEGIN".to_owned(),
+            format!("INSERT INTO left_journal VALUES ({writer}, {number}, '{text}')"),
+            format!("UPDATE accounts SET balance = balance - {amount} WHERE id = {from}"),
+            format!("UPDATE accounts SET balance = balance + {amount} WHERE id = {to}"),
+            format!("INSERT INTO right_journal VALUES ({writer}, {number}, '{text}')"),
+            "COMMIT".to_owned(),
+        ]
+    }
+}
+
+enum Ending {
+    Acknowledged,
+    RolledBack,
+    Broken,
+}
+
+fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
+    for statement in statements {
+        match client.query(statement) {
+            Ok(Outcome::Done(_)) => {}
+            Ok(Outcome::Error(error)) if RETRIED.contains(&error.number) => {
+                return Ok(match client.query("ROLLBACK") {
+                    Ok(_) => Ending::RolledBack,
+                    Err(_) => Ending::Broken,
+                });
+            }
+            // An orderly server says goodbye to clients even while it is being killed.
+            Ok(Outcome::Error(error)) if error.number == 1053 => return Ok(Ending::Broken),
+            Ok(other) => bail!("{statement}: {other:?}"),
+            Err(_) => return Ok(Ending::Broken),
+        }
+    }
+    Ok(Ending::Acknowledged)
+}
+
+/// Checks the invariants and gives what is there.
+fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledged> {
+    client.run("USE torture")?;
+    let found = journal(client, "left_journal", "PRIMARY")?;
+    for (table, index) in [
+        ("left_journal", "by_number"),
+        ("right_journal", "PRIMARY"),
+        ("right_journal", "by_number"),
+    ] {
+        let other = journal(client, table, index)?;
+        ensure!(
+            found == other,
+            "(I3) {table} by {index} has {other:?}, not {found:?}"
+        );
+    }
+    for (writer, last) in acknowledged {
+        let there = found.get(writer).copied().unwrap_or(0);
+        ensure!(
+            *last <= there,
+            "(I1) writer {writer}: {last} acknowledged, {there} there"
+        );
+    }
+    for (writer, there) in &found {
+        let last = acknowledged.get(writer).copied().unwrap_or(0);
+        ensure!(
+            *there <= last + 1,
+            "(I2) writer {writer}: {last} acknowledged, {there} there"
+        );
+    }
+    let sum = client.value("SELECT SUM(balance) FROM accounts")?;
+    let expected = (ACCOUNTS * BALANCE).to_string();
+    ensure!(
+        sum.as_deref() == Some(&expected),
+        "(I3) accounts sum to {sum:?}, not {expected}"
+    );
+    Ok(found)
+}
+
+/// The last transaction of each writer, by one index. They must be without holes.
+fn journal(client: &mut Client, table: &str, index: &str) -> Result<Acknowledged> {
+    let rows = client.rows(&format!(
+        "SELECT writer, COUNT(*), MAX(number) FROM {table} FORCE INDEX ({index}) GROUP BY writer"
+    ))?;
+    let mut last = Acknowledged::new();
+    for row in rows {
+        let numbers: Vec<u64> = row
+            .iter()
+            .map(|value| Ok(std::str::from_utf8(value.as_deref().unwrap_or(b"0"))?.parse()?))
+            .collect::<Result<_>>()?;
+        let [writer, count, number] = numbers[..] else {
+            bail!("three columns")
+        };
+        ensure!(
+            count == number,
+            "(I1) {table} by {index}: {count} rows up to {number}"
+        );
+        last.insert(writer, number);
+    }
+    Ok(last)
+}
+
+/// `plateau check` finds nothing wrong in what the kill left.
+fn check_data(server: &Server) -> Result<()> {
+    run_program(
+        Command::new(plateau_program()?)
+            .arg("check")
+            .arg(server.data()),
+    )
+    .map(drop)
+}
