@@ -1,0 +1,229 @@
+//! [`Context`]: what every operator is handed while the execution runs.
+
+use std::rc::Rc;
+
+use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
+use expression::{Evaluator, Expression, Frame, Statement, SubqueryResult};
+use planner::{Subquery, SubqueryKind};
+use store::{Suspend, Table, Transaction};
+use value::ValueRef;
+
+use crate::{Operator, Outcome, Rewind};
+
+/// A statement gives way to others after so many rows (design: 64 rows or 200 us).
+pub const ROWS_PER_TURN: u32 = 64;
+
+/// A statement may keep so many bytes of rows in memory (sorting, grouping, hash joins).
+pub const KEPT_BYTES_MAX: usize = 1 << 30;
+
+/// The world of a running execution, borrowed for one step.
+pub(crate) struct Context<'e> {
+    /// Within which transaction.
+    pub(crate) txn: &'e mut dyn Transaction,
+    /// The session around the statement.
+    pub(crate) statement: &'e Statement<'e>,
+    /// The rows in flight.
+    pub(crate) frame: &'e mut Frame,
+    /// The plan's tables, opened.
+    pub(crate) tables: &'e [Rc<dyn Table>],
+    /// The plan's subqueries; `None` while one is running.
+    pub(crate) subqueries: &'e mut [Option<SubqueryRun>],
+    /// Rows left in this turn.
+    pub(crate) turn_rows: u32,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("turn_rows", &self.turn_rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Context<'_> {
+    /// What evaluates expressions over the frame as it stands.
+    #[inline]
+    pub(crate) fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator::new(self.frame, self.statement)
+    }
+
+    /// The value of an expression over the frame as it stands.
+    #[inline]
+    pub(crate) fn evaluate<'a>(&'a self, expression: &'a Expression) -> Outcome<ValueRef<'a>> {
+        Ok(self.evaluator().evaluate(expression)?)
+    }
+
+    /// True if the condition is true (neither false nor NULL).
+    #[inline]
+    pub(crate) fn is_true(&self, condition: &Expression) -> Outcome<bool> {
+        Ok(self.evaluator().is_true(condition)?)
+    }
+
+    /// Counts rows that were looked at; gives way once a turn's worth is used up. Call it where
+    /// the operator's place is kept, before the next piece of work.
+    #[inline]
+    pub(crate) fn charge(&mut self, rows: u32) -> Outcome<()> {
+        if rows <= self.turn_rows {
+            self.turn_rows -= rows;
+            return Ok(());
+        }
+        self.turn_rows = ROWS_PER_TURN;
+        self.statement.check_killed()?;
+        Err(Suspend::turn().into())
+    }
+
+    /// Refuses a statement that keeps more than it may.
+    pub(crate) fn check_kept(&self, bytes: usize) -> Outcome<()> {
+        if bytes <= KEPT_BYTES_MAX {
+            return Ok(());
+        }
+        let text = format!("Statement keeps more than {KEPT_BYTES_MAX} bytes of rows in memory");
+        Err(ClientError::with_message(errcode::ER_OUT_OF_SORTMEMORY, text).into())
+    }
+}
+
+/// The subqueries an operator needs before it evaluates, and how far it has come with them.
+#[derive(Debug, Default)]
+pub(crate) struct Dependents {
+    numbers: Vec<usize>,
+    at: usize,
+}
+
+impl Dependents {
+    /// These, by number.
+    pub(crate) fn new(numbers: &[usize]) -> Self {
+        Self {
+            numbers: numbers.to_vec(),
+            at: 0,
+        }
+    }
+
+    /// Runs those that have no result for the current rows. Called again after a suspension it
+    /// goes on where it was; called for the next row it begins anew.
+    #[inline]
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        while let Some(&number) = self.numbers.get(self.at) {
+            run_subquery(number, cx)?;
+            self.at += 1;
+        }
+        self.at = 0;
+        Ok(())
+    }
+
+    /// Forgets a half-done run.
+    pub(crate) fn rewind(&mut self) {
+        self.at = 0;
+    }
+}
+
+/// A subquery of the execution.
+#[derive(Debug)]
+pub(crate) struct SubqueryRun {
+    plan: Rc<Subquery>,
+    root: Box<dyn Operator>,
+    dependents: Dependents,
+    state: SubqueryState,
+    /// The root's row is not taken yet (its dependents suspended).
+    holds_row: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SubqueryState {
+    Fresh,
+    Running,
+    Done,
+}
+
+impl SubqueryRun {
+    /// A subquery that has not run.
+    pub(crate) fn new(plan: Rc<Subquery>, root: Box<dyn Operator>) -> Self {
+        let dependents = Dependents::new(&plan.query.dependent);
+        Self {
+            plan,
+            root,
+            dependents,
+            state: SubqueryState::Fresh,
+            holds_row: false,
+        }
+    }
+
+    /// Forgets its result: another execution begins.
+    pub(crate) fn rewind(&mut self) {
+        self.state = SubqueryState::Fresh;
+        self.root.rewind(Rewind::Fresh);
+        self.dependents.rewind();
+        self.holds_row = false;
+    }
+
+    fn run(&mut self, number: usize, cx: &mut Context<'_>) -> Outcome<()> {
+        match self.state {
+            SubqueryState::Done if !self.plan.is_correlated => return Ok(()),
+            SubqueryState::Done | SubqueryState::Fresh => self.start(number, cx),
+            SubqueryState::Running => {}
+        }
+        loop {
+            if !self.holds_row {
+                if !self.root.next(cx)? {
+                    break;
+                }
+                self.holds_row = true;
+            }
+            self.dependents.run(cx)?;
+            self.holds_row = false;
+            if !self.take_row(number, cx)? {
+                break;
+            }
+        }
+        self.state = SubqueryState::Done;
+        Ok(())
+    }
+
+    fn start(&mut self, number: usize, cx: &mut Context<'_>) {
+        self.root.rewind(Rewind::Fresh);
+        self.dependents.rewind();
+        self.holds_row = false;
+        self.state = SubqueryState::Running;
+        cx.frame.subqueries[number] = match self.plan.kind {
+            SubqueryKind::Scalar => SubqueryResult::Pending,
+            SubqueryKind::Exists => SubqueryResult::Exists(false),
+            SubqueryKind::Set => {
+                cx.frame.rows_mut(self.plan.slot).clear();
+                SubqueryResult::Set {
+                    slot: self.plan.slot,
+                }
+            }
+        };
+    }
+
+    /// Keeps what is wanted of a row; false if no other row is needed.
+    fn take_row(&mut self, number: usize, cx: &mut Context<'_>) -> Outcome<bool> {
+        match self.plan.kind {
+            SubqueryKind::Exists => {
+                cx.frame.subqueries[number] = SubqueryResult::Exists(true);
+                Ok(false)
+            }
+            SubqueryKind::Scalar => {
+                if cx.frame.subqueries[number] != SubqueryResult::Pending {
+                    return Err(ClientError::new(ER_SUBQUERY_NO_1_ROW, &[]).into());
+                }
+                let value = cx.evaluate(&self.plan.query.output[0])?.to_value();
+                cx.frame.subqueries[number] = SubqueryResult::Scalar(value);
+                Ok(true)
+            }
+            SubqueryKind::Set => {
+                crate::keep::push_row(cx, self.plan.slot, &self.plan.query.output)?;
+                cx.check_kept(cx.frame.rows(self.plan.slot).memory_bytes())?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+fn run_subquery(number: usize, cx: &mut Context<'_>) -> Outcome<()> {
+    let mut run = cx.subqueries[number]
+        .take()
+        .expect("a subquery does not contain itself");
+    let outcome = run.run(number, cx);
+    cx.subqueries[number] = Some(run);
+    outcome
+}

@@ -1,0 +1,368 @@
+//! [`Execution`]: one plan, run again and again.
+//!
+//! ```text
+//! new ──> Idle ──start──> Ready ──step──> Running ──step──> .. ──> Idle
+//!                                            └── Paused (the sink wants room), Suspend, Error
+//! ```
+//!
+//! An execution keeps its tables, cursors and buffers, so a session that caches it with its plan
+//! runs a point query without allocating. It is bound to one worker and one statement at a time.
+
+use std::rc::Rc;
+
+use expression::{Frame, Slot, Statement};
+use planner::{Action, Plan, Query, SlotShape};
+use smallvec::SmallVec;
+use store::{RowBatch, Store, StoreError, Table, Transaction};
+use value::{Value, ValueRef};
+
+use crate::context::{Context, Dependents, ROWS_PER_TURN, SubqueryRun};
+use crate::operator::{Operator, build};
+use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
+use crate::{Flow, Halt, Outcome, Rewind, RowSink};
+
+/// What an execution runs in, lent for one step.
+pub struct World<'w> {
+    /// Where tables are.
+    pub store: &'w dyn Store,
+    /// The transaction.
+    pub txn: &'w mut dyn Transaction,
+    /// The session around the statement.
+    pub statement: &'w Statement<'w>,
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("statement", &self.statement)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a step came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// The statement is done.
+    Done(Summary),
+    /// The sink took a row and asked for a pause; step again.
+    Paused,
+}
+
+/// What a statement did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows inserted, deleted or really changed, counted as MySQL does (`REPLACE` counts what it
+    /// removed, `ON DUPLICATE KEY UPDATE` counts two).
+    pub affected_rows: u64,
+    /// The same for clients with CLIENT_FOUND_ROWS: rows that matched, changed or not.
+    pub matched_rows: u64,
+    /// The first number that AUTO_INCREMENT gave; 0 if none.
+    pub last_insert_id: u64,
+    /// Rows of the result.
+    pub returned_rows: u64,
+    /// Rows that there would have been without LIMIT, where `SQL_CALC_FOUND_ROWS` asked.
+    pub found_rows: Option<u64>,
+    /// Rows that were offered to an INSERT, where the client is told (more than one, or SELECT).
+    pub records: Option<u64>,
+    /// Rows that were in the way of an INSERT.
+    pub duplicates: u64,
+    /// It was an UPDATE: the client is told of matched and changed rows.
+    pub is_update: bool,
+}
+
+impl Summary {
+    /// The text of the OK packet; empty where there is none.
+    pub fn info(&self, warning_count: u64) -> String {
+        if self.is_update {
+            let (matched, changed) = (self.matched_rows, self.affected_rows);
+            return format!(
+                "Rows matched: {matched}  Changed: {changed}  Warnings: {warning_count}"
+            );
+        }
+        match self.records {
+            Some(records) => {
+                let duplicates = self.duplicates;
+                format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warning_count}")
+            }
+            None => String::new(),
+        }
+    }
+}
+
+/// A plan and all that it needs to run.
+#[derive(Debug)]
+pub struct Execution {
+    plan: Rc<Plan>,
+    machine: Option<Machine>,
+    parameters: Vec<Value>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    Ready,
+    Running,
+}
+
+/// The opened tables and the operators over them.
+struct Machine {
+    /// The store's schema version at which the tables were opened.
+    schema_version: u64,
+    tables: Vec<Rc<dyn Table>>,
+    frame: Frame,
+    subqueries: Vec<Option<SubqueryRun>>,
+    runner: Runner,
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine")
+            .field("runner", &self.runner)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+enum Runner {
+    Select(SelectRunner),
+    Rows { plan: Rc<Plan>, at: usize },
+    Insert(InsertRunner),
+    Update(UpdateRunner),
+    Delete(DeleteRunner),
+}
+
+impl Execution {
+    /// An execution of the plan; reads nothing yet.
+    pub fn new(plan: Rc<Plan>) -> Self {
+        Self {
+            plan,
+            machine: None,
+            parameters: Vec::new(),
+            state: State::Idle,
+        }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Rc<Plan> {
+        &self.plan
+    }
+
+    /// Begins a run with the values of its parameters. What was running is dropped.
+    ///
+    /// # Panics
+    /// If there are fewer values than the plan has parameters.
+    pub fn start(&mut self, parameters: &[Value]) {
+        assert!(
+            self.plan.parameter_count <= parameters.len(),
+            "each parameter has a value"
+        );
+        self.parameters.clear();
+        self.parameters.extend_from_slice(parameters);
+        self.state = State::Ready;
+    }
+
+    /// Runs on. After `Halt::Suspend` (once it is over) and after `Progress::Paused` call again
+    /// with the same transaction and sink. After `Progress::Done` and after an error the
+    /// execution is idle and may be started anew.
+    ///
+    /// # Errors
+    /// What the statement fails with; its `effect` says what becomes of the transaction.
+    ///
+    /// # Panics
+    /// If it was not started.
+    pub fn step(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
+        assert!(self.state != State::Idle, "the execution was started");
+        let outcome = self.run(world, sink);
+        if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
+            self.state = State::Idle;
+        }
+        outcome
+    }
+
+    fn run(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
+        if self.state == State::Ready {
+            self.open(world)?;
+            if !self.plan.columns.is_empty() {
+                sink.columns(&self.plan.columns)?;
+            }
+            self.state = State::Running;
+        }
+        let machine = self.machine.as_mut().expect("opened before it runs");
+        let mut cx = Context {
+            txn: &mut *world.txn,
+            statement: world.statement,
+            frame: &mut machine.frame,
+            tables: &machine.tables,
+            subqueries: &mut machine.subqueries,
+            turn_rows: ROWS_PER_TURN,
+        };
+        match &mut machine.runner {
+            Runner::Select(runner) => runner.run(&mut cx, sink),
+            Runner::Rows { plan, at } => give_rows(plan, at, sink),
+            Runner::Insert(runner) => runner.run(&mut cx).map(Progress::Done),
+            Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
+            Runner::Delete(runner) => runner.run(&mut cx).map(Progress::Done),
+        }
+    }
+
+    /// Opens the tables, or finds them still as they were, and sets everything to its beginning.
+    fn open(&mut self, world: &World<'_>) -> Outcome<()> {
+        let version = world.store.schema_version();
+        let is_open = self
+            .machine
+            .as_ref()
+            .is_some_and(|open| open.schema_version == version);
+        if !is_open {
+            self.machine = None;
+            self.machine = Some(Machine::open(&self.plan, world, version)?);
+        }
+        let machine = self.machine.as_mut().expect("opened above");
+        std::mem::swap(&mut machine.frame.parameters, &mut self.parameters);
+        for run in machine.subqueries.iter_mut().flatten() {
+            run.rewind();
+        }
+        match &mut machine.runner {
+            Runner::Select(runner) => runner.rewind(),
+            Runner::Rows { at, .. } => *at = 0,
+            Runner::Insert(runner) => runner.rewind(),
+            Runner::Update(runner) => runner.rewind(),
+            Runner::Delete(runner) => runner.rewind(),
+        }
+        Ok(())
+    }
+}
+
+impl Machine {
+    fn open(plan: &Rc<Plan>, world: &World<'_>, schema_version: u64) -> Outcome<Self> {
+        let mut tables = Vec::with_capacity(plan.tables.len());
+        for table in &plan.tables {
+            let open = world.store.table(table.definition.id)?;
+            if open.definition().version != table.definition.version {
+                return Err(StoreError::DefinitionChanged.into());
+            }
+            tables.push(open);
+        }
+        let slots = plan
+            .slots
+            .iter()
+            .map(|shape| match shape {
+                SlotShape::Table(table) => {
+                    Slot::of_table(RowBatch::new(tables[*table].layout().clone()))
+                }
+                SlotShape::Computed(types) => Slot::computed(types.len()),
+            })
+            .collect();
+        let subqueries = plan
+            .subqueries
+            .iter()
+            .map(|subquery| {
+                let root = build(&subquery.query.root, &tables);
+                Some(SubqueryRun::new(subquery.clone(), root))
+            })
+            .collect();
+        let frame = Frame::new(slots, plan.subqueries.len());
+        let runner = match &plan.action {
+            Action::Select(query) => Runner::Select(SelectRunner::new(query.clone(), &tables)),
+            Action::Rows(_) => Runner::Rows {
+                plan: plan.clone(),
+                at: 0,
+            },
+            Action::Insert(insert) => Runner::Insert(InsertRunner::new(insert.clone(), &tables)),
+            Action::Update(update) => Runner::Update(UpdateRunner::new(update.clone(), &tables)),
+            Action::Delete(delete) => Runner::Delete(DeleteRunner::new(delete.clone(), &tables)),
+        };
+        Ok(Self {
+            schema_version,
+            tables,
+            frame,
+            subqueries,
+            runner,
+        })
+    }
+}
+
+fn give_rows(plan: &Plan, at: &mut usize, sink: &mut dyn RowSink) -> Outcome<Progress> {
+    let Action::Rows(rows) = &plan.action else {
+        unreachable!("the runner of known rows")
+    };
+    while let Some(row) = rows.get(*at) {
+        *at += 1;
+        let values: SmallVec<[ValueRef<'_>; 16]> = row.iter().map(Value::as_ref).collect();
+        if sink.row(&values)? == Flow::Pause {
+            return Ok(Progress::Paused);
+        }
+    }
+    let returned_rows = stdx::to_u64(rows.len());
+    Ok(Progress::Done(Summary {
+        returned_rows,
+        ..Summary::default()
+    }))
+}
+
+/// Runs a query whose rows go to the sink.
+#[derive(Debug)]
+struct SelectRunner {
+    root: Box<dyn Operator>,
+    query: Rc<Query>,
+    dependents: Dependents,
+    /// The root's row is not given yet.
+    holds_row: bool,
+    returned_rows: u64,
+}
+
+impl SelectRunner {
+    fn new(query: Rc<Query>, tables: &[Rc<dyn Table>]) -> Self {
+        let root = build(&query.root, tables);
+        let dependents = Dependents::new(&query.dependent);
+        Self {
+            root,
+            query,
+            dependents,
+            holds_row: false,
+            returned_rows: 0,
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.root.rewind(Rewind::Fresh);
+        self.dependents.rewind();
+        self.holds_row = false;
+        self.returned_rows = 0;
+    }
+
+    fn run(&mut self, cx: &mut Context<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
+        loop {
+            if !self.holds_row {
+                if !self.root.next(cx)? {
+                    break;
+                }
+                self.holds_row = true;
+            }
+            self.dependents.run(cx)?;
+            self.holds_row = false;
+            self.returned_rows += 1;
+            if give_row(&self.query, cx, sink)? == Flow::Pause {
+                return Ok(Progress::Paused);
+            }
+            cx.frame.recycle();
+        }
+        let returned_rows = self.returned_rows;
+        let found_rows = self.root.found_rows();
+        Ok(Progress::Done(Summary {
+            returned_rows,
+            found_rows,
+            ..Summary::default()
+        }))
+    }
+}
+
+/// Gives the row at hand, column by column out of wherever it stands.
+fn give_row(query: &Query, cx: &Context<'_>, sink: &mut dyn RowSink) -> Outcome<Flow> {
+    let evaluator = cx.evaluator();
+    let mut row: SmallVec<[ValueRef<'_>; 16]> = SmallVec::with_capacity(query.output.len());
+    for expression in &query.output {
+        row.push(evaluator.evaluate(expression)?);
+    }
+    sink.row(&row)
+}

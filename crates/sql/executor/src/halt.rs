@@ -1,0 +1,127 @@
+//! How a running plan stops before it is done: with something to wait for, or with an error that
+//! a client can read.
+
+use errcode::{
+    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
+    ER_DUP_KEY, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_TABLE_EXISTS_ERROR,
+    ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+};
+use expression::Failure;
+use store::{StoreError, Suspend};
+
+/// The result of every operation in here.
+pub type Outcome<T> = Result<T, Halt>;
+
+/// Why an operation is not done.
+#[derive(Debug)]
+pub enum Halt {
+    /// Await it, then call the same operation again.
+    Suspend(Suspend),
+    /// The statement failed.
+    Error(Box<ExecutionError>),
+}
+
+/// A failed statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionError {
+    /// What the client is told.
+    pub error: ClientError,
+    /// What the session must do.
+    pub effect: Effect,
+}
+
+/// What a failure means for the transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Roll back to the statement's mark.
+    Statement,
+    /// The store has rolled the whole transaction back already.
+    Transaction,
+    /// A table is not what the plan was made for: plan again and start over. Nothing was changed
+    /// if it comes from an execution's start.
+    StalePlan,
+    /// The log failed: nothing may be acknowledged any more.
+    Fatal,
+}
+
+impl From<Suspend> for Halt {
+    fn from(suspend: Suspend) -> Self {
+        Self::Suspend(suspend)
+    }
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Self::from(*failure)
+    }
+}
+
+impl From<ClientError> for Halt {
+    fn from(error: ClientError) -> Self {
+        Self::Error(Box::new(ExecutionError {
+            error,
+            effect: Effect::Statement,
+        }))
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        let effect = match error {
+            StoreError::Deadlock => Effect::Transaction,
+            StoreError::DefinitionChanged | StoreError::NoSuchTable => Effect::StalePlan,
+            StoreError::LogFailed => Effect::Fatal,
+            _ => Effect::Statement,
+        };
+        let error = client_error(&error);
+        Self::Error(Box::new(ExecutionError { error, effect }))
+    }
+}
+
+impl From<store::Halt> for Halt {
+    fn from(halt: store::Halt) -> Self {
+        match halt {
+            store::Halt::Suspend(suspend) => Self::Suspend(suspend),
+            store::Halt::Error(error) => Self::from(error),
+        }
+    }
+}
+
+impl From<format::row::RowError> for Halt {
+    fn from(error: format::row::RowError) -> Self {
+        Self::from(*expression::damaged_row(&error))
+    }
+}
+
+/// What a client is told of a store's error that no one nearer knew better words for.
+pub fn client_error(error: &StoreError) -> ClientError {
+    match error {
+        StoreError::DuplicateKey { index } => {
+            ClientError::new(ER_DUP_KEY, &[&format!("index {index}")])
+        }
+        StoreError::LockWaitTimeout | StoreError::LockNotAvailable => {
+            ClientError::new(ER_LOCK_WAIT_TIMEOUT, &[])
+        }
+        StoreError::Deadlock => ClientError::new(ER_LOCK_DEADLOCK, &[]),
+        StoreError::NoSuchTable | StoreError::DefinitionChanged => {
+            ClientError::with_message(ER_CHECK_NO_SUCH_TABLE, "Table definition has changed")
+        }
+        StoreError::TableExists => ClientError::new(ER_TABLE_EXISTS_ERROR, &[&""]),
+        StoreError::RowTooLarge { limit, .. } => ClientError::new(ER_TOO_BIG_ROWSIZE, &[limit]),
+        StoreError::KeyTooLarge { limit, .. } => ClientError::new(ER_TOO_LONG_KEY, &[limit]),
+        StoreError::AutoIncrementExhausted => auto_increment_exhausted(),
+        StoreError::ReadOnly => ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]),
+        StoreError::DiskFull => ClientError::new(ER_DISK_FULL, &[&"data", &28]),
+        StoreError::Damaged { what } => ClientError::with_message(ER_INDEX_CORRUPT, what.clone()),
+        StoreError::LogFailed => {
+            ClientError::with_message(ER_UNKNOWN_ERROR, "The log cannot be written")
+        }
+        StoreError::NotSupported { what } => ClientError::not_supported(what),
+    }
+}
+
+/// Error 1467.
+pub(crate) fn auto_increment_exhausted() -> ClientError {
+    let text = "Failed to read auto-increment value from storage engine";
+    ClientError::with_message(errcode::ErrorCode(1467), text)
+}

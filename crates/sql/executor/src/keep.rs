@@ -1,0 +1,40 @@
+//! Keeping rows: what expressions make of the current rows, put into a slot of computed rows.
+
+use expression::{Expression, Rows};
+
+use crate::Outcome;
+use crate::context::Context;
+
+/// Appends a row to a slot of computed rows: the values of `expressions` over the frame as it
+/// stands. The expressions do not read that slot.
+pub(crate) fn push_row(
+    cx: &mut Context<'_>,
+    slot: usize,
+    expressions: &[Expression],
+) -> Outcome<()> {
+    // The rows stand outside the frame meanwhile: values borrow the frame while they are pushed.
+    let mut rows = std::mem::take(cx.frame.rows_mut(slot));
+    let outcome = push_values(cx, &mut rows, expressions);
+    *cx.frame.rows_mut(slot) = rows;
+    cx.frame.recycle();
+    outcome
+}
+
+/// Appends the values of `expressions` to `rows`; nothing if one of them fails.
+pub(crate) fn push_values(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    expressions: &[Expression],
+) -> Outcome<()> {
+    let evaluator = cx.evaluator();
+    for expression in expressions {
+        match evaluator.evaluate(expression) {
+            Ok(value) => rows.push(value),
+            Err(failure) => {
+                rows.drop_unfinished();
+                return Err(failure.into());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Runs a plan over a store: restartable operators, row by row.
+//!
+//! Start reading at [`Execution`] (what the session drives), then `operator` (producers of
+//! rows) and `write` (what changes tables). Rows in flight stand in the frame of crate
+//! `expression`; an operator moves slots of the frame, expressions read them.
+//!
+//! Nothing here is async. An operation that must wait returns [`Halt::Suspend`] with its place
+//! kept in the operators' own fields; the session awaits and calls [`Execution::step`] again. A
+//! long statement gives way by itself after [`ROWS_PER_TURN`] rows.
+
+#![forbid(unsafe_code)]
+
+mod context;
+mod execution;
+mod halt;
+mod keep;
+mod kept_slots;
+mod operator;
+mod sink;
+mod write;
+
+pub use context::{KEPT_BYTES_MAX, ROWS_PER_TURN};
+pub use execution::{Execution, Progress, Summary, World};
+pub use halt::{Effect, ExecutionError, Halt, Outcome, client_error};
+pub(crate) use operator::{Operator, Rewind};
+pub use sink::{Flow, KeptRows, RowSink};

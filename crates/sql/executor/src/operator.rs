@@ -1,0 +1,105 @@
+//! Operators: producers of rows that can be stopped and called again.
+//!
+//! (O1) `next` puts a row into the slots below the operator and returns true, or returns false
+//! once there is none; it may be called again then and returns false again.
+//! (O2) After `Halt::Suspend` the same call is made again. So an operator that holds a row of its
+//! input notes it before anything that may suspend, and never asks its input twice for one row.
+//! (O3) `rewind` only resets the operator's own place: it neither reads nor evaluates, for the
+//! rows that its expressions read may not be there yet.
+
+use std::fmt::Debug;
+use std::rc::Rc;
+
+use planner::Node;
+use store::Table;
+
+use crate::Outcome;
+use crate::context::Context;
+
+mod aggregate;
+mod derived;
+mod distinct;
+mod filter;
+mod hash_join;
+mod limit;
+mod nested_loop;
+mod range;
+mod scan;
+mod simple;
+mod sort;
+mod union;
+
+pub(crate) use limit::LimitCounts;
+
+/// A producer of rows.
+pub(crate) trait Operator: Debug {
+    /// Starts over: the next row is the first again.
+    fn rewind(&mut self, how: Rewind);
+
+    /// The next row, put into the slots; false at the end.
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool>;
+
+    /// How many rows there were without LIMIT, where the plan asked; known at the end.
+    fn found_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Why an operator starts over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rewind {
+    /// For another row of the left side of a join: what does not depend on it may be kept.
+    Again,
+    /// For another execution, or another row of an outer query: nothing may be kept.
+    Fresh,
+}
+
+/// The operator of a node.
+pub(crate) fn build(node: &Node, tables: &[Rc<dyn Table>]) -> Box<dyn Operator> {
+    match node {
+        Node::Nothing => Box::new(simple::Nothing),
+        Node::One => Box::new(simple::One::default()),
+        Node::Scan(plan) => Box::new(scan::ScanOperator::new(plan.clone(), tables)),
+        Node::Filter(input, plan) => Box::new(filter::FilterOperator::new(
+            build(input, tables),
+            plan.clone(),
+        )),
+        Node::NestedLoop(left, right, plan) => Box::new(nested_loop::NestedLoopOperator::new(
+            build(left, tables),
+            build(right, tables),
+            plan.clone(),
+        )),
+        Node::HashJoin(left, right, plan) => Box::new(hash_join::HashJoinOperator::new(
+            build(left, tables),
+            build(right, tables),
+            plan.clone(),
+        )),
+        Node::Derived(query, plan) => Box::new(derived::DerivedOperator::new(
+            build(&query.root, tables),
+            query.clone(),
+            plan.clone(),
+        )),
+        Node::Aggregate(input, plan) => Box::new(aggregate::AggregateOperator::new(
+            build(input, tables),
+            plan.clone(),
+        )),
+        Node::Sort(input, plan) => {
+            Box::new(sort::SortOperator::new(build(input, tables), plan.clone()))
+        }
+        Node::Distinct(input, plan) => Box::new(distinct::DistinctOperator::new(
+            build(input, tables),
+            plan.clone(),
+        )),
+        Node::Limit(input, plan) => Box::new(limit::LimitOperator::new(
+            build(input, tables),
+            plan.clone(),
+        )),
+        Node::Union(queries, plan) => {
+            let inputs = queries
+                .iter()
+                .map(|query| (build(&query.root, tables), query.clone()))
+                .collect();
+            Box::new(union::UnionOperator::new(inputs, plan.clone()))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `GROUP_CONCAT`.
+
+use errcode::{ClientError, ER_CUT_VALUE_GROUP_CONCAT};
+use expression::{AggregateCall, Rows, Statement, append_group_key, compare_values};
+use value::{Value, ValueRef};
+
+use super::super::distinct::Seen;
+use crate::Outcome;
+use crate::context::Context;
+
+/// The texts of a group, each with the keys of its order.
+#[derive(Debug, Default)]
+pub(super) struct Concatenation {
+    /// The text, then the keys; empty before the first.
+    rows: Rows,
+}
+
+impl Concatenation {
+    /// Takes the row at hand, unless an argument is NULL or the texts were there before.
+    pub(super) fn add(
+        &mut self,
+        call: &AggregateCall,
+        seen: Option<&mut Seen>,
+        cx: &Context<'_>,
+    ) -> Outcome<()> {
+        if !super::arguments_are_there(call, cx)? {
+            return Ok(());
+        }
+        let evaluator = cx.evaluator();
+        let mut text = Vec::new();
+        for argument in &call.arguments {
+            if let ValueRef::Bytes(bytes) = evaluator.text(argument)? {
+                text.extend_from_slice(bytes);
+            }
+        }
+        if let Some(seen) = seen {
+            seen.key.clear();
+            append_group_key(ValueRef::Bytes(&text), &call.column_type, &mut seen.key);
+            if !seen.insert() {
+                return Ok(());
+            }
+        }
+        if self.rows.width() == 0 {
+            self.rows = Rows::new(1 + call.order.len());
+        }
+        self.rows.push(ValueRef::Bytes(&text));
+        for (key, _) in &call.order {
+            self.rows.push(evaluator.evaluate(key)?);
+        }
+        cx.check_kept(self.rows.memory_bytes())
+    }
+
+    /// The texts in order, with the separator between; NULL of none.
+    pub(super) fn finish(&mut self, call: &AggregateCall, statement: &Statement<'_>) -> Value {
+        if self.rows.is_empty() {
+            return Value::Null;
+        }
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        order.sort_by(|&a, &b| {
+            for (key, (expression, descending)) in call.order.iter().enumerate() {
+                let (a, b) = (self.rows.get(a, key + 1), self.rows.get(b, key + 1));
+                let compared = compare_values(a, b, &expression.column_type);
+                if compared.is_ne() {
+                    return if *descending {
+                        compared.reverse()
+                    } else {
+                        compared
+                    };
+                }
+            }
+            std::cmp::Ordering::Equal
+        });
+        let (count, offset) = call.limit.unwrap_or((u64::MAX, 0));
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let bytes_max = statement.group_concat_bytes_max();
+        let mut text = Vec::new();
+        for (place, &row) in order.iter().skip(offset).take(count).enumerate() {
+            if place > 0 {
+                text.extend_from_slice(&call.separator);
+            }
+            if let ValueRef::Bytes(bytes) = self.rows.get(row, 0) {
+                text.extend_from_slice(bytes);
+            }
+            if text.len() > bytes_max {
+                cut(&mut text, bytes_max, call);
+                let warning = ClientError::new(ER_CUT_VALUE_GROUP_CONCAT, &[&(row + 1)]);
+                statement.warn(warning);
+                break;
+            }
+        }
+        Value::Bytes(text)
+    }
+}
+
+/// Cuts a text between two characters.
+fn cut(text: &mut Vec<u8>, bytes_max: usize, call: &AggregateCall) {
+    let charset = call.column_type.charset();
+    let mut end = 0;
+    while let Some(rest) = text.get(end..).filter(|rest| !rest.is_empty()) {
+        let step = charset.decode(rest).map_or(1, |(_, step)| step);
+        if end + step > bytes_max {
+            break;
+        }
+        end += step;
+    }
+    text.truncate(end);
+}

@@ -1,0 +1,108 @@
+//! Gives each row once.
+//!
+//! Rows are computed into the slot; a set of their keys (equal values have equal keys) says which
+//! were there before.
+
+use std::rc::Rc;
+
+use expression::append_group_key;
+use foldhash::{HashSet, HashSetExt};
+use planner::Computed;
+
+use crate::context::{Context, Dependents};
+use crate::keep;
+use crate::{Operator, Outcome, Rewind};
+
+#[derive(Debug)]
+pub(crate) struct DistinctOperator {
+    input: Box<dyn Operator>,
+    plan: Rc<Computed>,
+    dependents: Dependents,
+    seen: Seen,
+    holds_row: bool,
+}
+
+/// Keys that were there before.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    keys: HashSet<Box<[u8]>>,
+    bytes: usize,
+    /// The key being made; reused.
+    pub(crate) key: Vec<u8>,
+}
+
+impl Seen {
+    pub(crate) fn new() -> Self {
+        Self {
+            keys: HashSet::new(),
+            bytes: 0,
+            key: Vec::new(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.bytes = 0;
+    }
+
+    /// Adds the key that was made; false if it was there before.
+    pub(crate) fn insert(&mut self) -> bool {
+        if self.keys.contains(self.key.as_slice()) {
+            return false;
+        }
+        self.bytes += self.key.len() + size_of::<Box<[u8]>>();
+        self.keys.insert(self.key.as_slice().into())
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl DistinctOperator {
+    pub(crate) fn new(input: Box<dyn Operator>, plan: Rc<Computed>) -> Self {
+        let dependents = Dependents::new(&plan.dependent);
+        Self {
+            input,
+            plan,
+            dependents,
+            seen: Seen::new(),
+            holds_row: false,
+        }
+    }
+}
+
+impl Operator for DistinctOperator {
+    fn rewind(&mut self, how: Rewind) {
+        self.input.rewind(how);
+        self.dependents.rewind();
+        self.seen.clear();
+        self.holds_row = false;
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        loop {
+            if !self.holds_row {
+                if !self.input.next(cx)? {
+                    return Ok(false);
+                }
+                self.holds_row = true;
+            }
+            self.dependents.run(cx)?;
+            self.holds_row = false;
+            cx.frame.rows_mut(self.plan.slot).clear();
+            keep::push_row(cx, self.plan.slot, &self.plan.kept)?;
+            self.seen.key.clear();
+            let rows = cx.frame.rows(self.plan.slot);
+            for (column, kept) in self.plan.kept.iter().take(self.plan.key_count).enumerate() {
+                let value = rows.get(0, column);
+                append_group_key(value, &kept.column_type, &mut self.seen.key);
+            }
+            if self.seen.insert() {
+                cx.check_kept(self.seen.memory_bytes())?;
+                cx.frame.slots[self.plan.slot].row = Some(0);
+                return Ok(true);
+            }
+        }
+    }
+}

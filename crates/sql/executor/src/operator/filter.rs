@@ -1,0 +1,55 @@
+//! Drops rows for which a predicate is not true.
+
+use std::rc::Rc;
+
+use planner::Filter;
+
+use crate::context::{Context, Dependents};
+use crate::{Operator, Outcome, Rewind};
+
+#[derive(Debug)]
+pub(crate) struct FilterOperator {
+    input: Box<dyn Operator>,
+    plan: Rc<Filter>,
+    dependents: Dependents,
+    /// The input's row is not judged yet.
+    holds_row: bool,
+}
+
+impl FilterOperator {
+    pub(crate) fn new(input: Box<dyn Operator>, plan: Rc<Filter>) -> Self {
+        let dependents = Dependents::new(&plan.dependent);
+        Self {
+            input,
+            plan,
+            dependents,
+            holds_row: false,
+        }
+    }
+}
+
+impl Operator for FilterOperator {
+    fn rewind(&mut self, how: Rewind) {
+        self.input.rewind(how);
+        self.dependents.rewind();
+        self.holds_row = false;
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        loop {
+            if !self.holds_row {
+                if !self.input.next(cx)? {
+                    return Ok(false);
+                }
+                self.holds_row = true;
+            }
+            self.dependents.run(cx)?;
+            self.holds_row = false;
+            let is_true = cx.is_true(&self.plan.predicate)?;
+            cx.frame.recycle();
+            if is_true {
+                return Ok(true);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Reads a table: all of it, ranges of an index, or one row by a unique key.
+//!
+//! The cursor is made once and kept: each start computes the ranges and seeks. Rows come in
+//! batches of at most a turn's worth, so that a scan gives way between two fetches.
+
+use std::rc::Rc;
+
+use planner::{Access, Scan};
+use store::{Cursor, Direction, Fetched, KeyRange, ScanOptions, Table};
+
+use super::range::RangeSet;
+use crate::context::{Context, Dependents, ROWS_PER_TURN};
+use crate::{Operator, Outcome, Rewind};
+
+pub(crate) struct ScanOperator {
+    plan: Rc<Scan>,
+    table: Rc<dyn Table>,
+    cursor: Option<Box<dyn Cursor>>,
+    ranges: RangeSet,
+    dependents: Dependents,
+    state: State,
+    /// The next row of the batch to give.
+    at: usize,
+    /// Ranges sought so far.
+    ranges_sought: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The ranges are not computed.
+    Start,
+    /// The batch's rows are being given; more can be fetched behind them.
+    Giving,
+    /// A fetch was begun.
+    Fetching,
+    /// The range has no rows behind the batch's.
+    RangeEnd,
+}
+
+impl std::fmt::Debug for ScanOperator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScanOperator")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ScanOperator {
+    pub(crate) fn new(plan: Rc<Scan>, tables: &[Rc<dyn Table>]) -> Self {
+        Self {
+            table: tables[plan.table].clone(),
+            cursor: None,
+            ranges: RangeSet::default(),
+            dependents: Dependents::new(&plan.dependent),
+            state: State::Start,
+            at: 0,
+            ranges_sought: 0,
+            plan,
+        }
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.dependents.run(cx)?;
+        let definition = self.table.definition();
+        let index = self.plan.index.map(|index| &definition.indexes[index]);
+        self.ranges
+            .compute(&self.plan.access, definition, index, cx)?;
+        cx.frame.recycle();
+        cx.frame.batch_mut(self.plan.slot).clear();
+        self.at = 0;
+        self.ranges_sought = 0;
+        self.state = State::RangeEnd;
+        Ok(())
+    }
+
+    /// Goes to the next range; false if there is none.
+    fn seek_next(&mut self) -> bool {
+        let ranges = self.ranges.ranges();
+        if self.ranges_sought == ranges.len() {
+            return false;
+        }
+        let place = match self.plan.direction {
+            Direction::Forward => self.ranges_sought,
+            Direction::Backward => ranges.len() - 1 - self.ranges_sought,
+        };
+        let range = &ranges[place];
+        match &mut self.cursor {
+            Some(cursor) => cursor.seek(range),
+            None => self.cursor = Some(self.table.scan(options(&self.plan, range))),
+        }
+        self.ranges_sought += 1;
+        true
+    }
+
+    fn fetch(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let cursor = self.cursor.as_mut().expect("a range was sought");
+        let limit = match self.plan.access {
+            Access::Unique(_) => 1,
+            _ => self.plan.fetch_rows_max.min(ROWS_PER_TURN as usize),
+        };
+        let batch = cx.frame.batch_mut(self.plan.slot);
+        let fetched = cursor.fetch(cx.txn, limit, batch)?;
+        self.state = match (fetched, &self.plan.access) {
+            (Fetched::End, _) | (_, Access::Unique(_)) => State::RangeEnd,
+            (Fetched::More, _) => State::Giving,
+        };
+        Ok(())
+    }
+}
+
+fn options(plan: &Scan, range: &KeyRange) -> ScanOptions {
+    ScanOptions {
+        index: plan.index,
+        range: range.clone(),
+        direction: plan.direction,
+        lock: plan.lock,
+        columns: plan.columns.clone(),
+        wait: plan.wait,
+    }
+}
+
+impl Operator for ScanOperator {
+    fn rewind(&mut self, how: Rewind) {
+        self.state = State::Start;
+        self.dependents.rewind();
+        if how == Rewind::Fresh {
+            self.ranges_sought = 0;
+        }
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        if self.state == State::Start {
+            self.start(cx)?;
+        }
+        loop {
+            if self.state == State::Fetching {
+                self.fetch(cx)?;
+            }
+            let row_count = cx.frame.batch(self.plan.slot).len();
+            if self.at < row_count {
+                cx.frame.slots[self.plan.slot].row = Some(self.at);
+                self.at += 1;
+                return Ok(true);
+            }
+            let looked_at = u32::try_from(row_count).unwrap_or(ROWS_PER_TURN);
+            cx.charge(looked_at.clamp(1, ROWS_PER_TURN))?;
+            if self.state == State::RangeEnd && !self.seek_next() {
+                return Ok(false);
+            }
+            cx.frame.batch_mut(self.plan.slot).clear();
+            self.at = 0;
+            self.state = State::Fetching;
+        }
+    }
+}

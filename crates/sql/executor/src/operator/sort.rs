@@ -1,0 +1,165 @@
+//! Sorts in memory.
+//!
+//! Rows are computed into the slot, an order of their numbers is sorted, and then they are given
+//! in that order. With a limit, no more than twice as many rows are kept as are wanted: whenever
+//! there are more, the surplus is cut off behind a partial sort.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use expression::{Rows, compare_values};
+use planner::Sort;
+
+use super::LimitCounts;
+use crate::context::{Context, Dependents};
+use crate::keep;
+use crate::kept_slots::KeptSlots;
+use crate::{Operator, Outcome, Rewind};
+
+/// Below this, a limit does not make the sort cut: the memory is small anyway.
+const CUT_ROWS_MIN: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct SortOperator {
+    input: Box<dyn Operator>,
+    plan: Rc<Sort>,
+    dependents: Dependents,
+    state: State,
+    /// The input's row is not kept yet.
+    holds_row: bool,
+    limit: LimitCounts,
+    /// Table rows that are kept beside; their numbers are those of the slot's rows.
+    kept_slots: KeptSlots,
+    /// Row numbers in the order they are given.
+    order: Vec<u32>,
+    at: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    Filling,
+    Giving,
+}
+
+impl SortOperator {
+    pub(crate) fn new(input: Box<dyn Operator>, plan: Rc<Sort>) -> Self {
+        Self {
+            input,
+            dependents: Dependents::new(&plan.dependent),
+            kept_slots: KeptSlots::new(&plan.kept_slots),
+            plan,
+            state: State::Start,
+            holds_row: false,
+            limit: LimitCounts {
+                count: u64::MAX,
+                offset: 0,
+            },
+            order: Vec::new(),
+            at: 0,
+        }
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        if let Some(limit) = &self.plan.limit {
+            self.limit = LimitCounts::of(limit, cx)?;
+        }
+        cx.frame.rows_mut(self.plan.slot).clear();
+        self.kept_slots.start(cx.frame);
+        self.order.clear();
+        self.state = State::Filling;
+        Ok(())
+    }
+
+    fn fill(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let wanted = usize::try_from(self.limit.total()).unwrap_or(usize::MAX);
+        let cut_rows = wanted.saturating_mul(2).max(CUT_ROWS_MIN);
+        loop {
+            if !self.holds_row {
+                if wanted == 0 || !self.input.next(cx)? {
+                    break;
+                }
+                self.holds_row = true;
+            }
+            self.dependents.run(cx)?;
+            self.holds_row = false;
+            keep::push_row(cx, self.plan.slot, &self.plan.kept)?;
+            self.kept_slots.keep(cx.frame);
+            let rows = cx.frame.rows(self.plan.slot);
+            if rows.len() >= cut_rows && self.plan.kept_slots.is_empty() {
+                self.cut(cx, wanted);
+            } else {
+                cx.check_kept(rows.memory_bytes() + self.kept_slots.memory_bytes())?;
+            }
+        }
+        self.kept_slots.exchange(cx.frame);
+        let rows = cx.frame.rows(self.plan.slot);
+        self.sort(rows);
+        let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
+        self.order.truncate(wanted);
+        self.at = offset.min(self.order.len());
+        self.state = State::Giving;
+        Ok(())
+    }
+
+    /// Keeps only the first `wanted` rows.
+    fn cut(&mut self, cx: &mut Context<'_>, wanted: usize) {
+        let rows = cx.frame.rows(self.plan.slot);
+        self.sort(rows);
+        let mut kept = Rows::new(rows.width());
+        for &row in self.order.iter().take(wanted) {
+            kept.push_row_of(rows, row as usize);
+        }
+        *cx.frame.rows_mut(self.plan.slot) = kept;
+    }
+
+    /// Sorts the numbers of all rows; rows that are equal keep their order.
+    fn sort(&mut self, rows: &Rows) {
+        let count = u32::try_from(rows.len()).expect("kept rows are bounded by their bytes");
+        self.order.clear();
+        self.order.extend(0..count);
+        let plan = &self.plan;
+        self.order
+            .sort_by(|&a, &b| compare_rows(plan, rows, a as usize, b as usize));
+    }
+}
+
+fn compare_rows(plan: &Sort, rows: &Rows, a: usize, b: usize) -> Ordering {
+    for key in &plan.keys {
+        let column_type = &plan.kept[key.kept].column_type;
+        let order = compare_values(rows.get(a, key.kept), rows.get(b, key.kept), column_type);
+        if order.is_ne() {
+            return if key.descending {
+                order.reverse()
+            } else {
+                order
+            };
+        }
+    }
+    Ordering::Equal
+}
+
+impl Operator for SortOperator {
+    fn rewind(&mut self, how: Rewind) {
+        self.input.rewind(how);
+        self.dependents.rewind();
+        self.state = State::Start;
+        self.holds_row = false;
+    }
+
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        if self.state == State::Start {
+            self.start(cx)?;
+        }
+        if self.state == State::Filling {
+            self.fill(cx)?;
+        }
+        let Some(&row) = self.order.get(self.at) else {
+            return Ok(false);
+        };
+        self.at += 1;
+        cx.frame.slots[self.plan.slot].row = Some(row as usize);
+        self.kept_slots.set(cx.frame, Some(row as usize));
+        Ok(true)
+    }
+}

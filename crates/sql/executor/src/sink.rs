@@ -1,0 +1,48 @@
+//! Where result rows go: a client's packets, a cursor, a variable, a test.
+
+use planner::OutputColumn;
+use value::ValueRef;
+
+use crate::Outcome;
+
+/// Takes a result. An execution calls `columns` once, before the first row, and only if the plan
+/// has a result set.
+pub trait RowSink {
+    /// What the rows look like.
+    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()>;
+
+    /// Takes a row. It is taken whatever the answer is; `Flow::Pause` makes the execution return
+    /// [`crate::Progress::Paused`] so that the caller can make room.
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow>;
+}
+
+/// Whether a sink wants the next row at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    More,
+    /// Return to the caller first.
+    Pause,
+}
+
+/// A sink that keeps all rows: tests, and statements whose result is small by nature.
+#[derive(Debug, Default)]
+pub struct KeptRows {
+    /// What the rows look like.
+    pub columns: Vec<OutputColumn>,
+    /// The rows.
+    pub rows: Vec<Vec<value::Value>>,
+}
+
+impl RowSink for KeptRows {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow> {
+        self.rows
+            .push(row.iter().map(|value| value.to_value()).collect());
+        Ok(Flow::More)
+    }
+}

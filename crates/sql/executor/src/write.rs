@@ -1,0 +1,15 @@
+//! What changes tables: INSERT, REPLACE, UPDATE, DELETE.
+//!
+//! Each runner keeps its place as operators do: a row that was computed is kept until the store
+//! has taken it, so that a lock wait repeats only the store's operation, never the expressions.
+
+mod assign;
+mod delete;
+mod found_rows;
+mod insert;
+mod row_change;
+mod update;
+
+pub(crate) use delete::DeleteRunner;
+pub(crate) use insert::InsertRunner;
+pub(crate) use update::UpdateRunner;

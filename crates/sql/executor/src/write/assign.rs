@@ -1,0 +1,160 @@
+//! Values on their way into columns: conversion, NOT NULL, defaults, messages.
+
+use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD};
+use expression::{Expression, Rows, fits_as_is, store_value, zero_of};
+use store::{ColumnDefinition, TableDefinition};
+use value::{Value, ValueRef};
+
+use crate::Outcome;
+use crate::context::Context;
+
+/// What an assignment does with NULL for a column that is NOT NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NullRule {
+    /// Error 1048: single-row INSERT, and everything in strict mode.
+    Refuse,
+    /// The type's zero with warning 1048: many rows, UPDATE, IGNORE.
+    Zero,
+    /// NULL stays: the column takes the next number instead.
+    Keep,
+}
+
+/// Puts the value of `expression` into `rows[0][column]`, converted to the column.
+pub(super) fn assign(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    definition: &TableDefinition,
+    column: usize,
+    expression: &Expression,
+    row_number: u64,
+    null_rule: NullRule,
+) -> Outcome<()> {
+    let target = &definition.columns[column];
+    let value = cx.evaluate(expression)?;
+    if value.is_null() {
+        return assign_null(cx, rows, target, column, null_rule);
+    }
+    if fits_as_is(value, &expression.column_type, &target.column_type) {
+        rows.set(0, column, value);
+        return Ok(());
+    }
+    let stored = store_value(
+        value,
+        &expression.column_type,
+        &target.column_type,
+        &target.name,
+        row_number,
+        cx.statement,
+    )?;
+    if stored.is_null() {
+        return assign_null(cx, rows, target, column, null_rule);
+    }
+    rows.set(0, column, stored.as_ref());
+    Ok(())
+}
+
+fn assign_null(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    target: &ColumnDefinition,
+    column: usize,
+    null_rule: NullRule,
+) -> Outcome<()> {
+    if target.nullable || null_rule == NullRule::Keep {
+        rows.set(0, column, ValueRef::Null);
+        return Ok(());
+    }
+    let error = ClientError::new(ER_BAD_NULL_ERROR, &[&target.name]);
+    if null_rule == NullRule::Refuse || cx.statement.is_strict {
+        return Err(error.into());
+    }
+    cx.statement.warn(error);
+    rows.set(0, column, zero_of(&target.column_type).as_ref());
+    Ok(())
+}
+
+/// Puts a column's default into `rows[0][column]`.
+pub(super) fn assign_default(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    definition: &TableDefinition,
+    column: usize,
+    default: Option<&Expression>,
+    row_number: u64,
+) -> Outcome<()> {
+    let target = &definition.columns[column];
+    if target.auto_increment {
+        rows.set(0, column, ValueRef::Null);
+        return Ok(());
+    }
+    if let Some(expression) = default {
+        let rule = NullRule::Refuse;
+        return assign(cx, rows, definition, column, expression, row_number, rule);
+    }
+    if target.nullable {
+        rows.set(0, column, ValueRef::Null);
+        return Ok(());
+    }
+    let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&target.name]);
+    if cx.statement.is_strict {
+        return Err(error.into());
+    }
+    cx.statement.warn(error);
+    rows.set(0, column, zero_of(&target.column_type).as_ref());
+    Ok(())
+}
+
+/// Error 1062 for the row that has its key in an index.
+pub(super) fn duplicate_entry(
+    rows: &Rows,
+    definition: &TableDefinition,
+    index: usize,
+) -> ClientError {
+    let index = &definition.indexes[index];
+    let mut text = Vec::new();
+    for (place, part) in index.parts.iter().enumerate() {
+        if place > 0 {
+            text.push(b'-');
+        }
+        let column_type = &definition.columns[part.column].column_type;
+        match rows.get(0, part.column) {
+            ValueRef::Null => text.extend_from_slice(b"NULL"),
+            ValueRef::Bytes(bytes) => {
+                let shown = column_type.charset().to_utf8_lossy(bytes);
+                text.extend_from_slice(shown.as_bytes());
+            }
+            value => value.append_text(column_type, &mut text),
+        }
+    }
+    let text = String::from_utf8_lossy(&text);
+    // MySQL shows at most 64 characters of the key.
+    let shown: String = text.chars().take(64).collect();
+    ClientError::duplicate_entry(&shown, &index.name)
+}
+
+/// The row's values, borrowed, as the store takes them.
+pub(super) fn row_refs(rows: &Rows) -> smallvec::SmallVec<[ValueRef<'_>; 16]> {
+    rows.row(0).collect()
+}
+
+/// The number of an AUTO_INCREMENT value, if it is one.
+pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
+    match value {
+        ValueRef::Int(number) => u64::try_from(number).ok(),
+        ValueRef::UInt(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The number as a value of an AUTO_INCREMENT column; `None` if it does not fit.
+pub(super) fn value_of(number: u64, column: &ColumnDefinition) -> Option<Value> {
+    let column_type = &column.column_type;
+    if number > column_type.integer_max() {
+        return None;
+    }
+    if column_type.unsigned {
+        Some(Value::UInt(number))
+    } else {
+        i64::try_from(number).ok().map(Value::Int)
+    }
+}

@@ -1,0 +1,106 @@
+//! `DELETE`.
+
+use std::rc::Rc;
+
+use planner::Delete;
+use store::{Mutation, Table};
+
+use crate::context::Context;
+use crate::operator::{Operator, build};
+use crate::write::found_rows::FoundRows;
+use crate::{Outcome, Rewind, Summary};
+
+#[derive(Debug)]
+pub(crate) struct DeleteRunner {
+    plan: Rc<Delete>,
+    input: Box<dyn Operator>,
+    state: State,
+    /// The target being deleted, of the row at hand.
+    target: usize,
+    found: FoundRows,
+    summary: Summary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The input is read to its end first.
+    Finding,
+    /// The next row is wanted.
+    Next,
+    /// A row is at hand.
+    Row,
+}
+
+impl DeleteRunner {
+    pub(crate) fn new(plan: Rc<Delete>, tables: &[Rc<dyn Table>]) -> Self {
+        let slots: Vec<usize> = plan.targets.iter().map(|&(_, slot)| slot).collect();
+        Self {
+            input: build(&plan.input, tables),
+            state: State::Finding,
+            target: 0,
+            found: FoundRows::new(&plan.targets, &slots),
+            summary: Summary::default(),
+            plan,
+        }
+    }
+
+    pub(crate) fn rewind(&mut self) {
+        self.input.rewind(Rewind::Fresh);
+        self.found.clear();
+        self.state = if self.plan.is_kept {
+            State::Finding
+        } else {
+            State::Next
+        };
+        self.target = 0;
+        self.summary = Summary::default();
+    }
+
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
+        loop {
+            match self.state {
+                State::Finding => {
+                    while self.input.next(cx)? {
+                        self.found.keep(cx)?;
+                    }
+                    self.state = State::Next;
+                }
+                State::Next => {
+                    let has_row = if self.plan.is_kept {
+                        self.found.next(cx)?
+                    } else {
+                        self.input.next(cx)?
+                    };
+                    if !has_row {
+                        return Ok(self.summary.clone());
+                    }
+                    self.target = 0;
+                    self.state = State::Row;
+                }
+                State::Row => {
+                    if let Some(&(table, slot)) = self.plan.targets.get(self.target) {
+                        let is_new = !self.plan.is_kept || self.found.is_first(self.target);
+                        if is_new {
+                            self.delete(cx, table, slot)?;
+                        }
+                        self.target += 1;
+                    } else {
+                        self.state = State::Next;
+                    }
+                }
+            }
+        }
+    }
+
+    fn delete(&mut self, cx: &mut Context<'_>, table: usize, slot: usize) -> Outcome<()> {
+        let Some(row) = cx.frame.slots[slot].row else {
+            return Ok(());
+        };
+        let key = cx.frame.batch(slot).key(row);
+        if cx.tables[table].delete(cx.txn, key)? == Mutation::Done {
+            self.summary.affected_rows += 1;
+            self.summary.matched_rows += 1;
+        }
+        Ok(())
+    }
+}

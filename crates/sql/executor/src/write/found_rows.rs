@@ -1,0 +1,137 @@
+//! [`FoundRows`]: rows that a statement found and will change once it has found all.
+//!
+//! Only their keys are kept; each row is read again, locked, before it is changed.
+
+use foldhash::{HashSet, HashSetExt};
+use store::{RowKey, RowLock};
+
+use crate::Outcome;
+use crate::context::Context;
+
+/// The keys of found rows: for each, one key for each of the kept slots.
+#[derive(Debug)]
+pub(super) struct FoundRows {
+    /// (table, slot) of each key.
+    kept: Vec<(usize, usize)>,
+    /// Slots that are changed, each with the keys that were changed already.
+    targets: Vec<(usize, HashSet<Box<[u8]>>)>,
+    /// Whether each target of the row at hand is there for the first time.
+    first: Vec<bool>,
+    bytes: Vec<u8>,
+    /// Where each key ends; `None` is a row of NULLs.
+    ends: Vec<Option<usize>>,
+    /// The next row to give.
+    at: usize,
+    /// The next slot of that row to look up.
+    slot_at: usize,
+}
+
+impl FoundRows {
+    pub(super) fn new(kept: &[(usize, usize)], targets: &[usize]) -> Self {
+        Self {
+            kept: kept.to_vec(),
+            targets: targets.iter().map(|&slot| (slot, HashSet::new())).collect(),
+            first: vec![true; targets.len()],
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            at: 0,
+            slot_at: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.at = 0;
+        self.slot_at = 0;
+        for (_, seen) in &mut self.targets {
+            seen.clear();
+        }
+    }
+
+    /// Keeps the keys of the row at hand.
+    pub(super) fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
+        for &(_, slot) in &self.kept {
+            let Some(row) = cx.frame.slots[slot].row else {
+                self.ends.push(None);
+                continue;
+            };
+            self.bytes
+                .extend_from_slice(cx.frame.batch(slot).key(row).0);
+            self.ends.push(Some(self.bytes.len()));
+        }
+        cx.check_kept(self.bytes.len() + self.ends.len() * size_of::<Option<usize>>())
+    }
+
+    /// Makes the next row current, read again; false at the end. Rows that are gone meanwhile are
+    /// left out.
+    pub(super) fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        let width = self.kept.len();
+        while width > 0 && self.at * width < self.ends.len() {
+            while self.slot_at < width {
+                cx.charge(1)?;
+                let (table, slot) = self.kept[self.slot_at];
+                let key = self.key(self.at * width + self.slot_at);
+                let has_key = key.is_some();
+                let is_there = look_up(cx, table, slot, key)?;
+                self.slot_at += 1;
+                if !is_there && has_key {
+                    break;
+                }
+            }
+            let is_whole = self.slot_at == width && self.is_there(cx);
+            self.slot_at = 0;
+            self.at += 1;
+            if is_whole {
+                self.note_first(cx);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// True if the target's row at hand was not given before.
+    pub(super) fn is_first(&self, target: usize) -> bool {
+        self.first[target]
+    }
+
+    /// Whether at least one target row is there.
+    fn is_there(&self, cx: &Context<'_>) -> bool {
+        self.targets
+            .iter()
+            .any(|(slot, _)| cx.frame.slots[*slot].row.is_some())
+    }
+
+    fn note_first(&mut self, cx: &Context<'_>) {
+        for ((slot, seen), first) in self.targets.iter_mut().zip(&mut self.first) {
+            *first = match cx.frame.slots[*slot].row {
+                Some(row) => seen.insert(cx.frame.batch(*slot).key(row).0.into()),
+                None => false,
+            };
+        }
+    }
+
+    fn key(&self, place: usize) -> Option<&[u8]> {
+        let end = self.ends[place]?;
+        let start = self.ends[..place]
+            .iter()
+            .rev()
+            .find_map(|end| *end)
+            .unwrap_or(0);
+        Some(&self.bytes[start..end])
+    }
+}
+
+/// Reads a row by its key into the slot; a row of NULLs without one.
+fn look_up(cx: &mut Context<'_>, table: usize, slot: usize, key: Option<&[u8]>) -> Outcome<bool> {
+    let Some(key) = key else {
+        cx.frame.slots[slot].row = None;
+        return Ok(false);
+    };
+    let table = cx.tables[table].clone();
+    let batch = cx.frame.batch_mut(slot);
+    batch.clear();
+    let is_there = table.lookup(cx.txn, RowKey(key), RowLock::Exclusive, batch)?;
+    cx.frame.slots[slot].row = is_there.then_some(0);
+    Ok(is_there)
+}

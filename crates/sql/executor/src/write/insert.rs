@@ -1,0 +1,477 @@
+//! `INSERT` and `REPLACE`.
+//!
+//! ```text
+//! Next ──row computed──> Number ──AUTO_INCREMENT filled──> Insert ──done──> Next
+//!                                                            │ duplicate
+//!                             Delete (REPLACE) <─────────────┼──────────> Find (ON DUPLICATE KEY)
+//!                                └──> Insert                 └──> Next      └──> Update ──> Next
+//! ```
+
+use std::rc::Rc;
+
+use expression::{Expression, Rows, SqlMode};
+use planner::{Insert, InsertSource, OnDuplicate};
+use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
+
+use super::assign::{self, NullRule, assign, assign_default, duplicate_entry, row_refs};
+use super::row_change::RowChange;
+use crate::context::{Context, Dependents};
+use crate::keep;
+use crate::operator::{Operator, build};
+use crate::{Outcome, Rewind, Summary};
+
+#[derive(Debug)]
+pub(crate) struct InsertRunner {
+    plan: Rc<Insert>,
+    /// The SELECT's root, if rows come from one.
+    root: Option<Box<dyn Operator>>,
+    dependents: Dependents,
+    /// The SELECT's row is not taken yet.
+    holds_row: bool,
+    /// Rows of a SELECT that reads the table itself, kept before the first insert.
+    kept: Rows,
+    is_kept_complete: bool,
+    state: State,
+    /// Rows taken from the source.
+    taken: usize,
+    /// Names the row that is in the way.
+    duplicate: Box<[u8]>,
+    change: RowChange,
+    /// Numbers reserved for the rows to come: the next, and how many.
+    next_number: u64,
+    numbers_left: u64,
+    /// Values of the expressions read columns of the row being made.
+    reads_new_row: bool,
+    /// The row at hand got its number from the counter.
+    is_generated: bool,
+    summary: Summary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Next,
+    Number,
+    Insert,
+    Delete,
+    Find,
+    Update,
+    Pass,
+}
+
+impl InsertRunner {
+    pub(crate) fn new(plan: Rc<Insert>, tables: &[Rc<dyn Table>]) -> Self {
+        let (root, dependent, width) = match &plan.source {
+            InsertSource::Values(_) => (None, [].as_slice(), 0),
+            InsertSource::Query { query, .. } => {
+                let root = build(&query.root, tables);
+                (Some(root), query.dependent.as_slice(), query.output.len())
+            }
+        };
+        let dependents = Dependents::new(dependent);
+        Self {
+            root,
+            dependents,
+            holds_row: false,
+            kept: Rows::new(width),
+            is_kept_complete: false,
+            state: State::Next,
+            taken: 0,
+            duplicate: Box::default(),
+            change: RowChange::default(),
+            next_number: 0,
+            numbers_left: 0,
+            reads_new_row: reads_slot(&plan, plan.new_slot),
+            is_generated: false,
+            summary: Summary::default(),
+            plan,
+        }
+    }
+
+    pub(crate) fn rewind(&mut self) {
+        if let Some(root) = &mut self.root {
+            root.rewind(Rewind::Fresh);
+        }
+        self.dependents.rewind();
+        self.holds_row = false;
+        self.kept.clear();
+        self.is_kept_complete = false;
+        self.state = State::Next;
+        self.taken = 0;
+        self.numbers_left = 0;
+        self.summary = Summary::default();
+    }
+
+    pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
+        loop {
+            match self.state {
+                State::Next => {
+                    if !self.next_row(cx)? {
+                        return Ok(self.finish());
+                    }
+                    self.state = State::Number;
+                }
+                State::Number => {
+                    self.number(cx)?;
+                    self.state = State::Insert;
+                }
+                State::Insert => self.insert(cx)?,
+                State::Delete => {
+                    let table = &cx.tables[self.plan.table];
+                    if table.delete(cx.txn, RowKey(&self.duplicate))? == Mutation::Done {
+                        self.summary.affected_rows += 1;
+                        self.summary.matched_rows += 1;
+                    }
+                    self.state = State::Insert;
+                }
+                State::Find => self.find(cx)?,
+                State::Update => self.update(cx)?,
+                State::Pass => {
+                    self.pass(cx)?;
+                    self.state = State::Next;
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Summary {
+        let is_query = self.root.is_some();
+        if is_query || self.taken > 1 {
+            self.summary.records = Some(stdx::to_u64(self.taken));
+        }
+        self.summary.clone()
+    }
+
+    /// Computes the source's next row into the new slot; false at the end.
+    fn next_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        let plan = self.plan.clone();
+        match &plan.source {
+            InsertSource::Values(rows) => {
+                let Some(row) = rows.get(self.taken) else {
+                    return Ok(false);
+                };
+                cx.charge(1)?;
+                self.make_row(cx, |column, _| row[column].as_ref().map(Source::Expression))?;
+            }
+            InsertSource::Query {
+                query,
+                is_kept: false,
+            } => {
+                if !self.pull(cx)? {
+                    return Ok(false);
+                }
+                self.make_row(cx, |column, _| {
+                    Some(Source::Expression(&query.output[column]))
+                })?;
+            }
+            InsertSource::Query {
+                query,
+                is_kept: true,
+            } => {
+                while !self.is_kept_complete {
+                    if self.pull(cx)? {
+                        let mut kept = std::mem::take(&mut self.kept);
+                        let outcome = keep::push_values(cx, &mut kept, &query.output);
+                        self.kept = kept;
+                        outcome?;
+                        cx.check_kept(self.kept.memory_bytes())?;
+                    } else {
+                        self.is_kept_complete = true;
+                    }
+                }
+                if self.taken == self.kept.len() {
+                    return Ok(false);
+                }
+                cx.charge(1)?;
+                self.make_row(cx, |column, taken| {
+                    Some(Source::Kept {
+                        row: taken,
+                        column,
+                        from: &query.output[column],
+                    })
+                })?;
+            }
+        }
+        self.taken += 1;
+        cx.frame.recycle();
+        Ok(true)
+    }
+
+    fn pull(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        let root = self.root.as_mut().expect("rows come from a query");
+        if !self.holds_row {
+            if !root.next(cx)? {
+                return Ok(false);
+            }
+            self.holds_row = true;
+        }
+        self.dependents.run(cx)?;
+        self.holds_row = false;
+        Ok(true)
+    }
+
+    /// Makes the new row: what the source gives, and defaults.
+    fn make_row<'p>(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: impl Fn(usize, usize) -> Option<Source<'p>>,
+    ) -> Outcome<()> {
+        let table = cx.tables[self.plan.table].clone();
+        let definition = table.definition();
+        let slot = self.plan.new_slot;
+        let row_number = stdx::to_u64(self.taken) + 1;
+        cx.frame.slots[slot].row = Some(0);
+        let rows = cx.frame.rows_mut(slot);
+        rows.clear();
+        rows.push_null_row();
+        for column in 0..definition.columns.len() {
+            if self.plan.columns.contains(&column) {
+                continue;
+            }
+            let default = self.plan.defaults[column].as_ref();
+            with_row(cx, slot, false, |cx, rows| {
+                assign_default(cx, rows, definition, column, default, row_number)
+            })?;
+        }
+        for (place, &column) in self.plan.columns.iter().enumerate() {
+            let rule = self.null_rule(definition.columns[column].auto_increment);
+            let reads_new_row = self.reads_new_row;
+            match source(place, self.taken) {
+                Some(Source::Expression(value)) => {
+                    with_row(cx, slot, reads_new_row, |cx, rows| {
+                        assign(cx, rows, definition, column, value, row_number, rule)
+                    })?;
+                }
+                Some(Source::Kept {
+                    row,
+                    column: kept_column,
+                    from,
+                }) => {
+                    let value = self.kept.get(row, kept_column).to_value();
+                    let value = Expression::constant(value, from.column_type.clone());
+                    with_row(cx, slot, false, |cx, rows| {
+                        assign(cx, rows, definition, column, &value, row_number, rule)
+                    })?;
+                }
+                None => {
+                    let default = self.plan.defaults[column].as_ref();
+                    with_row(cx, slot, false, |cx, rows| {
+                        assign_default(cx, rows, definition, column, default, row_number)
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn null_rule(&self, is_auto_increment: bool) -> NullRule {
+        let is_single = matches!(&self.plan.source, InsertSource::Values(rows) if rows.len() == 1);
+        if is_auto_increment {
+            NullRule::Keep
+        } else if is_single && !self.plan.is_ignore {
+            NullRule::Refuse
+        } else {
+            NullRule::Zero
+        }
+    }
+
+    /// Fills the AUTO_INCREMENT column if the row has no number of its own.
+    fn number(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.is_generated = false;
+        let table = cx.tables[self.plan.table].clone();
+        let definition = table.definition();
+        let Some(column) = definition.auto_increment_column() else {
+            return Ok(());
+        };
+        let given = cx.frame.rows(self.plan.new_slot).get(0, column);
+        let zero_generates = !cx
+            .statement
+            .options
+            .sql_mode
+            .has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let generates = given.is_null() || (zero_generates && assign::number_of(given) == Some(0));
+        if !generates {
+            return Ok(());
+        }
+        let (step, offset) = (
+            cx.statement.options.auto_increment_step,
+            cx.statement.options.auto_increment_offset,
+        );
+        if self.numbers_left == 0 {
+            let count = self.rows_to_come();
+            let request = AutoIncrement::Take {
+                count,
+                step,
+                offset,
+            };
+            self.next_number = table.take_auto_increment(request)?;
+            self.numbers_left = count;
+        }
+        let number = self.next_number;
+        let value = assign::value_of(number, &definition.columns[column])
+            .ok_or_else(crate::halt::auto_increment_exhausted)?;
+        self.next_number = number.saturating_add(step);
+        self.numbers_left -= 1;
+        self.is_generated = true;
+        cx.frame
+            .rows_mut(self.plan.new_slot)
+            .set(0, column, value.as_ref());
+        Ok(())
+    }
+
+    /// Rows from the one at hand to the last, where that is known.
+    fn rows_to_come(&self) -> u64 {
+        let total = match &self.plan.source {
+            InsertSource::Values(rows) => rows.len(),
+            InsertSource::Query { is_kept: true, .. } => self.kept.len(),
+            InsertSource::Query { .. } => self.taken,
+        };
+        stdx::to_u64(total - self.taken + 1)
+    }
+
+    fn insert(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let table = &cx.tables[self.plan.table];
+        let rows = cx.frame.rows(self.plan.new_slot);
+        let inserted = table.insert(cx.txn, &row_refs(rows))?;
+        let Inserted::Duplicate { index, key } = inserted else {
+            self.summary.affected_rows += 1;
+            self.summary.matched_rows += 1;
+            self.note_number(cx);
+            self.state = State::Pass;
+            return Ok(());
+        };
+        match &self.plan.duplicate {
+            OnDuplicate::Error => {
+                return Err(duplicate_entry(rows, table.definition(), index).into());
+            }
+            OnDuplicate::Ignore => {
+                cx.statement
+                    .warn(duplicate_entry(rows, table.definition(), index));
+                self.state = State::Next;
+            }
+            OnDuplicate::Replace => self.state = State::Delete,
+            OnDuplicate::Update(_) => self.state = State::Find,
+        }
+        self.duplicate = key;
+        self.summary.duplicates += 1;
+        Ok(())
+    }
+
+    /// Notes the first number that the counter gave.
+    fn note_number(&mut self, cx: &Context<'_>) {
+        if self.is_generated && self.summary.last_insert_id == 0 {
+            let definition = cx.tables[self.plan.table].definition();
+            let column = definition
+                .auto_increment_column()
+                .expect("a number was generated");
+            let number = cx.frame.rows(self.plan.new_slot).get(0, column);
+            self.summary.last_insert_id = assign::number_of(number).unwrap_or(0);
+        }
+    }
+
+    /// Tells the counter of a number that the row brought itself.
+    fn pass(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        if self.is_generated {
+            return Ok(());
+        }
+        let table = &cx.tables[self.plan.table];
+        let Some(column) = table.definition().auto_increment_column() else {
+            return Ok(());
+        };
+        let number = cx.frame.rows(self.plan.new_slot).get(0, column);
+        if let Some(number) = assign::number_of(number).filter(|&number| number > 0) {
+            table.take_auto_increment(AutoIncrement::Pass(number))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the row that is in the way and computes what becomes of it.
+    fn find(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let plan = self.plan.clone();
+        let OnDuplicate::Update(assignments) = &plan.duplicate else {
+            unreachable!("only ON DUPLICATE KEY UPDATE reads the row")
+        };
+        let table = cx.tables[plan.table].clone();
+        let batch = cx.frame.batch_mut(plan.old_slot);
+        batch.clear();
+        let key = RowKey(&self.duplicate);
+        if !table.lookup(cx.txn, key, RowLock::Exclusive, batch)? {
+            // It disappeared: the new row has its place.
+            self.state = State::Insert;
+            return Ok(());
+        }
+        cx.frame.slots[plan.old_slot].row = Some(0);
+        let row_number = stdx::to_u64(self.taken);
+        let is_changed = self.change.compute(
+            cx,
+            plan.old_slot,
+            table.definition(),
+            assignments,
+            &plan.defaults,
+            row_number,
+        )?;
+        self.summary.matched_rows += 1;
+        self.state = if is_changed {
+            State::Update
+        } else {
+            State::Next
+        };
+        Ok(())
+    }
+
+    fn update(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let table = &cx.tables[self.plan.table];
+        let key = RowKey(&self.duplicate);
+        match table.update(cx.txn, key, &self.change.refs())? {
+            Mutation::Done => {
+                self.summary.affected_rows += 2;
+                self.summary.matched_rows += 1;
+            }
+            Mutation::Gone => {}
+            Mutation::Duplicate { index, .. } => {
+                let error = duplicate_entry(&self.change.new, table.definition(), index);
+                if !self.plan.is_ignore {
+                    return Err(error.into());
+                }
+                cx.statement.warn(error);
+            }
+        }
+        self.state = State::Next;
+        Ok(())
+    }
+}
+
+/// Where a column's value comes from.
+enum Source<'p> {
+    Expression(&'p Expression),
+    Kept {
+        row: usize,
+        column: usize,
+        from: &'p Expression,
+    },
+}
+
+/// Runs `fill` on the slot's row. The row stands outside the frame meanwhile; where the filling
+/// reads it, a copy stays behind.
+fn with_row(
+    cx: &mut Context<'_>,
+    slot: usize,
+    reads_row: bool,
+    fill: impl FnOnce(&Context<'_>, &mut Rows) -> Outcome<()>,
+) -> Outcome<()> {
+    let mut rows = std::mem::take(cx.frame.rows_mut(slot));
+    if reads_row {
+        *cx.frame.rows_mut(slot) = rows.clone();
+    }
+    let outcome = fill(cx, &mut rows);
+    *cx.frame.rows_mut(slot) = rows;
+    outcome
+}
+
+/// True if a value of the source reads the slot.
+fn reads_slot(plan: &Insert, slot: usize) -> bool {
+    let InsertSource::Values(rows) = &plan.source else {
+        return false;
+    };
+    let mut values = rows.iter().flatten().flatten();
+    values.any(|value| value.slots().contains(&slot))
+}

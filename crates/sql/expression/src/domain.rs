@@ -1,0 +1,157 @@
+//! [`Domain`]: values brought into the class in which an operator works.
+//!
+//! Comparing and calculating never refuse a value: text that is not a number counts as far as it
+//! is one, with warning 1292. Storing does, in strict mode (`store_value`).
+
+use bumpalo::Bump;
+use value::decimal::DecimalRef;
+use value::number::Integer;
+use value::{Charset, ColumnType, TypeKind, Value, ValueRef};
+
+use crate::Statement;
+use crate::tree::Class;
+
+/// Where computed values go, and where warnings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Domain<'a> {
+    pub(crate) arena: &'a Bump,
+    pub(crate) statement: &'a Statement<'a>,
+}
+
+/// A computed value, kept in an arena.
+pub(crate) fn keep(arena: &Bump, value: Value) -> ValueRef<'_> {
+    match value {
+        Value::Null => ValueRef::Null,
+        Value::Int(number) => ValueRef::Int(number),
+        Value::UInt(number) => ValueRef::UInt(number),
+        Value::Float(number) => ValueRef::Float(number),
+        Value::Double(number) => ValueRef::Double(number),
+        Value::Decimal(number) => ValueRef::Decimal(DecimalRef::Whole(arena.alloc(number))),
+        Value::Bytes(bytes) => ValueRef::Bytes(arena.alloc_slice_copy(&bytes)),
+        Value::Date(date) => ValueRef::Date(date),
+        Value::Time(time) => ValueRef::Time(time),
+        Value::DateTime(time) => ValueRef::DateTime(time),
+    }
+}
+
+/// The value of an integer.
+pub(crate) fn integer_value<'a>(number: Integer) -> ValueRef<'a> {
+    match number {
+        Integer::Signed(number) => ValueRef::Int(number),
+        Integer::Unsigned(number) => match i64::try_from(number) {
+            Ok(number) => ValueRef::Int(number),
+            Err(_) => ValueRef::UInt(number),
+        },
+    }
+}
+
+impl<'a> Domain<'a> {
+    /// The value in a class; NULL where it is NULL or has no counterpart there.
+    #[inline]
+    pub(crate) fn bring(
+        self,
+        value: ValueRef<'a>,
+        from: &ColumnType,
+        class: Class,
+    ) -> ValueRef<'a> {
+        match (class, value) {
+            (_, ValueRef::Null)
+            | (Class::Integer, ValueRef::Int(_) | ValueRef::UInt(_))
+            | (Class::Double, ValueRef::Double(_))
+            | (Class::Decimal, ValueRef::Decimal(_))
+            | (Class::DateTime, ValueRef::DateTime(_))
+            | (Class::Time, ValueRef::Time(_)) => value,
+            _ => self.convert(value, from, class),
+        }
+    }
+
+    fn convert(self, value: ValueRef<'a>, from: &ColumnType, class: Class) -> ValueRef<'a> {
+        if let Class::Text(collation) = class {
+            return self.text_in(value, from, collation.charset());
+        }
+        // The number of an ENUM is its index, but as a string it is compared as one.
+        let mut warnings = self.statement.diagnostics.warnings();
+        let converted = match class {
+            Class::Integer => value.to_integer(&mut warnings).map(integer_value),
+            Class::Double => value.to_f64(&mut warnings).map(ValueRef::Double),
+            Class::Decimal => value
+                .to_decimal(&mut warnings)
+                .map(|number| ValueRef::Decimal(DecimalRef::Whole(self.arena.alloc(number)))),
+            Class::DateTime if from.kind.is_string() && !from.kind.is_bytes() => {
+                let text = self.text(value, from);
+                text.to_datetime(self.statement.today(), &mut warnings)
+                    .map(ValueRef::DateTime)
+            }
+            Class::DateTime => value
+                .to_datetime(self.statement.today(), &mut warnings)
+                .map(ValueRef::DateTime),
+            Class::Time => value.to_time(&mut warnings).map(ValueRef::Time),
+            Class::Text(_) => unreachable!("handled above"),
+        };
+        converted.unwrap_or(ValueRef::Null)
+    }
+
+    /// The value as text in its own character set.
+    pub(crate) fn text(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
+        match value {
+            ValueRef::Null | ValueRef::Bytes(_) => value,
+            other => {
+                let text = other.to_text(from).expect("it is not NULL");
+                ValueRef::Bytes(self.arena.alloc_slice_copy(&text))
+            }
+        }
+    }
+
+    /// The value as text in that character set.
+    pub(crate) fn text_in(
+        self,
+        value: ValueRef<'a>,
+        from: &ColumnType,
+        to: Charset,
+    ) -> ValueRef<'a> {
+        let text = self.text(value, from);
+        let ValueRef::Bytes(bytes) = text else {
+            return text;
+        };
+        let source = from.charset();
+        let is_same = source == to || source == Charset::Binary || to == Charset::Binary;
+        if is_same || !from.kind.is_string() || bytes.is_ascii() {
+            return text;
+        }
+        let mut converted = Vec::with_capacity(bytes.len() * 2);
+        to.append_converted(source, bytes, &mut converted);
+        ValueRef::Bytes(self.arena.alloc_slice_copy(&converted))
+    }
+
+    /// The value as 64 bits without sign; none for NULL.
+    pub(crate) fn bits(self, value: ValueRef<'a>) -> Option<u64> {
+        let mut warnings = self.statement.diagnostics.warnings();
+        value.to_integer(&mut warnings).map(Integer::bits)
+    }
+
+    /// Whether the value counts as true; `None` for NULL.
+    #[inline]
+    pub(crate) fn truth(self, value: ValueRef<'a>, from: &ColumnType) -> Option<bool> {
+        match value {
+            ValueRef::Null => None,
+            ValueRef::Int(number) => Some(number != 0),
+            ValueRef::UInt(number) if from.kind != TypeKind::Null => Some(number != 0),
+            other => other.to_bool(&mut self.statement.diagnostics.warnings()),
+        }
+    }
+}
+
+/// The number that a value is, text read as far as it is one; in silence.
+pub(crate) fn as_double(value: ValueRef<'_>) -> f64 {
+    value.to_f64(&mut value::Warnings::new(0)).unwrap_or(0.0)
+}
+
+/// The value as a date with time, or as a time, where it is one; in silence.
+pub(crate) fn plain_temporal(value: ValueRef<'_>, kind: TypeKind) -> Option<Value> {
+    let mut warnings = value::Warnings::new(0);
+    if kind == TypeKind::Time {
+        return value.to_time(&mut warnings).map(Value::Time);
+    }
+    let today = value::Date::ZERO;
+    value.to_datetime(today, &mut warnings).map(Value::DateTime)
+}

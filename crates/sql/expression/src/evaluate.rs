@@ -1,0 +1,328 @@
+//! [`Evaluator`]: the value of an expression over the rows at hand.
+//!
+//! Values borrow the rows they come from, or the frame's arena where they are computed; integers
+//! and references cost no allocation. Conditions have a path of their own ([`Evaluator::truth`])
+//! that makes no values at all.
+
+use std::cmp::Ordering;
+
+use errcode::{ClientError, ER_WRONG_ARGUMENTS};
+use value::{TypeKind, Value, ValueRef};
+
+use crate::domain::{self, Domain};
+use crate::tree::{
+    BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, InList,
+    Like, Test,
+};
+use crate::{Failure, Frame, Statement, compare_in, damaged_row};
+
+mod arithmetic;
+mod quantified;
+
+/// What evaluates expressions: the rows, and the session around them.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluator<'a> {
+    /// The rows.
+    pub(crate) frame: &'a Frame,
+    /// The session.
+    pub(crate) statement: &'a Statement<'a>,
+}
+
+/// A value, or why there is none.
+pub(crate) type Evaluated<'a> = Result<ValueRef<'a>, Failure>;
+
+impl<'a> Evaluator<'a> {
+    /// Over these rows, in this statement.
+    pub fn new(frame: &'a Frame, statement: &'a Statement<'a>) -> Self {
+        Self { frame, statement }
+    }
+
+    /// The value of an expression, in its own type.
+    #[inline]
+    pub fn evaluate(&self, expression: &'a Expression) -> Result<ValueRef<'a>, Failure> {
+        match &expression.kind {
+            ExpressionKind::Column(place) => self
+                .frame
+                .column(place.slot, place.column)
+                .map_err(|error| damaged_row(&error)),
+            ExpressionKind::Constant(value) => Ok(value.as_ref()),
+            ExpressionKind::Parameter(number) => self.parameter(*number),
+            _ => self.evaluate_other(expression),
+        }
+    }
+
+    /// The value of an expression, brought into a class.
+    #[inline]
+    pub fn evaluate_as(
+        &self,
+        expression: &'a Expression,
+        class: Class,
+    ) -> Result<ValueRef<'a>, Failure> {
+        let value = self.evaluate(expression)?;
+        Ok(self.domain().bring(value, &expression.column_type, class))
+    }
+
+    /// The value of an expression as text in its own character set, or NULL.
+    pub fn text(&self, expression: &'a Expression) -> Result<ValueRef<'a>, Failure> {
+        let value = self.evaluate(expression)?;
+        Ok(self.domain().text(value, &expression.column_type))
+    }
+
+    /// The value of an expression as 64 bits without sign, or none for NULL.
+    pub fn bits(&self, expression: &'a Expression) -> Result<Option<u64>, Failure> {
+        let value = self.evaluate(expression)?;
+        Ok(self.domain().bits(value))
+    }
+
+    /// True if the condition is true: neither false nor NULL.
+    #[inline]
+    pub fn is_true(&self, condition: &'a Expression) -> Result<bool, Failure> {
+        Ok(self.truth(condition)? == Some(true))
+    }
+
+    /// Whether a condition is true; `None` is NULL.
+    pub fn truth(&self, condition: &'a Expression) -> Result<Option<bool>, Failure> {
+        match &condition.kind {
+            ExpressionKind::Compare(compare) => self.compare(compare),
+            ExpressionKind::And(list) => self.and(list),
+            ExpressionKind::Or(list) => self.or(list),
+            ExpressionKind::Not(operand) => Ok(self.truth(operand)?.map(|truth| !truth)),
+            ExpressionKind::Xor(pair) => {
+                let [left, right] = &**pair;
+                let (left, right) = (self.truth(left)?, self.truth(right)?);
+                Ok(left.zip(right).map(|(left, right)| left != right))
+            }
+            ExpressionKind::Is {
+                operand,
+                test,
+                negated,
+            } => Ok(Some(self.is(operand, *test)? != *negated)),
+            ExpressionKind::In(list) => self.is_in(list),
+            ExpressionKind::Like(like) => self.like(like),
+            ExpressionKind::Exists(number) => Ok(Some(self.exists(*number))),
+            ExpressionKind::Quantified(quantified) => self.quantified(quantified),
+            _ => {
+                let value = self.evaluate(condition)?;
+                Ok(self.domain().truth(value, &condition.column_type))
+            }
+        }
+    }
+
+    pub(crate) fn domain(&self) -> Domain<'a> {
+        Domain {
+            arena: self.frame.arena(),
+            statement: self.statement,
+        }
+    }
+
+    fn parameter(&self, number: usize) -> Evaluated<'a> {
+        match self.frame.parameters.get(number) {
+            Some(value) => Ok(value.as_ref()),
+            None => {
+                let error = ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]);
+                Err(Box::new(error))
+            }
+        }
+    }
+
+    fn evaluate_other(&self, expression: &'a Expression) -> Evaluated<'a> {
+        match &expression.kind {
+            ExpressionKind::Constant(_)
+            | ExpressionKind::Parameter(_)
+            | ExpressionKind::Column(_) => self.evaluate(expression),
+            ExpressionKind::Aggregate(_) => unreachable!("the planner replaces aggregates"),
+            ExpressionKind::Subquery(number) => Ok(self.scalar(*number)),
+            ExpressionKind::Not(_)
+            | ExpressionKind::And(_)
+            | ExpressionKind::Or(_)
+            | ExpressionKind::Xor(_)
+            | ExpressionKind::Is { .. }
+            | ExpressionKind::Compare(_)
+            | ExpressionKind::In(_)
+            | ExpressionKind::Like(_)
+            | ExpressionKind::Exists(_)
+            | ExpressionKind::Quantified(_) => Ok(match self.truth(expression)? {
+                Some(truth) => ValueRef::Int(i64::from(truth)),
+                None => ValueRef::Null,
+            }),
+            ExpressionKind::Arithmetic(arithmetic) => {
+                self.arithmetic(arithmetic, &expression.column_type)
+            }
+            ExpressionKind::Negate(operand) => self.negate(operand, &expression.column_type),
+            ExpressionKind::Bits(bits) => self.bit_operation(bits),
+            ExpressionKind::Complement(operand) => Ok(match self.bits(operand)? {
+                Some(bits) => ValueRef::UInt(!bits),
+                None => ValueRef::Null,
+            }),
+            ExpressionKind::Case(case) => self.case(case, expression),
+            ExpressionKind::Coalesce(list) => self.coalesce(list, expression),
+            ExpressionKind::NullIf(compare) => match self.compare(compare)? {
+                Some(true) => Ok(ValueRef::Null),
+                _ => self.evaluate(&compare.left),
+            },
+            ExpressionKind::Cast(operand) => self.cast(operand, expression),
+            ExpressionKind::Function(call) => crate::library::call(self, call, expression),
+            ExpressionKind::UserVariable(name) => {
+                let value = self.statement.session.user_variable(name);
+                Ok(self.keep(value))
+            }
+            ExpressionKind::AssignUserVariable(assignment) => {
+                let (name, operand) = &**assignment;
+                let value = self.evaluate(operand)?;
+                let kept = value.to_value();
+                self.statement
+                    .session
+                    .set_user_variable(name, kept, &operand.column_type);
+                Ok(value)
+            }
+            ExpressionKind::SystemVariable(variable) => {
+                let value = self
+                    .statement
+                    .session
+                    .system_variable(variable.scope, &variable.name)?;
+                Ok(self.keep(value))
+            }
+        }
+    }
+
+    /// A computed value, kept in the arena.
+    pub(crate) fn keep(&self, value: Value) -> ValueRef<'a> {
+        domain::keep(self.frame.arena(), value)
+    }
+
+    fn compare(&self, compare: &'a Compare) -> Result<Option<bool>, Failure> {
+        let left = self.evaluate_as(&compare.left, compare.class)?;
+        if left.is_null() && compare.operator != CompareOperator::NullSafeEqual {
+            return Ok(None);
+        }
+        let right = self.evaluate_as(&compare.right, compare.class)?;
+        match (left.is_null(), right.is_null()) {
+            (false, false) => {
+                let order = compare_in(left, right, compare.class);
+                Ok(Some(compare.operator.holds(order)))
+            }
+            (left, right) if compare.operator == CompareOperator::NullSafeEqual => {
+                Ok(Some(left && right))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn and(&self, list: &'a [Expression]) -> Result<Option<bool>, Failure> {
+        let mut result = Some(true);
+        for condition in list {
+            match self.truth(condition)? {
+                Some(false) => return Ok(Some(false)),
+                None => result = None,
+                Some(true) => {}
+            }
+        }
+        Ok(result)
+    }
+
+    fn or(&self, list: &'a [Expression]) -> Result<Option<bool>, Failure> {
+        let mut result = Some(false);
+        for condition in list {
+            match self.truth(condition)? {
+                Some(true) => return Ok(Some(true)),
+                None => result = None,
+                Some(false) => {}
+            }
+        }
+        Ok(result)
+    }
+
+    fn is(&self, operand: &'a Expression, test: Test) -> Result<bool, Failure> {
+        Ok(match test {
+            Test::Null => self.evaluate(operand)?.is_null(),
+            Test::True => self.truth(operand)? == Some(true),
+            Test::False => self.truth(operand)? == Some(false),
+        })
+    }
+
+    fn is_in(&self, list: &'a InList) -> Result<Option<bool>, Failure> {
+        let operand = self.evaluate_as(&list.operand, list.class)?;
+        if operand.is_null() {
+            return Ok(None);
+        }
+        let mut has_null = false;
+        for candidate in &list.list {
+            let candidate = self.evaluate_as(candidate, list.class)?;
+            if candidate.is_null() {
+                has_null = true;
+            } else if compare_in(operand, candidate, list.class) == Ordering::Equal {
+                return Ok(Some(!list.negated));
+            }
+        }
+        Ok(if has_null { None } else { Some(list.negated) })
+    }
+
+    fn like(&self, like: &'a Like) -> Result<Option<bool>, Failure> {
+        let class = Class::Text(like.collation);
+        let operand = self.evaluate_as(&like.operand, class)?;
+        let pattern = self.evaluate_as(&like.pattern, class)?;
+        let (ValueRef::Bytes(operand), ValueRef::Bytes(pattern)) = (operand, pattern) else {
+            return Ok(None);
+        };
+        let matches = like.collation.like(operand, pattern, like.escape);
+        Ok(Some(matches != like.negated))
+    }
+
+    fn bit_operation(&self, bits: &'a Bits) -> Evaluated<'a> {
+        let (Some(left), Some(right)) = (self.bits(&bits.left)?, self.bits(&bits.right)?) else {
+            return Ok(ValueRef::Null);
+        };
+        let shift = u32::try_from(right).ok();
+        Ok(ValueRef::UInt(match bits.operator {
+            BitOperator::And => left & right,
+            BitOperator::Or => left | right,
+            BitOperator::Xor => left ^ right,
+            BitOperator::ShiftLeft => shift.and_then(|by| left.checked_shl(by)).unwrap_or(0),
+            BitOperator::ShiftRight => shift.and_then(|by| left.checked_shr(by)).unwrap_or(0),
+        }))
+    }
+
+    fn case(&self, case: &'a Case, whole: &'a Expression) -> Evaluated<'a> {
+        for (condition, value) in &case.branches {
+            if self.is_true(condition)? {
+                return self.cast(value, whole);
+            }
+        }
+        match &case.otherwise {
+            Some(value) => self.cast(value, whole),
+            None => Ok(ValueRef::Null),
+        }
+    }
+
+    fn coalesce(&self, list: &'a [Expression], whole: &'a Expression) -> Evaluated<'a> {
+        for value in list {
+            let converted = self.cast(value, whole)?;
+            if !converted.is_null() {
+                return Ok(converted);
+            }
+        }
+        Ok(ValueRef::Null)
+    }
+
+    /// The operand's value, converted to the type of the whole.
+    fn cast(&self, operand: &'a Expression, whole: &'a Expression) -> Evaluated<'a> {
+        let value = self.evaluate(operand)?;
+        if value.is_null() || operand.column_type == whole.column_type {
+            return Ok(value);
+        }
+        let from = &operand.column_type;
+        let to = &whole.column_type;
+        if from.kind.is_bytes()
+            && to.kind.is_bytes()
+            && from.charset() == to.charset()
+            && !matches!(whole.kind, ExpressionKind::Cast(_))
+        {
+            return Ok(value);
+        }
+        if to.kind == TypeKind::Null {
+            return Ok(ValueRef::Null);
+        }
+        let converted = crate::convert_value(value, from, to, self.statement)?;
+        Ok(self.keep(converted))
+    }
+}

@@ -1,0 +1,168 @@
+//! [`Frame`]: all rows in flight in one execution, and the values given to it.
+//!
+//! Operators move the slots, expressions read them. A value read out of the frame borrows it, so
+//! the compiler refuses to move a slot, or to reset the arena, while a value is still in use.
+
+use bumpalo::Bump;
+use format::row::RowError;
+use store::RowBatch;
+use value::{Value, ValueRef};
+
+use crate::Rows;
+
+/// The rows in flight.
+#[derive(Debug, Default)]
+pub struct Frame {
+    /// By the plan's slot numbers.
+    pub slots: Vec<Slot>,
+    /// The values of `?` and lifted literals.
+    pub parameters: Vec<Value>,
+    /// What subqueries found, by the plan's numbers.
+    pub subqueries: Vec<SubqueryResult>,
+    /// Where expressions put strings that they compute.
+    arena: Bump,
+}
+
+/// One current row.
+#[derive(Debug)]
+pub struct Slot {
+    /// Where the row stands.
+    pub content: SlotContent,
+    /// Which row of the content is current; `None` is a row of NULLs (an outer join's).
+    pub row: Option<usize>,
+}
+
+/// Where a slot's rows stand.
+#[derive(Debug)]
+pub enum SlotContent {
+    /// As the store encoded them.
+    Batch(RowBatch),
+    /// As an operator computed them.
+    Rows(Rows),
+}
+
+/// What a subquery found for the current outer row.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub enum SubqueryResult {
+    /// Nothing yet.
+    #[default]
+    Pending,
+    /// A scalar subquery's value.
+    Scalar(Value),
+    /// Whether there is a row.
+    Exists(bool),
+    /// The rows stand in the subquery's slot.
+    Set {
+        /// The slot.
+        slot: usize,
+    },
+}
+
+/// Strings beyond this make the arena start over at the next row.
+const ARENA_BYTES_MAX: usize = 64 * 1024;
+
+impl Frame {
+    /// A frame with these slots.
+    pub fn new(slots: Vec<Slot>, subquery_count: usize) -> Self {
+        let subqueries = vec![SubqueryResult::Pending; subquery_count];
+        Self {
+            slots,
+            parameters: Vec::new(),
+            subqueries,
+            arena: Bump::new(),
+        }
+    }
+
+    /// A column of a slot's current row.
+    #[inline]
+    pub fn column(&self, slot: usize, column: usize) -> Result<ValueRef<'_>, RowError> {
+        let slot = &self.slots[slot];
+        let Some(row) = slot.row else {
+            return Ok(ValueRef::Null);
+        };
+        match &slot.content {
+            SlotContent::Batch(batch) => batch.column(row, column),
+            SlotContent::Rows(rows) => Ok(rows.get(row, column)),
+        }
+    }
+
+    /// Where expressions put strings that they compute.
+    #[inline]
+    pub fn arena(&self) -> &Bump {
+        &self.arena
+    }
+
+    /// Forgets computed strings once they take much room; called between rows.
+    #[inline]
+    pub fn recycle(&mut self) {
+        if self.arena.allocated_bytes() > ARENA_BYTES_MAX {
+            self.arena.reset();
+        }
+    }
+
+    /// The batch of a slot of table rows.
+    ///
+    /// # Panics
+    /// If the slot holds computed rows.
+    #[inline]
+    pub fn batch_mut(&mut self, slot: usize) -> &mut RowBatch {
+        match &mut self.slots[slot].content {
+            SlotContent::Batch(batch) => batch,
+            SlotContent::Rows(_) => panic!("slot {slot} holds table rows"),
+        }
+    }
+
+    /// The batch of a slot of table rows, to read.
+    ///
+    /// # Panics
+    /// If the slot holds computed rows.
+    #[inline]
+    pub fn batch(&self, slot: usize) -> &RowBatch {
+        match &self.slots[slot].content {
+            SlotContent::Batch(batch) => batch,
+            SlotContent::Rows(_) => panic!("slot {slot} holds table rows"),
+        }
+    }
+
+    /// The computed rows of a slot.
+    ///
+    /// # Panics
+    /// If the slot holds table rows.
+    #[inline]
+    pub fn rows_mut(&mut self, slot: usize) -> &mut Rows {
+        match &mut self.slots[slot].content {
+            SlotContent::Rows(rows) => rows,
+            SlotContent::Batch(_) => panic!("slot {slot} holds computed rows"),
+        }
+    }
+
+    /// The computed rows of a slot, to read.
+    ///
+    /// # Panics
+    /// If the slot holds table rows.
+    #[inline]
+    pub fn rows(&self, slot: usize) -> &Rows {
+        match &self.slots[slot].content {
+            SlotContent::Rows(rows) => rows,
+            SlotContent::Batch(_) => panic!("slot {slot} holds computed rows"),
+        }
+    }
+}
+
+impl Slot {
+    /// A slot for rows of a table.
+    pub fn of_table(batch: RowBatch) -> Self {
+        Self {
+            content: SlotContent::Batch(batch),
+            row: None,
+        }
+    }
+
+    /// A slot for computed rows of `width` columns.
+    pub fn computed(width: usize) -> Self {
+        Self {
+            content: SlotContent::Rows(Rows::new(width)),
+            row: None,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Bound SQL expressions, the rows they read, and their evaluation.
+//!
+//! Reading order: [`tree`] (what an expression is), [`frame`] and [`rows`] (the rows in flight),
+//! [`statement`] (the session around them), [`evaluate`] (what an expression's value is), and
+//! [`domain`] (how values are brought into the class in which an operator works).
+//!
+//! The planner makes expressions and folds constant ones, the executor evaluates them over its
+//! rows. There is no I/O here and nothing suspends.
+
+#![forbid(unsafe_code)]
+
+mod convert;
+mod domain;
+mod evaluate;
+mod frame;
+mod key;
+mod library;
+mod rows;
+mod statement;
+mod tree;
+
+pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
+pub use evaluate::Evaluator;
+pub use frame::{Frame, Slot, SlotContent, SubqueryResult};
+pub use key::{
+    KeyValue, append_class_key, append_group_key, compare_in, compare_values, key_value,
+    like_prefix,
+};
+pub use library::{Function, SessionFunction};
+pub use rows::Rows;
+pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
+pub use tree::{
+    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Call,
+    Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
+    Quantified, SystemVariable, Test, VariableScope,
+};
+
+/// Why an expression has no value.
+pub type Failure = Box<errcode::ClientError>;
+
+/// A value library's trouble as an error.
+pub fn failure(trouble: value::Trouble) -> Failure {
+    let code = errcode::ErrorCode(trouble.code);
+    Box::new(errcode::ClientError::with_message(code, trouble.message))
+}
+
+/// What a client is told of a row that does not decode.
+pub fn damaged_row(error: &format::row::RowError) -> Failure {
+    Box::new(errcode::ClientError::with_message(
+        errcode::ER_INDEX_CORRUPT,
+        error.to_string(),
+    ))
+}

@@ -1,0 +1,210 @@
+//! [`Rows`]: computed rows, side by side in few allocations.
+//!
+//! Sorting, grouping, derived tables and the row that an INSERT is making keep their values here.
+//! A cell is `Copy`; bytes and decimals stand in vectors of their own, so a row costs no
+//! allocation of its own and a value is read back by reference.
+
+use value::decimal::DecimalRef;
+use value::{Date, DateTime, Decimal, Time, Value, ValueRef};
+
+/// Rows of a fixed number of columns.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Columns of a row; constant but for `reset`.
+    width: usize,
+    /// `width` cells a row, row after row.
+    cells: Vec<Cell>,
+    /// What `Cell::Bytes` points into.
+    bytes: Vec<u8>,
+    /// What `Cell::Decimal` points into.
+    decimals: Vec<Decimal>,
+}
+
+/// One value, or where it stands.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    Null,
+    Int(i64),
+    UInt(u64),
+    Float(f32),
+    Double(f64),
+    Decimal(usize),
+    Bytes { start: usize, length: usize },
+    Date(Date),
+    Time(Time),
+    DateTime(DateTime),
+}
+
+impl Rows {
+    /// No rows yet, of `width` columns.
+    pub fn new(width: usize) -> Self {
+        Self {
+            width,
+            ..Self::default()
+        }
+    }
+
+    /// Columns of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many rows there are. Rows without columns are not counted.
+    pub fn len(&self) -> usize {
+        self.cells.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Bytes of memory in use.
+    pub fn memory_bytes(&self) -> usize {
+        self.cells.len() * size_of::<Cell>()
+            + self.bytes.len()
+            + self.decimals.len() * size_of::<Decimal>()
+    }
+
+    /// Forgets the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.bytes.clear();
+        self.decimals.clear();
+    }
+
+    /// Adds one value; a row is there once it has all its columns.
+    pub fn push(&mut self, value: ValueRef<'_>) {
+        let cell = self.cell_of(value);
+        self.cells.push(cell);
+    }
+
+    /// Adds a row of NULLs.
+    pub fn push_null_row(&mut self) {
+        self.cells
+            .extend(std::iter::repeat_n(Cell::Null, self.width));
+    }
+
+    /// Adds a copy of a row of other rows of the same width.
+    pub fn push_row_of(&mut self, other: &Self, row: usize) {
+        assert_eq!(self.width, other.width, "rows of one shape");
+        for column in 0..self.width {
+            self.push(other.get(row, column));
+        }
+    }
+
+    /// Drops an unfinished row: values pushed behind the last whole one.
+    pub fn drop_unfinished(&mut self) {
+        let whole = self.len() * self.width;
+        self.cells.truncate(whole);
+    }
+
+    /// Removes the last row (its bytes are freed with the others).
+    pub fn pop(&mut self) {
+        assert!(!self.is_empty(), "a row is there");
+        let whole = self.cells.len() - self.width;
+        self.cells.truncate(whole);
+    }
+
+    /// Replaces a value.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    pub fn set(&mut self, row: usize, column: usize, value: ValueRef<'_>) {
+        assert!(column < self.width, "the column is in the row");
+        let cell = self.cell_of(value);
+        self.cells[row * self.width + column] = cell;
+    }
+
+    /// Replaces a value by the copy of another of the same rows.
+    pub fn copy_within(&mut self, row: usize, column: usize, from_row: usize, from_column: usize) {
+        self.cells[row * self.width + column] = self.cells[from_row * self.width + from_column];
+    }
+
+    /// A value.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    #[inline]
+    pub fn get(&self, row: usize, column: usize) -> ValueRef<'_> {
+        debug_assert!(column < self.width, "the column is in the row");
+        match self.cells[row * self.width + column] {
+            Cell::Null => ValueRef::Null,
+            Cell::Int(number) => ValueRef::Int(number),
+            Cell::UInt(number) => ValueRef::UInt(number),
+            Cell::Float(number) => ValueRef::Float(number),
+            Cell::Double(number) => ValueRef::Double(number),
+            Cell::Decimal(place) => ValueRef::Decimal(DecimalRef::Whole(&self.decimals[place])),
+            Cell::Bytes { start, length } => ValueRef::Bytes(&self.bytes[start..start + length]),
+            Cell::Date(date) => ValueRef::Date(date),
+            Cell::Time(time) => ValueRef::Time(time),
+            Cell::DateTime(time) => ValueRef::DateTime(time),
+        }
+    }
+
+    /// A row's values, in order.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = ValueRef<'_>> {
+        (0..self.width).map(move |column| self.get(row, column))
+    }
+
+    /// A row as owned values.
+    pub fn to_values(&self, row: usize) -> Vec<Value> {
+        self.row(row).map(ValueRef::to_value).collect()
+    }
+
+    fn cell_of(&mut self, value: ValueRef<'_>) -> Cell {
+        match value {
+            ValueRef::Null => Cell::Null,
+            ValueRef::Int(number) => Cell::Int(number),
+            ValueRef::UInt(number) => Cell::UInt(number),
+            ValueRef::Float(number) => Cell::Float(number),
+            ValueRef::Double(number) => Cell::Double(number),
+            ValueRef::Decimal(number) => {
+                self.decimals.push(number.to_decimal());
+                Cell::Decimal(self.decimals.len() - 1)
+            }
+            ValueRef::Bytes(bytes) => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                Cell::Bytes {
+                    start,
+                    length: bytes.len(),
+                }
+            }
+            ValueRef::Date(date) => Cell::Date(date),
+            ValueRef::Time(time) => Cell::Time(time),
+            ValueRef::DateTime(time) => Cell::DateTime(time),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_went_in() {
+        let decimal: Decimal = "1234.50".parse().unwrap();
+        let values = [
+            Value::Null,
+            Value::Int(-1),
+            Value::bytes("abc"),
+            Value::Decimal(decimal),
+            Value::bytes(""),
+            Value::Double(2.5),
+        ];
+        let mut rows = Rows::new(3);
+        for value in &values {
+            rows.push(value.as_ref());
+        }
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows.to_values(0), values[..3]);
+        assert_eq!(rows.to_values(1), values[3..]);
+        rows.set(1, 1, ValueRef::Int(9));
+        assert_eq!(rows.get(1, 1), ValueRef::Int(9));
+        rows.push(ValueRef::Null);
+        rows.drop_unfinished();
+        rows.pop();
+        assert_eq!(rows.len(), 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! [`Statement`]: the session around a running statement, as expressions see it.
+
+use std::cell::{RefCell, RefMut};
+
+use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
+use value::{CollationId, ColumnType, Date, DateTime, Level, Trouble, Value, Warnings};
+
+use crate::{Failure, SessionFunction, VariableScope};
+
+/// What a session offers to expressions. All by shared reference: an expression that assigns a
+/// variable does so while its row is borrowed.
+pub trait Surroundings {
+    /// `@name` (in lower case) and its type; NULL if it was never set.
+    fn user_variable(&self, name: &str) -> Value;
+
+    /// `@name := value`.
+    fn set_user_variable(&self, name: &str, value: Value, column_type: &ColumnType);
+
+    /// `@@name`.
+    fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value, Failure>;
+
+    /// A function of the session's state.
+    fn session_function(&self, function: SessionFunction) -> Value;
+
+    /// True once `KILL QUERY` was said.
+    fn is_killed(&self) -> bool;
+}
+
+/// What is constant for a statement.
+#[derive(Debug, Clone)]
+pub struct StatementOptions {
+    /// `sql_mode`.
+    pub sql_mode: SqlMode,
+    /// When the statement began: microseconds since 1970 UTC (or `SET timestamp`).
+    pub now_us: i64,
+    /// The session's zone east of UTC at `now_us`, in seconds; a zone by name is resolved by the
+    /// function library.
+    pub zone_offset_s: i32,
+    /// `div_precision_increment`.
+    pub division_increment: u8,
+    /// `group_concat_max_len`.
+    pub group_concat_bytes_max: usize,
+    /// `collation_connection`.
+    pub collation: CollationId,
+    /// `auto_increment_increment`.
+    pub auto_increment_step: u64,
+    /// `auto_increment_offset`.
+    pub auto_increment_offset: u64,
+}
+
+impl Default for StatementOptions {
+    fn default() -> Self {
+        Self {
+            sql_mode: SqlMode::DEFAULT,
+            now_us: 0,
+            zone_offset_s: 0,
+            division_increment: 4,
+            group_concat_bytes_max: 1 << 20,
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+            auto_increment_step: 1,
+            auto_increment_offset: 1,
+        }
+    }
+}
+
+/// The flags of `sql_mode` that change what values mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SqlMode(pub u32);
+
+impl SqlMode {
+    /// `STRICT_TRANS_TABLES` or `STRICT_ALL_TABLES`.
+    pub const STRICT: Self = Self(1);
+    /// `ERROR_FOR_DIVISION_BY_ZERO`.
+    pub const ERROR_FOR_DIVISION_BY_ZERO: Self = Self(1 << 1);
+    /// `NO_ZERO_DATE`.
+    pub const NO_ZERO_DATE: Self = Self(1 << 2);
+    /// `NO_ZERO_IN_DATE`.
+    pub const NO_ZERO_IN_DATE: Self = Self(1 << 3);
+    /// `NO_AUTO_VALUE_ON_ZERO`.
+    pub const NO_AUTO_VALUE_ON_ZERO: Self = Self(1 << 4);
+    /// `NO_UNSIGNED_SUBTRACTION`.
+    pub const NO_UNSIGNED_SUBTRACTION: Self = Self(1 << 5);
+    /// `PAD_CHAR_TO_FULL_LENGTH`.
+    pub const PAD_CHAR_TO_FULL_LENGTH: Self = Self(1 << 6);
+    /// `ALLOW_INVALID_DATES`.
+    pub const ALLOW_INVALID_DATES: Self = Self(1 << 7);
+    /// `ONLY_FULL_GROUP_BY`.
+    pub const ONLY_FULL_GROUP_BY: Self = Self(1 << 8);
+    /// `NO_BACKSLASH_ESCAPES`.
+    pub const NO_BACKSLASH_ESCAPES: Self = Self(1 << 9);
+    /// `PIPES_AS_CONCAT`.
+    pub const PIPES_AS_CONCAT: Self = Self(1 << 10);
+    /// MariaDB's default: strict, and errors for division by zero.
+    pub const DEFAULT: Self = Self(0b11);
+
+    /// True if all of `flags` are set.
+    pub const fn has(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+}
+
+/// Where a statement leaves its warnings; shared, because values that borrow rows are in use
+/// while a warning is given.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    warnings: RefCell<Warnings>,
+}
+
+impl Diagnostics {
+    /// At most `limit` conditions are kept.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            warnings: RefCell::new(Warnings::new(limit)),
+        }
+    }
+
+    /// The warnings, to add some.
+    pub fn warnings(&self) -> RefMut<'_, Warnings> {
+        self.warnings.borrow_mut()
+    }
+
+    /// Adds a condition.
+    pub fn push(&self, level: Level, error: ClientError) {
+        self.warnings()
+            .push(level, Trouble::new(error.code.number(), error.message));
+    }
+}
+
+/// The session around a statement while it runs.
+#[derive(Clone, Copy)]
+pub struct Statement<'s> {
+    /// Variables and state.
+    pub session: &'s dyn Surroundings,
+    /// What is constant.
+    pub options: &'s StatementOptions,
+    /// Where warnings go.
+    pub diagnostics: &'s Diagnostics,
+    /// The statement stores values: in strict mode, what would be a warning is an error.
+    pub is_strict: bool,
+}
+
+impl std::fmt::Debug for Statement<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statement")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Statement<'_> {
+    /// A warning.
+    pub fn warn(&self, error: ClientError) {
+        self.diagnostics.push(Level::Warning, error);
+    }
+
+    /// The date on which the statement runs, in the session's zone.
+    pub fn today(&self) -> Date {
+        let local = self.options.now_us + i64::from(self.options.zone_offset_s) * 1_000_000;
+        DateTime::from_unix_micros(local).map_or(Date::ZERO, DateTime::date)
+    }
+
+    /// Places that a quotient has more than its dividend.
+    pub fn division_increment(&self) -> u8 {
+        self.options.division_increment
+    }
+
+    /// Where GROUP_CONCAT is cut.
+    pub fn group_concat_bytes_max(&self) -> usize {
+        self.options.group_concat_bytes_max
+    }
+
+    /// Error 1317 once the statement was killed.
+    pub fn check_killed(&self) -> Result<(), Failure> {
+        if self.session.is_killed() {
+            return Err(Box::new(ClientError::new(ER_QUERY_INTERRUPTED, &[])));
+        }
+        Ok(())
+    }
+
+    /// What a division by zero means: NULL in silence, with a warning, or an error.
+    pub fn division_by_zero(&self) -> Result<(), Failure> {
+        if !self
+            .options
+            .sql_mode
+            .has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO)
+        {
+            return Ok(());
+        }
+        let error = ClientError::new(ER_DIVISION_BY_ZERO, &[]);
+        if self.is_strict {
+            return Err(Box::new(error));
+        }
+        self.warn(error);
+        Ok(())
+    }
+}

@@ -1,0 +1,600 @@
+//! [`Expression`]: an expression whose names and types are settled.
+//!
+//! The planner makes it, the executor evaluates it. Columns are places in the frame, operators know
+//! in which class of type they work, so evaluation looks nothing up.
+
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+/// An expression and the type of its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression {
+    /// What it is.
+    pub kind: ExpressionKind,
+    /// What its values are.
+    pub column_type: ColumnType,
+    /// It can be NULL.
+    pub nullable: bool,
+}
+
+/// A column of a slot of the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnPlace {
+    /// The slot.
+    pub slot: usize,
+    /// Position of the column in the slot's rows.
+    pub column: usize,
+}
+
+/// What an expression is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExpressionKind {
+    /// A value known at plan time.
+    Constant(Value),
+    /// A value given to the execution.
+    Parameter(usize),
+    /// A column of a row in flight.
+    Column(ColumnPlace),
+    /// The result of an aggregate call of the query at hand; the planner replaces it by a column
+    /// before the plan is done.
+    Aggregate(usize),
+    /// A scalar subquery's value.
+    Subquery(usize),
+    /// `EXISTS (..)`.
+    Exists(usize),
+    /// `left op ANY (..)` or `ALL`; `IN` is `= ANY`, `NOT IN` is `<> ALL`.
+    Quantified(Box<Quantified>),
+    /// `NOT`.
+    Not(Box<Expression>),
+    /// `AND` of two or more.
+    And(Vec<Expression>),
+    /// `OR` of two or more.
+    Or(Vec<Expression>),
+    /// `XOR`.
+    Xor(Box<[Expression; 2]>),
+    /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`; never NULL.
+    Is {
+        /// What is asked about.
+        operand: Box<Expression>,
+        /// What is asked.
+        test: Test,
+        /// `IS NOT`.
+        negated: bool,
+    },
+    /// A comparison.
+    Compare(Box<Compare>),
+    /// `operand [NOT] IN (list)`.
+    In(Box<InList>),
+    /// `[NOT] LIKE`.
+    Like(Box<Like>),
+    /// `+ - * / DIV %`.
+    Arithmetic(Box<Arithmetic>),
+    /// Unary minus.
+    Negate(Box<Expression>),
+    /// `& | ^ << >>`, all in 64 bits without sign.
+    Bits(Box<Bits>),
+    /// `~`.
+    Complement(Box<Expression>),
+    /// `CASE WHEN .. THEN ..`, `IF`: the first branch whose condition is true, else the last.
+    Case(Box<Case>),
+    /// `COALESCE`, `IFNULL`: the first that is not NULL.
+    Coalesce(Vec<Expression>),
+    /// `NULLIF`: NULL where the comparison is true, else its left side.
+    NullIf(Box<Compare>),
+    /// A conversion to this expression's type: `CAST`, `CONVERT`, or one that is implied.
+    Cast(Box<Expression>),
+    /// A function of the library, by the name it has there.
+    Function(Box<Call>),
+    /// `@name`.
+    UserVariable(Box<str>),
+    /// `@name := value`.
+    AssignUserVariable(Box<(Box<str>, Expression)>),
+    /// `@@name`.
+    SystemVariable(Box<SystemVariable>),
+}
+
+/// A question that is answered for NULL too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// Is NULL, or UNKNOWN.
+    Null,
+    /// Is true.
+    True,
+    /// Is false.
+    False,
+}
+
+/// How two values compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompareOperator {
+    /// `=`.
+    Equal,
+    /// `<=>`: NULL equals NULL.
+    NullSafeEqual,
+    /// `<>`.
+    NotEqual,
+    /// `<`.
+    Less,
+    /// `<=`.
+    LessOrEqual,
+    /// `>`.
+    Greater,
+    /// `>=`.
+    GreaterOrEqual,
+}
+
+/// In which class of type an operator works; both sides are brought into it first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// 64-bit integers of either sign.
+    Integer,
+    /// Exact numbers.
+    Decimal,
+    /// Double precision.
+    Double,
+    /// Strings in that collation.
+    Text(CollationId),
+    /// Date with time.
+    DateTime,
+    /// Durations.
+    Time,
+}
+
+/// `left op right`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compare {
+    /// Which.
+    pub operator: CompareOperator,
+    /// In what class.
+    pub class: Class,
+    /// Left side.
+    pub left: Expression,
+    /// Right side.
+    pub right: Expression,
+}
+
+/// `operand [NOT] IN (list)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InList {
+    /// What is looked for.
+    pub operand: Expression,
+    /// Where.
+    pub list: Vec<Expression>,
+    /// In what class.
+    pub class: Class,
+    /// `NOT IN`.
+    pub negated: bool,
+}
+
+/// `left op ANY|ALL (subquery)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantified {
+    /// Which comparison.
+    pub operator: CompareOperator,
+    /// `ALL`; otherwise `ANY`.
+    pub is_all: bool,
+    /// One expression for each column of the subquery.
+    pub left: Vec<Expression>,
+    /// The class in which each column is compared.
+    pub classes: Vec<Class>,
+    /// The types of the subquery's columns.
+    pub types: Vec<ColumnType>,
+    /// The subquery.
+    pub subquery: usize,
+}
+
+/// `[NOT] LIKE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Like {
+    /// What is matched.
+    pub operand: Expression,
+    /// The pattern.
+    pub pattern: Expression,
+    /// The escape character; none where nothing escapes.
+    pub escape: Option<u32>,
+    /// The collation in which characters are equal.
+    pub collation: CollationId,
+    /// `NOT LIKE`.
+    pub negated: bool,
+}
+
+/// Which arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArithmeticOperator {
+    /// `+`.
+    Add,
+    /// `-`.
+    Subtract,
+    /// `*`.
+    Multiply,
+    /// `/`.
+    Divide,
+    /// `DIV`.
+    IntegerDivide,
+    /// `%`, `MOD`.
+    Modulo,
+}
+
+/// `left op right`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arithmetic {
+    /// Which.
+    pub operator: ArithmeticOperator,
+    /// In what class: integer, decimal or double.
+    pub class: Class,
+    /// Left side.
+    pub left: Expression,
+    /// Right side.
+    pub right: Expression,
+    /// The source text, for messages.
+    pub text: Box<str>,
+}
+
+/// Which bit operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BitOperator {
+    /// `&`.
+    And,
+    /// `|`.
+    Or,
+    /// `^`.
+    Xor,
+    /// `<<`.
+    ShiftLeft,
+    /// `>>`.
+    ShiftRight,
+}
+
+/// `left op right`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bits {
+    /// Which.
+    pub operator: BitOperator,
+    /// Left side.
+    pub left: Expression,
+    /// Right side.
+    pub right: Expression,
+}
+
+/// `CASE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// (condition, value) in order.
+    pub branches: Vec<(Expression, Expression)>,
+    /// Where no condition is true; NULL if absent.
+    pub otherwise: Option<Expression>,
+}
+
+/// A call of the function library.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Which function, resolved.
+    pub function: crate::library::Function,
+    /// Its arguments.
+    pub arguments: Vec<Expression>,
+}
+
+/// `@@scope.name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemVariable {
+    /// The scope, if one was named.
+    pub scope: Option<VariableScope>,
+    /// In lower case.
+    pub name: Box<str>,
+}
+
+/// Whose value of a system variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariableScope {
+    /// `@@global.`
+    Global,
+    /// `@@session.`, `@@local.`
+    Session,
+}
+
+/// An aggregate of a group's rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AggregateCall {
+    /// Which.
+    pub function: AggregateFunction,
+    /// Its arguments; none for `COUNT(*)`.
+    pub arguments: Vec<Expression>,
+    /// `DISTINCT`.
+    pub is_distinct: bool,
+    /// `GROUP_CONCAT`: its order, as (expression, descending).
+    pub order: Vec<(Expression, bool)>,
+    /// `GROUP_CONCAT`: what stands between.
+    pub separator: Box<[u8]>,
+    /// `GROUP_CONCAT`: at most so many values behind so many.
+    pub limit: Option<(u64, u64)>,
+    /// The type of the result.
+    pub column_type: ColumnType,
+}
+
+/// Which aggregate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AggregateFunction {
+    /// `COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x, y)`.
+    Count,
+    /// `SUM`.
+    Sum,
+    /// `AVG`.
+    Average,
+    /// `MIN`.
+    Min,
+    /// `MAX`.
+    Max,
+    /// `BIT_AND`.
+    BitAnd,
+    /// `BIT_OR`.
+    BitOr,
+    /// `BIT_XOR`.
+    BitXor,
+    /// `STD`, `STDDEV`, `STDDEV_POP`.
+    DeviationPopulation,
+    /// `STDDEV_SAMP`.
+    DeviationSample,
+    /// `VARIANCE`, `VAR_POP`.
+    VariancePopulation,
+    /// `VAR_SAMP`.
+    VarianceSample,
+    /// `GROUP_CONCAT`.
+    GroupConcat,
+    /// The value of the group's first row: a column that is not grouped by.
+    First,
+}
+
+impl Expression {
+    /// An expression that can be NULL.
+    pub fn new(kind: ExpressionKind, column_type: ColumnType) -> Self {
+        Self {
+            kind,
+            column_type,
+            nullable: true,
+        }
+    }
+
+    /// A value.
+    pub fn constant(value: Value, column_type: ColumnType) -> Self {
+        let nullable = value.is_null();
+        Self {
+            kind: ExpressionKind::Constant(value),
+            column_type,
+            nullable,
+        }
+    }
+
+    /// NULL.
+    pub fn null() -> Self {
+        Self::constant(Value::Null, ColumnType::new(TypeKind::Null))
+    }
+
+    /// 1 or 0.
+    pub fn boolean(truth: bool) -> Self {
+        Self::constant(Value::Int(i64::from(truth)), Self::boolean_type())
+    }
+
+    /// The type of conditions.
+    pub fn boolean_type() -> ColumnType {
+        let mut column_type = ColumnType::new(TypeKind::Int);
+        column_type.length = 1;
+        column_type
+    }
+
+    /// A condition of that kind.
+    pub fn condition(kind: ExpressionKind, nullable: bool) -> Self {
+        Self {
+            kind,
+            column_type: Self::boolean_type(),
+            nullable,
+        }
+    }
+
+    /// A column of the frame.
+    pub fn column(place: ColumnPlace, column_type: ColumnType, nullable: bool) -> Self {
+        Self {
+            kind: ExpressionKind::Column(place),
+            column_type,
+            nullable,
+        }
+    }
+
+    /// The place, if this is a column.
+    pub fn as_column(&self) -> Option<ColumnPlace> {
+        match self.kind {
+            ExpressionKind::Column(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// `AND` of conditions; `None` of none.
+    pub fn all(mut conditions: Vec<Self>) -> Option<Self> {
+        match conditions.len() {
+            0 | 1 => conditions.pop(),
+            _ => {
+                let nullable = conditions.iter().any(|condition| condition.nullable);
+                Some(Self::condition(ExpressionKind::And(conditions), nullable))
+            }
+        }
+    }
+
+    /// Calls `visit` with this expression and all below it; those below are left out where it
+    /// returns false.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
+        if visit(self) {
+            self.for_each_child(&mut |child| child.walk(visit));
+        }
+    }
+
+    /// True if any expression below (or this one) satisfies `test`.
+    pub fn contains(&self, test: &dyn Fn(&Self) -> bool) -> bool {
+        let mut found = false;
+        self.walk(&mut |expression| {
+            found = found || test(expression);
+            !found
+        });
+        found
+    }
+
+    /// The slots whose columns are read.
+    pub fn slots(&self) -> Vec<usize> {
+        let mut slots = Vec::new();
+        self.walk(&mut |expression| {
+            if let Some(place) = expression.as_column()
+                && !slots.contains(&place.slot)
+            {
+                slots.push(place.slot);
+            }
+            true
+        });
+        slots
+    }
+
+    /// The subqueries that are used.
+    pub fn subqueries(&self) -> Vec<usize> {
+        let mut numbers = Vec::new();
+        self.walk(&mut |expression| {
+            let number = match &expression.kind {
+                ExpressionKind::Subquery(number) | ExpressionKind::Exists(number) => *number,
+                ExpressionKind::Quantified(quantified) => quantified.subquery,
+                _ => return true,
+            };
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+            true
+        });
+        numbers
+    }
+
+    /// Calls `visit` with each direct part.
+    pub fn for_each_child(&self, visit: &mut dyn FnMut(&Self)) {
+        use ExpressionKind as Kind;
+        match &self.kind {
+            Kind::Constant(_)
+            | Kind::Parameter(_)
+            | Kind::Column(_)
+            | Kind::Aggregate(_)
+            | Kind::Subquery(_)
+            | Kind::Exists(_)
+            | Kind::UserVariable(_)
+            | Kind::SystemVariable(_) => {}
+            Kind::Quantified(quantified) => quantified.left.iter().for_each(visit),
+            Kind::Not(operand)
+            | Kind::Negate(operand)
+            | Kind::Complement(operand)
+            | Kind::Cast(operand)
+            | Kind::Is { operand, .. } => visit(operand),
+            Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => list.iter().for_each(visit),
+            Kind::Xor(pair) => pair.iter().for_each(visit),
+            Kind::Compare(compare) | Kind::NullIf(compare) => {
+                visit(&compare.left);
+                visit(&compare.right);
+            }
+            Kind::In(list) => {
+                visit(&list.operand);
+                list.list.iter().for_each(visit);
+            }
+            Kind::Like(like) => {
+                visit(&like.operand);
+                visit(&like.pattern);
+            }
+            Kind::Arithmetic(arithmetic) => {
+                visit(&arithmetic.left);
+                visit(&arithmetic.right);
+            }
+            Kind::Bits(bits) => {
+                visit(&bits.left);
+                visit(&bits.right);
+            }
+            Kind::Case(case) => {
+                for (condition, value) in &case.branches {
+                    visit(condition);
+                    visit(value);
+                }
+                case.otherwise.iter().for_each(visit);
+            }
+            Kind::Function(call) => call.arguments.iter().for_each(visit),
+            Kind::AssignUserVariable(assignment) => visit(&assignment.1),
+        }
+    }
+
+    /// Calls `change` with each direct part.
+    pub fn for_each_child_mut(&mut self, change: &mut dyn FnMut(&mut Self)) {
+        use ExpressionKind as Kind;
+        match &mut self.kind {
+            Kind::Constant(_)
+            | Kind::Parameter(_)
+            | Kind::Column(_)
+            | Kind::Aggregate(_)
+            | Kind::Subquery(_)
+            | Kind::Exists(_)
+            | Kind::UserVariable(_)
+            | Kind::SystemVariable(_) => {}
+            Kind::Quantified(quantified) => quantified.left.iter_mut().for_each(change),
+            Kind::Not(operand)
+            | Kind::Negate(operand)
+            | Kind::Complement(operand)
+            | Kind::Cast(operand)
+            | Kind::Is { operand, .. } => change(operand),
+            Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => {
+                list.iter_mut().for_each(change);
+            }
+            Kind::Xor(pair) => pair.iter_mut().for_each(change),
+            Kind::Compare(compare) | Kind::NullIf(compare) => {
+                change(&mut compare.left);
+                change(&mut compare.right);
+            }
+            Kind::In(list) => {
+                change(&mut list.operand);
+                list.list.iter_mut().for_each(change);
+            }
+            Kind::Like(like) => {
+                change(&mut like.operand);
+                change(&mut like.pattern);
+            }
+            Kind::Arithmetic(arithmetic) => {
+                change(&mut arithmetic.left);
+                change(&mut arithmetic.right);
+            }
+            Kind::Bits(bits) => {
+                change(&mut bits.left);
+                change(&mut bits.right);
+            }
+            Kind::Case(case) => {
+                for (condition, value) in &mut case.branches {
+                    change(condition);
+                    change(value);
+                }
+                case.otherwise.iter_mut().for_each(change);
+            }
+            Kind::Function(call) => call.arguments.iter_mut().for_each(change),
+            Kind::AssignUserVariable(assignment) => change(&mut assignment.1),
+        }
+    }
+}
+
+impl CompareOperator {
+    /// The operator with its sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Equal | Self::NullSafeEqual | Self::NotEqual => self,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+        }
+    }
+
+    /// Whether an order of two values satisfies it.
+    #[inline]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Self::Equal | Self::NullSafeEqual => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+        }
+    }
+}

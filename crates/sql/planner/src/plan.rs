@@ -1,0 +1,490 @@
+//! The plan: what the executor runs, immutable and free of any execution's state.
+//!
+//! A plan is made once for a canonical statement and the types of its parameters, and run many
+//! times. All rows that are in flight while it runs stand in one frame of numbered *slots*
+//! ([`SlotShape`]); a node of the tree says into which slot it puts its row, and expressions name
+//! columns as (slot, column). So a join moves no bytes: it only moves the current row of its slots.
+//!
+//! (I1) Each slot is written by exactly one node of the plan (subqueries included: slots are
+//! numbered through the whole statement, so that an inner query can read an outer row).
+//! (I2) A node reads only slots written below it, by a node to its left under the same join, or
+//! by an outer query.
+//! (I3) Tables are named by their place in [`Plan::tables`].
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use expression::{AggregateCall, Class, Expression};
+use store::{Direction, LockWait, RowLock, TableDefinition};
+use value::ColumnType;
+
+/// A statement, ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// What to do.
+    pub action: Action,
+    /// Every table that is read or written, at the version that was planned for.
+    pub tables: Vec<TableUse>,
+    /// The rows in flight; an expression's column names one of them.
+    pub slots: Vec<SlotShape>,
+    /// Queries inside expressions, by the number that the expressions use.
+    pub subqueries: Vec<Rc<Subquery>>,
+    /// How many values must be given to an execution.
+    pub parameter_count: usize,
+    /// What comes out, for the client; empty for statements without a result set.
+    pub columns: Rc<[OutputColumn]>,
+    /// `INTO @a, @b`: the names of the user variables that take the only row.
+    pub into_variables: Vec<String>,
+    /// Warnings found while planning (1003 notes of EXPLAIN EXTENDED are not among them).
+    pub warnings: Vec<errcode::ClientError>,
+}
+
+impl Plan {
+    /// True if rows or locks of a table are asked for that a plain snapshot read does not need.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.action, Action::Select(_) | Action::Rows(_))
+    }
+}
+
+/// What a statement does.
+#[derive(Debug)]
+pub enum Action {
+    /// A query whose rows go to the sink.
+    Select(Rc<Query>),
+    /// Rows known at plan time: `EXPLAIN`.
+    Rows(Vec<Vec<value::Value>>),
+    /// `INSERT` and `REPLACE`.
+    Insert(Rc<Insert>),
+    /// `UPDATE`.
+    Update(Rc<Update>),
+    /// `DELETE`.
+    Delete(Rc<Delete>),
+}
+
+/// A table of the plan.
+#[derive(Debug, Clone)]
+pub struct TableUse {
+    /// As it was when planned; an execution over another version is refused with
+    /// `DefinitionChanged`.
+    pub definition: Arc<TableDefinition>,
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone)]
+pub enum SlotShape {
+    /// Rows of `Plan::tables[_]`, as the store encodes them.
+    Table(usize),
+    /// Rows computed by a node, with columns of these types.
+    Computed(Vec<ColumnType>),
+}
+
+/// A column of the result, as the client is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputColumn {
+    /// The alias, the column's name, or the expression's source text.
+    pub name: String,
+    /// The column's own name in its table; empty for an expression.
+    pub original_name: String,
+    /// The table's alias in the statement; empty for an expression.
+    pub table: String,
+    /// The table's own name.
+    pub original_table: String,
+    /// Its database.
+    pub database: String,
+    /// Type, length, decimals, collation.
+    pub column_type: ColumnType,
+    /// False sets the NOT_NULL flag.
+    pub nullable: bool,
+    /// The key flags.
+    pub key: KeyFlag,
+    /// The AUTO_INCREMENT flag.
+    pub auto_increment: bool,
+    /// The column has no default (NO_DEFAULT_VALUE flag).
+    pub no_default: bool,
+    /// `ON UPDATE CURRENT_TIMESTAMP`.
+    pub on_update_now: bool,
+}
+
+/// What the client is told about a column's place in the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyFlag {
+    /// In none, or not a column.
+    #[default]
+    None,
+    /// Part of the primary key.
+    Primary,
+    /// Alone a unique key.
+    Unique,
+    /// First of a key that is not unique, or first of many.
+    Multiple,
+}
+
+/// Rows out of a tree of nodes.
+#[derive(Debug)]
+pub struct Query {
+    /// Where rows come from.
+    pub root: Node,
+    /// What of each row comes out.
+    pub output: Vec<Expression>,
+    /// Subqueries that must be run anew for each row before `output` is computed.
+    pub dependent: Vec<usize>,
+}
+
+/// A query inside an expression.
+#[derive(Debug)]
+pub struct Subquery {
+    /// Its rows.
+    pub query: Rc<Query>,
+    /// How the expression uses it.
+    pub kind: SubqueryKind,
+    /// It reads rows of an outer query, so its result holds for one outer row only.
+    pub is_correlated: bool,
+    /// The slot in which `IN`, `ANY` and `ALL` find the rows.
+    pub slot: usize,
+}
+
+/// How an expression uses a subquery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubqueryKind {
+    /// A single row: its value, or NULL where there is none; 1242 where there are two.
+    Scalar,
+    /// Whether there is a row.
+    Exists,
+    /// All rows, kept: `IN`, `ANY`, `ALL`.
+    Set,
+}
+
+/// A producer of rows.
+#[derive(Debug)]
+pub enum Node {
+    /// No row: a condition that is false whatever the data.
+    Nothing,
+    /// One row without columns: a SELECT without tables.
+    One,
+    /// Rows of a table.
+    Scan(Rc<Scan>),
+    /// Those rows of `input` for which the predicate is true.
+    Filter(Box<Node>, Rc<Filter>),
+    /// For each row of the left side, the rows of the right side, which is started anew each time.
+    NestedLoop(Box<Node>, Box<Node>, Rc<Join>),
+    /// The right side is read once into a table by its keys; then each row of the left looks up.
+    HashJoin(Box<Node>, Box<Node>, Rc<HashJoin>),
+    /// Rows of a query, computed into a slot as they come: a derived table.
+    Derived(Rc<Query>, Rc<Derived>),
+    /// Groups.
+    Aggregate(Box<Node>, Rc<Aggregate>),
+    /// Sorted rows, computed into a slot.
+    Sort(Box<Node>, Rc<Sort>),
+    /// Rows computed into a slot, each only once.
+    Distinct(Box<Node>, Rc<Computed>),
+    /// At most so many rows, behind the first so many.
+    Limit(Box<Node>, Rc<Limit>),
+    /// The rows of several queries, computed into one slot.
+    Union(Vec<Rc<Query>>, Rc<Union>),
+}
+
+/// Reads a table.
+#[derive(Debug)]
+pub struct Scan {
+    /// Where the row goes.
+    pub slot: usize,
+    /// Place in `Plan::tables`.
+    pub table: usize,
+    /// Place in the definition's indexes; `None`: the store's own order.
+    pub index: Option<usize>,
+    /// Which part of the index.
+    pub access: Access,
+    /// Which way.
+    pub direction: Direction,
+    /// How rows are locked.
+    pub lock: RowLock,
+    /// What a locked row does to us.
+    pub wait: LockWait,
+    /// Columns that the statement reads; `None`: all.
+    pub columns: Option<Rc<[usize]>>,
+    /// At most this many rows are wanted at a time (a LIMIT that nothing above can undo).
+    pub fetch_rows_max: usize,
+    /// Subqueries that the access's values come from.
+    pub dependent: Vec<usize>,
+}
+
+/// Which part of an index a scan reads. The expressions read only slots that stand before the
+/// scan; their values are converted to the columns' types when the scan starts.
+#[derive(Debug)]
+pub enum Access {
+    /// All of it.
+    All,
+    /// One row at most: an expression for each part of a unique index.
+    Unique(Vec<Expression>),
+    /// Keys that begin with the given values, in each of several ranges. They may overlap; the
+    /// executor sorts and merges them, so no row comes twice.
+    Ranges(Vec<RangePlan>),
+}
+
+/// One range of an index.
+#[derive(Debug, Clone)]
+pub struct RangePlan {
+    /// The first parts equal these.
+    pub equal: Vec<KeyEqual>,
+    /// The part behind them is at least (or above) this.
+    pub lower: Option<(Expression, Edge)>,
+    /// The part behind them is at most (or below) this.
+    pub upper: Option<(Expression, Edge)>,
+}
+
+/// How a key part is bound to one value.
+#[derive(Debug, Clone)]
+pub struct KeyEqual {
+    /// The value.
+    pub value: Expression,
+    /// `<=>` or `IS NULL`: NULL finds NULL. Otherwise NULL finds nothing.
+    pub null_safe: bool,
+}
+
+/// Whether the end of a range belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// It does.
+    Inclusive,
+    /// It does not.
+    Exclusive,
+    /// Not a value but a LIKE pattern: all strings that begin as it does up to its first wildcard.
+    Prefix,
+}
+
+/// Drops rows.
+#[derive(Debug)]
+pub struct Filter {
+    /// Rows for which this is true stay.
+    pub predicate: Expression,
+    /// Subqueries to run anew for each row before.
+    pub dependent: Vec<usize>,
+}
+
+/// What rows a join keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Pairs.
+    Inner,
+    /// Pairs, and left rows without one beside NULLs.
+    Left,
+}
+
+/// A nested-loop join.
+#[derive(Debug)]
+pub struct Join {
+    /// Inner or left.
+    pub kind: JoinKind,
+    /// The ON condition, as far as the right side's own scan and filter do not hold it.
+    pub on: Option<Expression>,
+    /// Subqueries to run anew for each pair before `on`.
+    pub dependent: Vec<usize>,
+    /// Slots of the right side, which become rows of NULLs.
+    pub right_slots: Vec<usize>,
+}
+
+/// A hash join.
+#[derive(Debug)]
+pub struct HashJoin {
+    /// Inner or left.
+    pub kind: JoinKind,
+    /// Keys of the left side.
+    pub left_keys: Vec<Expression>,
+    /// Keys of the right side, each compared with its partner of the left.
+    pub right_keys: Vec<Expression>,
+    /// The classes that both sides' keys are brought into before they are compared.
+    pub classes: Vec<Class>,
+    /// The rest of the ON condition.
+    pub residual: Option<Expression>,
+    /// Slots of the right side: kept while the table is built, NULLs for a left row alone.
+    pub right_slots: Vec<usize>,
+}
+
+/// A derived table.
+#[derive(Debug)]
+pub struct Derived {
+    /// Where the row goes.
+    pub slot: usize,
+    /// It may be read more than once: keep the rows.
+    pub is_kept: bool,
+}
+
+/// Grouping.
+#[derive(Debug)]
+pub struct Aggregate {
+    /// Where the groups' rows go: first the keys, then the results of the calls.
+    pub slot: usize,
+    /// What makes a group; empty: one group, there even without rows.
+    pub keys: Vec<Expression>,
+    /// What is computed of each group.
+    pub calls: Vec<AggregateCall>,
+    /// Rows come with equal keys side by side, so one group is open at a time.
+    pub is_ordered: bool,
+    /// `WITH ROLLUP`.
+    pub with_rollup: bool,
+    /// Subqueries to run anew for each row.
+    pub dependent: Vec<usize>,
+}
+
+/// Sorting.
+#[derive(Debug)]
+pub struct Sort {
+    /// Where the sorted rows go.
+    pub slot: usize,
+    /// What is kept of each row; the keys are among them.
+    pub kept: Vec<Expression>,
+    /// Slots of table rows that are kept too, with the rows' keys: those that an UPDATE or DELETE
+    /// goes on to change.
+    pub kept_slots: Vec<usize>,
+    /// The order: a place in `kept`, and the direction.
+    pub keys: Vec<SortKey>,
+    /// Only the first so many rows are wanted.
+    pub limit: Option<Limit>,
+    /// Subqueries to run anew for each row.
+    pub dependent: Vec<usize>,
+}
+
+/// One key of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SortKey {
+    /// Place among the kept expressions.
+    pub kept: usize,
+    /// `DESC`.
+    pub descending: bool,
+}
+
+/// Rows computed into a slot.
+#[derive(Debug)]
+pub struct Computed {
+    /// Where they go.
+    pub slot: usize,
+    /// What is computed.
+    pub kept: Vec<Expression>,
+    /// Only the first so many of `kept` make rows equal.
+    pub key_count: usize,
+    /// Subqueries to run anew for each row.
+    pub dependent: Vec<usize>,
+}
+
+/// `LIMIT` and `OFFSET`; expressions without columns.
+#[derive(Debug, Clone)]
+pub struct Limit {
+    /// How many rows.
+    pub count: Option<Expression>,
+    /// How many to leave out before.
+    pub offset: Option<Expression>,
+    /// `SQL_CALC_FOUND_ROWS`: go on to the input's end and count.
+    pub counts_all: bool,
+}
+
+/// `UNION`.
+#[derive(Debug)]
+pub struct Union {
+    /// Where the rows go.
+    pub slot: usize,
+    /// For each query whether rows that were seen before it or in it are left out.
+    pub distinct: Vec<bool>,
+    /// The types that all queries' values are converted to.
+    pub types: Vec<ColumnType>,
+}
+
+/// `INSERT` and `REPLACE`.
+#[derive(Debug)]
+pub struct Insert {
+    /// Place in `Plan::tables`.
+    pub table: usize,
+    /// The slot of the row being made: columns already assigned can be read there, and
+    /// `VALUES(c)` reads it.
+    pub new_slot: usize,
+    /// The slot of the row that is in the way, for `ON DUPLICATE KEY UPDATE`.
+    pub old_slot: usize,
+    /// The table's columns that the source gives, in the source's order.
+    pub columns: Vec<usize>,
+    /// Where rows come from.
+    pub source: InsertSource,
+    /// What happens to a row whose key is taken.
+    pub duplicate: OnDuplicate,
+    /// `IGNORE`: conversions that strict mode refuses become warnings.
+    pub is_ignore: bool,
+    /// What each column not among `columns` gets.
+    pub defaults: Vec<Option<Expression>>,
+}
+
+/// Where inserted rows come from.
+#[derive(Debug)]
+pub enum InsertSource {
+    /// `VALUES` and `SET`: rows of expressions; `None` is `DEFAULT`.
+    Values(Vec<Vec<Option<Expression>>>),
+    /// `SELECT`; kept before the first insert if it reads the table.
+    Query {
+        /// Its rows.
+        query: Rc<Query>,
+        /// The query reads the table that is written.
+        is_kept: bool,
+    },
+}
+
+/// What happens to a row whose key is taken.
+#[derive(Debug)]
+pub enum OnDuplicate {
+    /// Error 1062.
+    Error,
+    /// The row is left out, with a warning.
+    Ignore,
+    /// `REPLACE`: the rows in the way are deleted.
+    Replace,
+    /// `ON DUPLICATE KEY UPDATE`.
+    Update(Vec<Assignment>),
+}
+
+/// `column = value`.
+#[derive(Debug)]
+pub struct Assignment {
+    /// Position in the table's columns.
+    pub column: usize,
+    /// The value; `None` is `DEFAULT`.
+    pub value: Option<Expression>,
+}
+
+/// `UPDATE`.
+#[derive(Debug)]
+pub struct Update {
+    /// The rows to change, locked.
+    pub input: Node,
+    /// What is changed, table by table.
+    pub targets: Vec<UpdateTarget>,
+    /// Rows are found first and changed then: an assignment changes what the scan goes by, or
+    /// there is more than one table.
+    pub is_kept: bool,
+    /// `IGNORE`.
+    pub is_ignore: bool,
+    /// Where rows are found first: the (table, slot) pairs whose rows are looked up again before
+    /// they are changed, the targets among them.
+    pub kept: Vec<(usize, usize)>,
+    /// Subqueries to run anew for each row.
+    pub dependent: Vec<usize>,
+}
+
+/// A table that an `UPDATE` changes.
+#[derive(Debug)]
+pub struct UpdateTarget {
+    /// Place in `Plan::tables`.
+    pub table: usize,
+    /// The slot that has the row.
+    pub slot: usize,
+    /// In the statement's order; each sees the ones before it.
+    pub assignments: Vec<Assignment>,
+    /// `DEFAULT` of each column, where it is an expression.
+    pub defaults: Vec<Option<Expression>>,
+}
+
+/// `DELETE`.
+#[derive(Debug)]
+pub struct Delete {
+    /// The rows to remove, locked.
+    pub input: Node,
+    /// The (table, slot) pairs whose rows are removed.
+    pub targets: Vec<(usize, usize)>,
+    /// Rows are found first and removed then: there is more than one table, or a subquery.
+    pub is_kept: bool,
+}
