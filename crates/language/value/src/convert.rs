@@ -196,6 +196,30 @@ impl Integer {
     }
 }
 
+/// A value as error messages show it: text as far as it is well formed, other bytes as `\\xFF`.
+pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
+    let charset = match charset {
+        crate::Charset::Binary => crate::Charset::Utf8mb4,
+        named => named,
+    };
+    let mut shown = String::new();
+    let mut rest = charset.prefix(text, 128);
+    while let Some(first) = rest.first() {
+        let length = match charset.decode(rest) {
+            Some((code, length)) => {
+                shown.extend(char::from_u32(code));
+                length
+            }
+            None => {
+                shown.push_str(&format!("\\x{first:02X}"));
+                1
+            }
+        };
+        rest = rest.get(length..).unwrap_or(&[]);
+    }
+    shown
+}
+
 /// Warning 1292: `Truncated incorrect DOUBLE value: '12abc'`.
 pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
     let shown = crate::Charset::Utf8mb4.prefix(text, 128);

@@ -20,13 +20,15 @@ pub mod compare;
 pub mod convert;
 pub mod key;
 pub mod number;
+pub mod store;
 pub mod text;
 
 pub use collation::{Charset, CollationId};
 pub use column_type::{ColumnType, TypeKind};
 pub use compare::{Comparison, compare_same};
 pub use decimal::{Decimal, DecimalRef};
-pub use temporal::{Date, DateTime, Time};
+pub use store::{Place, StoreRules, store_value};
+pub use temporal::{Date, DateTime, Time, Zone};
 pub use trouble::Trouble;
 pub use value::{Value, ValueRef};
 pub use warning::{Level, Warnings};

@@ -12,10 +12,12 @@
 mod calendar;
 mod format;
 mod parse;
+mod zone;
 
 pub use calendar::{day_number, days_in_month, is_leap_year};
 pub use format::{append_date, append_datetime, append_time};
 pub use parse::{ParsedDateTime, ParsedTime, full_year, parse_datetime, parse_time};
+pub use zone::{Zone, is_timestamp};
 
 /// Microseconds of a second.
 pub const SECOND_MICROS: i64 = 1_000_000;

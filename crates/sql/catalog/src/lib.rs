@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod account_record;
 pub mod names;
 pub mod privilege;
 

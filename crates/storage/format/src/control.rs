@@ -32,6 +32,8 @@ pub struct CheckpointRecord {
     pub epoch: u32,
     /// Blocks of one log segment; constant for a data directory.
     pub segment_blocks: u32,
+    /// The log was durable up to here: one that ends earlier has lost what was acknowledged.
+    pub log_end: Lsn,
     /// What the engine wants to find again (next ids).
     pub payload: Vec<u8>,
 }
@@ -57,7 +59,7 @@ impl CheckpointRecord {
     pub fn encode(&self) -> [u8; CONTROL_BLOCK_BYTES] {
         assert!(self.payload.len() <= CHECKPOINT_PAYLOAD_BYTES_MAX);
         let length = u32::try_from(self.payload.len()).expect("asserted above");
-        let fields: [&[u8]; 8] = [
+        let fields: [&[u8]; 10] = [
             &[0; 8],
             &MAGIC,
             &self.sequence.to_le_bytes(),
@@ -66,6 +68,8 @@ impl CheckpointRecord {
             &self.epoch.to_le_bytes(),
             &self.segment_blocks.to_le_bytes(),
             &length.to_le_bytes(),
+            &[0; 4],
+            &self.log_end.0.to_le_bytes(),
         ];
         let mut block = [0; CONTROL_BLOCK_BYTES];
         let mut at = 0;
@@ -100,6 +104,8 @@ impl CheckpointRecord {
         let epoch = reader.u32()?;
         let segment_blocks = reader.u32()?;
         let length = usize::try_from(reader.u32()?).map_err(|_| Truncated)?;
+        reader.u32()?;
+        let log_end = reader.lsn()?;
         let payload = block
             .get(HEADER_BYTES..)
             .and_then(|rest| rest.get(..length));
@@ -113,6 +119,7 @@ impl CheckpointRecord {
             block_no,
             epoch,
             segment_blocks,
+            log_end,
             payload,
         })
     }
@@ -141,6 +148,7 @@ mod tests {
             block_no: 0x3344,
             epoch: 0x55,
             segment_blocks: 0x66,
+            log_end: Lsn(0x77),
             payload: b"next".to_vec(),
         }
     }
@@ -155,6 +163,7 @@ mod tests {
         assert_eq!(codec::u32_at(&block, 40), Some(0x55));
         assert_eq!(codec::u32_at(&block, 44), Some(0x66));
         assert_eq!(codec::u32_at(&block, 48), Some(4));
+        assert_eq!(codec::u64_at(&block, 56), Some(0x77));
         assert_eq!(&block[64..68], b"next");
         assert_eq!(sample(3).file_offset(), 4096);
         assert_eq!(CheckpointRecord::decode(&block), Some(sample(3)));

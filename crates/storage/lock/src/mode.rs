@@ -1,6 +1,6 @@
 //! What a lock forbids to others: InnoDB's modes and extents, and which of them conflict.
 //!
-//! | asked, held → | record | gap | next-key | insert intention |
+//! | asked, held -> | record | gap | next-key | insert intention |
 //! |---|---|---|---|---|
 //! | record | mode | - | mode | - |
 //! | gap | - | - | - | - |

@@ -323,7 +323,8 @@ proptest! {
         for action in actions {
             match action {
                 Action::Ask { owner, name, kind } => {
-                    let answer = owners[owner].acquire(&key(&name.to_string()), kind, PATIENT, 1, 0);
+                    let name_key = key(&name.to_string());
+                    let answer = owners[owner].acquire(&name_key, kind, PATIENT, 1, 0);
                     match answer {
                         Ok(Acquired::Granted) => held[owner].push((name, kind)),
                         Ok(Acquired::Wait(_)) => {}

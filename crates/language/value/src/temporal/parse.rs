@@ -25,6 +25,8 @@ pub struct ParsedTime {
     pub truncated: bool,
     /// The time was out of range.
     pub out_of_range: bool,
+    /// The text was a date with time, and the date is lost.
+    pub dated: bool,
     /// Digits of the fraction beyond microseconds were cut; the first of them, 0 to 9.
     pub next_digit: u8,
 }
@@ -92,6 +94,7 @@ pub fn parse_time(text: &[u8]) -> Option<ParsedTime> {
             value: parsed.value.time(),
             truncated: parsed.truncated,
             out_of_range: false,
+            dated: true,
             next_digit: parsed.next_digit,
         });
     }
@@ -110,6 +113,7 @@ pub fn parse_time(text: &[u8]) -> Option<ParsedTime> {
         value: Time::from_micros(total),
         truncated: scan.at < text.len(),
         out_of_range: Time::from_micros_checked(total).is_none(),
+        dated: false,
         next_digit,
     })
 }

@@ -1,0 +1,173 @@
+//! A value into a column, as INSERT, UPDATE and LOAD DATA store it, with MySQL's troubles.
+//!
+//! Under strict `sql_mode` the first trouble refuses the row; without, the nearest value is stored
+//! and the trouble is a warning. Notes (a lost fraction of a decimal, lost blanks) never refuse.
+
+mod number;
+mod temporal;
+mod text;
+
+use crate::temporal::{Date, DateRules, Zone};
+use crate::{ColumnType, Trouble, TypeKind, Value, ValueRef, Warnings};
+
+/// How a statement stores values.
+#[derive(Debug, Clone)]
+pub struct StoreRules<'a> {
+    /// Troubles refuse the row.
+    pub strict: bool,
+    /// Which dates are refused.
+    pub dates: DateRules,
+    /// The current date, of which a TIME becomes a DATETIME.
+    pub today: Date,
+    /// The session's time zone, of a TIMESTAMP.
+    pub zone: &'a Zone,
+}
+
+/// The column and row that a trouble names.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The table's database.
+    pub database: &'a str,
+    /// The table.
+    pub table: &'a str,
+    /// The column.
+    pub column: &'a str,
+    /// The row of the statement, from 1.
+    pub row: u64,
+}
+
+/// Converts `value` of type `from` to what the column `to` holds. NULL stays NULL; whether the
+/// column takes it is the caller's to check. A TIMESTAMP becomes UTC.
+///
+/// # Errors
+/// Under strict rules, what a client reads: 1264, 1265, 1292, 1366 or 1406.
+pub fn store_value(
+    value: ValueRef<'_>,
+    from: &ColumnType,
+    to: &ColumnType,
+    place: Place<'_>,
+    rules: &StoreRules<'_>,
+    warnings: &mut Warnings,
+) -> Result<Value, Trouble> {
+    // The hot cases: what already is what the column holds.
+    match value {
+        ValueRef::Null => return Ok(Value::Null),
+        ValueRef::Int(number)
+            if to.kind.is_integer()
+                && number >= to.integer_min()
+                && (number < 0 || number.unsigned_abs() <= to.integer_max()) =>
+        {
+            return Ok(if to.unsigned {
+                Value::UInt(number.cast_unsigned())
+            } else {
+                Value::Int(number)
+            });
+        }
+        _ => {}
+    }
+    let mut store = Store {
+        from,
+        to,
+        place,
+        rules,
+        warnings,
+    };
+    let named = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
+    if named && !(to.kind.is_number() || from == to) {
+        let text = value.to_text(from).unwrap_or_default();
+        return store.dispatch(ValueRef::Bytes(&text));
+    }
+    store.dispatch(value)
+}
+
+/// One conversion under way.
+struct Store<'a> {
+    from: &'a ColumnType,
+    to: &'a ColumnType,
+    place: Place<'a>,
+    rules: &'a StoreRules<'a>,
+    warnings: &'a mut Warnings,
+}
+
+impl Store<'_> {
+    fn dispatch(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        match self.to.kind {
+            TypeKind::Null => Ok(Value::Null),
+            kind if kind.is_integer() => self.integer(value),
+            TypeKind::Float | TypeKind::Double => self.floating(value),
+            TypeKind::Decimal => self.decimal(value),
+            TypeKind::Bit => self.bit(value),
+            TypeKind::Year => self.year(value),
+            TypeKind::Date => self.date(value),
+            TypeKind::Time => self.time(value),
+            TypeKind::DateTime | TypeKind::Timestamp => self.datetime(value),
+            TypeKind::Enum => self.member(value),
+            TypeKind::Set => self.members(value),
+            _ => self.text(value),
+        }
+    }
+
+    /// Refuses the row or warns.
+    fn trouble(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+        if self.rules.strict {
+            return Err(trouble);
+        }
+        self.warnings.warn(trouble);
+        Ok(())
+    }
+
+    fn out_of_range(&mut self) -> Result<(), Trouble> {
+        let Place { column, row, .. } = self.place;
+        let text = format!("Out of range value for column '{column}' at row {row}");
+        self.trouble(Trouble::new(1264, text))
+    }
+
+    fn data_truncated(&mut self) -> Result<(), Trouble> {
+        let trouble = self.truncation();
+        self.trouble(trouble)
+    }
+
+    fn note_truncated(&mut self) {
+        let trouble = self.truncation();
+        self.warnings.note(trouble);
+    }
+
+    fn truncation(&self) -> Trouble {
+        let Place { column, row, .. } = self.place;
+        Trouble::new(
+            1265,
+            format!("Data truncated for column '{column}' at row {row}"),
+        )
+    }
+
+    /// 1406 where strict, else warning 1265.
+    fn too_long(&mut self) -> Result<(), Trouble> {
+        if !self.rules.strict {
+            return self.data_truncated();
+        }
+        let Place { column, row, .. } = self.place;
+        Err(Trouble::new(
+            1406,
+            format!("Data too long for column '{column}' at row {row}"),
+        ))
+    }
+
+    /// `Incorrect integer value: 'abc' for column ...`
+    fn incorrect(&mut self, code: u16, kind: &str, text: &[u8]) -> Result<(), Trouble> {
+        let Place {
+            database,
+            table,
+            column,
+            row,
+        } = self.place;
+        let shown = crate::convert::shown_in_error(text, self.from.charset());
+        let text = format!(
+            "Incorrect {kind} value: '{shown}' for column `{database}`.`{table}`.`{column}` \
+             at row {row}"
+        );
+        self.trouble(Trouble::new(code, text))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Into DATE, TIME, DATETIME and TIMESTAMP columns.
+
+use super::Store;
+use crate::convert::{datetime_of_number, time_of_number};
+use crate::temporal::{Date, DateTime, Time, is_timestamp, parse_datetime, parse_time};
+use crate::{Decimal, Trouble, TypeKind, Value, ValueRef};
+
+/// A date with time, and whether text or numbers were left over.
+struct Found {
+    value: DateTime,
+    truncated: bool,
+}
+
+impl Store<'_> {
+    pub(super) fn date(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let Some(found) = self.find_datetime(value) else {
+            self.incorrect_temporal("date", value)?;
+            return Ok(Value::Date(Date::ZERO));
+        };
+        if !found.value.date().check(self.rules.dates) {
+            self.incorrect_temporal("date", value)?;
+            return Ok(Value::Date(Date::ZERO));
+        }
+        if found.truncated {
+            self.incorrect_temporal("date", value)?;
+        } else if found.value.time() != Time::ZERO || matches!(value, ValueRef::Time(_)) {
+            self.note_truncated();
+        }
+        Ok(Value::Date(found.value.date()))
+    }
+
+    pub(super) fn datetime(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let Some(found) = self.find_datetime(value) else {
+            self.incorrect_temporal("datetime", value)?;
+            return Ok(Value::DateTime(DateTime::ZERO));
+        };
+        let time = found.value.truncated(self.to.decimals);
+        if !time.date().check(self.rules.dates) {
+            self.incorrect_temporal("datetime", value)?;
+            return Ok(Value::DateTime(DateTime::ZERO));
+        }
+        if found.truncated {
+            self.incorrect_temporal("datetime", value)?;
+        }
+        if self.to.kind == TypeKind::Timestamp && time != DateTime::ZERO {
+            return self.timestamp(time, value);
+        }
+        Ok(Value::DateTime(time))
+    }
+
+    fn timestamp(&mut self, time: DateTime, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        if time.date().has_zero_part() {
+            self.incorrect_temporal("datetime", value)?;
+            return Ok(Value::DateTime(DateTime::ZERO));
+        }
+        match self
+            .rules
+            .zone
+            .to_utc(time)
+            .filter(|utc| is_timestamp(*utc))
+        {
+            Some(utc) => Ok(Value::DateTime(utc)),
+            None => {
+                if self.rules.strict {
+                    self.incorrect_temporal("datetime", value)?;
+                }
+                self.out_of_range()?;
+                Ok(Value::DateTime(DateTime::ZERO))
+            }
+        }
+    }
+
+    pub(super) fn time(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let time = match value {
+            ValueRef::Time(time) => time,
+            ValueRef::Date(_) => {
+                self.note_truncated();
+                Time::ZERO
+            }
+            ValueRef::DateTime(time) => {
+                self.note_truncated();
+                time.time()
+            }
+            ValueRef::Bytes(text) => return self.time_of_text(text),
+            _ => match time_of_number(&number(value)) {
+                Some(time) => {
+                    if number(value).abs() > Decimal::from(8_385_959u64) {
+                        self.note_truncated();
+                    }
+                    time
+                }
+                None => return self.time_beyond(value),
+            },
+        };
+        Ok(Value::Time(time.truncated(self.to.decimals)))
+    }
+
+    fn time_of_text(&mut self, text: &[u8]) -> Result<Value, Trouble> {
+        let Some(parsed) = parse_time(text) else {
+            self.incorrect_temporal("time", ValueRef::Bytes(text))?;
+            return Ok(Value::Time(Time::ZERO));
+        };
+        if parsed.out_of_range {
+            return self.time_beyond(ValueRef::Bytes(text));
+        }
+        if parsed.truncated {
+            self.incorrect_temporal("time", ValueRef::Bytes(text))?;
+        } else if parsed.dated {
+            self.note_truncated();
+        }
+        Ok(Value::Time(parsed.value.truncated(self.to.decimals)))
+    }
+
+    /// A number or text that no TIME can hold: the bound, or zero where it is no time at all.
+    fn time_beyond(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let (beyond, negative) = match value {
+            ValueRef::Bytes(text) => (true, text.trim_ascii_start().starts_with(b"-")),
+            _ => {
+                let number = number(value);
+                (
+                    number.abs() > Decimal::from(8_385_959u64),
+                    number.is_negative(),
+                )
+            }
+        };
+        if self.rules.strict || !beyond {
+            self.incorrect_temporal("time", value)?;
+        } else {
+            self.out_of_range()?;
+        }
+        let bound = if negative { Time::MIN } else { Time::MAX };
+        Ok(Value::Time(if beyond {
+            bound.truncated(self.to.decimals)
+        } else {
+            Time::ZERO
+        }))
+    }
+
+    fn find_datetime(&self, value: ValueRef<'_>) -> Option<Found> {
+        let (value, truncated) = match value {
+            ValueRef::Date(date) => (date.at_midnight(), false),
+            ValueRef::DateTime(time) => (time, false),
+            ValueRef::Time(time) => (
+                self.rules.today.at_midnight().plus_micros(time.micros())?,
+                false,
+            ),
+            ValueRef::Bytes(text) => {
+                let parsed = parse_datetime(text)?;
+                (parsed.value, parsed.truncated)
+            }
+            _ => (datetime_of_number(&number(value))?, false),
+        };
+        Some(Found { value, truncated })
+    }
+
+    /// 1292 where strict, else warning 1265.
+    fn incorrect_temporal(&mut self, kind: &str, value: ValueRef<'_>) -> Result<(), Trouble> {
+        if !self.rules.strict {
+            return self.data_truncated();
+        }
+        let text = value.to_text(self.from).unwrap_or_default();
+        self.incorrect(1292, kind, &text)
+    }
+}
+
+fn number(value: ValueRef<'_>) -> Decimal {
+    value
+        .to_decimal(&mut crate::Warnings::new(0))
+        .unwrap_or(Decimal::ZERO)
+}

@@ -1,0 +1,115 @@
+//! Values into columns, strict and not; the wide comparison with a server is an integration test.
+
+use super::*;
+use crate::{CollationId, Level};
+
+fn stored(value: &Value, from: &ColumnType, to: &ColumnType, strict: bool) -> String {
+    let rules = StoreRules {
+        strict,
+        dates: DateRules {
+            no_zero_date: strict,
+            no_zero_in_date: strict,
+            allow_invalid: false,
+        },
+        today: Date::new(2024, 3, 1),
+        zone: &Zone::Utc,
+    };
+    let place = Place {
+        database: "d",
+        table: "t",
+        column: "a",
+        row: 1,
+    };
+    let mut warnings = Warnings::default();
+    match store_value(value.as_ref(), from, to, place, &rules, &mut warnings) {
+        Err(trouble) => format!("E{} {}", trouble.code, trouble.message),
+        Ok(value) => {
+            let text = value.as_ref().to_text(to).unwrap_or_default().into_owned();
+            let mut shown = String::from_utf8_lossy(&text).into_owned();
+            for (level, trouble) in warnings.entries() {
+                let mark = if *level == Level::Note { "N" } else { "W" };
+                shown.push_str(&format!(" {mark}{}", trouble.code));
+            }
+            shown
+        }
+    }
+}
+
+fn of_text(text: &str, to: &ColumnType, strict: bool) -> String {
+    let from = ColumnType::varchar(20, CollationId::UTF8MB4_GENERAL_CI);
+    stored(&Value::bytes(text), &from, to, strict)
+}
+
+#[test]
+fn numbers() {
+    let tiny = ColumnType::new(TypeKind::TinyInt);
+    assert_eq!(of_text("12abc", &tiny, false), "12 W1265");
+    assert_eq!(of_text(" 12 ", &tiny, true), "12 N1265");
+    assert_eq!(of_text("300", &tiny, false), "127 W1264");
+    assert_eq!(
+        of_text("abc", &tiny, true),
+        "E1366 Incorrect integer value: 'abc' for column `d`.`t`.`a` at row 1"
+    );
+    assert_eq!(
+        of_text("1.567", &ColumnType::decimal(5, 2), true),
+        "1.57 N1265"
+    );
+    assert_eq!(
+        of_text("1e3", &ColumnType::decimal(5, 2), false),
+        "999.99 W1264"
+    );
+    let year = ColumnType::new(TypeKind::Year);
+    assert_eq!(
+        stored(
+            &Value::Int(69),
+            &ColumnType::new(TypeKind::Int),
+            &year,
+            true
+        ),
+        "2069"
+    );
+}
+
+#[test]
+fn temporal() {
+    let date = ColumnType::new(TypeKind::Date);
+    assert_eq!(of_text("2024-02-30", &date, false), "0000-00-00 W1265");
+    assert_eq!(
+        of_text("2024-02-30", &date, true),
+        "E1292 Incorrect date value: '2024-02-30' for column `d`.`t`.`a` at row 1"
+    );
+    let fine = ColumnType::temporal(TypeKind::DateTime, 1);
+    assert_eq!(
+        of_text("2024-02-29 12:34:56.78", &fine, true),
+        "2024-02-29 12:34:56.7"
+    );
+    let stamp = ColumnType::new(TypeKind::Timestamp);
+    assert_eq!(
+        of_text("1960-01-01", &stamp, false),
+        "0000-00-00 00:00:00 W1264"
+    );
+    let time = ColumnType::new(TypeKind::Time);
+    assert_eq!(of_text("900:00:00", &time, false), "838:59:59 W1264");
+}
+
+#[test]
+fn text() {
+    let latin1 = ColumnType::varchar(3, CollationId::LATIN1_SWEDISH_CI);
+    assert_eq!(of_text("abcd", &latin1, false), "abc W1265");
+    assert_eq!(
+        of_text("abcd", &latin1, true),
+        "E1406 Data too long for column 'a' at row 1"
+    );
+    assert_eq!(of_text("ab  ", &latin1, true), "ab  N1265");
+    assert_eq!(
+        of_text("\u{65e5}", &latin1, true),
+        "E1366 Incorrect string value: '\\xE6\\x97\\xA5' for column `d`.`t`.`a` at row 1"
+    );
+    let names = || vec![Box::from(&b"a"[..]), Box::from(&b"b"[..])];
+    let set = ColumnType::named(TypeKind::Set, names(), CollationId::UTF8MB4_GENERAL_CI);
+    assert_eq!(of_text("b,A", &set, true), "a,b");
+    assert_eq!(of_text("a,c", &set, false), "a W1265");
+    let of_enum = ColumnType::named(TypeKind::Enum, names(), CollationId::UTF8MB4_GENERAL_CI);
+    assert_eq!(of_text("2", &of_enum, true), "b");
+    assert_eq!(of_text("c", &of_enum, false), " W1265");
+}

@@ -1,0 +1,229 @@
+//! Into text, binary, ENUM and SET columns.
+
+use std::borrow::Cow;
+
+use super::Store;
+use crate::number::{Integer, parse_integer};
+use crate::{Charset, Trouble, TypeKind, Value, ValueRef};
+
+impl Store<'_> {
+    pub(super) fn text(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let text = value.to_text(self.from).unwrap_or_default();
+        let is_text = matches!(value, ValueRef::Bytes(_));
+        let from = if is_text {
+            self.from.charset()
+        } else {
+            Charset::Ascii
+        };
+        let text = self.converted(text, from)?;
+        self.fitted(text)
+    }
+
+    /// The text in the column's character set. What is ill-formed or has no place in it is a
+    /// trouble and becomes `?`.
+    fn converted<'t>(
+        &mut self,
+        text: Cow<'t, [u8]>,
+        from: Charset,
+    ) -> Result<Cow<'t, [u8]>, Trouble> {
+        let to = self.to.charset();
+        if to == Charset::Binary || text.is_ascii() || (from == to && to.is_valid(&text)) {
+            return Ok(text);
+        }
+        let source = if from == Charset::Binary { to } else { from };
+        let mut out = Vec::with_capacity(text.len());
+        let replaced = to.append_converted(source, &text, &mut out);
+        if replaced > 0 {
+            let bad = first_unconverted(to, source, &text);
+            self.incorrect_string(text.get(bad..).unwrap_or(&[]))?;
+        }
+        Ok(Cow::Owned(out))
+    }
+
+    /// `Incorrect string value: '\xE6\x97\xA5' for column ...`
+    fn incorrect_string(&mut self, rest: &[u8]) -> Result<(), Trouble> {
+        let shown: Vec<u8> = rest
+            .iter()
+            .take(6)
+            .flat_map(|byte| escaped(*byte))
+            .collect();
+        let mut shown = shown;
+        if rest.len() > 6 {
+            shown.extend_from_slice(b"...");
+        }
+        self.incorrect(1366, "string", &shown)
+    }
+
+    fn fitted(&mut self, text: Cow<'_, [u8]>) -> Result<Value, Trouble> {
+        let length = stdx::to_usize(self.to.length);
+        let by_chars = matches!(self.to.kind, TypeKind::Char | TypeKind::VarChar);
+        let charset = self.to.charset();
+        let room = if by_chars {
+            charset.prefix(&text, length).len()
+        } else {
+            length
+        };
+        let mut text = text.into_owned();
+        if text.len() > room {
+            let cut = if by_chars {
+                room
+            } else {
+                whole_chars(charset, &text, room)
+            };
+            let blank = charset != Charset::Binary && text[cut..].iter().all(|byte| *byte == b' ');
+            if !blank {
+                self.too_long()?;
+            } else if self.to.kind != TypeKind::Char {
+                self.note_truncated();
+            }
+            text.truncate(cut);
+        }
+        match self.to.kind {
+            // CHAR keeps no blanks at its end: readers do not see them.
+            TypeKind::Char if !self.to.is_binary() => {
+                let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
+                text.truncate(text.len() - blanks);
+            }
+            TypeKind::Binary => text.resize(length, 0),
+            TypeKind::Char => text.resize(length, 0),
+            _ => {}
+        }
+        Ok(Value::Bytes(text))
+    }
+
+    pub(super) fn member(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let count = self.to.members().len() as u64;
+        let index = match value {
+            ValueRef::Bytes(text) => self.member_of_text(text)?,
+            _ if value.to_f64(&mut crate::Warnings::new(0)) == Some(0.0) => {
+                self.data_truncated()?;
+                return Ok(Value::UInt(0));
+            }
+            ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => None,
+            _ => truncated_integer(value).filter(|index| (1..=count).contains(index)),
+        };
+        match index {
+            Some(index) => Ok(Value::UInt(index)),
+            None => {
+                self.data_truncated()?;
+                Ok(Value::UInt(0))
+            }
+        }
+    }
+
+    fn member_of_text(&mut self, text: &[u8]) -> Result<Option<u64>, Trouble> {
+        let text = self.converted(Cow::Borrowed(text), self.from.charset())?;
+        let collation = self.to.collation;
+        let found = self
+            .to
+            .members()
+            .iter()
+            .position(|name| collation.equal(name, &text));
+        if let Some(position) = found {
+            return Ok(Some(position as u64 + 1));
+        }
+        let parsed = parse_integer(&text);
+        let count = self.to.members().len() as u64;
+        Ok(match parsed.value {
+            Integer::Unsigned(index) if parsed.whole && (1..=count).contains(&index) => Some(index),
+            _ => None,
+        })
+    }
+
+    pub(super) fn members(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+        let count = self.to.members().len().clamp(1, 64);
+        let all = u64::MAX >> (64 - count);
+        let ValueRef::Bytes(text) = value else {
+            let temporal = matches!(
+                value,
+                ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_)
+            );
+            let number = if temporal {
+                None
+            } else {
+                truncated_integer(value)
+            };
+            return self.masked(number.unwrap_or(u64::MAX), all);
+        };
+        let text = self.converted(Cow::Borrowed(text), self.from.charset())?;
+        if text.is_empty() {
+            return Ok(Value::UInt(0));
+        }
+        let collation = self.to.collation;
+        let mut mask = 0;
+        let mut unknown = false;
+        for part in text.split(|byte| *byte == b',') {
+            match self
+                .to
+                .members()
+                .iter()
+                .position(|name| collation.equal(name, part))
+            {
+                Some(bit) => mask |= 1u64 << bit.min(63),
+                None => unknown = true,
+            }
+        }
+        if unknown {
+            let parsed = parse_integer(&text);
+            if let (true, Integer::Unsigned(number)) = (parsed.whole, parsed.value)
+                && number <= all
+            {
+                return Ok(Value::UInt(number));
+            }
+            self.data_truncated()?;
+        }
+        Ok(Value::UInt(mask))
+    }
+
+    fn masked(&mut self, number: u64, all: u64) -> Result<Value, Trouble> {
+        if number > all {
+            self.data_truncated()?;
+        }
+        Ok(Value::UInt(number & all))
+    }
+}
+
+/// The integer part of a number, as ENUM and SET count.
+fn truncated_integer(value: ValueRef<'_>) -> Option<u64> {
+    let number = value.to_decimal(&mut crate::Warnings::new(0))?;
+    let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
+    if whole.is_negative() {
+        return whole.to_i64().ok().map(i64::cast_unsigned);
+    }
+    whole.to_u64().ok()
+}
+
+/// The greatest number of bytes up to `room` that ends after a whole character.
+fn whole_chars(charset: Charset, text: &[u8], room: usize) -> usize {
+    let mut end = 0;
+    for length in charset.char_lengths(text) {
+        if end + length > room {
+            break;
+        }
+        end += length;
+    }
+    end
+}
+
+/// Where the first character stands that cannot be converted.
+fn first_unconverted(to: Charset, from: Charset, text: &[u8]) -> usize {
+    let mut at = 0;
+    let mut scratch = Vec::with_capacity(4);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        scratch.clear();
+        match from.decode(rest) {
+            Some((code, length)) if to.encode(code, &mut scratch) => at += length,
+            _ => return at,
+        }
+    }
+    at
+}
+
+/// A byte as error messages show it.
+fn escaped(byte: u8) -> Vec<u8> {
+    if (0x20..0x7F).contains(&byte) {
+        vec![byte]
+    } else {
+        format!("\\x{byte:02X}").into_bytes()
+    }
+}

@@ -1,0 +1,110 @@
+//! Time zones: between the session's wall clock and UTC, in which a TIMESTAMP is stored.
+
+use jiff::civil;
+use jiff::tz::TimeZone;
+
+use super::{DateTime, SECOND_MICROS};
+
+/// The last second of a TIMESTAMP, 2038-01-19 03:14:07.
+const TIMESTAMP_MAX_SECONDS: i64 = 0x7FFF_FFFF;
+
+/// A session's time zone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Zone {
+    /// UTC itself.
+    #[default]
+    Utc,
+    /// So many seconds east of UTC.
+    Fixed(i32),
+    /// A zone with rules, such as `Europe/Helsinki`.
+    Named(Box<TimeZone>),
+}
+
+impl Zone {
+    /// The zone of a name: `SYSTEM`, `UTC`, `+02:00` or of the zone database. None where unknown.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if name.eq_ignore_ascii_case("UTC") {
+            return Some(Self::Utc);
+        }
+        if name.eq_ignore_ascii_case("SYSTEM") {
+            return Some(Self::Named(Box::new(TimeZone::system())));
+        }
+        if name.starts_with(['+', '-']) {
+            return offset(name).map(Self::Fixed);
+        }
+        TimeZone::get(name)
+            .ok()
+            .map(|zone| Self::Named(Box::new(zone)))
+    }
+
+    /// The wall clock of a point in time; None where it leaves the calendar.
+    pub fn from_utc(&self, utc: DateTime) -> Option<DateTime> {
+        match self {
+            Self::Utc => Some(utc),
+            Self::Fixed(seconds) => utc.plus_micros(i64::from(*seconds) * SECOND_MICROS),
+            Self::Named(zone) => {
+                let micros = utc.to_unix_micros();
+                let point = jiff::Timestamp::from_microsecond(micros).ok()?;
+                let seconds = i64::from(zone.to_offset(point).seconds());
+                utc.plus_micros(seconds * SECOND_MICROS)
+            }
+        }
+    }
+
+    /// The point in time of a wall clock. In the hour that a change of clocks leaves out it is the
+    /// end of that hour; of an hour that comes twice it is the first.
+    pub fn to_utc(&self, wall: DateTime) -> Option<DateTime> {
+        match self {
+            Self::Utc => Some(wall),
+            Self::Fixed(seconds) => wall.plus_micros(-i64::from(*seconds) * SECOND_MICROS),
+            Self::Named(zone) => {
+                let date = wall.date();
+                let signed = |byte: u8| i8::try_from(byte).ok();
+                let civil = civil::DateTime::new(
+                    i16::try_from(date.year()).ok()?,
+                    signed(date.month())?,
+                    signed(date.day())?,
+                    signed(wall.hour())?,
+                    signed(wall.minute())?,
+                    signed(wall.second())?,
+                    i32::try_from(wall.microsecond()).ok()? * 1000,
+                )
+                .ok()?;
+                let ambiguous = zone.to_ambiguous_timestamp(civil);
+                let point =
+                    if let jiff::tz::AmbiguousOffset::Gap { before, after } = ambiguous.offset() {
+                        let width = after.seconds() - before.seconds();
+                        let inside = after.to_timestamp(civil).ok()?;
+                        let end = inside.as_second() + i64::from(width);
+                        let start_of_hour = end - end.rem_euclid(i64::from(width.max(1)));
+                        jiff::Timestamp::from_second(start_of_hour).ok()?
+                    } else {
+                        ambiguous.earlier().ok()?
+                    };
+                DateTime::from_unix_micros(point.as_microsecond())
+            }
+        }
+    }
+}
+
+/// True where a TIMESTAMP can hold the point in time: from 1970-01-01 00:00:01, for the second 0
+/// is the zero value, to 2038-01-19 03:14:07.
+pub fn is_timestamp(utc: DateTime) -> bool {
+    let seconds = utc.to_unix_micros().div_euclid(SECOND_MICROS);
+    (1..=TIMESTAMP_MAX_SECONDS).contains(&seconds) || (seconds == 0 && utc.to_unix_micros() > 0)
+}
+
+/// `+HH:MM` from -12:59 to +13:00 (14:00), in seconds.
+fn offset(name: &str) -> Option<i32> {
+    let (sign, rest) = name.split_at_checked(1)?;
+    let (hours, minutes) = rest.split_once(':')?;
+    let number = |text: &str| -> Option<i32> {
+        let digits =
+            !text.is_empty() && text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let seconds = (hours * 60 + minutes) * 60;
+    let seconds = if sign == "-" { -seconds } else { seconds };
+    (minutes < 60 && (-46_740..=50_400).contains(&seconds)).then_some(seconds)
+}

@@ -1,0 +1,534 @@
+//! A small blocking client of the MySQL protocol.
+//!
+//! Written apart from crate `wire` on purpose: a mistake that both sides of a codec share would
+//! not show. It knows login with `mysql_native_password` or without password, COM_QUERY with text
+//! results and several of them, packets over 16 MiB, and prepared statements whose parameters are
+//! texts. Anything else is an error, never a guess.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use sha1::{Digest, Sha1};
+
+/// Whom to log in as, and where.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: String,
+    /// Empty: none.
+    pub database: String,
+}
+
+/// One logged-in connection.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    /// Of the next packet.
+    sequence: u8,
+    pub server_version: String,
+    pub connection_id: u32,
+}
+
+/// What the server said to one statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done(Done),
+    Rows(ResultSet),
+    Error(ServerError),
+}
+
+/// An OK packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub status: u16,
+    pub warning_count: u16,
+}
+
+/// A result set. Values are the bytes of the text protocol; none is NULL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultSet {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+    pub warning_count: u16,
+    pub status: u16,
+}
+
+/// What the server says about a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub table: String,
+    pub collation: u16,
+    pub length: u32,
+    pub kind: u8,
+    pub flags: u16,
+    pub decimals: u8,
+}
+
+/// An ERR packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError {
+    pub number: u16,
+    pub state: String,
+    pub message: String,
+}
+
+impl std::fmt::Display for ServerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "ERROR {} ({}): {}",
+            self.number, self.state, self.message
+        )
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+/// LONG_PASSWORD, LONG_FLAG, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, MULTI_STATEMENTS,
+/// MULTI_RESULTS, PLUGIN_AUTH.
+const CAPABILITIES: u32 = 0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
+const CONNECT_WITH_DB: u32 = 0x8;
+
+/// utf8mb4_general_ci.
+const COLLATION: u8 = 45;
+
+/// The longest part of a packet.
+const PART_BYTES_MAX: usize = 0xff_ffff;
+
+const MORE_RESULTS: u16 = 0x8;
+
+const COM_QUIT: u8 = 1;
+const COM_QUERY: u8 = 3;
+const COM_PING: u8 = 14;
+
+/// A server that says nothing for so long hangs.
+const READ_LIMIT: Duration = Duration::from_secs(120);
+
+impl Login {
+    /// root without password on loopback.
+    pub fn root(port: u16) -> Login {
+        Login {
+            host: "127.0.0.1".to_owned(),
+            port,
+            user: "root".to_owned(),
+            password: String::new(),
+            database: String::new(),
+        }
+    }
+}
+
+impl Client {
+    /// Connects and logs in. A refusal by the server is a [`ServerError`] inside the error.
+    pub fn connect(login: &Login) -> Result<Client> {
+        let stream = TcpStream::connect((login.host.as_str(), login.port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(READ_LIMIT))?;
+        let mut client = Client {
+            stream,
+            sequence: 0,
+            server_version: String::new(),
+            connection_id: 0,
+        };
+        let greeting = client.read_packet()?;
+        if greeting.first() == Some(&0xff) {
+            return Err(parse_error(&greeting)?.into());
+        }
+        let salt = client.take_greeting(&greeting)?;
+        client.write_packet(&login_packet(login, &salt))?;
+        client.finish_login(login)?;
+        Ok(client)
+    }
+
+    /// Sends one statement and reads its first result; further results are an error.
+    pub fn query(&mut self, statement: &str) -> Result<Outcome> {
+        let mut outcomes = self.query_all(statement.as_bytes())?;
+        ensure!(
+            outcomes.len() == 1,
+            "{} results for one statement",
+            outcomes.len()
+        );
+        Ok(outcomes.remove(0))
+    }
+
+    /// Sends one text, maybe of several statements, and reads all results.
+    pub fn query_all(&mut self, text: &[u8]) -> Result<Vec<Outcome>> {
+        self.send_query(text)?;
+        self.read_outcomes()
+    }
+
+    /// Sends one text and reads nothing, so that the caller may go away or wait elsewhere.
+    pub fn send_query(&mut self, text: &[u8]) -> Result<()> {
+        let mut packet = vec![COM_QUERY];
+        packet.extend_from_slice(text);
+        self.sequence = 0;
+        self.write_packet(&packet)
+    }
+
+    /// Reads the results of what `send_query` sent.
+    pub fn read_outcomes(&mut self) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        loop {
+            let outcome = self.read_outcome()?;
+            let has_more = match &outcome {
+                Outcome::Done(done) => done.status & MORE_RESULTS != 0,
+                Outcome::Rows(rows) => rows.status & MORE_RESULTS != 0,
+                Outcome::Error(_) => false,
+            };
+            outcomes.push(outcome);
+            if !has_more {
+                return Ok(outcomes);
+            }
+        }
+    }
+
+    /// A statement that must succeed.
+    pub fn run(&mut self, statement: &str) -> Result<Done> {
+        match self.query(statement)? {
+            Outcome::Done(done) => Ok(done),
+            Outcome::Rows(_) => Ok(Done::default()),
+            Outcome::Error(error) => Err(error).with_context(|| shorten(statement)),
+        }
+    }
+
+    /// The rows of a statement that must give some result set.
+    pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+        match self.query(statement)? {
+            Outcome::Rows(result) => Ok(result.rows),
+            Outcome::Done(_) => bail!("no result set: {}", shorten(statement)),
+            Outcome::Error(error) => Err(error).with_context(|| shorten(statement)),
+        }
+    }
+
+    /// The only value of a statement, as text; none is NULL.
+    pub fn value(&mut self, statement: &str) -> Result<Option<String>> {
+        let rows = self.rows(statement)?;
+        let value = rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next());
+        let value = value.with_context(|| format!("no row: {}", shorten(statement)))?;
+        Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    pub fn ping(&mut self) -> Result<()> {
+        self.sequence = 0;
+        self.write_packet(&[COM_PING])?;
+        match self.read_outcome()? {
+            Outcome::Done(_) => Ok(()),
+            other => bail!("ping gave {other:?}"),
+        }
+    }
+
+    /// Says goodbye; dropping the client merely closes its socket.
+    pub fn quit(mut self) -> Result<()> {
+        self.sequence = 0;
+        self.write_packet(&[COM_QUIT])
+    }
+
+    /// The socket, for tests that misbehave.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    /// Keeps version and id of the greeting and gives its salt.
+    fn take_greeting(&mut self, packet: &[u8]) -> Result<Vec<u8>> {
+        let mut cursor = Cursor(packet);
+        ensure!(cursor.u8()? == 10, "greeting of another protocol version");
+        self.server_version = cursor.text_to_zero()?;
+        self.connection_id = cursor.u32()?;
+        let mut salt = cursor.bytes(8)?.to_vec();
+        cursor.bytes(1 + 2 + 1 + 2 + 2)?;
+        let salt_length = usize::from(cursor.u8()?);
+        cursor.bytes(10)?;
+        let rest = salt_length.saturating_sub(8).max(13);
+        salt.extend_from_slice(cursor.bytes(rest)?);
+        salt.truncate(20);
+        Ok(salt)
+    }
+
+    fn finish_login(&mut self, login: &Login) -> Result<()> {
+        loop {
+            let packet = self.read_packet()?;
+            match packet.first() {
+                Some(0x00) => return Ok(()),
+                Some(0xff) => return Err(parse_error(&packet)?.into()),
+                Some(0xfe) => {
+                    let mut cursor = Cursor(packet.get(1..).unwrap_or_default());
+                    let method = cursor.text_to_zero()?;
+                    ensure!(method == "mysql_native_password", "server wants {method}");
+                    let salt = cursor.0.get(..20).context("salt of 20 bytes")?;
+                    self.write_packet(&native_response(&login.password, salt))?;
+                }
+                // caching_sha2_password: 3 says that the fast path succeeded, OK follows.
+                Some(0x01) if packet.get(1) == Some(&3) => {}
+                other => bail!("login reply begins with {other:?}"),
+            }
+        }
+    }
+
+    fn read_outcome(&mut self) -> Result<Outcome> {
+        let packet = self.read_packet()?;
+        match packet.first() {
+            Some(0x00) => Ok(Outcome::Done(parse_done(&packet)?)),
+            Some(0xff) => Ok(Outcome::Error(parse_error(&packet)?)),
+            Some(0xfb) => bail!("server asks for a local file"),
+            _ => self.read_result_set(&packet),
+        }
+    }
+
+    fn read_result_set(&mut self, head: &[u8]) -> Result<Outcome> {
+        let count = Cursor(head).length()?;
+        let mut result = ResultSet::default();
+        for _ in 0..count {
+            result.columns.push(parse_column(&self.read_packet()?)?);
+        }
+        ensure!(is_eof(&self.read_packet()?), "columns end with EOF");
+        loop {
+            let packet = self.read_packet()?;
+            if packet.first() == Some(&0xff) {
+                return Ok(Outcome::Error(parse_error(&packet)?));
+            }
+            if is_eof(&packet) {
+                let mut cursor = Cursor(packet.get(1..).unwrap_or_default());
+                result.warning_count = cursor.u16()?;
+                result.status = cursor.u16()?;
+                return Ok(Outcome::Rows(result));
+            }
+            let mut cursor = Cursor(&packet);
+            let mut row = Vec::with_capacity(result.columns.len());
+            for _ in 0..count {
+                row.push(cursor.value()?.map(<[u8]>::to_vec));
+            }
+            ensure!(cursor.0.is_empty(), "row has bytes left over");
+            result.rows.push(row);
+        }
+    }
+
+    fn read_packet(&mut self) -> Result<Vec<u8>> {
+        let mut packet = Vec::new();
+        loop {
+            let mut head = [0_u8; 4];
+            self.stream
+                .read_exact(&mut head)
+                .context("connection closed by the server")?;
+            let length =
+                usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16;
+            ensure!(
+                head[3] == self.sequence,
+                "packet {} came for {}",
+                head[3],
+                self.sequence
+            );
+            self.sequence = self.sequence.wrapping_add(1);
+            let start = packet.len();
+            packet.resize(start + length, 0);
+            self.stream.read_exact(&mut packet[start..])?;
+            if length < PART_BYTES_MAX {
+                return Ok(packet);
+            }
+        }
+    }
+
+    fn write_packet(&mut self, packet: &[u8]) -> Result<()> {
+        let mut rest = packet;
+        loop {
+            let (part, after) = rest.split_at(rest.len().min(PART_BYTES_MAX));
+            let length = u32::try_from(part.len())?.to_le_bytes();
+            let mut bytes = vec![length[0], length[1], length[2], self.sequence];
+            bytes.extend_from_slice(part);
+            self.stream.write_all(&bytes)?;
+            self.sequence = self.sequence.wrapping_add(1);
+            rest = after;
+            if part.len() < PART_BYTES_MAX {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn shorten(statement: &str) -> String {
+    statement.chars().take(200).collect()
+}
+
+fn login_packet(login: &Login, salt: &[u8]) -> Vec<u8> {
+    let has_database = !login.database.is_empty();
+    let capabilities = CAPABILITIES | if has_database { CONNECT_WITH_DB } else { 0 };
+    let mut packet = capabilities.to_le_bytes().to_vec();
+    packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
+    packet.push(COLLATION);
+    packet.extend_from_slice(&[0; 23]);
+    packet.extend_from_slice(login.user.as_bytes());
+    packet.push(0);
+    let response = native_response(&login.password, salt);
+    packet.push(u8::try_from(response.len()).expect("a response has 0 or 20 bytes"));
+    packet.extend_from_slice(&response);
+    if has_database {
+        packet.extend_from_slice(login.database.as_bytes());
+        packet.push(0);
+    }
+    packet.extend_from_slice(b"mysql_native_password\0");
+    packet
+}
+
+/// SHA1(password) XOR SHA1(salt, SHA1(SHA1(password))); nothing for no password.
+fn native_response(password: &str, salt: &[u8]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let once = Sha1::digest(password.as_bytes());
+    let mut hash = Sha1::new();
+    hash.update(salt);
+    hash.update(Sha1::digest(once));
+    once.iter()
+        .zip(hash.finalize())
+        .map(|(left, right)| left ^ right)
+        .collect()
+}
+
+fn is_eof(packet: &[u8]) -> bool {
+    packet.first() == Some(&0xfe) && packet.len() < 9
+}
+
+fn parse_done(packet: &[u8]) -> Result<Done> {
+    let mut cursor = Cursor(packet.get(1..).unwrap_or_default());
+    Ok(Done {
+        affected_rows: cursor.length()?,
+        last_insert_id: cursor.length()?,
+        status: cursor.u16()?,
+        warning_count: cursor.u16()?,
+    })
+}
+
+fn parse_error(packet: &[u8]) -> Result<ServerError> {
+    let mut cursor = Cursor(packet.get(1..).unwrap_or_default());
+    let number = cursor.u16()?;
+    let mut state = String::from("HY000");
+    if cursor.0.first() == Some(&b'#') {
+        state = String::from_utf8_lossy(cursor.bytes(6)?.get(1..).unwrap_or_default()).into_owned();
+    }
+    let message = String::from_utf8_lossy(cursor.0).into_owned();
+    Ok(ServerError {
+        number,
+        state,
+        message,
+    })
+}
+
+fn parse_column(packet: &[u8]) -> Result<Column> {
+    let mut cursor = Cursor(packet);
+    cursor.value()?;
+    cursor.value()?;
+    let table = cursor.text()?;
+    cursor.value()?;
+    let name = cursor.text()?;
+    cursor.value()?;
+    ensure!(
+        cursor.length()? == 12,
+        "fixed part of a column has 12 bytes"
+    );
+    Ok(Column {
+        name,
+        table,
+        collation: cursor.u16()?,
+        length: cursor.u32()?,
+        kind: cursor.u8()?,
+        flags: cursor.u16()?,
+        decimals: cursor.u8()?,
+    })
+}
+
+/// Reads from the front of a packet; what is not there is an error.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self
+            .0
+            .split_at_checked(count)
+            .context("packet is too short")?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8> {
+        Ok(self.bytes(1)?[0])
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.bytes(2)?.try_into()?))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.bytes(4)?.try_into()?))
+    }
+
+    fn text_to_zero(&mut self) -> Result<String> {
+        let end = self
+            .0
+            .iter()
+            .position(|byte| *byte == 0)
+            .context("text ends with 0")?;
+        let text = String::from_utf8_lossy(self.bytes(end)?).into_owned();
+        self.bytes(1)?;
+        Ok(text)
+    }
+
+    /// A length-encoded number.
+    fn length(&mut self) -> Result<u64> {
+        let bytes = match self.u8()? {
+            small @ 0..=0xfa => return Ok(u64::from(small)),
+            0xfc => self.bytes(2)?,
+            0xfd => self.bytes(3)?,
+            0xfe => self.bytes(8)?,
+            other => bail!("no length begins with {other:#x}"),
+        };
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// A length-encoded value; 0xfb is NULL.
+    fn value(&mut self) -> Result<Option<&'a [u8]>> {
+        if self.0.first() == Some(&0xfb) {
+            self.bytes(1)?;
+            return Ok(None);
+        }
+        let length = usize::try_from(self.length()?)?;
+        self.bytes(length).map(Some)
+    }
+
+    fn text(&mut self) -> Result<String> {
+        Ok(String::from_utf8_lossy(self.value()?.unwrap_or_default()).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths() {
+        assert_eq!(Cursor(&[5]).length().unwrap(), 5);
+        assert_eq!(Cursor(&[0xfc, 1, 2]).length().unwrap(), 0x201);
+        assert_eq!(Cursor(&[0xfd, 1, 2, 3]).length().unwrap(), 0x3_0201);
+        assert_eq!(Cursor(&[0xfe, 1, 0, 0, 0, 0, 0, 0, 0]).length().unwrap(), 1);
+        assert!(Cursor(&[0xfc, 1]).length().is_err());
+        assert_eq!(Cursor(&[0xfb]).value().unwrap(), None);
+    }
+
+    #[test]
+    fn errors_with_and_without_state() {
+        let error = parse_error(b"\xff\x1e\x04#42S22no such column").unwrap();
+        assert_eq!(error.to_string(), "ERROR 1054 (42S22): no such column");
+        let error = parse_error(b"\xff\x10\x04Too many connections").unwrap();
+        assert_eq!((error.number, error.state.as_str()), (1040, "HY000"));
+    }
+}

@@ -1,0 +1,22 @@
+//! Fixtures of tests: servers started and ended, a small client, folders that vanish.
+//!
+//! Everything here talks to real processes over loopback. Nothing waits by the clock: readiness is
+//! a line that the server prints, an end is the end of its process. Every process that a fixture
+//! starts is ended, by its id, when the fixture is dropped.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod folder;
+pub mod process;
+pub mod server;
+
+pub use client::{Client, Login, Outcome, ServerError};
+pub use folder::Folder;
+pub use server::{Launch, Server, ServerKind};
+
+use std::net::TcpListener;
+
+/// A port on loopback that was free a moment ago.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}

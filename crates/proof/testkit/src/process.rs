@@ -1,0 +1,218 @@
+//! A child process whose output is kept, and what the kernel counts about it.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, PipeReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running program. Killed by its id on drop.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// Copies output to the log file and looks for the awaited line. Ends with the output.
+    reader: Option<JoinHandle<()>>,
+    /// Says once that the awaited line came.
+    ready: Receiver<()>,
+}
+
+impl Process {
+    /// Starts a program whose standard output and error go to `log`. [`Process::wait_ready`] waits
+    /// for a line that contains `ready_text`.
+    pub fn start(command: &mut Command, log: &Path, ready_text: &'static str) -> Result<Process> {
+        let name = format!("{command:?}");
+        let mut log = File::create(log).with_context(|| log.display().to_string())?;
+        let (output, writer) = std::io::pipe()?;
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer);
+        let child = command.spawn();
+        // The command keeps what it was given; its copies would hold the pipe open for ever.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = child.with_context(|| format!("cannot start {name}"))?;
+        let (sender, ready) = channel();
+        let read = move || {
+            copy_lines(output, &mut log, |line| {
+                if line.contains(ready_text) {
+                    // Nobody waits any more once the first such line was seen.
+                    sender.send(()).ok();
+                }
+            });
+        };
+        let reader = Builder::new().name("output".to_owned()).spawn(read)?;
+        Ok(Process {
+            child,
+            reader: Some(reader),
+            ready,
+        })
+    }
+
+    /// Waits until the awaited line was printed; an error if the program ends or `limit` passes.
+    pub fn wait_ready(&mut self, limit: Duration) -> Result<()> {
+        if self.ready.recv_timeout(limit).is_ok() {
+            return Ok(());
+        }
+        match self.child.try_wait()? {
+            Some(status) => bail!("ended with {status} before it was ready"),
+            None => bail!("was not ready within {limit:?}"),
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the program to end (SIGTERM) and waits for it.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
+        self.wait()
+    }
+
+    /// Ends the program at once, as a crash would (SIGKILL), and waits for it.
+    pub fn kill(&mut self) -> Result<ExitStatus> {
+        self.child.kill()?;
+        self.wait()
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let id = i32::try_from(self.child.id()).context("process ids are small")?;
+        let id = Pid::from_raw(id).context("a process id is not 0")?;
+        Ok(kill_process(id, signal)?)
+    }
+
+    /// Waits for the end of the program and of its output.
+    pub fn wait(&mut self) -> Result<ExitStatus> {
+        let status = self.child.wait()?;
+        if let Some(reader) = self.reader.take() {
+            drop(reader.join());
+        }
+        Ok(status)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Processor time used so far by all threads, user and system, in microseconds.
+    pub fn cpu_us(&self) -> Result<u64> {
+        cpu_us(self.id())
+    }
+
+    /// Memory in the process's resident set, in bytes.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        resident_bytes(self.id())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.is_running() {
+            drop(self.kill());
+        }
+    }
+}
+
+/// Processor time of a process, user and system, in microseconds (`/proc/PID/stat`, whose unit is
+/// 1/100 s on every Linux that is built today).
+pub fn cpu_us(id: u32) -> Result<u64> {
+    const TICK_US: u64 = 10_000;
+    let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // The second field is the program's name in brackets and may hold blanks.
+    let (_, rest) = stat
+        .rsplit_once(')')
+        .context("stat has a name in brackets")?;
+    let ticks = |field: usize| -> Result<u64> {
+        Ok(rest
+            .split_whitespace()
+            .nth(field)
+            .context("stat has fifty fields")?
+            .parse()?)
+    };
+    // utime and stime are fields 14 and 15 from 1; `rest` begins with field 3.
+    Ok((ticks(11)? + ticks(12)?) * TICK_US)
+}
+
+/// Resident set of a process in bytes.
+pub fn resident_bytes(id: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .context("has VmRSS")?;
+    let kib: u64 = line
+        .split_whitespace()
+        .nth(1)
+        .context("VmRSS has a number")?
+        .parse()?;
+    Ok(kib * 1024)
+}
+
+/// Runs a program to its end and gives its output; an error with the output if it fails.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        bail!("{command:?} ended with {}:\n{text}", output.status);
+    }
+    Ok(text)
+}
+
+fn copy_lines(from: PipeReader, to: &mut File, mut see: impl FnMut(&str)) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    while from
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|count| count > 0)
+    {
+        see(&String::from_utf8_lossy(&line));
+        // The log is for reading after a failure; a full disk shows elsewhere.
+        drop(to.write_all(&line));
+        line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Folder;
+
+    #[test]
+    fn readiness_is_a_line() {
+        let folder = Folder::new("process").unwrap();
+        let log = folder.path().join("log");
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo ready >&2; exec tail -f /dev/null"]);
+        let mut process = Process::start(&mut command, &log, "ready").unwrap();
+        process.wait_ready(Duration::from_secs(30)).unwrap();
+        assert!(process.is_running());
+        assert!(process.resident_bytes().unwrap() > 0);
+        assert!(process.cpu_us().unwrap() < 10_000_000);
+        process.stop().unwrap();
+        assert!(!process.is_running());
+        assert_eq!(fs::read_to_string(log).unwrap(), "one\nready\n");
+    }
+
+    #[test]
+    fn early_end_is_an_error() {
+        let folder = Folder::new("process").unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 3"]);
+        let log = folder.path().join("log");
+        let mut process = Process::start(&mut command, &log, "ready").unwrap();
+        process.wait().unwrap();
+        let error = process.wait_ready(Duration::from_secs(30)).unwrap_err();
+        assert!(error.to_string().contains("before it was ready"), "{error}");
+        let error = run(Command::new("sh").args(["-c", "echo why >&2; exit 2"])).unwrap_err();
+        assert!(error.to_string().contains("why"));
+    }
+}

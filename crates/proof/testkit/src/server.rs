@@ -1,0 +1,254 @@
+//! Servers for tests: Debian's MariaDB, the reference, and Plateau, in data directories of their
+//! own and on free ports.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::client::{Client, Login};
+use crate::folder::{Folder, copy_tree, target_directory};
+use crate::free_port;
+use crate::process::{Process, run};
+
+/// Which program serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    MariaDb,
+    Plateau,
+}
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub kind: ServerKind,
+    /// Further arguments, as the program itself takes them.
+    pub arguments: Vec<String>,
+    /// The program; none: the usual place.
+    pub program: Option<PathBuf>,
+}
+
+/// A running server. Killed on drop; its data directory vanishes with it.
+#[derive(Debug)]
+pub struct Server {
+    launch: Launch,
+    process: Process,
+    port: u16,
+    folder: Folder,
+}
+
+/// Long enough for recovery on a loaded machine; a hang is found by it, nothing else is timed.
+const READY_LIMIT: Duration = Duration::from_secs(120);
+
+impl Launch {
+    pub fn new(kind: ServerKind) -> Launch {
+        Launch {
+            kind,
+            arguments: Vec::new(),
+            program: None,
+        }
+    }
+
+    /// Adds an argument.
+    pub fn with(mut self, argument: impl Into<String>) -> Launch {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Starts in a fresh data directory.
+    pub fn start(self) -> Result<Server> {
+        let folder = Folder::new("server")?;
+        if self.kind == ServerKind::MariaDb {
+            copy_tree(&mariadb_template()?, &folder.path().join("data"))?;
+        }
+        let port = free_port()?;
+        let process = self.spawn(folder.path(), port)?;
+        Ok(Server {
+            launch: self,
+            process,
+            port,
+            folder,
+        })
+    }
+
+    fn spawn(&self, folder: &Path, port: u16) -> Result<Process> {
+        let mut command = match self.kind {
+            ServerKind::MariaDb => mariadb_command(self, folder, port),
+            ServerKind::Plateau => plateau_command(self, folder, port),
+        };
+        command.args(&self.arguments);
+        let ready = match self.kind {
+            ServerKind::MariaDb => "ready for connections",
+            ServerKind::Plateau => "listening",
+        };
+        let log = folder.join("log");
+        let mut process = Process::start(&mut command, &log, ready)?;
+        process.wait_ready(READY_LIMIT).with_context(|| {
+            format!(
+                "{command:?}\n{}",
+                fs::read_to_string(&log).unwrap_or_default()
+            )
+        })?;
+        Ok(process)
+    }
+}
+
+impl Server {
+    pub fn kind(&self) -> ServerKind {
+        self.launch.kind
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The unix socket.
+    pub fn socket(&self) -> PathBuf {
+        socket(self.folder.path())
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// What the server printed so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// A new connection as root.
+    pub fn connect(&self) -> Result<Client> {
+        Client::connect(&Login::root(self.port))
+    }
+
+    /// SIGTERM, and wait for the orderly end.
+    pub fn stop(&mut self) -> Result<()> {
+        let status = self.process.stop()?;
+        if !status.success() {
+            bail!("ended with {status} when asked to stop:\n{}", self.log());
+        }
+        Ok(())
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.kill().map(drop)
+    }
+
+    /// Starts again, after `stop` or `kill`, on the same port and data.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.process = self.launch.spawn(self.folder.path(), self.port)?;
+        Ok(())
+    }
+}
+
+/// Where the Plateau under test lies: `PLATEAU`, or what cargo built last.
+pub fn plateau_program() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("PLATEAU") {
+        return Ok(PathBuf::from(path));
+    }
+    let built = |profile: &str| target_directory().join(profile).join("plateau");
+    let candidates = [built("release"), built("debug")];
+    let changed = |path: &PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    candidates
+        .into_iter()
+        .filter(|path| path.exists())
+        .max_by_key(changed)
+        .context("plateau is not built: run `cargo build --package plateau`")
+}
+
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("socket")
+}
+
+fn mariadb_command(launch: &Launch, folder: &Path, port: u16) -> Command {
+    let program = launch
+        .program
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("/usr/sbin/mariadbd"));
+    let mut command = Command::new(program);
+    command
+        .arg("--no-defaults")
+        .arg("--user=root")
+        .arg("--bind-address=127.0.0.1")
+        .arg(format!("--port={port}"))
+        .arg(format!("--datadir={}", folder.join("data").display()))
+        .arg(format!("--socket={}", socket(folder).display()))
+        .arg(format!("--pid-file={}", folder.join("pid").display()))
+        .arg(format!("--tmpdir={}", folder.display()));
+    command
+}
+
+fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Command {
+    let program = launch.program.clone().or_else(|| plateau_program().ok());
+    let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from("plateau")));
+    command
+        .current_dir(folder)
+        .arg("--set")
+        .arg(format!("listen=127.0.0.1:{port}"))
+        .arg("--set")
+        .arg(format!("socket={}", socket(folder).display()))
+        .arg("--set")
+        .arg(format!("data={}", folder.join("data").display()));
+    command
+}
+
+/// A fresh MariaDB data directory, made once a build directory: making one takes seconds.
+fn mariadb_template() -> Result<PathBuf> {
+    let parent = target_directory().join("testkit");
+    let template = parent.join("mariadb-template");
+    if template.exists() {
+        return Ok(template);
+    }
+    let fresh = Folder::new("template")?;
+    let data = fresh.path().join("data");
+    run(Command::new("mariadb-install-db")
+        .arg("--no-defaults")
+        .arg("--auth-root-authentication-method=normal")
+        .arg("--skip-test-db")
+        .arg("--user=root")
+        .arg(format!("--datadir={}", data.display())))?;
+    // Another test may have been faster; its template is as good.
+    if fs::rename(&data, &template).is_err() && !template.exists() {
+        bail!("cannot place {}", template.display());
+    }
+    Ok(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Outcome;
+
+    /// The reference server is installed by `cargo xtask setup`.
+    #[test]
+    fn reference_server_starts_answers_crashes_and_comes_back() {
+        let mut server = Launch::new(ServerKind::MariaDb).start().unwrap();
+        let mut client = server.connect().unwrap();
+        client.run("create database d").unwrap();
+        client
+            .run("create table d.t (a int primary key, b text) engine=innodb")
+            .unwrap();
+        client
+            .run("insert into d.t values (1, 'x'), (2, null)")
+            .unwrap();
+        server.kill().unwrap();
+        server.start_again().unwrap();
+        let mut client = server.connect().unwrap();
+        let rows = client.rows("select a, b from d.t order by a").unwrap();
+        let one = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(rows, [[one("1"), one("x")], [one("2"), None]]);
+        let Outcome::Error(error) = client.query("select nothing").unwrap() else {
+            panic!("an unknown column is an error")
+        };
+        assert_eq!((error.number, error.state.as_str()), (1054, "42S22"));
+        assert!(server.process().resident_bytes().unwrap() > 1 << 20);
+        server.stop().unwrap();
+    }
+}

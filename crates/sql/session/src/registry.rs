@@ -1,0 +1,247 @@
+//! Who is connected: what `SHOW PROCESSLIST` shows and `KILL` finds.
+//!
+//! A session owns a [`Seat`]; the registry has the other end. A seat's owner writes what it is
+//! doing with plain stores under its own small mutex, nobody else does; killing sets the seat's
+//! order and wakes the session, which looks at it wherever it may suspend. Sessions are found by
+//! id in a sharded map that is touched at connect, kill and listing alone.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use sync::Mutex;
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What somebody has ordered for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KillOrder {
+    /// Nothing.
+    None,
+    /// End the running statement (`KILL QUERY`).
+    Query,
+    /// End the session (`KILL`).
+    Connection,
+}
+
+/// A line of the process list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessLine {
+    /// The connection's id.
+    pub id: u64,
+    /// Who.
+    pub user: String,
+    /// From where, with the port.
+    pub host: String,
+    /// The current database.
+    pub database: Option<String>,
+    /// What kind of command runs: `Sleep`, `Query`, `Execute`, ...
+    pub command: &'static str,
+    /// Since when, on the server's steady clock, in microseconds.
+    pub since_us: u64,
+    /// What a running statement waits for.
+    pub state: &'static str,
+    /// The running statement's text.
+    pub statement: Option<Arc<str>>,
+}
+
+/// A session's entry.
+#[derive(Debug)]
+pub struct Seat {
+    /// The connection's id. Constant.
+    id: u64,
+    /// Written by the session, read by listings.
+    line: Mutex<ProcessLine>,
+    /// The order and whom to wake for it.
+    order: Mutex<Order>,
+    /// Told to be killed at most once a step: a cheap twin of `order` for the running statement.
+    order_flag: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Order {
+    order: KillOrder,
+    waker: Option<Waker>,
+}
+
+impl Seat {
+    /// The connection's id.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Changes what others see of the session. Called by the session alone.
+    pub fn update(&self, change: impl FnOnce(&mut ProcessLine)) {
+        change(&mut self.line.lock());
+    }
+
+    /// What others see of the session now.
+    pub fn line(&self) -> ProcessLine {
+        self.line.lock().clone()
+    }
+
+    /// The order that the session is under.
+    #[inline]
+    pub fn order(&self) -> KillOrder {
+        // Relaxed: an order seen a step later is obeyed a step later.
+        match self.order_flag.load(Ordering::Relaxed) {
+            0 => KillOrder::None,
+            1 => KillOrder::Query,
+            _ => KillOrder::Connection,
+        }
+    }
+
+    /// Gives an order; one that is weaker than the present one changes nothing.
+    pub fn give_order(&self, order: KillOrder) {
+        let waker = {
+            let mut current = self.order.lock();
+            current.order = current.order.max(order);
+            self.order_flag
+                .store(current.order as u32, Ordering::Relaxed);
+            current.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// A new statement begins: an order against the last one is void.
+    pub fn clear_query_order(&self) {
+        if self.order() == KillOrder::Query {
+            let mut current = self.order.lock();
+            if current.order == KillOrder::Query {
+                current.order = KillOrder::None;
+                self.order_flag.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Ready once there is an order of at least this weight.
+    pub async fn ordered(&self, at_least: KillOrder) {
+        poll_fn(|context| {
+            let mut current = self.order.lock();
+            if at_least <= current.order {
+                return Poll::Ready(());
+            }
+            current.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// All sessions.
+#[derive(Debug)]
+pub struct Registry {
+    /// The id of the next connection.
+    next_id: AtomicU64,
+    /// Sessions by id.
+    seats: Mutex<BTreeMap<u64, Arc<Seat>>>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self {
+            next_id: AtomicU64::new(1),
+            seats: Mutex::default(),
+        }
+    }
+}
+
+impl Registry {
+    /// An id for a connection that has not logged in yet.
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Enters a session.
+    pub fn enter(&self, line: ProcessLine) -> Arc<Seat> {
+        let seat = Arc::new(Seat {
+            id: line.id,
+            line: Mutex::new(line),
+            order: Mutex::new(Order {
+                order: KillOrder::None,
+                waker: None,
+            }),
+            order_flag: AtomicU32::new(0),
+        });
+        let before = self.seats.lock().insert(seat.id, Arc::clone(&seat));
+        assert!(before.is_none(), "connection ids are given out once");
+        seat
+    }
+
+    /// Takes a session out.
+    pub fn leave(&self, seat: &Seat) {
+        let removed = self.seats.lock().remove(&seat.id);
+        assert!(removed.is_some(), "a session leaves once");
+    }
+
+    /// The session with this id.
+    pub fn find(&self, id: u64) -> Option<Arc<Seat>> {
+        self.seats.lock().get(&id).cloned()
+    }
+
+    /// How many sessions there are.
+    pub fn count(&self) -> usize {
+        self.seats.lock().len()
+    }
+
+    /// All sessions, by id.
+    pub fn all(&self) -> Vec<Arc<Seat>> {
+        self.seats.lock().values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::Context;
+
+    use super::*;
+
+    fn line(id: u64) -> ProcessLine {
+        ProcessLine {
+            id,
+            user: "root".to_owned(),
+            host: "localhost".to_owned(),
+            database: None,
+            command: "Sleep",
+            since_us: 0,
+            state: "",
+            statement: None,
+        }
+    }
+
+    #[test]
+    fn sessions_are_found_listed_and_gone() {
+        let registry = Registry::default();
+        let (a, b) = (registry.next_id(), registry.next_id());
+        let seat = registry.enter(line(b));
+        registry.enter(line(a));
+        seat.update(|line| line.command = "Query");
+        let ids: Vec<_> = registry.all().iter().map(|seat| seat.id()).collect();
+        assert_eq!(ids, [a, b]);
+        assert_eq!(registry.find(b).unwrap().line().command, "Query");
+        registry.leave(&seat);
+        assert!(registry.find(b).is_none());
+        assert_eq!(registry.count(), 1);
+    }
+
+    #[test]
+    fn an_order_wakes_and_only_grows_until_the_next_statement() {
+        let registry = Registry::default();
+        let seat = registry.enter(line(1));
+        let mut killed = pin!(seat.ordered(KillOrder::Query));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(killed.as_mut().poll(&mut context).is_pending());
+        seat.give_order(KillOrder::Query);
+        assert!(killed.as_mut().poll(&mut context).is_ready());
+        seat.clear_query_order();
+        assert_eq!(seat.order(), KillOrder::None);
+        seat.give_order(KillOrder::Connection);
+        seat.give_order(KillOrder::Query);
+        seat.clear_query_order();
+        assert_eq!(seat.order(), KillOrder::Connection);
+    }
+}

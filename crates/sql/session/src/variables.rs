@@ -1,0 +1,533 @@
+//! A session's system variables.
+//!
+//! A session begins with the global values, shared with everybody who has not changed any; its
+//! first `SET SESSION` makes a copy of its own. What the hot path asks for is decoded once into
+//! [`Active`].
+
+use std::rc::Rc;
+
+use settings::{Scope, Setting, Settings, TABLE};
+use store::Isolation;
+use value::{Charset, CollationId};
+
+/// The longest `timestamp` that can be set, in seconds: the end of 32-bit TIMESTAMP.
+const TIMESTAMP_S_MAX: f64 = 2_147_483_647.0;
+
+/// Variables that exist in a session alone and are no settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extra {
+    /// `SET timestamp`: microseconds since 1970 that NOW() gives; `None`: the clock.
+    pub timestamp_us: Option<i64>,
+    /// `SET insert_id`: the next AUTO_INCREMENT value of this session's next insert.
+    pub insert_id: Option<u64>,
+    /// What LAST_INSERT_ID() gives.
+    pub last_insert_id: u64,
+    /// `rand_seed1` and `rand_seed2`.
+    pub rand_seeds: (u64, u64),
+}
+
+/// Decoded values that statements ask for all the time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Active {
+    /// The words of `sql_mode`, joined by commas.
+    pub sql_mode: Rc<str>,
+    /// Each statement is a transaction.
+    pub autocommit: bool,
+    /// Of transactions to come.
+    pub isolation: Isolation,
+    /// Transactions to come may not write.
+    pub read_only: bool,
+    /// For row locks.
+    pub row_lock_wait_timeout_s: u64,
+    /// For metadata locks.
+    pub lock_wait_timeout_s: u64,
+    /// Of statements' bytes.
+    pub client_charset: Charset,
+    /// Of literals.
+    pub connection_collation: CollationId,
+    /// Text in results is converted to it; `None`: left as stored.
+    pub results_charset: Option<Charset>,
+    /// `sql_select_limit`, `u64::MAX` for none.
+    pub select_limit: u64,
+    /// `max_statement_time` in microseconds, 0 for none.
+    pub statement_time_us_max: u64,
+    /// `sql_safe_updates`.
+    pub safe_updates: bool,
+}
+
+/// All of a session's variables.
+#[derive(Debug, Clone)]
+pub struct Variables {
+    /// Values by setting; shared until the session changes one.
+    values: Rc<Settings>,
+    /// Those that are no settings.
+    pub extra: Extra,
+    /// Decoded from `values` at each change.
+    active: Rc<Active>,
+}
+
+/// Why a variable cannot be read or set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VariableError {
+    /// 1193.
+    Unknown,
+    /// 1238: it can only be read.
+    ReadOnly,
+    /// 1228 and 1229: it exists at the other level alone; true: only globally.
+    WrongScope {
+        /// Whether it is a global one.
+        is_global: bool,
+    },
+    /// 1231: it cannot have this value.
+    WrongValue {
+        /// The value as the message shows it.
+        text: String,
+    },
+    /// 1232: the value is of the wrong type.
+    WrongType,
+}
+
+/// Which level a statement names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// `SET GLOBAL`, `@@global.`.
+    Global,
+    /// `SET SESSION`, `@@session.`.
+    Session,
+}
+
+/// A value that is to be set, as its expression gave it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NewValue {
+    /// `DEFAULT`: the global value for a session, the built-in one globally.
+    Default,
+    /// NULL.
+    Null,
+    /// A whole number.
+    Number(i128),
+    /// A number with a fraction.
+    Fraction(f64),
+    /// Text, or a bare word.
+    Text(String),
+}
+
+impl Variables {
+    /// A session's variables at login.
+    pub fn new(globals: Rc<Settings>) -> Self {
+        let active = Rc::new(decode(&globals));
+        Self {
+            values: globals,
+            extra: Extra::default(),
+            active,
+        }
+    }
+
+    /// Back to the global values, as COM_RESET_CONNECTION and COM_CHANGE_USER do.
+    pub fn reset(&mut self, globals: Rc<Settings>) {
+        *self = Self::new(globals);
+    }
+
+    /// The decoded values.
+    pub fn active(&self) -> &Rc<Active> {
+        &self.active
+    }
+
+    /// All values.
+    pub fn settings(&self) -> &Settings {
+        &self.values
+    }
+
+    /// Sets a session variable; true if the number was bent into its range (warning 1292).
+    pub fn set(
+        &mut self,
+        name: &str,
+        value: &NewValue,
+        globals: &Settings,
+    ) -> Result<bool, VariableError> {
+        let setting = writable(name, Level::Session)?;
+        let (text, bent) = match value {
+            NewValue::Default => (shown(globals, setting), false),
+            value => text_of(setting, value)?,
+        };
+        let values = Rc::make_mut(&mut self.values);
+        put(values, setting, &text)?;
+        follow(values, setting.name, &text)?;
+        self.active = Rc::new(decode(&self.values));
+        Ok(bent)
+    }
+}
+
+/// Sets a global variable; true if the number was bent into its range.
+pub fn set_global(
+    globals: &mut Settings,
+    name: &str,
+    value: &NewValue,
+) -> Result<bool, VariableError> {
+    let setting = writable(name, Level::Global)?;
+    let (text, bent) = match value {
+        NewValue::Default => (setting.default.to_owned(), false),
+        value => text_of(setting, value)?,
+    };
+    put(globals, setting, &text)?;
+    follow(globals, setting.name, &text)?;
+    Ok(bent)
+}
+
+/// The setting of that name, if it can be set at that level.
+fn writable(name: &str, level: Level) -> Result<&'static Setting, VariableError> {
+    let setting = visible(name)?;
+    match (setting.scope, level) {
+        (Scope::Fixed | Scope::Start, _) => Err(VariableError::ReadOnly),
+        (Scope::Global, Level::Session) => Err(VariableError::WrongScope { is_global: true }),
+        (Scope::Global | Scope::Session, _) => Ok(setting),
+    }
+}
+
+/// The setting of that name, if SQL may know it.
+pub fn visible(name: &str) -> Result<&'static Setting, VariableError> {
+    let found = settings::find(name).map(|(_, setting)| setting);
+    found
+        .filter(|setting| setting.is_variable)
+        .ok_or(VariableError::Unknown)
+}
+
+/// The value as text that the setting's kind can read, and whether it had to be bent.
+fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), VariableError> {
+    let wrong_value = |text: String| VariableError::WrongValue { text };
+    match (&setting.kind, value) {
+        (settings::Kind::Unsigned { min, .. } | settings::Kind::Bytes { min, .. }, value) => {
+            let NewValue::Number(number) = value else {
+                return Err(VariableError::WrongType);
+            };
+            let (number, bent) = match u64::try_from(*number) {
+                Ok(number) => setting.kind.clamp(number),
+                Err(_) if *number < 0 => (*min, true),
+                Err(_) => setting.kind.clamp(u64::MAX),
+            };
+            Ok((number.to_string(), bent))
+        }
+        (settings::Kind::Choice(words), NewValue::Number(number)) => {
+            let word = usize::try_from(*number)
+                .ok()
+                .and_then(|index| words.get(index));
+            let word = word.ok_or_else(|| wrong_value(number.to_string()))?;
+            Ok(((*word).to_owned(), false))
+        }
+        (settings::Kind::Flags(words), NewValue::Number(mask)) => {
+            let mask = u64::try_from(*mask).map_err(|_| wrong_value(mask.to_string()))?;
+            let chosen: Vec<_> = words
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| mask >> bit & 1 == 1)
+                .map(|(_, word)| *word)
+                .collect();
+            Ok((chosen.join(","), false))
+        }
+        (_, NewValue::Number(number)) => Ok((number.to_string(), false)),
+        (_, NewValue::Fraction(_)) => Err(VariableError::WrongType),
+        (_, NewValue::Null) if setting.name == "character_set_results" => {
+            Ok(("NULL".to_owned(), false))
+        }
+        (_, NewValue::Null) => Err(wrong_value("NULL".to_owned())),
+        (_, NewValue::Text(text)) => Ok((text.clone(), false)),
+        (_, NewValue::Default) => Ok((setting.default.to_owned(), false)),
+    }
+}
+
+fn put(values: &mut Settings, setting: &Setting, text: &str) -> Result<(), VariableError> {
+    let wrong = || VariableError::WrongValue {
+        text: text.to_owned(),
+    };
+    let normal = normalized(setting.name, text).ok_or_else(wrong)?;
+    values.set(setting.name, &normal).map_err(|_| wrong())
+}
+
+/// The text in the spelling that is kept, or `None` if it means nothing.
+fn normalized(name: &str, text: &str) -> Option<String> {
+    match name {
+        "collation_connection" | "collation_server" | "collation_database" => {
+            CollationId::from_name(text).map(|collation| collation.name().to_owned())
+        }
+        "character_set_results" if text.eq_ignore_ascii_case("null") => Some("NULL".to_owned()),
+        "character_set_results"
+        | "character_set_client"
+        | "character_set_connection"
+        | "character_set_server"
+        | "character_set_database" => {
+            Charset::from_name(text).map(|charset| charset.name().to_owned())
+        }
+        "sql_mode" => Some(expanded_sql_mode(text)),
+        "time_zone" => is_time_zone(text).then(|| text.to_owned()),
+        _ => Some(text.to_owned()),
+    }
+}
+
+/// Variables that come in pairs are kept in step: a collation has one character set, a character
+/// set has a default collation.
+fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
+    let (partner, partner_text) = match name {
+        "character_set_connection" => ("collation_connection", default_collation(text)),
+        "character_set_server" => ("collation_server", default_collation(text)),
+        "character_set_database" => ("collation_database", default_collation(text)),
+        "collation_connection" => ("character_set_connection", charset_of(text)),
+        "collation_server" => ("character_set_server", charset_of(text)),
+        "collation_database" => ("character_set_database", charset_of(text)),
+        _ => return Ok(()),
+    };
+    let wrong = || VariableError::WrongValue {
+        text: text.to_owned(),
+    };
+    values
+        .set(partner, partner_text.ok_or_else(wrong)?)
+        .map_err(|_| wrong())
+}
+
+fn default_collation(charset: &str) -> Option<&'static str> {
+    let charset = Charset::from_name(charset)?;
+    Some(charset.default_collation().name())
+}
+
+fn charset_of(collation: &str) -> Option<&'static str> {
+    Some(CollationId::from_name(collation)?.charset().name())
+}
+
+/// `SYSTEM`, an offset of at most 14 hours, or a zone's name; the name is checked where it is used.
+fn is_time_zone(text: &str) -> bool {
+    if text.eq_ignore_ascii_case("system") {
+        return true;
+    }
+    let offset = text.strip_prefix(['+', '-']);
+    let Some(offset) = offset else {
+        return text.contains('/') || text == "UTC";
+    };
+    let Some((hours, minutes)) = offset.split_once(':') else {
+        return false;
+    };
+    let parsed: Option<(u8, u8)> = hours.parse().ok().zip(minutes.parse().ok());
+    parsed
+        .is_some_and(|(hours, minutes)| minutes < 60 && (hours < 14 || (hours, minutes) == (14, 0)))
+}
+
+/// A mode's name that stands for several brings them with it.
+fn expanded_sql_mode(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        let word = word.to_ascii_uppercase();
+        let brought: &[&str] = match word.as_str() {
+            "ANSI" => &[
+                "REAL_AS_FLOAT",
+                "PIPES_AS_CONCAT",
+                "ANSI_QUOTES",
+                "IGNORE_SPACE",
+            ],
+            "TRADITIONAL" => &[
+                "STRICT_TRANS_TABLES",
+                "STRICT_ALL_TABLES",
+                "NO_ZERO_IN_DATE",
+                "NO_ZERO_DATE",
+                "ERROR_FOR_DIVISION_BY_ZERO",
+                "NO_AUTO_CREATE_USER",
+                "NO_ENGINE_SUBSTITUTION",
+            ],
+            _ => &[],
+        };
+        words.extend(brought.iter().map(|&word| word.to_owned()));
+        words.push(word);
+    }
+    words.join(",")
+}
+
+fn shown(values: &Settings, setting: &Setting) -> String {
+    values
+        .value(setting.name)
+        .map(ToString::to_string)
+        .unwrap_or_default()
+}
+
+fn decode(values: &Settings) -> Active {
+    let charset = |name| Charset::from_name(values.text(name));
+    let isolation = match values.text("tx_isolation") {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    };
+    Active {
+        sql_mode: values.text("sql_mode").into(),
+        autocommit: values.is_on("autocommit"),
+        isolation,
+        read_only: values.is_on("tx_read_only"),
+        row_lock_wait_timeout_s: values.unsigned("row_lock_wait_timeout"),
+        lock_wait_timeout_s: values.unsigned("lock_wait_timeout"),
+        client_charset: charset("character_set_client").unwrap_or(Charset::Utf8mb4),
+        connection_collation: CollationId::from_name(values.text("collation_connection"))
+            .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
+        results_charset: charset("character_set_results"),
+        select_limit: values.unsigned("sql_select_limit"),
+        statement_time_us_max: statement_time_us(values),
+        safe_updates: values.is_on("sql_safe_updates"),
+    }
+}
+
+/// `max_statement_time` is in seconds, with a fraction.
+fn statement_time_us(values: &Settings) -> u64 {
+    let shown = values
+        .value("max_statement_time")
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let seconds: f64 = shown.parse().unwrap_or(0.0);
+    std::time::Duration::try_from_secs_f64(seconds)
+        .ok()
+        .and_then(|limit| u64::try_from(limit.as_micros()).ok())
+        .unwrap_or(0)
+}
+
+/// The microseconds that `SET timestamp = seconds` means; `None` for 0, which ends the setting.
+pub fn timestamp_us(seconds: f64) -> Result<Option<i64>, VariableError> {
+    if !(0.0..=TIMESTAMP_S_MAX).contains(&seconds) {
+        return Err(VariableError::WrongValue {
+            text: seconds.to_string(),
+        });
+    }
+    let micros = std::time::Duration::from_secs_f64(seconds).as_micros();
+    let micros = i64::try_from(micros).expect("at most 2^31 seconds");
+    Ok((micros != 0).then_some(micros))
+}
+
+/// Every name that SQL may ask for, with its setting, for `SHOW VARIABLES`.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    TABLE.iter().filter(|setting| setting.is_variable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> (Variables, Settings) {
+        let globals = Settings::default();
+        (Variables::new(Rc::new(globals.clone())), globals)
+    }
+
+    fn text(text: &str) -> NewValue {
+        NewValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn a_change_is_the_sessions_own_and_default_takes_it_back() {
+        let (mut variables, globals) = session();
+        assert_eq!(
+            variables.set("autocommit", &NewValue::Number(0), &globals),
+            Ok(false)
+        );
+        assert!(!variables.active().autocommit);
+        assert!(globals.is_on("autocommit"));
+        variables
+            .set("AUTOCOMMIT", &NewValue::Default, &globals)
+            .unwrap();
+        assert!(variables.active().autocommit);
+    }
+
+    #[test]
+    fn numbers_are_bent_into_their_range_and_say_so() {
+        let (mut variables, globals) = session();
+        let name = "innodb_lock_wait_timeout";
+        assert_eq!(
+            variables.set(name, &NewValue::Number(-4), &globals),
+            Ok(true)
+        );
+        assert_eq!(variables.active().row_lock_wait_timeout_s, 0);
+        assert_eq!(
+            variables.set(name, &NewValue::Number(7), &globals),
+            Ok(false)
+        );
+        assert_eq!(variables.active().row_lock_wait_timeout_s, 7);
+        assert_eq!(
+            variables.set(name, &text("7"), &globals),
+            Err(VariableError::WrongType)
+        );
+    }
+
+    #[test]
+    fn character_sets_and_collations_stay_in_step() {
+        let (mut variables, globals) = session();
+        variables
+            .set("collation_connection", &text("latin1_swedish_ci"), &globals)
+            .unwrap();
+        assert_eq!(
+            variables.settings().text("character_set_connection"),
+            "latin1"
+        );
+        variables
+            .set("character_set_connection", &text("utf8"), &globals)
+            .unwrap();
+        let collation = variables.active().connection_collation;
+        assert_eq!(collation.name(), "utf8mb3_general_ci");
+        variables
+            .set("character_set_results", &NewValue::Null, &globals)
+            .unwrap();
+        assert_eq!(variables.active().results_charset, None);
+        let unknown = variables.set("character_set_client", &text("klingon"), &globals);
+        assert_eq!(
+            unknown,
+            Err(VariableError::WrongValue {
+                text: "klingon".to_owned()
+            })
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_set_says_why() {
+        let (mut variables, globals) = session();
+        let mut set = |name| variables.set(name, &NewValue::Number(1), &globals);
+        assert_eq!(set("no_such_thing"), Err(VariableError::Unknown));
+        assert_eq!(set("version"), Err(VariableError::ReadOnly));
+        assert_eq!(
+            set("max_connections"),
+            Err(VariableError::WrongScope { is_global: true })
+        );
+        let mut globals = Settings::default();
+        assert_eq!(
+            set_global(&mut globals, "max_connections", &NewValue::Number(5)),
+            Ok(true)
+        );
+        assert_eq!(globals.unsigned("max_connections"), 10);
+    }
+
+    #[test]
+    fn isolation_and_mode_are_decoded() {
+        let (mut variables, globals) = session();
+        variables
+            .set("tx_isolation", &text("read-committed"), &globals)
+            .unwrap();
+        assert_eq!(variables.active().isolation, Isolation::ReadCommitted);
+        variables.set("sql_mode", &text("ansi"), &globals).unwrap();
+        assert!(variables.active().sql_mode.contains("PIPES_AS_CONCAT"));
+        variables.set("sql_mode", &text(""), &globals).unwrap();
+        assert_eq!(&*variables.active().sql_mode, "");
+    }
+
+    #[test]
+    fn a_timestamp_is_set_and_taken_back() {
+        assert_eq!(timestamp_us(1.5), Ok(Some(1_500_000)));
+        assert_eq!(timestamp_us(0.0), Ok(None));
+        assert!(timestamp_us(-1.0).is_err() && timestamp_us(TIMESTAMP_S_MAX + 1.0).is_err());
+    }
+
+    #[test]
+    fn time_zones_are_offsets_or_names() {
+        for (zone, expected) in [
+            ("SYSTEM", true),
+            ("+14:00", true),
+            ("+14:01", false),
+            ("-05:30", true),
+            ("Europe/Paris", true),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_time_zone(zone), expected, "{zone}");
+        }
+    }
+}

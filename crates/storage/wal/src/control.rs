@@ -1,0 +1,99 @@
+//! The control file in hand: reads the newest checkpoint, writes the next.
+
+use std::path::Path;
+
+use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use format::control::{CONTROL_BLOCK_BYTES, CONTROL_FILE_BYTES, CheckpointRecord};
+
+use crate::WalError;
+
+/// The file's name in the data directory.
+const CONTROL_FILE_NAME: &str = "control.pdc";
+
+/// The open control file.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// Constant.
+    file: File,
+    /// What a crash now would find.
+    latest: CheckpointRecord,
+}
+
+impl Control {
+    /// Makes the file with a first record, durably but for the directory entry.
+    pub(crate) async fn create(
+        disk: &dyn Disk,
+        directory: &Path,
+        first: CheckpointRecord,
+    ) -> Result<Self, WalError> {
+        let file = open(disk, directory, true)?;
+        disk.allocate(&file, stdx::to_u64(CONTROL_FILE_BYTES))?;
+        write(disk, &file, &first).await?;
+        disk.sync(&file).await?;
+        Ok(Self {
+            file,
+            latest: first,
+        })
+    }
+
+    /// Opens the file and reads the newest record.
+    pub(crate) async fn open(disk: &dyn Disk, directory: &Path) -> Result<Self, WalError> {
+        let file = open(disk, directory, false)?;
+        let (bytes, outcome) = disk
+            .read(&file, 0, IoBuffer::zeroed(CONTROL_FILE_BYTES))
+            .await;
+        let length = outcome?;
+        let latest = CheckpointRecord::newest(bytes.get(..length).unwrap_or(&[]))?;
+        Ok(Self { file, latest })
+    }
+
+    /// The newest record.
+    pub(crate) fn latest(&self) -> &CheckpointRecord {
+        &self.latest
+    }
+
+    /// The file, to write to without holding this value.
+    pub(crate) fn file(&self) -> File {
+        self.file.clone()
+    }
+
+    /// Notes that `record` is durable.
+    pub(crate) fn advance(&mut self, record: CheckpointRecord) {
+        assert!(self.latest.sequence < record.sequence);
+        self.latest = record;
+    }
+}
+
+fn open(disk: &dyn Disk, directory: &Path, create: bool) -> Result<File, WalError> {
+    let options = OpenOptions {
+        write: true,
+        create,
+        exclusive: create,
+        access: FileAccess::Direct,
+    };
+    Ok(disk.open(&directory.join(CONTROL_FILE_NAME), options)?)
+}
+
+/// Is there a control file in the directory?
+pub(crate) fn exists(disk: &dyn Disk, directory: &Path) -> Result<bool, WalError> {
+    match open(disk, directory, false) {
+        Ok(_) => Ok(true),
+        Err(WalError::Disk(error)) if error.kind == DiskErrorKind::NotFound => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Writes a record durably into the block that does not hold the one before.
+pub(crate) async fn write(
+    disk: &dyn Disk,
+    file: &File,
+    record: &CheckpointRecord,
+) -> Result<(), WalError> {
+    let mut block = IoBuffer::zeroed(CONTROL_BLOCK_BYTES);
+    block.copy_from_slice(&record.encode());
+    let (_, outcome) = disk
+        .write(file, record.file_offset(), block, WriteDurability::Sync)
+        .await;
+    outcome?;
+    Ok(())
+}

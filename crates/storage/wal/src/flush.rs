@@ -1,0 +1,248 @@
+//! Flushing: the role of the worker that writes log at the moment.
+//!
+//! There is no timer and no delay knob: who takes the role writes all that is ready, and again
+//! while somebody waits for more. What is committed during a write goes out with the next one, so
+//! the batch grows by itself with load.
+
+use std::sync::Arc;
+
+use env::{Disk, File, IoBuffer, WriteDurability};
+use format::Lsn;
+use format::log::{
+    LOG_BLOCK_BYTES, LOG_BLOCK_HEADER_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LogBlockHeader, NO_FIRST_MTR,
+    seal_log_block,
+};
+use sync::LogRingReader;
+
+use crate::segments::{SegmentPlace, Segments};
+use crate::waiters::LogLevel;
+use crate::{Wal, WalError};
+
+/// What only the leader touches, and who looks at it between two flushes.
+#[derive(Debug)]
+pub(crate) struct FlushState {
+    /// Empties the ring.
+    pub(crate) reader: LogRingReader,
+    /// Written so far; the ring is released up to here.
+    pub(crate) written: Lsn,
+    /// The block that is written next.
+    pub(crate) next_block: u64,
+    /// Where the next mini-transaction begins that no block header knows of yet.
+    pub(crate) next_mtr: Lsn,
+    /// In each block header of this life.
+    pub(crate) epoch: u32,
+    /// Files with writes that are not durable yet.
+    pub(crate) unsynced: Vec<(u64, File)>,
+    pub(crate) segments: Segments,
+    pub(crate) place: SegmentPlace,
+    /// First LSN of every few blocks, to find the block of a checkpoint.
+    pub(crate) block_starts: std::collections::VecDeque<(u64, Lsn)>,
+}
+
+/// Blocks between two entries of `block_starts`: a checkpoint may make recovery skip this much.
+const BLOCK_START_DISTANCE: u64 = 16;
+
+/// One disk write of log.
+struct Write {
+    file: File,
+    segment: u64,
+    offset: u64,
+    bytes: IoBuffer,
+    blocks: u64,
+    end: Lsn,
+}
+
+impl FlushState {
+    /// Puts what is ready into new blocks: as much as one write may have and the segment holds.
+    fn prepare(&mut self, bytes_max: usize) -> Option<Write> {
+        let ready = Lsn(self.reader.ready());
+        let length = ready.since(self.written);
+        let segment = self.place.segment_of(self.next_block);
+        let blocks_left = self.place.blocks - self.next_block % self.place.blocks;
+        let blocks_max = stdx::to_u64(bytes_max / LOG_BLOCK_BYTES).clamp(1, blocks_left);
+        let payload = stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES);
+        let blocks = length.div_ceil(payload).min(blocks_max);
+        if blocks == 0 {
+            return None;
+        }
+        let file = self.segments.file(segment)?;
+        let mut bytes = IoBuffer::zeroed(stdx::to_usize(blocks) * LOG_BLOCK_BYTES);
+        let mut at = self.written;
+        for (number, block) in (self.next_block..).zip(bytes.chunks_exact_mut(LOG_BLOCK_BYTES)) {
+            let used = ready.since(at).min(payload);
+            self.fill_block(block, number, (at, used));
+            at = at.advance(used);
+        }
+        assert!(at <= ready);
+        let offset = self.place.offset_of(self.next_block);
+        Some(Write {
+            file,
+            segment,
+            offset,
+            bytes,
+            blocks,
+            end: at,
+        })
+    }
+
+    fn fill_block(&mut self, block: &mut [u8], block_no: u64, (start, used): (Lsn, u64)) {
+        let length = stdx::to_usize(used);
+        let range = LOG_BLOCK_HEADER_BYTES..LOG_BLOCK_HEADER_BYTES + length;
+        let payload = block.get_mut(range).expect("a block holds its payload");
+        self.reader.read(start.0, payload);
+        let end = start.advance(used);
+        let mut first_mtr = NO_FIRST_MTR;
+        while self.next_mtr < end {
+            if first_mtr == NO_FIRST_MTR {
+                let offset = self.next_mtr.since(start);
+                first_mtr = u16::try_from(offset).expect("an offset in a block is small");
+            }
+            // What is ready ends between mini-transactions, so the length is there to be read.
+            let mut length = [0; 4];
+            self.reader.read(self.next_mtr.0, &mut length);
+            let length = u64::from(u32::from_le_bytes(length));
+            assert!(0 < length);
+            self.next_mtr = self.next_mtr.advance(length);
+        }
+        let used = u16::try_from(used).expect("a payload has less than 4096 bytes");
+        let header = LogBlockHeader {
+            block_no,
+            start,
+            epoch: self.epoch,
+            used,
+            first_mtr,
+        };
+        seal_log_block(block, &header);
+    }
+
+    /// Notes that a write has been done.
+    fn advance(&mut self, write: &Write, durability: WriteDurability) {
+        let due = self.block_starts.back();
+        if due.is_none_or(|(block, _)| block + BLOCK_START_DISTANCE <= self.next_block) {
+            self.block_starts.push_back((self.next_block, self.written));
+        }
+        if durability == WriteDurability::Volatile
+            && self
+                .unsynced
+                .iter()
+                .all(|(segment, _)| *segment != write.segment)
+        {
+            self.unsynced.push((write.segment, write.file.clone()));
+        }
+        self.next_block += write.blocks;
+        self.written = write.end;
+        self.reader.release(write.end.0);
+    }
+}
+
+/// The right to write log. Dropped unrun, or while running, it gives the role back.
+#[derive(Debug)]
+#[must_use = "nobody else writes log while this exists"]
+pub struct FlushJob {
+    wal: Arc<Wal>,
+    /// Is a write under way whose outcome is not known?
+    in_doubt: bool,
+}
+
+impl FlushJob {
+    pub(crate) fn new(wal: Arc<Wal>) -> Self {
+        Self {
+            wal,
+            in_doubt: false,
+        }
+    }
+
+    /// Writes while somebody waits for log. Failures poison the log; waiters are told by that.
+    pub async fn run(mut self, disk: &dyn Disk) {
+        loop {
+            while let Some(level) = self.wal.wanted() {
+                if !self.flush(disk, level).await {
+                    return;
+                }
+            }
+            let wal = Arc::clone(&self.wal);
+            drop(self);
+            // Whoever asked between the last look and giving up the role was refused it.
+            match wal.try_lead() {
+                Some(next) => self = next,
+                None => return,
+            }
+        }
+    }
+
+    /// One write and what belongs to it; false if nothing can be done.
+    async fn flush(&mut self, disk: &dyn Disk, level: LogLevel) -> bool {
+        let wal = Arc::clone(&self.wal);
+        let (write, has_unsynced) = {
+            let mut state = wal.flush_state().lock();
+            (
+                state.prepare(wal.options().flush_bytes_max),
+                !state.unsynced.is_empty(),
+            )
+        };
+        let durability = match level {
+            LogLevel::Durable if !has_unsynced => WriteDurability::Sync,
+            LogLevel::Durable | LogLevel::Written => WriteDurability::Volatile,
+        };
+        if write.is_none() && (level == LogLevel::Written || !has_unsynced) {
+            return false;
+        }
+        self.in_doubt = true;
+        let outcome = match write {
+            Some(write) => self.write(disk, write, durability).await,
+            None => Ok(()),
+        };
+        let outcome = match (outcome, level) {
+            (Ok(()), LogLevel::Durable) if has_unsynced => self.sync(disk).await,
+            (outcome, _) => outcome,
+        };
+        self.in_doubt = false;
+        if let Err(error) = outcome {
+            wal.poison(error);
+            return false;
+        }
+        true
+    }
+
+    async fn write(
+        &self,
+        disk: &dyn Disk,
+        mut write: Write,
+        durability: WriteDurability,
+    ) -> Result<(), WalError> {
+        let bytes = std::mem::replace(&mut write.bytes, IoBuffer::zeroed(1));
+        let (_, outcome) = disk
+            .write(&write.file, write.offset, bytes, durability)
+            .await;
+        outcome?;
+        self.wal.flush_state().lock().advance(&write, durability);
+        self.wal.publish_written(write.end, write.blocks);
+        if durability == WriteDurability::Sync {
+            self.wal.publish_durable(write.end);
+        }
+        Ok(())
+    }
+
+    async fn sync(&self, disk: &dyn Disk) -> Result<(), WalError> {
+        let (files, end) = {
+            let mut state = self.wal.flush_state().lock();
+            (std::mem::take(&mut state.unsynced), state.written)
+        };
+        for (_, file) in &files {
+            disk.sync(file).await?;
+        }
+        self.wal.publish_durable(end);
+        Ok(())
+    }
+}
+
+impl Drop for FlushJob {
+    fn drop(&mut self) {
+        if self.in_doubt {
+            // The task was dropped in the middle of a write: the blocks may be there or not, and
+            // they may not be written a second time.
+            self.wal.poison(WalError::Poisoned);
+        }
+        self.wal.release_lead();
+    }
+}

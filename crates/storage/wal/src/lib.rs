@@ -1,0 +1,79 @@
+//! The write-ahead log.
+//!
+//! One sequence of bytes ([`format::log`]) that all workers fill at once and one of them, in turn,
+//! writes to disk. There is no log thread: **flushing is a role**. A worker asks
+//! [`Wal::try_lead`] at the end of each tick; who gets a [`FlushJob`] runs it as a task and goes on
+//! with its sessions. The job writes all that is ready in new 4 KiB blocks, answers who waited, and
+//! goes on while somebody waits.
+//!
+//! Life: [`Log::create`] or [`Log::open`] → [`Log::scan`] (recovery reads the mini-transactions) →
+//! [`Wal::start`] → [`Wal::writer`] for each worker.
+//!
+//! (I1) `written` and `durable` only grow; what is below `durable` survives a crash.
+//! (I2) A block that was written is never written again before its segment is recycled, so no
+//! write can harm acknowledged bytes.
+//! (I3) After a failed write or sync nothing is acknowledged any more: the log is poisoned, waiters
+//! get [`WalError::Poisoned`], and the callback decides that the process ends.
+//! (I4) Room is asked for before latches are taken ([`WalWriter::permit`]); with a permit a
+//! mini-transaction always finds room in memory and in prepared blocks. Blocks run out only for
+//! those who have no permit yet.
+//! (I5) At most one flush is under way, so the durable bytes are a prefix of the log.
+
+#![forbid(unsafe_code)]
+
+mod control;
+mod error;
+mod flush;
+mod log;
+mod room;
+mod scan;
+mod segments;
+mod waiters;
+mod wal;
+
+pub use crate::error::WalError;
+pub use crate::flush::FlushJob;
+pub use crate::log::Log;
+pub use crate::room::{NoRoom, WaitRoom};
+pub use crate::scan::LogScan;
+pub use crate::waiters::{LogLevel, WaitLog};
+pub use crate::wal::{Commit, OnPoison, Wal, WalWriter};
+
+/// How a log is kept.
+#[derive(Debug, Clone)]
+pub struct WalOptions {
+    /// Bytes of the ring in memory, a power of two.
+    pub ring_bytes: usize,
+    /// Bytes of one mini-transaction at most. The ring holds at least one more than there are
+    /// workers of these.
+    pub mtr_bytes_max: usize,
+    /// Workers, each with one writer.
+    pub worker_count: usize,
+    /// Blocks of one segment file; taken from the control file where there is one.
+    pub segment_blocks: u32,
+    /// Segments prepared ahead of the one being written.
+    pub segments_ahead: usize,
+    /// Bytes of log since the checkpoint, past which nobody gets a permit: a checkpoint must come
+    /// first. It bounds the time of recovery.
+    pub log_bytes_max: u64,
+    /// Bytes of one disk write at most.
+    pub flush_bytes_max: usize,
+}
+
+impl Default for WalOptions {
+    fn default() -> Self {
+        Self {
+            ring_bytes: 64 << 20,
+            // A mini-transaction changes at most 64 pages and logs rarely more than half of each.
+            mtr_bytes_max: 512 << 10,
+            worker_count: 1,
+            segment_blocks: 16_384,
+            segments_ahead: 1,
+            log_bytes_max: 1 << 30,
+            flush_bytes_max: 1 << 20,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

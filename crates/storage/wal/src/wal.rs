@@ -1,0 +1,534 @@
+//! The running log: positions, permits, checkpoints.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use env::{Disk, DiskErrorKind, File};
+use format::Lsn;
+use format::control::CheckpointRecord;
+use format::log::{LOG_BLOCK_PAYLOAD_BYTES, seal_mtr};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
+
+use crate::control::{self, Control};
+use crate::flush::{FlushJob, FlushState};
+use crate::room::{NoRoom, RoomWaiters, WaitRoom};
+use crate::scan::{LogEnd, LogScan};
+use crate::segments::Segments;
+use crate::waiters::{LogLevel, WaitLog, WaitQueues};
+use crate::{Log, WalError, WalOptions};
+
+/// Called once when the log is poisoned; the program ends the process there.
+pub type OnPoison = Box<dyn Fn(&WalError) + Send + Sync>;
+
+/// The log. Shared by all workers.
+pub struct Wal {
+    /// Constant.
+    options: WalOptions,
+    ring: Arc<LogRing>,
+    /// Everything below is written; stored by the leader.
+    written: AtomicU64,
+    /// Everything below is durable; stored by the leader.
+    durable: AtomicU64,
+    /// The highest LSN that somebody wants written; only grows.
+    wanted_written: AtomicU64,
+    /// The highest LSN that somebody wants durable; only grows.
+    wanted_durable: AtomicU64,
+    /// The block that is written next; stored by the leader.
+    next_block: AtomicU64,
+    /// Blocks below this are prepared; stored under `flush`.
+    prepared_end: AtomicU64,
+    /// The checkpoint's LSN; stored under `control`.
+    checkpoint: AtomicU64,
+    /// Is the role of the flusher taken?
+    has_leader: AtomicBool,
+    is_poisoned: AtomicBool,
+    /// Did the last attempt to prepare a segment meet a full disk?
+    is_disk_full: AtomicBool,
+    flush: Mutex<FlushState>,
+    control: Mutex<Control>,
+    /// Is a checkpoint or the preparing of segments under way?
+    maintaining: AtomicBool,
+    durable_waiters: WaitQueues,
+    written_waiters: WaitQueues,
+    room_waiters: RoomWaiters,
+    on_poison: OnPoison,
+}
+
+impl Wal {
+    /// Starts to write where a finished scan has found the end. Blocks.
+    ///
+    /// # Panics
+    /// If the scan was not read to its end.
+    pub async fn start(
+        disk: &dyn Disk,
+        log: Log,
+        scan: &LogScan,
+        options: WalOptions,
+        on_poison: OnPoison,
+    ) -> Result<Arc<Self>, WalError> {
+        let Log { mut control, place } = log;
+        let end = scan.end();
+        let epoch = end.epoch.max(control.latest().epoch) + 1;
+        let mut record = control.latest().clone();
+        record.sequence += 1;
+        record.epoch = epoch;
+        record.log_end = end.lsn;
+        let checkpoint = record.lsn;
+        let block_starts = VecDeque::from([(record.block_no, record.lsn)]);
+        control::write(disk, &control.file(), &record).await?;
+        control.advance(record);
+        let (ring, reader) = LogRing::new(LogRingOptions {
+            start: end.lsn.0,
+            capacity: options.ring_bytes,
+            writers: options.worker_count,
+            reservation_bytes_max: options.mtr_bytes_max,
+        });
+        let first = place.segment_of(block_starts.front().map_or(end.block, |(block, _)| *block));
+        let mut flush = FlushState {
+            reader,
+            written: end.lsn,
+            next_block: end.block,
+            next_mtr: end.lsn,
+            epoch,
+            unsynced: Vec::new(),
+            segments: Segments::default(),
+            place,
+            block_starts,
+        };
+        let prepared_end = adopt_segments(disk, &mut flush, first)?;
+        let wal = Arc::new(Self::assemble(
+            (options, ring, end),
+            (flush, prepared_end),
+            (control, checkpoint),
+            on_poison,
+        ));
+        wal.prepare_segments(disk).await?;
+        Ok(wal)
+    }
+
+    fn assemble(
+        (options, ring, end): (WalOptions, Arc<LogRing>, LogEnd),
+        (flush, prepared_end): (FlushState, u64),
+        (control, checkpoint): (Control, Lsn),
+        on_poison: OnPoison,
+    ) -> Self {
+        let position = || AtomicU64::new(end.lsn.0);
+        Self {
+            ring,
+            written: position(),
+            durable: position(),
+            wanted_written: position(),
+            wanted_durable: position(),
+            next_block: AtomicU64::new(end.block),
+            prepared_end: AtomicU64::new(prepared_end),
+            checkpoint: AtomicU64::new(checkpoint.0),
+            has_leader: AtomicBool::new(false),
+            is_poisoned: AtomicBool::new(false),
+            is_disk_full: AtomicBool::new(false),
+            flush: Mutex::new(flush),
+            control: Mutex::new(control),
+            maintaining: AtomicBool::new(false),
+            durable_waiters: WaitQueues::new(options.worker_count),
+            written_waiters: WaitQueues::new(options.worker_count),
+            room_waiters: RoomWaiters::default(),
+            on_poison,
+            options,
+        }
+    }
+
+    /// The writer of a worker, which exists once.
+    ///
+    /// # Panics
+    /// If the worker has one already.
+    pub fn writer(self: &Arc<Self>, worker: usize) -> WalWriter {
+        WalWriter {
+            ring: self.ring.writer(worker),
+            wal: Arc::clone(self),
+        }
+    }
+
+    /// How the log is kept.
+    pub fn options(&self) -> &WalOptions {
+        &self.options
+    }
+
+    /// The next LSN to be given out: a snapshot's number.
+    pub fn reserved(&self) -> Lsn {
+        Lsn(self.ring.reserved())
+    }
+
+    /// Pages changed below this are on their workers' dirty lists.
+    pub fn closed(&self) -> Lsn {
+        Lsn(self.ring.closed())
+    }
+
+    /// What is below survives a crash.
+    pub fn durable(&self) -> Lsn {
+        self.reached(LogLevel::Durable)
+    }
+
+    /// The newest checkpoint.
+    pub fn checkpoint(&self) -> Lsn {
+        Lsn(self.checkpoint.load(Ordering::SeqCst))
+    }
+
+    /// How far the log has got.
+    pub fn reached(&self, level: LogLevel) -> Lsn {
+        Lsn(match level {
+            LogLevel::Durable => self.durable.load(Ordering::SeqCst),
+            LogLevel::Written => self.written.load(Ordering::SeqCst),
+        })
+    }
+
+    /// Has a write failed?
+    pub fn is_poisoned(&self) -> bool {
+        self.is_poisoned.load(Ordering::SeqCst)
+    }
+
+    /// Waits until what is below `lsn` has reached a level. `worker` is whose task waits.
+    pub fn wait(self: &Arc<Self>, worker: usize, lsn: Lsn, level: LogLevel) -> WaitLog {
+        assert!(lsn <= self.reserved());
+        WaitLog::new(Arc::clone(self), worker, lsn, level)
+    }
+
+    /// Waits until it is worth asking for a permit again.
+    pub fn wait_room(self: &Arc<Self>) -> WaitRoom {
+        WaitRoom::new(Arc::clone(self))
+    }
+
+    /// Asks that what is below `lsn` reaches a level, without waiting: the next leader sees to it.
+    pub fn request(&self, lsn: Lsn, level: LogLevel) {
+        let word = match level {
+            LogLevel::Durable => &self.wanted_durable,
+            LogLevel::Written => &self.wanted_written,
+        };
+        word.fetch_max(lsn.0, Ordering::SeqCst);
+    }
+
+    /// Asks that all log so far becomes durable; to be called once a second where commits do not
+    /// wait for it.
+    pub fn request_all(&self) {
+        self.request(self.reserved(), LogLevel::Durable);
+    }
+
+    /// What a leader would do now.
+    pub(crate) fn wanted(&self) -> Option<LogLevel> {
+        if self.is_poisoned() {
+            return None;
+        }
+        let (durable, written) = (self.durable().0, self.reached(LogLevel::Written).0);
+        let has_ready = written < self.ring.ready() && self.has_prepared_block();
+        let wants = |word: &AtomicU64, above: u64| above < word.load(Ordering::SeqCst);
+        if wants(&self.wanted_durable, durable) && (has_ready || durable < written) {
+            return Some(LogLevel::Durable);
+        }
+        // A ring that is a quarter full is written before it holds anybody up.
+        let unwritten = self.ring.reserved().saturating_sub(written);
+        let fills_up = stdx::to_u64(self.options.ring_bytes / 4) < unwritten;
+        (has_ready && (fills_up || wants(&self.wanted_written, written)))
+            .then_some(LogLevel::Written)
+    }
+
+    fn has_prepared_block(&self) -> bool {
+        let next = self.next_block.load(Ordering::SeqCst);
+        next < self.prepared_end.load(Ordering::SeqCst)
+    }
+
+    /// Takes the role of the flusher if there is something to flush and nobody has it. Called at
+    /// the end of each tick; the job is then spawned as a task of the worker.
+    pub fn try_lead(self: &Arc<Self>) -> Option<FlushJob> {
+        self.wanted()?;
+        let taken = self.has_leader.swap(true, Ordering::SeqCst);
+        (!taken).then(|| FlushJob::new(Arc::clone(self)))
+    }
+
+    pub(crate) fn release_lead(&self) {
+        self.has_leader.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn flush_state(&self) -> &Mutex<FlushState> {
+        &self.flush
+    }
+
+    pub(crate) fn queues(&self, level: LogLevel) -> &WaitQueues {
+        match level {
+            LogLevel::Durable => &self.durable_waiters,
+            LogLevel::Written => &self.written_waiters,
+        }
+    }
+
+    pub(crate) fn room_waiters(&self) -> &RoomWaiters {
+        &self.room_waiters
+    }
+
+    pub(crate) fn publish_written(&self, end: Lsn, blocks: u64) {
+        self.next_block.fetch_add(blocks, Ordering::SeqCst);
+        let before = self.written.swap(end.0, Ordering::SeqCst);
+        assert!(before <= end.0);
+        self.written_waiters.wake(end);
+        self.room_waiters.wake_all();
+    }
+
+    pub(crate) fn publish_durable(&self, end: Lsn) {
+        let before = self.durable.swap(end.0, Ordering::SeqCst);
+        assert!(before <= end.0);
+        self.durable_waiters.wake(end);
+    }
+
+    /// Closes the log: nothing is acknowledged any more (I3).
+    pub(crate) fn poison(&self, error: WalError) {
+        if self.is_poisoned.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        (self.on_poison)(&error);
+        self.durable_waiters.wake(Lsn::MAX);
+        self.written_waiters.wake(Lsn::MAX);
+        self.room_waiters.wake_all();
+    }
+
+    /// Is there room beside the ring's own rule?
+    pub(crate) fn room(&self) -> Result<(), NoRoom> {
+        if self.is_poisoned() {
+            return Err(NoRoom::Closed(WalError::Poisoned));
+        }
+        let reserved = self.ring.reserved();
+        let ahead = reserved + self.ring.headroom();
+        let unwritten = ahead.saturating_sub(self.written.load(Ordering::SeqCst));
+        if stdx::to_u64(self.options.ring_bytes) < ahead.saturating_sub(self.ring.released()) {
+            return Err(NoRoom::Wait);
+        }
+        let blocks = self.blocks_for(unwritten);
+        let next = self.next_block.load(Ordering::SeqCst);
+        if self.prepared_end.load(Ordering::SeqCst) < next + blocks {
+            let is_full = self.is_disk_full.load(Ordering::SeqCst);
+            return Err(if is_full {
+                NoRoom::DiskFull
+            } else {
+                NoRoom::Wait
+            });
+        }
+        let age = reserved.saturating_sub(self.checkpoint.load(Ordering::SeqCst));
+        if self.options.log_bytes_max < age {
+            Err(NoRoom::Wait)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Bytes of log since the checkpoint over the most there may be, in percent: how urgent a
+    /// checkpoint is.
+    pub fn age_percent(&self) -> u64 {
+        let age = self.ring.reserved().saturating_sub(self.checkpoint().0);
+        age.saturating_mul(100) / self.options.log_bytes_max.max(1)
+    }
+
+    /// Should [`Wal::prepare_segments`] be called?
+    pub fn needs_segments(&self) -> bool {
+        let next = self.next_block.load(Ordering::SeqCst);
+        let blocks = u64::from(self.options.segment_blocks);
+        let segments = next / blocks + 1 + stdx::to_u64(self.options.segments_ahead);
+        // However small segments are: a full ring must find room, or nobody gets a permit.
+        let ring_blocks = self.blocks_for(stdx::to_u64(self.options.ring_bytes));
+        self.prepared_end.load(Ordering::SeqCst) < (segments * blocks).max(next + ring_blocks)
+    }
+
+    /// Blocks that may be needed to write `bytes` of log: each outstanding permit may cost one
+    /// flush, and each flush one block of padding.
+    fn blocks_for(&self, bytes: u64) -> u64 {
+        let workers = stdx::to_u64(self.options.worker_count);
+        bytes.div_ceil(stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES)) + workers + 3
+    }
+
+    /// Prepares segments ahead of the writing, out of obsolete ones where there are any. A full
+    /// disk is no error: those who want room are told. Blocks, so it is a helper's work.
+    pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
+        if self.maintaining.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let outcome = self.prepare_while_needed(disk).await;
+        self.maintaining.store(false, Ordering::SeqCst);
+        let is_full = matches!(&outcome, Err(WalError::Disk(error))
+            if error.kind == DiskErrorKind::Full);
+        self.is_disk_full.store(is_full, Ordering::SeqCst);
+        self.room_waiters.wake_all();
+        if is_full { Ok(()) } else { outcome }
+    }
+
+    async fn prepare_while_needed(&self, disk: &dyn Disk) -> Result<(), WalError> {
+        while self.needs_segments() {
+            let (place, segment, obsolete) = {
+                let mut state = self.flush.lock();
+                let next = state.place.segment_of(state.next_block);
+                let segment = state.segments.last().map_or(next, |last| last + 1);
+                (state.place.clone(), segment, state.segments.obsolete.pop())
+            };
+            let file: File = match obsolete {
+                Some(old) => {
+                    place.rename(disk, old, segment)?;
+                    place
+                        .open(disk, segment)?
+                        .expect("it was renamed to this name")
+                }
+                None => place.create(disk, segment).await?,
+            };
+            let mut state = self.flush.lock();
+            state.segments.push(segment, file);
+            let end = (segment + 1) * place.blocks;
+            self.prepared_end.store(end, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Notes durably that every change before `lsn` is in the data files, with what the engine
+    /// wants to find again. The log before may be recycled then.
+    ///
+    /// # Panics
+    /// If `lsn` is not durable or before the last checkpoint.
+    pub async fn write_checkpoint(
+        &self,
+        disk: &dyn Disk,
+        lsn: Lsn,
+        payload: Vec<u8>,
+    ) -> Result<(), WalError> {
+        assert!(lsn <= self.durable());
+        assert!(self.checkpoint() <= lsn);
+        let block_no = self.flush.lock().checkpoint_block(lsn);
+        let (file, record) = {
+            let control = self.control.lock();
+            let latest = control.latest();
+            let record = CheckpointRecord {
+                sequence: latest.sequence + 1,
+                lsn,
+                block_no,
+                log_end: self.durable(),
+                payload,
+                ..*latest
+            };
+            (control.file(), record)
+        };
+        if let Err(error) = control::write(disk, &file, &record).await {
+            self.poison(error.clone());
+            return Err(error);
+        }
+        self.control.lock().advance(record);
+        self.checkpoint.store(lsn.0, Ordering::SeqCst);
+        self.flush.lock().forget_before(block_no);
+        self.room_waiters.wake_all();
+        Ok(())
+    }
+}
+
+impl FlushState {
+    /// The latest known block that does not begin behind `lsn`.
+    fn checkpoint_block(&self, lsn: Lsn) -> u64 {
+        let after = self
+            .block_starts
+            .partition_point(|(_, start)| *start <= lsn);
+        let index = after
+            .checked_sub(1)
+            .expect("the first entry is the last checkpoint's");
+        self.block_starts
+            .get(index)
+            .expect("an index below the partition point")
+            .0
+    }
+
+    fn forget_before(&mut self, block: u64) {
+        while self
+            .block_starts
+            .front()
+            .is_some_and(|(first, _)| *first < block)
+        {
+            self.block_starts.pop_front();
+        }
+        let segment = self.place.segment_of(block);
+        self.segments.retire_before(segment);
+    }
+}
+
+/// Opens the segments from the checkpoint's to the one being written; removes later ones, which
+/// hold nothing, and one that nothing was written to, which may be half made. Gives the end of the
+/// prepared blocks.
+fn adopt_segments(disk: &dyn Disk, flush: &mut FlushState, first: u64) -> Result<u64, WalError> {
+    let place = flush.place.clone();
+    let writing = place.segment_of(flush.next_block);
+    let is_begun = !flush.next_block.is_multiple_of(place.blocks);
+    for number in place.list(disk)? {
+        if writing < number || (number == writing && !is_begun) {
+            disk.remove(&place.path(number))?;
+        } else if number < first {
+            flush.segments.obsolete.push(number);
+        } else if let Some(file) = place.open(disk, number)? {
+            flush.segments.push(number, file);
+        }
+    }
+    disk.sync_directory(&place.directory)?;
+    Ok(if is_begun {
+        (writing + 1) * place.blocks
+    } else {
+        writing * place.blocks
+    })
+}
+
+impl fmt::Debug for Wal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wal")
+            .field("durable", &self.durable())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A worker's way into the log.
+#[derive(Debug)]
+pub struct WalWriter {
+    wal: Arc<Wal>,
+    ring: LogRingWriter,
+}
+
+/// A mini-transaction that is in the log. Dropping it says that the pages it changed are on the
+/// worker's dirty list.
+#[derive(Debug)]
+#[must_use = "dropping it says that the changed pages are listed"]
+pub struct Commit<'a> {
+    /// Its first byte.
+    pub start: Lsn,
+    /// Behind its last byte.
+    pub end: Lsn,
+    /// Holds the checkpoint back; dropped with this value.
+    _closing: Closing<'a>,
+}
+
+impl WalWriter {
+    /// Asks for room for one mini-transaction, before any latch is taken (I4).
+    pub fn permit(&mut self) -> Result<(), NoRoom> {
+        self.wal.room()?;
+        if self.ring.permit() {
+            Ok(())
+        } else {
+            Err(NoRoom::Wait)
+        }
+    }
+
+    /// Puts a mini-transaction into the log: room for its header, then its operations.
+    ///
+    /// # Panics
+    /// Without a permit, or if it is longer than the options allow.
+    pub fn commit(&mut self, mtr: &mut [u8]) -> Commit<'_> {
+        let reservation = self.ring.reserve(mtr.len());
+        let start = Lsn(reservation.start());
+        seal_mtr(mtr, start);
+        let closing = reservation.fill(mtr);
+        Commit {
+            start,
+            end: start.advance(stdx::to_u64(mtr.len())),
+            _closing: closing,
+        }
+    }
+
+    /// The log.
+    pub fn wal(&self) -> &Arc<Wal> {
+        &self.wal
+    }
+}
