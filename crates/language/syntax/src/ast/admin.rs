@@ -1,0 +1,466 @@
+//! Transactions, settings, SHOW, accounts, and everything about running a server.
+
+use super::{Expr, Ident, Limit, LockWait, ObjectName, Refused, Statement, VariableScope};
+
+/// Transaction control.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transaction {
+    /// `BEGIN [WORK]`, `START TRANSACTION ..`.
+    Begin {
+        /// `READ ONLY` (true), `READ WRITE` (false), if written.
+        read_only: Option<bool>,
+        /// `WITH CONSISTENT SNAPSHOT`.
+        consistent_snapshot: bool,
+    },
+    /// `COMMIT`.
+    Commit(Completion),
+    /// `ROLLBACK`.
+    Rollback(Completion),
+    /// `SAVEPOINT a`.
+    Savepoint(Ident),
+    /// `ROLLBACK TO a`.
+    RollbackTo(Ident),
+    /// `RELEASE SAVEPOINT a`.
+    ReleaseSavepoint(Ident),
+    /// `SET [scope] TRANSACTION ..`; without scope it is for the next transaction alone.
+    Set {
+        /// The scope.
+        scope: Option<VariableScope>,
+        /// `ISOLATION LEVEL ..`.
+        isolation: Option<Isolation>,
+        /// `READ ONLY` (true), `READ WRITE` (false).
+        read_only: Option<bool>,
+    },
+    /// `LOCK TABLES`.
+    LockTables {
+        /// Which, under which alias, how.
+        tables: Vec<TableLock>,
+        /// `WAIT n`, `NOWAIT`.
+        wait: LockWait,
+    },
+    /// `UNLOCK TABLES`.
+    UnlockTables,
+    /// `XA ..`, by name.
+    Xa(Refused),
+}
+
+/// What follows `COMMIT` and `ROLLBACK`; none means as `completion_type` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Completion {
+    /// `AND [NO] CHAIN`.
+    pub chain: Option<bool>,
+    /// `[NO] RELEASE`.
+    pub release: Option<bool>,
+}
+
+/// Isolation levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+/// A table of `LOCK TABLES`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableLock {
+    /// The table.
+    pub name: ObjectName,
+    /// What the statements under the lock call it.
+    pub alias: Option<Ident>,
+    /// `WRITE` (else `READ`).
+    pub write: bool,
+    /// `LOCAL` of `READ LOCAL`, `CONCURRENT` of `WRITE CONCURRENT`.
+    pub local: bool,
+}
+
+/// One thing that `SET` sets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SetItem {
+    /// `@a = e`.
+    User {
+        /// The variable.
+        name: String,
+        /// Its value.
+        value: Expr,
+    },
+    /// `a = e`, `GLOBAL a = e`, `@@global.a = e`. Without scope it is a routine's variable or
+    /// the session's. A bare word on the right (`SET a = ON`) is a column name there.
+    System {
+        /// The variable.
+        variable: super::SystemVariable,
+        /// Its value; none is `DEFAULT`.
+        value: Option<Expr>,
+    },
+    /// `NAMES c [COLLATE d]`; no set is `DEFAULT`.
+    Names {
+        /// The character set.
+        charset: Option<Ident>,
+        /// The collation.
+        collation: Option<Ident>,
+    },
+    /// `CHARACTER SET c`; none is `DEFAULT`.
+    CharacterSet(Option<Ident>),
+    /// `SET [scope] TRANSACTION ..` stands alone: [`Transaction::Set`]. This is
+    /// `PASSWORD [FOR user] = ..`.
+    Password {
+        /// Whose; one's own when absent.
+        user: Option<UserName>,
+        /// `PASSWORD('..')`: the text to be hashed; a plain string is the hash.
+        hashed: bool,
+        /// The text.
+        text: Vec<u8>,
+    },
+    /// `ROLE ..`, `DEFAULT ROLE ..`, by name.
+    Role(Refused),
+}
+
+/// `SHOW`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Show {
+    /// What.
+    pub kind: ShowKind,
+    /// Which rows of it.
+    pub filter: Option<ShowFilter>,
+}
+
+/// The tail of many SHOW statements.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShowFilter {
+    /// `LIKE '..'`.
+    Like(Vec<u8>),
+    /// `WHERE e`.
+    Where(Expr),
+}
+
+/// What is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShowKind {
+    /// `DATABASES`, `SCHEMAS`.
+    Databases,
+    /// `[FULL] TABLES [FROM db]`.
+    Tables {
+        /// `FULL`.
+        full: bool,
+        /// The database.
+        schema: Option<Ident>,
+    },
+    /// `TABLE STATUS [FROM db]`.
+    TableStatus(Option<Ident>),
+    /// `OPEN TABLES [FROM db]`.
+    OpenTables(Option<Ident>),
+    /// `TRIGGERS [FROM db]`.
+    Triggers(Option<Ident>),
+    /// `EVENTS [FROM db]`.
+    Events(Option<Ident>),
+    /// `[FULL] COLUMNS FROM t`.
+    Columns {
+        /// `FULL`.
+        full: bool,
+        /// The table.
+        table: ObjectName,
+    },
+    /// `INDEX FROM t`.
+    Index(ObjectName),
+    /// `CREATE TABLE t`.
+    CreateTable(ObjectName),
+    /// `CREATE VIEW v`.
+    CreateView(ObjectName),
+    /// `CREATE DATABASE [IF NOT EXISTS] d`.
+    CreateDatabase {
+        /// The database.
+        name: Ident,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+    },
+    /// `CREATE USER u`; one's own when absent.
+    CreateUser(Option<UserName>),
+    /// `[scope] VARIABLES`; the session's when absent.
+    Variables(Option<VariableScope>),
+    /// `[scope] STATUS`.
+    Status(Option<VariableScope>),
+    /// `[FULL] PROCESSLIST`.
+    Processlist {
+        /// `FULL`.
+        full: bool,
+    },
+    /// `WARNINGS [LIMIT ..]`.
+    Warnings(Option<Limit>),
+    /// `ERRORS [LIMIT ..]`.
+    Errors(Option<Limit>),
+    /// `COUNT(*) WARNINGS`.
+    CountWarnings,
+    /// `COUNT(*) ERRORS`.
+    CountErrors,
+    /// `GRANTS [FOR u]`; one's own when absent.
+    Grants(Option<UserName>),
+    /// `[STORAGE] ENGINES`.
+    Engines,
+    /// `ENGINE e STATUS` and `MUTEX`, `LOGS`.
+    Engine {
+        /// The engine.
+        name: Ident,
+        /// The word behind, in capitals.
+        what: String,
+    },
+    /// `CHARACTER SET`.
+    CharacterSets,
+    /// `COLLATION`.
+    Collations,
+    /// `PLUGINS`.
+    Plugins,
+    /// `PRIVILEGES`.
+    Privileges,
+    /// `PROCEDURE STATUS` (false), `FUNCTION STATUS` (true), `PACKAGE STATUS`s are refused.
+    RoutineStatus {
+        /// Functions (else procedures).
+        functions: bool,
+    },
+    /// `PROFILES`.
+    Profiles,
+    /// `MASTER STATUS`, `BINLOG STATUS`.
+    MasterStatus,
+    /// `BINARY LOGS`.
+    BinaryLogs,
+    /// `[ALL] SLAVES STATUS`, `SLAVE STATUS`, `REPLICA STATUS`.
+    ReplicaStatus,
+    /// Known by name alone.
+    Refused(Refused),
+}
+
+/// `EXPLAIN` and its like.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Explain {
+    /// `EXPLAIN statement`, `ANALYZE statement`.
+    Statement {
+        /// `ANALYZE`: it runs.
+        analyze: bool,
+        /// `EXTENDED`.
+        extended: bool,
+        /// `PARTITIONS`.
+        partitions: bool,
+        /// `FORMAT = JSON`.
+        json: bool,
+        /// What.
+        statement: Box<Statement>,
+    },
+    /// `DESCRIBE t [column]`.
+    Table {
+        /// The table.
+        table: ObjectName,
+        /// A column or a pattern of columns.
+        column: Option<Vec<u8>>,
+    },
+    /// `EXPLAIN FOR CONNECTION n`.
+    Connection(Expr),
+}
+
+/// Prepared statements in text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prepared {
+    /// `PREPARE s FROM e`.
+    Prepare {
+        /// Its name.
+        name: Ident,
+        /// Its text.
+        from: Expr,
+    },
+    /// `EXECUTE s USING ..`.
+    Execute {
+        /// Its name.
+        name: Ident,
+        /// Its parameters.
+        using: Vec<Expr>,
+    },
+    /// `EXECUTE IMMEDIATE e USING ..`.
+    ExecuteImmediate {
+        /// Its text.
+        from: Expr,
+        /// Its parameters.
+        using: Vec<Expr>,
+    },
+    /// `DEALLOCATE PREPARE s`, `DROP PREPARE s`.
+    Deallocate(Ident),
+}
+
+/// `'u'@'h'`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum UserName {
+    /// `CURRENT_USER`.
+    Current,
+    /// By name; `%` when no host was written.
+    Named {
+        /// The user.
+        user: String,
+        /// The host.
+        host: Option<String>,
+    },
+}
+
+/// Accounts, roles, rights.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Account {
+    /// `CREATE USER`.
+    CreateUser {
+        /// `OR REPLACE`.
+        or_replace: bool,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+        /// Whom.
+        users: Vec<UserSpec>,
+        /// What holds for all of them.
+        options: AccountOptions,
+    },
+    /// `ALTER USER`.
+    AlterUser {
+        /// `IF EXISTS`.
+        if_exists: bool,
+        /// Whom.
+        users: Vec<UserSpec>,
+        /// What changes for all of them.
+        options: AccountOptions,
+    },
+    /// `DROP USER`.
+    DropUser {
+        /// `IF EXISTS`.
+        if_exists: bool,
+        /// Whom.
+        users: Vec<UserName>,
+    },
+    /// `RENAME USER a TO b, ..`.
+    RenameUser(Vec<(UserName, UserName)>),
+    /// `GRANT .. ON .. TO ..`.
+    Grant {
+        /// What.
+        privileges: Vec<Privilege>,
+        /// On what.
+        on: GrantTarget,
+        /// To whom, perhaps with a new password.
+        users: Vec<UserSpec>,
+        /// `REQUIRE`, and limits of `WITH`.
+        options: AccountOptions,
+        /// `WITH GRANT OPTION`.
+        grant_option: bool,
+    },
+    /// `REVOKE .. ON .. FROM ..`.
+    Revoke {
+        /// What.
+        privileges: Vec<Privilege>,
+        /// On what.
+        on: GrantTarget,
+        /// From whom.
+        users: Vec<UserName>,
+    },
+    /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM ..`.
+    RevokeAll(Vec<UserName>),
+    /// Roles: by name.
+    Role(Refused),
+}
+
+/// A user with what identifies them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserSpec {
+    /// Who.
+    pub name: UserName,
+    /// `IDENTIFIED ..`, any of which lets in; empty when nothing was said.
+    pub authentication: Vec<Authentication>,
+}
+
+/// `IDENTIFIED BY ..`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authentication {
+    /// `VIA plugin`, `WITH plugin`; the default plugin when absent.
+    pub plugin: Option<Ident>,
+    /// The password or hash.
+    pub secret: Option<Secret>,
+}
+
+/// What comes with `IDENTIFIED`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Secret {
+    /// A password in clear.
+    Password(Vec<u8>),
+    /// A plugin's own string.
+    Hash(Vec<u8>),
+}
+
+/// What may follow the users of `CREATE USER`, `ALTER USER`, `GRANT`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccountOptions {
+    /// `REQUIRE`: `NONE`, `SSL`, `X509`, or pairs like `SUBJECT` and text; capitals.
+    pub require: Vec<(String, Vec<u8>)>,
+    /// `WITH MAX_QUERIES_PER_HOUR n`: name in capitals and number.
+    pub limits: Vec<(String, u64)>,
+    /// `PASSWORD EXPIRE ..`, read over.
+    pub password_expire: Option<Refused>,
+    /// `ACCOUNT LOCK` (true), `ACCOUNT UNLOCK` (false).
+    pub locked: Option<bool>,
+}
+
+/// A right, perhaps on some columns only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Privilege {
+    /// Its name in capitals, one blank between words: `SELECT`, `ALL`, `CREATE VIEW`,
+    /// `GRANT OPTION`.
+    pub name: String,
+    /// The columns; the whole target when empty.
+    pub columns: Vec<Ident>,
+}
+
+/// What a right is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrantTarget {
+    /// `*.*`.
+    Global,
+    /// `*`: the session's database.
+    CurrentSchema,
+    /// `db.*`.
+    Schema(Ident),
+    /// `t`, `db.t`.
+    Table(ObjectName),
+    /// `FUNCTION f`, `PROCEDURE p`, ...: the word in capitals and the name.
+    Routine(String, ObjectName),
+}
+
+/// Running the server and looking after tables.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Admin {
+    /// `KILL ..`.
+    Kill {
+        /// `QUERY`: the statement, not the connection.
+        query: bool,
+        /// The connection's number.
+        id: Expr,
+    },
+    /// `FLUSH ..`: each thing in capitals; `TABLES` with its tables.
+    Flush {
+        /// What.
+        what: Vec<String>,
+        /// Which tables.
+        tables: Vec<ObjectName>,
+        /// `WITH READ LOCK`, `FOR EXPORT`.
+        with_lock: bool,
+    },
+    /// `ANALYZE TABLE`, `CHECK TABLE`, ...
+    Table {
+        /// Which.
+        verb: TableVerb,
+        /// The tables.
+        tables: Vec<ObjectName>,
+        /// The words behind in capitals: `EXTENDED`, `QUICK`, ...
+        options: Vec<String>,
+    },
+    /// `SHUTDOWN`.
+    Shutdown,
+}
+
+/// What is done to a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TableVerb {
+    Analyze,
+    Check,
+    Checksum,
+    Optimize,
+    Repair,
+}

@@ -1,0 +1,154 @@
+//! The tree of a statement: plain owned enums, a span wherever a name or message needs it.
+//!
+//! Built once per plan-cache miss, so it favours the reader over the allocator. Trees compare
+//! by meaning: spans are all equal ([`Span`]), names compare byte by byte.
+
+pub mod admin;
+pub mod ddl;
+pub mod dml;
+pub mod expr;
+pub mod query;
+
+pub use admin::*;
+pub use ddl::*;
+pub use dml::*;
+pub use expr::*;
+pub use query::*;
+
+use crate::token::Span;
+
+/// A name as written, quotes removed; which case matters is for the catalog to say.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Ident {
+    /// The name.
+    pub text: String,
+    /// Where it stands, quotes included.
+    pub span: Span,
+}
+
+impl Ident {
+    /// A name that no source text holds.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Ident {
+        Ident {
+            text: text.into(),
+            span: Span::default(),
+        }
+    }
+
+    /// Whether it is `other` in any case of ASCII letters.
+    #[must_use]
+    pub fn is(&self, other: &str) -> bool {
+        self.text.eq_ignore_ascii_case(other)
+    }
+}
+
+/// The name of a table, view, routine or the like, perhaps with its database.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ObjectName {
+    /// The database, if one was written.
+    pub schema: Option<Ident>,
+    /// The object.
+    pub name: Ident,
+}
+
+/// One statement of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// What it says.
+    pub kind: StatementKind,
+    /// From its first to its last token, without the `;`.
+    pub span: Span,
+    /// How many `?` it holds; they are numbered from 0 in the order of the text.
+    pub parameter_count: u32,
+}
+
+/// What a statement says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StatementKind {
+    /// `SELECT`, `VALUES`, `WITH .. SELECT`, `TABLE`-less unions and so on.
+    Query(Box<Query>),
+    /// `INSERT` and `REPLACE`.
+    Insert(Box<Insert>),
+    /// `UPDATE`, one table or many.
+    Update(Box<Update>),
+    /// `DELETE`, one table or many.
+    Delete(Box<Delete>),
+    /// `TRUNCATE [TABLE] t`.
+    Truncate(ObjectName),
+    /// `LOAD DATA`.
+    LoadData(Box<LoadData>),
+    /// `DO e, ..`.
+    Do(Vec<Expr>),
+    /// `CALL p(..)`.
+    Call {
+        /// The procedure.
+        name: ObjectName,
+        /// Its arguments.
+        arguments: Vec<Expr>,
+    },
+    /// `CREATE TABLE`.
+    CreateTable(Box<CreateTable>),
+    /// `ALTER TABLE`.
+    AlterTable(Box<AlterTable>),
+    /// `DROP TABLE` and `DROP VIEW`.
+    Drop(Drop),
+    /// `RENAME TABLE a TO b, ..`.
+    RenameTables(Vec<(ObjectName, ObjectName)>),
+    /// `CREATE INDEX`.
+    CreateIndex(Box<CreateIndex>),
+    /// `DROP INDEX`.
+    DropIndex(DropIndex),
+    /// `CREATE DATABASE`.
+    CreateDatabase(CreateDatabase),
+    /// `ALTER DATABASE`.
+    AlterDatabase {
+        /// The database; the session's own when absent.
+        name: Option<Ident>,
+        /// What changes.
+        options: DatabaseOptions,
+    },
+    /// `DROP DATABASE`.
+    DropDatabase {
+        /// The database.
+        name: Ident,
+        /// No error when there is none.
+        if_exists: bool,
+    },
+    /// `CREATE VIEW`.
+    CreateView(Box<CreateView>),
+    /// `BEGIN`, `COMMIT`, savepoints, `XA`, `LOCK TABLES` ..
+    Transaction(Transaction),
+    /// `SET a = 1, NAMES utf8mb4, ..`.
+    Set(Vec<SetItem>),
+    /// `SET STATEMENT a = 1 FOR ..`.
+    SetStatement {
+        /// The variables that hold for one statement.
+        variables: Vec<SetItem>,
+        /// The statement.
+        statement: Box<Statement>,
+    },
+    /// `SHOW ..`.
+    Show(Box<Show>),
+    /// `USE db`.
+    Use(Ident),
+    /// `EXPLAIN`, `DESCRIBE`, `ANALYZE statement`.
+    Explain(Box<Explain>),
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE`.
+    Prepared(Prepared),
+    /// Accounts, roles, rights.
+    Account(Box<Account>),
+    /// `KILL`, `FLUSH`, `CHECK TABLE` and the like.
+    Admin(Admin),
+    /// Known by name and place alone: valid for MariaDB, to be refused with error 1235.
+    Refused(Refused),
+}
+
+/// A statement, or a part of one, that is read over and not taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What it is, for the message of error 1235: `CREATE PROCEDURE`, `XA START`, ...
+    pub name: String,
+    /// The text that was read over.
+    pub span: Span,
+}

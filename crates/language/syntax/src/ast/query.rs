@@ -1,0 +1,347 @@
+//! Queries: everything that gives rows.
+
+use super::{ColumnName, Expr, Ident, Literal, ObjectName, Refused, Window};
+use crate::token::Span;
+
+/// A query with what stands around its body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// `WITH ..`.
+    pub with: Option<With>,
+    /// `SELECT`, `VALUES`, or a set operation of such.
+    pub body: QueryBody,
+    /// `ORDER BY` of the whole.
+    pub order_by: Vec<OrderItem>,
+    /// `LIMIT` of the whole.
+    pub limit: Option<Limit>,
+    /// `INTO ..`, before `FROM` or at the end.
+    pub into: Option<SelectInto>,
+    /// `FOR UPDATE` and `LOCK IN SHARE MODE`.
+    pub lock: Option<RowLock>,
+    /// Its text without enclosing parentheses.
+    pub span: Span,
+}
+
+/// `WITH [RECURSIVE] ..`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct With {
+    /// `RECURSIVE`.
+    pub recursive: bool,
+    /// The named queries, each visible to the later ones.
+    pub tables: Vec<CommonTable>,
+}
+
+/// A named query of `WITH`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommonTable {
+    /// Its name.
+    pub name: Ident,
+    /// The names of its columns, if written.
+    pub columns: Vec<Ident>,
+    /// What it holds.
+    pub query: Query,
+    /// `CYCLE a, b RESTRICT`.
+    pub cycle: Vec<Ident>,
+}
+
+/// What gives the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QueryBody {
+    /// `SELECT ..`.
+    Select(Box<Select>),
+    /// `VALUES (..), ..`.
+    Values(Vec<Vec<Expr>>),
+    /// `(..)`: a query with its own order and limit as an operand.
+    Nested(Box<Query>),
+    /// `a UNION b` and so on, `INTERSECT` binding tighter than the rest.
+    Set {
+        /// Which.
+        operator: SetOperator,
+        /// `ALL`: duplicates stay.
+        all: bool,
+        /// The left operand.
+        left: Box<QueryBody>,
+        /// The right operand.
+        right: Box<QueryBody>,
+    },
+}
+
+/// Set operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetOperator {
+    /// `UNION`.
+    Union,
+    /// `EXCEPT`.
+    Except,
+    /// `INTERSECT`.
+    Intersect,
+}
+
+/// `SELECT ..` up to `HAVING`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Select {
+    /// `DISTINCT`, `SQL_CALC_FOUND_ROWS`, ...
+    pub options: SelectOptions,
+    /// What is selected; at least one.
+    pub items: Vec<SelectItem>,
+    /// The tables, a comma between them; none for no `FROM` and for `FROM DUAL`.
+    pub from: Vec<TableRef>,
+    /// `WHERE`.
+    pub condition: Option<Expr>,
+    /// `GROUP BY`; MariaDB takes directions there.
+    pub group_by: Vec<OrderItem>,
+    /// `WITH ROLLUP`.
+    pub with_rollup: bool,
+    /// `HAVING`.
+    pub having: Option<Expr>,
+    /// `WINDOW w AS (..), ..`.
+    pub windows: Vec<(Ident, Window)>,
+    /// `PROCEDURE ANALYSE(..)`.
+    pub procedure: Option<Refused>,
+    /// Its text.
+    pub span: Span,
+}
+
+/// The words behind `SELECT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SelectOptions {
+    /// `DISTINCT`, `DISTINCTROW`.
+    pub distinct: bool,
+    /// `SQL_CALC_FOUND_ROWS`.
+    pub calc_found_rows: bool,
+    /// `STRAIGHT_JOIN`: join in the order of the text.
+    pub straight_join: bool,
+    /// `HIGH_PRIORITY`.
+    pub high_priority: bool,
+    /// `SQL_SMALL_RESULT`.
+    pub small_result: bool,
+    /// `SQL_BIG_RESULT`.
+    pub big_result: bool,
+    /// `SQL_BUFFER_RESULT`.
+    pub buffer_result: bool,
+    /// `SQL_CACHE` (true), `SQL_NO_CACHE` (false).
+    pub query_cache: Option<bool>,
+}
+
+/// One thing selected.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SelectItem {
+    /// `*`, `t.*`, `db.t.*`.
+    Wildcard {
+        /// The database.
+        schema: Option<Ident>,
+        /// The table; all tables when absent.
+        table: Option<Ident>,
+        /// Its text.
+        span: Span,
+    },
+    /// `e [AS alias]`.
+    Expr {
+        /// What.
+        expr: Expr,
+        /// Its name; when absent it is the column's name, or a plain string literal's value,
+        /// or the text of `span` (see [`SelectItem::name`]).
+        alias: Option<Ident>,
+        /// The text of the expression, parentheses included, the alias not.
+        span: Span,
+    },
+}
+
+impl SelectItem {
+    /// The name of the result column, from the statement's text, as MariaDB forms it: of a
+    /// wildcard there is none.
+    #[must_use]
+    pub fn name(&self, source: &[u8]) -> Option<String> {
+        let SelectItem::Expr { expr, alias, span } = self else {
+            return None;
+        };
+        if let Some(alias) = alias {
+            return Some(alias.text.clone());
+        }
+        let text = match &expr.kind {
+            super::ExprKind::Column(ColumnName { column, .. }) => return Some(column.text.clone()),
+            super::ExprKind::Literal(Literal::String { value, .. }) => value.as_slice(),
+            super::ExprKind::Literal(Literal::Null) => b"NULL",
+            super::ExprKind::Literal(Literal::Bool(true)) => b"TRUE",
+            super::ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
+            _ => span.of(source),
+        };
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// A table, or what stands for one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TableRef {
+    /// A table or view by name.
+    Table(Box<NamedTable>),
+    /// `(SELECT ..) AS a`.
+    Derived {
+        /// `LATERAL`, which MariaDB 10.11 does not have and the parser refuses.
+        lateral: bool,
+        /// The rows.
+        query: Box<Query>,
+        /// Its name.
+        alias: Ident,
+        /// The names of its columns, if written.
+        columns: Vec<Ident>,
+    },
+    /// `a JOIN b`.
+    Join {
+        /// Which rows stay.
+        kind: JoinKind,
+        /// `NATURAL`.
+        natural: bool,
+        /// The left side.
+        left: Box<TableRef>,
+        /// The right side.
+        right: Box<TableRef>,
+        /// `ON ..`.
+        on: Option<Expr>,
+        /// `USING (..)`.
+        using: Vec<Ident>,
+    },
+    /// `(a, b)`: a parenthesised list, joined without condition; at least two.
+    List(Vec<TableRef>),
+    /// `JSON_TABLE(..) AS a`, read over.
+    JsonTable {
+        /// The call.
+        call: Refused,
+        /// Its name.
+        alias: Ident,
+    },
+}
+
+/// A table by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedTable {
+    /// The table.
+    pub name: ObjectName,
+    /// What the statement calls it.
+    pub alias: Option<Ident>,
+    /// `PARTITION (..)`.
+    pub partitions: Vec<Ident>,
+    /// `FOR SYSTEM_TIME ..`.
+    pub system_time: Option<Refused>,
+    /// `USE INDEX (..)` and so on.
+    pub hints: Vec<IndexHint>,
+}
+
+/// Kinds of joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// `JOIN`, `INNER JOIN`.
+    Inner,
+    /// `CROSS JOIN`: as inner, for MariaDB.
+    Cross,
+    /// `LEFT [OUTER] JOIN`.
+    Left,
+    /// `RIGHT [OUTER] JOIN`.
+    Right,
+    /// `STRAIGHT_JOIN`: inner, the left side read first.
+    Straight,
+}
+
+/// `USE INDEX FOR JOIN (a, b)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexHint {
+    /// What to do with the indexes.
+    pub kind: IndexHintKind,
+    /// For what: everything when absent.
+    pub scope: Option<IndexHintScope>,
+    /// Their names; `PRIMARY` is the primary key.
+    pub indexes: Vec<Ident>,
+}
+
+/// What an index hint wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexHintKind {
+    /// `USE`.
+    Use,
+    /// `FORCE`.
+    Force,
+    /// `IGNORE`.
+    Ignore,
+}
+
+/// What an index hint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IndexHintScope {
+    /// `FOR JOIN`.
+    Join,
+    /// `FOR ORDER BY`.
+    OrderBy,
+    /// `FOR GROUP BY`.
+    GroupBy,
+}
+
+/// `e [ASC | DESC]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderItem {
+    /// By what; an integer literal names a select item, from 1.
+    pub expr: Expr,
+    /// `DESC`.
+    pub descending: bool,
+}
+
+/// `LIMIT ..`, `OFFSET .. FETCH ..`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// How many rows; a literal, a parameter or a routine's variable. All when absent.
+    pub count: Option<Expr>,
+    /// How many are left out first.
+    pub offset: Option<Expr>,
+    /// `WITH TIES`.
+    pub with_ties: bool,
+    /// `ROWS EXAMINED n`.
+    pub rows_examined: Option<Expr>,
+}
+
+/// `FOR UPDATE`, `LOCK IN SHARE MODE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowLock {
+    /// `FOR UPDATE` (else shared).
+    pub exclusive: bool,
+    /// What to do with rows that another has locked.
+    pub wait: LockWait,
+}
+
+/// What to do when something is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockWait {
+    /// As the session's setting says.
+    Default,
+    /// `NOWAIT`.
+    No,
+    /// `WAIT n`, in seconds.
+    Seconds(u64),
+    /// `SKIP LOCKED`.
+    Skip,
+}
+
+/// `INTO ..`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SelectInto {
+    /// `INTO @a, b`.
+    Variables(Vec<IntoTarget>),
+    /// `INTO OUTFILE '..' ..`.
+    Outfile {
+        /// The file.
+        path: Vec<u8>,
+        /// `CHARACTER SET ..`.
+        charset: Option<Ident>,
+        /// How fields and lines are told apart.
+        format: super::FileFormat,
+    },
+    /// `INTO DUMPFILE '..'`.
+    Dumpfile(Vec<u8>),
+}
+
+/// A variable that a value goes into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntoTarget {
+    /// `@a`.
+    User(String),
+    /// A routine's variable.
+    Local(Ident),
+}
