@@ -1,0 +1,101 @@
+//! `information_schema`: tables that describe all others.
+//!
+//! [`tables`] has their definitions, [`rows`] makes their rows out of a [`Facts`] value: what the
+//! asking account may see of the name space, and what only the session knows. A table is made
+//! anew for each statement that names it.
+
+use std::sync::{Arc, OnceLock};
+
+use store::TableDefinition;
+use value::Value;
+
+use crate::account::{Accounts, Grants};
+use crate::names::NameSpace;
+
+mod describe;
+mod rows;
+mod tables;
+
+pub use describe::{column_key, default_text, extra_text, show_create_table};
+
+/// The schema's name.
+pub const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// What the rows are made of.
+pub struct Facts<'a> {
+    /// All databases and tables.
+    pub names: &'a NameSpace,
+    /// All accounts.
+    pub accounts: &'a Accounts,
+    /// What the asking account may see.
+    pub grants: &'a Grants,
+    /// Rows, sizes and counters of a table.
+    pub table_facts: &'a dyn Fn(&TableDefinition) -> TableFacts,
+    /// The session's variables, as (name, value).
+    pub session_variables: &'a dyn Fn() -> Vec<(String, String)>,
+    /// The global variables, as (name, value).
+    pub global_variables: &'a dyn Fn() -> Vec<(String, String)>,
+    /// The status counters, as (name, value).
+    pub status: &'a dyn Fn() -> Vec<(String, String)>,
+    /// The sessions that the account may see.
+    pub processes: &'a dyn Fn() -> Vec<Process>,
+}
+
+impl std::fmt::Debug for Facts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Facts").finish_non_exhaustive()
+    }
+}
+
+/// What the store estimates of a table.
+#[derive(Debug, Clone, Default)]
+pub struct TableFacts {
+    /// Rows and bytes.
+    pub statistics: store::TableStatistics,
+    /// What the next row would get, 0 without such a column.
+    pub next_auto_increment: u64,
+}
+
+/// A session, as PROCESSLIST shows it.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// Connection id.
+    pub id: u64,
+    /// Who.
+    pub user: String,
+    /// From where.
+    pub host: String,
+    /// Current database.
+    pub database: Option<String>,
+    /// Kind of command.
+    pub command: String,
+    /// For how long, in milliseconds.
+    pub time_ms: u64,
+    /// What it waits for.
+    pub state: String,
+    /// Statement text.
+    pub info: Option<String>,
+}
+
+/// All definitions, in order of name.
+pub fn definitions() -> &'static [Arc<TableDefinition>] {
+    static DEFINITIONS: OnceLock<Vec<Arc<TableDefinition>>> = OnceLock::new();
+    DEFINITIONS.get_or_init(tables::all)
+}
+
+/// The definition of that name, in any case of letters.
+pub fn definition(name: &str) -> Option<&'static Arc<TableDefinition>> {
+    definitions()
+        .iter()
+        .find(|definition| definition.name.table.eq_ignore_ascii_case(name))
+}
+
+/// The rows of a table of this schema.
+pub fn rows(definition: &TableDefinition, facts: &Facts<'_>) -> Vec<Vec<Value>> {
+    let rows = rows::of(&definition.name.table, facts);
+    debug_assert!(rows.iter().all(|row| row.len() == definition.columns.len()));
+    rows
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! How a column or table is put into words: the texts that COLUMNS and `SHOW CREATE TABLE` share.
+
+use std::fmt::Write;
+
+use store::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+/// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
+pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
+    let in_primary = table
+        .primary_key()
+        .is_some_and(|primary| primary.parts.iter().any(|part| part.column == column));
+    if in_primary {
+        return "PRI";
+    }
+    let begins = |index: &&IndexDefinition| {
+        index
+            .parts
+            .first()
+            .is_some_and(|part| part.column == column)
+    };
+    let is_alone =
+        |index: &IndexDefinition| index.uniqueness == Uniqueness::Unique && index.parts.len() == 1;
+    match table.indexes.iter().filter(begins).map(is_alone).max() {
+        Some(true) => "UNI",
+        Some(false) => "MUL",
+        None => "",
+    }
+}
+
+/// The `EXTRA` of a column.
+pub fn extra_text(column: &ColumnDefinition) -> String {
+    let mut words = Vec::new();
+    if column.auto_increment {
+        words.push("auto_increment".to_owned());
+    }
+    if column.on_update_now {
+        words.push(format!("on update {}", now_text(&column.column_type)));
+    }
+    if column.invisible {
+        words.push("INVISIBLE".to_owned());
+    }
+    words.join(", ")
+}
+
+/// The default as an expression that could be written in `CREATE TABLE`; `None` if there is none.
+/// A nullable column without a default has `NULL`.
+pub fn default_text(column: &ColumnDefinition) -> Option<String> {
+    match &column.default {
+        ColumnDefault::None if column.nullable => Some("NULL".to_owned()),
+        ColumnDefault::None => None,
+        ColumnDefault::Value(Value::Null) => Some("NULL".to_owned()),
+        ColumnDefault::Value(value) => Some(literal(value, &column.column_type)),
+        ColumnDefault::Now => Some(now_text(&column.column_type)),
+        ColumnDefault::Expression(text) => Some(text.clone()),
+    }
+}
+
+fn now_text(column_type: &ColumnType) -> String {
+    match column_type.decimals {
+        0 => "current_timestamp()".to_owned(),
+        decimals => format!("current_timestamp({decimals})"),
+    }
+}
+
+/// A value as a literal: numbers bare, everything else quoted.
+fn literal(value: &Value, column_type: &ColumnType) -> String {
+    if let (TypeKind::Bit, Value::UInt(bits)) = (column_type.kind, value) {
+        return format!("b'{bits:b}'");
+    }
+    let mut bytes = Vec::new();
+    value.as_ref().append_text(column_type, &mut bytes);
+    let text = column_type.charset().to_utf8_lossy(&bytes);
+    let is_bare = column_type.kind.is_number() && column_type.kind != TypeKind::Bit;
+    if is_bare {
+        text.into_owned()
+    } else {
+        quoted_text(&text)
+    }
+}
+
+fn quoted_text(text: &str) -> String {
+    format!(
+        "'{}'",
+        text.replace('\\', "\\\\")
+            .replace('\'', "''")
+            .replace('\n', "\\n")
+    )
+}
+
+/// A name in backquotes.
+pub(super) fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// The statement that makes the table, as `SHOW CREATE TABLE` answers. `next_auto_increment` is
+/// shown where it is over 1.
+pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> String {
+    let mut lines: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| column_line(column, table.collation))
+        .collect();
+    lines.extend(table.indexes.iter().map(|index| index_line(index, table)));
+    let name = quoted_name(&table.name.table);
+    let mut text = format!(
+        "CREATE TABLE {name} (\n{}\n) ENGINE=InnoDB",
+        lines.join(",\n")
+    );
+    if 1 < next_auto_increment && table.auto_increment_column().is_some() {
+        push(
+            &mut text,
+            format_args!(" AUTO_INCREMENT={next_auto_increment}"),
+        );
+    }
+    let (charset, collation) = (table.collation.charset().name(), table.collation.name());
+    push(
+        &mut text,
+        format_args!(" DEFAULT CHARSET={charset} COLLATE={collation}"),
+    );
+    for (option, value) in &table.options {
+        push(&mut text, format_args!(" {option}={value}"));
+    }
+    if !table.comment.is_empty() {
+        push(
+            &mut text,
+            format_args!(" COMMENT={}", quoted_text(&table.comment)),
+        );
+    }
+    text
+}
+
+fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments)
+        .expect("writing to a String cannot fail");
+}
+
+fn column_line(column: &ColumnDefinition, table_collation: CollationId) -> String {
+    let column_type = &column.column_type;
+    let mut line = format!("  {} {}", quoted_name(&column.name), column_type.sql_text());
+    let has_collation =
+        column_type.kind.is_string() || matches!(column_type.kind, TypeKind::Enum | TypeKind::Set);
+    let collation = column_type.collation;
+    if has_collation && collation != CollationId::BINARY && collation != table_collation {
+        if collation.charset() != table_collation.charset() {
+            push(
+                &mut line,
+                format_args!(" CHARACTER SET {}", collation.charset().name()),
+            );
+        }
+        push(&mut line, format_args!(" COLLATE {}", collation.name()));
+    }
+    if !column.nullable {
+        line.push_str(" NOT NULL");
+    } else if column_type.kind == TypeKind::Timestamp {
+        line.push_str(" NULL");
+    }
+    if column.invisible {
+        line.push_str(" INVISIBLE");
+    }
+    if !column.auto_increment
+        && let Some(default) = default_text(column)
+    {
+        push(&mut line, format_args!(" DEFAULT {default}"));
+    }
+    if column.on_update_now {
+        push(
+            &mut line,
+            format_args!(" ON UPDATE {}", now_text(column_type)),
+        );
+    }
+    if column.auto_increment {
+        line.push_str(" AUTO_INCREMENT");
+    }
+    if !column.comment.is_empty() {
+        push(
+            &mut line,
+            format_args!(" COMMENT {}", quoted_text(&column.comment)),
+        );
+    }
+    line
+}
+
+fn index_line(index: &IndexDefinition, table: &TableDefinition) -> String {
+    let parts: Vec<_> = index
+        .parts
+        .iter()
+        .map(|part| {
+            let name = quoted_name(&table.columns[part.column].name);
+            part.prefix_length
+                .map_or(name.clone(), |length| format!("{name}({length})"))
+        })
+        .collect();
+    let head = match index.uniqueness {
+        Uniqueness::Primary => "PRIMARY KEY".to_owned(),
+        Uniqueness::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        Uniqueness::None => format!("KEY {}", quoted_name(&index.name)),
+    };
+    let mut line = format!("  {head} ({})", parts.join(","));
+    if !index.comment.is_empty() {
+        push(
+            &mut line,
+            format_args!(" COMMENT {}", quoted_text(&index.comment)),
+        );
+    }
+    line
+}
