@@ -198,7 +198,7 @@ impl FlushJob {
         };
         self.in_doubt = false;
         if let Err(error) = outcome {
-            wal.poison(error);
+            wal.fail(error);
             return false;
         }
         true
@@ -241,7 +241,7 @@ impl Drop for FlushJob {
         if self.in_doubt {
             // The task was dropped in the middle of a write: the blocks may be there or not, and
             // they may not be written a second time.
-            self.wal.poison(WalError::Poisoned);
+            self.wal.fail(WalError::Poisoned);
         }
         self.wal.release_lead();
     }

@@ -277,8 +277,9 @@ impl Wal {
         self.durable_waiters.wake(end);
     }
 
-    /// Closes the log: nothing is acknowledged any more (I3).
-    pub(crate) fn poison(&self, error: WalError) {
+    /// Closes the log because a file that belongs to it, or to the pages behind it, is in an
+    /// unknown state: nothing is acknowledged any more (I3). The first cause is reported.
+    pub fn fail(&self, error: WalError) {
         if self.is_poisoned.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -409,7 +410,7 @@ impl Wal {
             (control.file(), record)
         };
         if let Err(error) = control::write(disk, &file, &record).await {
-            self.poison(error.clone());
+            self.fail(error.clone());
             return Err(error);
         }
         self.control.lock().advance(record);

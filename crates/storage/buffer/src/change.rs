@@ -1,0 +1,412 @@
+//! Mini-transactions: pages changed together, all or none after a crash.
+//!
+//! Phases: *gather* ([`Change::latch`], [`Change::create`]; may be given up at any time) → *apply*
+//! ([`Change::apply`]; from now on it commits) → [`Change::commit`].
+
+use std::fmt;
+
+use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
+use format::page::{page_lsn, set_page_lsn};
+use format::page_op::PageOp;
+use format::slotted::ChangeError;
+use format::{Lsn, PageId, PageType, SpaceId};
+use store::{Outcome, WaitReason};
+
+use crate::dirty::DirtyEntry;
+use crate::frames::{Frame, FrameNo};
+use crate::load::{Joining, Load};
+use crate::ops;
+use crate::optimistic::Optimistic;
+use crate::pages::{Pages, spin};
+use crate::space::Space;
+
+/// Pages of one mini-transaction at most: what the worst case of its log is computed from.
+const CHANGE_PAGES_MAX: usize = 64;
+
+/// A page of a change; valid for the change that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latched(usize);
+
+/// What must be done to a page if the change is given up.
+#[derive(Debug)]
+enum Undo {
+    /// Nothing has changed.
+    Nothing,
+    /// The page was not in memory: its frame becomes free.
+    Forget,
+    /// The page was in memory with these bytes.
+    Restore(Box<[u8]>),
+}
+
+#[derive(Debug)]
+struct HeldPage {
+    no: FrameNo,
+    id: PageId,
+    /// Has an operation been applied to it?
+    is_changed: bool,
+    undo: Undo,
+}
+
+/// A mini-transaction of one worker. See the [crate's](crate) rules B3 to B5.
+pub struct Change<'p> {
+    pages: &'p Pages,
+    held: Vec<HeldPage>,
+    /// Room for the header, then the operations so far.
+    body: Vec<u8>,
+    /// Payload of one operation, for reuse.
+    payload: Vec<u8>,
+    /// Has an operation been applied (B4)?
+    is_applied: bool,
+}
+
+impl Pages {
+    /// Begins a mini-transaction, with room for it in the log.
+    ///
+    /// # Panics
+    /// If this worker has one open.
+    pub fn change(&self) -> Outcome<Change<'_>> {
+        assert!(
+            !self.has_change.get(),
+            "one mini-transaction a worker at a time"
+        );
+        self.permit()?;
+        self.has_change.set(true);
+        let mut body = self.bodies.borrow_mut().pop().unwrap_or_default();
+        body.clear();
+        body.resize(MTR_HEADER_BYTES, 0);
+        let (held, payload) = (Vec::new(), Vec::new());
+        Ok(Change {
+            pages: self,
+            held,
+            body,
+            payload,
+            is_applied: false,
+        })
+    }
+}
+
+impl Change<'_> {
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.pages.page_bytes()
+    }
+
+    /// Latches a page exclusively, once.
+    ///
+    /// # Panics
+    /// After the first operation.
+    pub fn latch(&mut self, id: PageId) -> Outcome<Latched> {
+        if let Some(known) = self.position(id) {
+            return Ok(known);
+        }
+        self.assert_gathering();
+        let take = |frame: &Frame| frame.latch.try_exclusive().then_some(());
+        let no = self
+            .pages
+            .latch(id, take, |frame| frame.latch.unlock_exclusive())?;
+        self.pages.pool.frame(no).touch();
+        Ok(self.add(no, id, Undo::Nothing))
+    }
+
+    /// Latches a page that was read optimistically, if it has not changed since; `None` if it has,
+    /// or if it is busy.
+    ///
+    /// # Panics
+    /// After the first operation.
+    pub fn latch_unchanged(&mut self, page: &Optimistic<'_>) -> Option<Latched> {
+        if let Some(known) = self.position(page.id()) {
+            return Some(known);
+        }
+        self.assert_gathering();
+        let no = self
+            .pages
+            .space(page.id().space)
+            .ok()?
+            .table
+            .frame_of(page.id().page)?;
+        let frame = self.pages.pool.frame(no);
+        if !std::ptr::eq(frame, page.frame) || !frame.latch.try_exclusive_at(page.version) {
+            return None;
+        }
+        assert!(frame.holds(page.id()), "the version would have moved");
+        Some(self.add(no, page.id(), Undo::Nothing))
+    }
+
+    /// Makes an empty page and latches it, whatever the page was before; its old bytes are not
+    /// read. The operation that makes it is logged with the change.
+    ///
+    /// # Panics
+    /// After the first operation, or if the change has latched the page.
+    pub fn create(&mut self, id: PageId, page_type: PageType) -> Outcome<Latched> {
+        self.assert_gathering();
+        assert!(self.position(id).is_none());
+        self.pages.grow(id.space, id.page.0.saturating_add(1))?;
+        let space = self.pages.space(id.space)?;
+        let (no, is_fresh) = self.take_page(&space, id)?;
+        // SAFETY: the exclusive latch is held by this change, and no slice of the page exists.
+        let bytes = unsafe { self.pages.pool.frames.bytes_mut(no) };
+        let undo = if is_fresh {
+            Undo::Forget
+        } else {
+            Undo::Restore((&*bytes).into())
+        };
+        let lsn = page_lsn(bytes).filter(|_| !is_fresh).unwrap_or(Lsn::ZERO);
+        ops::create(bytes, id, page_type, self.pages.pool.options.page_size);
+        set_page_lsn(bytes, lsn);
+        let payload = ops::create_payload(page_type, self.pages.pool.options.page_size);
+        LogOp::new(ops::PAGE_CREATE, &[id], &payload).encode(&mut self.body);
+        let latched = self.add(no, id, undo);
+        self.held_mut(latched).is_changed = true;
+        Ok(latched)
+    }
+
+    /// Latches the page's frame exclusively if it is in memory, or gives it one; says if it is
+    /// fresh.
+    fn take_page(&self, space: &Space, id: PageId) -> Outcome<(FrameNo, bool)> {
+        let pool = &self.pages.pool;
+        let mut loads = pool.load_shard(id).lock();
+        if matches!(loads.get(&id), Some(Load::Reading(_))) {
+            let join = Joining {
+                pool: pool.clone(),
+                id,
+            };
+            return Err(self.pages.suspend(WaitReason::PageMiss, join).into());
+        }
+        loads.remove(&id);
+        if let Some(no) = space.table.frame_of(id.page) {
+            let frame = pool.frame(no);
+            if spin(|| frame.latch.try_exclusive().then_some(())).is_some() {
+                if frame.holds(id) {
+                    return Ok((no, false));
+                }
+                frame.latch.unlock_exclusive();
+            }
+            return Err(self.pages.busy().into());
+        }
+        let Some(no) = pool.take_frame(self.pages.worker) else {
+            return Err(self.pages.no_frame().into());
+        };
+        let frame = pool.frame(no);
+        // Readers with an outdated idea of the frame have it shared for a moment at most.
+        while !frame.latch.try_exclusive() {
+            std::hint::spin_loop();
+        }
+        assert!(frame.page().is_none());
+        frame.set_page(Some(id));
+        frame.touch();
+        space.table.set(id.page, Some(no));
+        Ok((no, true))
+    }
+
+    fn assert_gathering(&self) {
+        assert!(
+            !self.is_applied,
+            "pages are latched before the first operation"
+        );
+    }
+
+    fn position(&self, id: PageId) -> Option<Latched> {
+        self.held.iter().position(|held| held.id == id).map(Latched)
+    }
+
+    fn add(&mut self, no: FrameNo, id: PageId, undo: Undo) -> Latched {
+        assert!(self.held.len() < CHANGE_PAGES_MAX);
+        self.pages.hold();
+        self.held.push(HeldPage {
+            no,
+            id,
+            is_changed: false,
+            undo,
+        });
+        Latched(self.held.len() - 1)
+    }
+
+    fn held(&self, page: Latched) -> &HeldPage {
+        self.held
+            .get(page.0)
+            .expect("a latched page is one of its change")
+    }
+
+    fn held_mut(&mut self, page: Latched) -> &mut HeldPage {
+        self.held
+            .get_mut(page.0)
+            .expect("a latched page is one of its change")
+    }
+
+    /// Which page it is.
+    pub fn id(&self, page: Latched) -> PageId {
+        self.held(page).id
+    }
+
+    /// The whole page, header included.
+    pub fn bytes(&self, page: Latched) -> &[u8] {
+        // SAFETY: the exclusive latch is held by this change; the slice borrows the change, and
+        // exclusive slices are made only by methods that borrow it exclusively.
+        unsafe { self.pages.pool.frames.bytes(self.held(page).no) }
+    }
+
+    fn bytes_mut(&mut self, page: Latched) -> &mut [u8] {
+        // SAFETY: the exclusive latch is held by this change, which is borrowed exclusively.
+        unsafe { self.pages.pool.frames.bytes_mut(self.held(page).no) }
+    }
+
+    /// Applies an operation to a page and notes it for the log. After an error the page is as it
+    /// was.
+    pub fn apply(&mut self, page: Latched, op: &PageOp<'_>) -> Result<(), ChangeError> {
+        op.apply(0, self.bytes_mut(page))?;
+        self.log(op, &[page]);
+        Ok(())
+    }
+
+    /// Applies an operation that changes two pages.
+    ///
+    /// # Panics
+    /// If only the first of them could be changed: the caller checks room before.
+    pub fn apply_pair(
+        &mut self,
+        first: Latched,
+        second: Latched,
+        op: &PageOp<'_>,
+    ) -> Result<(), ChangeError> {
+        assert!(first != second);
+        op.apply(0, self.bytes_mut(first))?;
+        let applied = op.apply(1, self.bytes_mut(second));
+        assert!(
+            applied.is_ok(),
+            "half of an operation was applied: {applied:?}"
+        );
+        self.log(op, &[first, second]);
+        Ok(())
+    }
+
+    fn log(&mut self, op: &PageOp<'_>, pages: &[Latched]) {
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        op.encode(&mut payload);
+        self.log_bytes(op.kind(), pages, &payload);
+        self.payload = payload;
+    }
+
+    fn log_bytes(&mut self, kind: OpKind, pages: &[Latched], payload: &[u8]) {
+        let mut ids = [PageId::default(); 2];
+        for (slot, page) in ids.iter_mut().zip(pages) {
+            *slot = self.id(*page);
+            self.held_mut(*page).is_changed = true;
+        }
+        let ids = ids
+            .get(..pages.len())
+            .expect("an operation has at most two pages");
+        LogOp::new(kind, ids, payload).encode(&mut self.body);
+        self.is_applied = true;
+    }
+
+    /// Changes what a page is for.
+    pub fn set_type(&mut self, page: Latched, page_type: PageType) {
+        ops::set_type(self.bytes_mut(page), page_type);
+        self.log_bytes(ops::PAGE_TYPE, &[page], &[page_type.code()]);
+    }
+
+    /// Puts a note into the log that changes no page: recovery hands it to the engine, in order.
+    ///
+    /// # Panics
+    /// If the kind is one of the pool's own.
+    pub fn note(&mut self, kind: OpKind, payload: &[u8]) {
+        assert!(15 < kind.0, "kinds up to 15 are the pool's");
+        self.log_bytes(kind, &[], payload);
+    }
+
+    /// Notes that a tablespace is dropped: from the durability of this change on its file may be
+    /// removed ([`Pages::remove_space`]), and recovery removes it if that did not happen.
+    pub fn note_space_drop(&mut self, space: SpaceId) {
+        self.log_bytes(ops::SPACE_DROP, &[], &ops::drop_payload(space));
+    }
+
+    /// Puts the change into the log and lets go of its pages. Gives the LSN behind it: what must be
+    /// durable for the change to be so, and a commit's number.
+    pub fn commit(mut self) -> Lsn {
+        if self.body.len() == MTR_HEADER_BYTES {
+            return self.pages.reserved();
+        }
+        let pages = self.pages;
+        let mut body = std::mem::take(&mut self.body);
+        let mut log = pages.log.borrow_mut();
+        let commit = log.commit(&mut body);
+        let (start, end) = (commit.start, commit.end);
+        for index in 0..self.held.len() {
+            if self.held(Latched(index)).is_changed {
+                self.stamp(Latched(index), start, end);
+            }
+        }
+        drop(commit);
+        for held in self.held.drain(..) {
+            pages.pool.frame(held.no).latch.unlock_exclusive();
+            pages.unhold();
+        }
+        self.is_applied = false;
+        pages.bodies.borrow_mut().push(body);
+        end
+    }
+
+    fn stamp(&mut self, page: Latched, start: Lsn, end: Lsn) {
+        let bytes = self.bytes_mut(page);
+        assert!(page_lsn(bytes).is_some_and(|before| before <= start));
+        set_page_lsn(bytes, end);
+        let no = self.held(page).no;
+        let pool = &self.pages.pool;
+        let frame = pool.frame(no);
+        if frame.rec_lsn().is_none() {
+            frame.set_rec_lsn(Some(start));
+            pool.dirty.add(
+                self.pages.worker,
+                DirtyEntry {
+                    rec_lsn: start,
+                    frame: no,
+                },
+            );
+        }
+    }
+
+    /// Undoes what the gathering has done to a page, and lets go of it.
+    fn give_up(&mut self, held: HeldPage) {
+        let pool = &self.pages.pool;
+        let frame = pool.frame(held.no);
+        match held.undo {
+            Undo::Nothing => {}
+            Undo::Restore(saved) => {
+                // SAFETY: the exclusive latch is held, and no slice of the page exists.
+                unsafe { pool.frames.bytes_mut(held.no) }.copy_from_slice(&saved);
+            }
+            Undo::Forget => {
+                if let Some(space) = pool.spaces.get(held.id.space) {
+                    space.table.set(held.id.page, None);
+                }
+                frame.set_page(None);
+                frame.latch.unlock_exclusive();
+                self.pages.unhold();
+                pool.free_frame(self.pages.worker, held.no);
+                return;
+            }
+        }
+        frame.latch.unlock_exclusive();
+        self.pages.unhold();
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        let is_lost = self.is_applied && !std::thread::panicking();
+        assert!(!is_lost, "a change that has applied an operation commits");
+        for held in std::mem::take(&mut self.held) {
+            self.give_up(held);
+        }
+        self.pages.has_change.set(false);
+    }
+}
+
+impl fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change")
+            .field("held", &self.held)
+            .finish_non_exhaustive()
+    }
+}

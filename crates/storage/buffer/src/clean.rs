@@ -1,0 +1,352 @@
+//! Cleaning: dirty pages go to their files; checkpoints; removal of tablespaces.
+//!
+//! One worker at a time has the role. A batch: copy pages under shared latches, wait until the log
+//! up to their LSNs is durable (B2), doublewrite, write in place, sync the files. A page may be
+//! changed again as soon as it is copied; it is then dirty anew, and not written a second time
+//! before the first write is done.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use env::{Disk, DiskError, File, IoBuffer, IoFuture, WriteDurability};
+use format::page::{page_lsn, seal};
+use format::{Lsn, PageId, PageSize, SpaceId};
+use store::StoreError;
+use sync::atomic::Ordering;
+use wal::{LogLevel, WalError};
+
+use crate::dirty::DirtyEntry;
+use crate::doublewrite::batch_pages;
+use crate::frames::FrameNo;
+use crate::pages::Pages;
+use crate::pool::Pool;
+use crate::space;
+
+/// What a call of [`Pages::clean`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleaned {
+    /// Pages written.
+    pub pages: u32,
+}
+
+/// A page on its way to its file.
+pub(crate) struct PageCopy {
+    pub(crate) id: PageId,
+    pub(crate) file: File,
+    pub(crate) bytes: IoBuffer,
+}
+
+/// Has the role of the cleaner until dropped.
+struct Role {
+    pool: Arc<Pool>,
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        self.pool.is_cleaning.store(false, Ordering::SeqCst);
+        self.pool.wake_frame_waiters();
+    }
+}
+
+/// Pages that are being written. Dropped before the writes are known to be done, it closes the log:
+/// nobody could say what is in the files.
+struct Batch {
+    pool: Arc<Pool>,
+    frames: Vec<FrameNo>,
+    is_done: bool,
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.pool.wal.fail(WalError::Poisoned);
+            return;
+        }
+        for no in &self.frames {
+            self.pool.frame(*no).set_writing(false);
+        }
+    }
+}
+
+impl Pool {
+    fn try_role(self: &Arc<Self>) -> Option<Role> {
+        let taken = self.is_cleaning.swap(true, Ordering::SeqCst);
+        (!taken).then(|| Role {
+            pool: Arc::clone(self),
+        })
+    }
+
+    /// Waits for the role.
+    fn role(self: &Arc<Self>) -> impl Future<Output = Role> + use<> {
+        let pool = Arc::clone(self);
+        std::future::poll_fn(move |context: &mut Context<'_>| {
+            if let Some(role) = pool.try_role() {
+                return Poll::Ready(role);
+            }
+            pool.frame_waiters.lock().push(context.waker().clone());
+            // The role may have become free before this waiter was in the list.
+            pool.try_role().map_or(Poll::Pending, Poll::Ready)
+        })
+    }
+
+    /// What to write next: the coldest if frames are wanted, else what holds the checkpoint back.
+    fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
+        let mut found = Vec::new();
+        if self.wants_frames.swap(false, Ordering::SeqCst) {
+            found = self.cold_candidates(count);
+        }
+        if found.is_empty() {
+            found = self.dirty.candidates(&self.frames, count);
+        }
+        found
+    }
+
+    fn cold_candidates(&self, count: usize) -> Vec<DirtyEntry> {
+        let total = self.frames.count();
+        let mut found = Vec::new();
+        for _ in 0..total {
+            // Relaxed: only the holder of the role is here.
+            let no = FrameNo(self.cold_hand.fetch_add(1, Ordering::Relaxed) % total);
+            let frame = self.frame(no);
+            if let Some(rec_lsn) = frame.rec_lsn()
+                && frame.is_cold()
+            {
+                found.push(DirtyEntry { rec_lsn, frame: no });
+                if found.len() == count {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// Copies a page that is still dirty and marks it as being written.
+    fn copy_out(&self, no: FrameNo) -> Option<(PageCopy, Lsn)> {
+        let frame = self.frame(no);
+        if frame.is_writing() || !frame.latch.try_shared() {
+            return None;
+        }
+        let copy = frame
+            .page()
+            .filter(|_| frame.rec_lsn().is_some())
+            .and_then(|id| {
+                let space = self.spaces.get(id.space)?;
+                // SAFETY: the shared latch is held while the slice lives.
+                let page = unsafe { self.frames.bytes(no) };
+                let mut bytes = IoBuffer::zeroed(page.len());
+                bytes.copy_from_slice(page);
+                let lsn = page_lsn(page).expect("a page has a header");
+                Some((
+                    PageCopy {
+                        id,
+                        file: space.file.clone(),
+                        bytes,
+                    },
+                    lsn,
+                ))
+            });
+        if copy.is_some() {
+            frame.set_writing(true);
+            frame.set_rec_lsn(None);
+        }
+        frame.latch.unlock_shared();
+        copy
+    }
+}
+
+impl Pages {
+    /// Writes up to about `page_budget` dirty pages to their files; does nothing while another
+    /// worker cleans. Awaited with nothing held.
+    pub async fn clean(&self, page_budget: u32) -> Result<Cleaned, StoreError> {
+        let Some(role) = self.pool.try_role() else {
+            return Ok(Cleaned::default());
+        };
+        let mut cleaned = Cleaned::default();
+        while cleaned.pages < page_budget {
+            let written = self.clean_batch().await?;
+            cleaned.pages += written;
+            if written == 0 {
+                break;
+            }
+            self.pool.wake_frame_waiters();
+        }
+        drop(role);
+        Ok(cleaned)
+    }
+
+    /// Writes everything that is dirty now: at an orderly end.
+    pub async fn clean_all(&self) -> Result<(), StoreError> {
+        let role = self.pool.role().await;
+        while self.pool.dirty.oldest(&self.pool.frames).is_some() {
+            if self.clean_batch().await? == 0 {
+                // A latch was busy: its holder goes on when this gives way.
+                self.busy().await;
+            }
+        }
+        drop(role);
+        Ok(())
+    }
+
+    /// Is there reason to clean now: somebody wants frames, or a quarter of them is dirty?
+    pub fn needs_cleaning(&self) -> bool {
+        let frames = stdx::to_usize(self.pool.frames.count());
+        self.pool.wants_frames.load(Ordering::SeqCst) || frames / 4 < self.pool.dirty.len()
+    }
+
+    async fn clean_batch(&self) -> Result<u32, StoreError> {
+        let pool = &self.pool;
+        let count = batch_pages(&pool.options);
+        let mut batch = Batch {
+            pool: Arc::clone(pool),
+            frames: Vec::new(),
+            is_done: false,
+        };
+        let (mut copies, mut log_needed) = (Vec::new(), Lsn::ZERO);
+        for candidate in pool.candidates(count) {
+            if let Some((copy, lsn)) = pool.copy_out(candidate.frame) {
+                log_needed = log_needed.max(lsn);
+                batch.frames.push(candidate.frame);
+                copies.push(copy);
+            }
+        }
+        if copies.is_empty() {
+            batch.is_done = true;
+            return Ok(0);
+        }
+        self.wait_log(log_needed, LogLevel::Durable).await?;
+        let written = stdx::to_u32(copies.len());
+        let size = pool.options.page_size;
+        let outcome = write_pages(&self.disk, &pool.doublewrite, size, copies).await;
+        if let Err(error) = outcome {
+            // What is in the files now is not known, and may not be written a second time.
+            pool.wal.fail(error.clone().into());
+            return Err(space::disk_error(&error));
+        }
+        pool.pages_written
+            .fetch_add(u64::from(written), Ordering::Relaxed);
+        batch.is_done = true;
+        Ok(written)
+    }
+
+    /// Writes a checkpoint: the log before the oldest dirty page may be recycled then. `payload` is
+    /// what the engine finds again at the next start. Gives the checkpoint's LSN.
+    pub async fn checkpoint(&self, payload: Vec<u8>) -> Result<Lsn, StoreError> {
+        let role = self.pool.role().await;
+        // In this order: a change that is closed now has its pages on the lists.
+        let closed = self.pool.wal.closed();
+        let oldest = self
+            .pool
+            .dirty
+            .oldest(&self.pool.frames)
+            .unwrap_or(Lsn::MAX);
+        let lsn = closed.min(oldest).max(self.pool.wal.checkpoint());
+        self.wait_log(lsn, LogLevel::Durable).await?;
+        let written = self
+            .pool
+            .wal
+            .write_checkpoint(&*self.disk, lsn, payload)
+            .await;
+        written.map_err(|_| StoreError::LogFailed)?;
+        drop(role);
+        Ok(lsn)
+    }
+
+    /// Forgets the pages of a dropped tablespace and removes its file. The note of the drop
+    /// ([`crate::Change::note_space_drop`]) is durable before this is called, and nobody uses the
+    /// tablespace any more. Blocks in the end.
+    pub async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
+        let Some(space) = self.pool.spaces.remove(id) else {
+            return Ok(());
+        };
+        space.is_dropped.store(true, Ordering::SeqCst);
+        let role = self.pool.role().await;
+        for no in (0..self.pool.frames.count()).map(FrameNo) {
+            let frame = self.pool.frame(no);
+            if frame.page().is_none_or(|page| page.space != id) {
+                continue;
+            }
+            while !frame.latch.try_exclusive() {
+                self.busy().await;
+            }
+            let is_its = frame.page().is_some_and(|page| page.space == id);
+            if is_its {
+                frame.set_rec_lsn(None);
+                frame.set_page(None);
+            }
+            frame.latch.unlock_exclusive();
+            if is_its {
+                self.pool.free_frame(self.worker, no);
+            }
+        }
+        drop(role);
+        self.disk
+            .remove(&space.path)
+            .map_err(|error| space::disk_error(&error))?;
+        let directory: &Path = &self.pool.directory;
+        self.disk
+            .sync_directory(directory)
+            .map_err(|error| space::disk_error(&error))
+    }
+}
+
+/// Writes copies of pages so that a crash at any time leaves each page old or new, and what is
+/// done is durable.
+pub(crate) async fn write_pages(
+    disk: &Rc<dyn Disk>,
+    doublewrite: &crate::doublewrite::Doublewrite,
+    size: PageSize,
+    mut copies: Vec<PageCopy>,
+) -> Result<(), DiskError> {
+    for copy in &mut copies {
+        seal(&mut copy.bytes);
+    }
+    let pages = copies.iter().map(|copy| (copy.id, &*copy.bytes));
+    doublewrite.write(&**disk, pages).await?;
+    let mut files = BTreeMap::new();
+    let mut writes = Vec::new();
+    for copy in copies {
+        let offset = space::page_offset(copy.id.page, size);
+        let durability = WriteDurability::Volatile;
+        writes.push(disk.write(&copy.file, offset, copy.bytes, durability));
+        files.insert(copy.id.space, copy.file);
+    }
+    for (_, outcome) in all(writes).await {
+        outcome?;
+    }
+    let syncs = files.values().map(|file| disk.sync(file)).collect();
+    all(syncs).await.into_iter().collect()
+}
+
+/// Runs operations at once and waits for all of them.
+async fn all<T>(futures: Vec<IoFuture<T>>) -> Vec<T> {
+    let mut running: Vec<Option<IoFuture<T>>> = futures.into_iter().map(Some).collect();
+    let mut results: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(|context: &mut Context<'_>| {
+        let mut is_done = true;
+        for (slot, result) in running.iter_mut().zip(&mut results) {
+            let polled = slot
+                .as_mut()
+                .map(|future| Pin::as_mut(future).poll(context));
+            match polled {
+                Some(Poll::Ready(value)) => {
+                    *result = Some(value);
+                    *slot = None;
+                }
+                Some(Poll::Pending) => is_done = false,
+                None => {}
+            }
+        }
+        if is_done {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    results.into_iter().flatten().collect()
+}

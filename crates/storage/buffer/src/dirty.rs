@@ -1,0 +1,86 @@
+//! What is dirty: a list for each worker, in the order of the log.
+//!
+//! A worker appends when a clean page becomes dirty, and its mini-transactions come in log order,
+//! so each list is sorted without being sorted. Entries of pages that were cleaned meanwhile are
+//! dropped when they come to the front.
+
+use std::collections::VecDeque;
+
+use format::Lsn;
+use sync::{CachePadded, Mutex};
+
+use crate::frames::{FrameNo, Frames};
+
+/// A page that became dirty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DirtyEntry {
+    /// Start of the mini-transaction that made it so; the frame's `rec_lsn` while it is.
+    pub(crate) rec_lsn: Lsn,
+    pub(crate) frame: FrameNo,
+}
+
+/// The lists of all workers.
+#[derive(Debug)]
+pub(crate) struct DirtyLists {
+    lists: Box<[CachePadded<Mutex<VecDeque<DirtyEntry>>>]>,
+}
+
+impl DirtyLists {
+    pub(crate) fn new(worker_count: usize) -> Self {
+        let lists = (0..worker_count)
+            .map(|_| CachePadded::new(Mutex::default()))
+            .collect();
+        Self { lists }
+    }
+
+    /// Appends a page that has just become dirty.
+    pub(crate) fn add(&self, worker: usize, entry: DirtyEntry) {
+        let list = self
+            .lists
+            .get(worker)
+            .expect("a worker's number is below their count");
+        let mut list = list.lock();
+        assert!(list.back().is_none_or(|last| last.rec_lsn <= entry.rec_lsn));
+        list.push_back(entry);
+    }
+
+    /// The oldest change of a page that is not clean, over all lists.
+    pub(crate) fn oldest(&self, frames: &Frames) -> Option<Lsn> {
+        let fronts = self.lists.iter().filter_map(|list| {
+            let mut list = list.lock();
+            drop_clean(&mut list, frames);
+            list.front().map(|entry| entry.rec_lsn)
+        });
+        fronts.min()
+    }
+
+    /// Up to `count` dirty pages with the oldest changes, oldest first. They stay in the lists.
+    pub(crate) fn candidates(&self, frames: &Frames, count: usize) -> Vec<DirtyEntry> {
+        let mut found = Vec::new();
+        for list in &self.lists {
+            let mut list = list.lock();
+            drop_clean(&mut list, frames);
+            let dirty = list.iter().filter(|entry| is_dirty(entry, frames));
+            found.extend(dirty.take(count).copied());
+        }
+        found.sort_unstable_by_key(|entry| entry.rec_lsn);
+        found.truncate(count);
+        found
+    }
+
+    /// Entries in all lists, dirty or not.
+    pub(crate) fn len(&self) -> usize {
+        self.lists.iter().map(|list| list.lock().len()).sum()
+    }
+}
+
+/// A frame becomes dirty with another LSN each time, so an equal one says that it is still so.
+fn is_dirty(entry: &DirtyEntry, frames: &Frames) -> bool {
+    frames.frame(entry.frame).rec_lsn() == Some(entry.rec_lsn)
+}
+
+fn drop_clean(list: &mut VecDeque<DirtyEntry>, frames: &Frames) {
+    while list.front().is_some_and(|entry| !is_dirty(entry, frames)) {
+        list.pop_front();
+    }
+}

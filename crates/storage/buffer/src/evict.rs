@@ -1,0 +1,114 @@
+//! Free frames, and making some: a clock over each worker's share.
+//!
+//! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told. A page's heat
+//! falls with each pass of the clock and rises with use, so it takes passes without use to go.
+
+use format::PageId;
+use sync::atomic::{AtomicU32, Ordering};
+use sync::{CachePadded, Mutex};
+
+use crate::frames::{FrameNo, HEAT_LOADED};
+use crate::pool::Pool;
+
+/// One worker's part of the frames. Others come to it only when theirs has nothing.
+#[derive(Debug)]
+pub(crate) struct Share {
+    first: u32,
+    count: u32,
+    free: Mutex<Vec<FrameNo>>,
+    /// Where the clock goes on, relative to `first`.
+    hand: AtomicU32,
+}
+
+impl Share {
+    /// Parts all frames, free, among the workers.
+    pub(crate) fn split(frame_count: u32, worker_count: usize) -> Box<[CachePadded<Self>]> {
+        let workers = stdx::to_u32(worker_count);
+        assert!(0 < workers);
+        let bound = |worker: u32| {
+            let at = u64::from(frame_count) * u64::from(worker) / u64::from(workers);
+            stdx::low_u32(at)
+        };
+        let share = |worker: u32| {
+            let (first, end) = (bound(worker), bound(worker + 1));
+            let free = Mutex::new((first..end).rev().map(FrameNo).collect());
+            let hand = AtomicU32::new(0);
+            CachePadded::new(Self {
+                first,
+                count: end - first,
+                free,
+                hand,
+            })
+        };
+        (0..workers).map(share).collect()
+    }
+}
+
+impl Pool {
+    /// A frame without a page that is the caller's alone; `None` if every page is dirty or in use.
+    pub(crate) fn take_frame(&self, worker: usize) -> Option<FrameNo> {
+        let count = self.shares.len();
+        let taken = (0..count).find_map(|step| self.take_from((worker + step) % count));
+        if taken.is_none() {
+            self.wants_frames.store(true, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    fn take_from(&self, share: usize) -> Option<FrameNo> {
+        let share = self
+            .shares
+            .get(share)
+            .expect("a remainder is below the count");
+        if let Some(frame) = share.free.lock().pop() {
+            return Some(frame);
+        }
+        // Enough passes for the hottest page to cool, and one to go.
+        for _ in 0..share.count * (u32::from(HEAT_LOADED) + 1) {
+            // Relaxed: two workers on one share may look at the same frame; the latch decides.
+            let at = share.hand.fetch_add(1, Ordering::Relaxed) % share.count;
+            let frame = FrameNo(share.first + at);
+            if self.evict(frame, false) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// Takes the page out of a frame if it is clean, and cold or `even_hot`.
+    pub(crate) fn evict(&self, no: FrameNo, even_hot: bool) -> bool {
+        let frame = self.frame(no);
+        let is_busy = || frame.rec_lsn().is_some() || frame.is_writing();
+        if frame.page().is_none() || is_busy() || !(frame.cool() || even_hot) {
+            return false;
+        }
+        if !frame.latch.try_exclusive() {
+            return false;
+        }
+        let page = frame.page().filter(|_| !is_busy());
+        if let Some(id) = page {
+            self.forget(id);
+            frame.set_page(None);
+        }
+        frame.latch.unlock_exclusive();
+        page.is_some()
+    }
+
+    fn forget(&self, id: PageId) {
+        // A dropped tablespace has no table to keep right.
+        if let Some(space) = self.spaces.get(id.space) {
+            space.table.set(id.page, None);
+        }
+    }
+
+    /// Gives a frame without a page back.
+    pub(crate) fn free_frame(&self, worker: usize, frame: FrameNo) {
+        assert!(self.frame(frame).page().is_none());
+        let share = self
+            .shares
+            .get(worker)
+            .expect("a worker's number is below their count");
+        share.free.lock().push(frame);
+        self.wake_frame_waiters();
+    }
+}

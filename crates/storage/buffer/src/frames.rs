@@ -1,0 +1,260 @@
+//! The frames: preallocated memory for pages, each with a header of one cache line.
+//!
+//! The memory is never given back or moved, so an optimistic reader may look at any frame at any
+//! time: at worst it reads bytes of another page, and validation tells.
+//!
+//! (F1) The bytes of a frame are written only by the holder of its exclusive latch, or by the one
+//! who took it from a free list before it is in a page table.
+//! (F2) `page` changes only under the exclusive latch.
+//! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
+//! (F4) `rec_lsn` becomes non-zero under the exclusive latch, and zero under the shared one by the
+//! cleaner, of which there is one; so a copy and its cleanness belong together.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ptr::NonNull;
+
+use format::{Lsn, PageId, PageSize};
+use sync::HybridLatch;
+use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// `page` of a frame without a page.
+const NO_PAGE: u64 = u64::MAX;
+
+/// Heat of a page that was just used; each pass of the clock takes one off.
+pub(crate) const HEAT_USED: u8 = 2;
+/// Heat of a page that was just loaded because somebody waits for it.
+pub(crate) const HEAT_LOADED: u8 = 3;
+
+/// Alignment of the frames' memory: what direct I/O wants.
+const MEMORY_ALIGNMENT: usize = 4096;
+
+/// The number of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FrameNo(pub(crate) u32);
+
+/// What the pool knows of the page in a frame.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Frame {
+    /// Guards the bytes (F1).
+    pub(crate) latch: HybridLatch,
+    /// [`PageId::to_word`], or `NO_PAGE` (F2).
+    page: AtomicU64,
+    /// Start of the first mini-transaction that is not in the file yet; 0 when clean (F4).
+    rec_lsn: AtomicU64,
+    /// Use since the clock passed; a hint.
+    heat: AtomicU8,
+    /// Is a copy on its way to the file? Set and cleared by the cleaner.
+    is_writing: AtomicBool,
+}
+
+impl Frame {
+    fn new() -> Self {
+        Self {
+            latch: HybridLatch::new(),
+            page: AtomicU64::new(NO_PAGE),
+            rec_lsn: AtomicU64::new(0),
+            heat: AtomicU8::new(0),
+            is_writing: AtomicBool::new(false),
+        }
+    }
+
+    /// Does it hold this page? Certain only under a latch or after validation.
+    #[inline]
+    pub(crate) fn holds(&self, id: PageId) -> bool {
+        self.page.load(Ordering::Relaxed) == id.to_word()
+    }
+
+    /// Its page. Certain only under a latch.
+    pub(crate) fn page(&self) -> Option<PageId> {
+        let word = self.page.load(Ordering::Relaxed);
+        (word != NO_PAGE).then(|| PageId::from_word(word))
+    }
+
+    pub(crate) fn set_page(&self, id: Option<PageId>) {
+        let word = id.map_or(NO_PAGE, PageId::to_word);
+        // The latch's release and acquire order it.
+        self.page.store(word, Ordering::Relaxed);
+    }
+
+    /// The start of the oldest change that is not in the file.
+    pub(crate) fn rec_lsn(&self) -> Option<Lsn> {
+        // Acquire: checkpoints and eviction look without a latch.
+        let lsn = self.rec_lsn.load(Ordering::Acquire);
+        (lsn != 0).then_some(Lsn(lsn))
+    }
+
+    pub(crate) fn set_rec_lsn(&self, lsn: Option<Lsn>) {
+        // Release pairs with the acquire above.
+        self.rec_lsn
+            .store(lsn.map_or(0, |lsn| lsn.0), Ordering::Release);
+    }
+
+    pub(crate) fn is_writing(&self) -> bool {
+        self.is_writing.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_writing(&self, is_writing: bool) {
+        // Release: who sees it cleared may evict and read the file again.
+        self.is_writing.store(is_writing, Ordering::Release);
+    }
+
+    /// Notes a use; writes only if there is something to note.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        if self.heat.load(Ordering::Relaxed) < HEAT_USED {
+            self.heat.store(HEAT_USED, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn set_heat(&self, heat: u8) {
+        self.heat.store(heat, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cold(&self) -> bool {
+        self.heat.load(Ordering::Relaxed) == 0
+    }
+
+    /// The clock passes: true if the page was cold already.
+    pub(crate) fn cool(&self) -> bool {
+        let heat = self.heat.load(Ordering::Relaxed);
+        self.heat.store(heat.saturating_sub(1), Ordering::Relaxed);
+        heat == 0
+    }
+}
+
+/// All frames of a pool and their memory.
+pub(crate) struct Frames {
+    headers: Box<[Frame]>,
+    /// Start of the aligned memory, inside the allocation. Constant.
+    memory: NonNull<u8>,
+    /// What was allocated; freed on drop. Constant.
+    allocation: NonNull<u8>,
+    layout: Layout,
+    page_size: PageSize,
+}
+
+// SAFETY: the memory is owned by this value; access to it follows F1, which latches enforce.
+unsafe impl Send for Frames {}
+// SAFETY: as above; shared access to bytes goes through latches or atomic loads.
+unsafe impl Sync for Frames {}
+
+impl Frames {
+    /// `count` empty frames.
+    pub(crate) fn new(count: u32, page_size: PageSize) -> Self {
+        assert!(0 < count);
+        let count = stdx::to_usize(count);
+        let bytes = count * page_size.bytes() + MEMORY_ALIGNMENT;
+        // A small alignment lets the allocator hand out fresh zero pages untouched.
+        let layout = Layout::from_size_align(bytes, 16).expect("a pool is smaller than isize::MAX");
+        // SAFETY: the layout has a size above 0.
+        let allocation = unsafe { alloc_zeroed(layout) };
+        let Some(allocation) = NonNull::new(allocation) else {
+            handle_alloc_error(layout)
+        };
+        let shift = allocation.addr().get().wrapping_neg() % MEMORY_ALIGNMENT;
+        // SAFETY: `shift` is below MEMORY_ALIGNMENT, which was allocated in addition.
+        let memory = unsafe { allocation.add(shift) };
+        let headers = (0..count).map(|_| Frame::new()).collect();
+        Self {
+            headers,
+            memory,
+            allocation,
+            layout,
+            page_size,
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        stdx::to_u32(self.headers.len())
+    }
+
+    #[inline]
+    pub(crate) fn frame(&self, no: FrameNo) -> &Frame {
+        self.headers
+            .get(stdx::to_usize(no.0))
+            .expect("frame numbers are below their count")
+    }
+
+    /// Address of a frame's bytes; `page_size` bytes may be accessed there, under F1.
+    #[inline]
+    pub(crate) fn address(&self, no: FrameNo) -> NonNull<u8> {
+        let at = stdx::to_usize(no.0);
+        assert!(at < self.headers.len());
+        // SAFETY: the memory has `page_size` bytes for each header.
+        unsafe { self.memory.add(at * self.page_size.bytes()) }
+    }
+
+    /// The bytes of a frame.
+    ///
+    /// # Safety
+    /// The caller holds the frame's latch, shared or exclusive, as long as the slice lives, and no
+    /// exclusive slice of it exists.
+    pub(crate) unsafe fn bytes<'a>(&self, no: FrameNo) -> &'a [u8] {
+        let start = self.address(no).as_ptr();
+        // SAFETY: `page_size` initialised bytes that nobody writes, by the caller's promise; the
+        // memory outlives the latch, which outlives the slice.
+        unsafe { std::slice::from_raw_parts(start, self.page_size.bytes()) }
+    }
+
+    /// The bytes of a frame, to be changed.
+    ///
+    /// Optimistic readers may load these bytes at the same time, atomically and relaxed; what they
+    /// get is undefined then and dropped by validation. Rust has no name for such a reader beside
+    /// a plain writer; LLVM's model, which compiles both, gives the racing load an undefined value
+    /// and leaves the writer alone.
+    ///
+    /// # Safety
+    /// The caller holds the frame's exclusive latch, or took the frame from a free list, as long as
+    /// the slice lives, and no other slice of it exists.
+    pub(crate) unsafe fn bytes_mut<'a>(&self, no: FrameNo) -> &'a mut [u8] {
+        let start = self.address(no).as_ptr();
+        // SAFETY: `page_size` initialised bytes that are this caller's alone but for optimistic
+        // loads, see above.
+        unsafe { std::slice::from_raw_parts_mut(start, self.page_size.bytes()) }
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once; guards borrow the pool.
+        unsafe { dealloc(self.allocation.as_ptr(), self.layout) }
+    }
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames")
+            .field("count", &self.headers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_aligned_and_apart() {
+        let frames = Frames::new(3, PageSize::KiB4);
+        assert_eq!(size_of::<Frame>(), 64);
+        for no in 0..3 {
+            let no = FrameNo(no);
+            assert_eq!(frames.address(no).addr().get() % 4096, 0);
+            assert!(frames.frame(no).latch.try_exclusive());
+            // SAFETY: the latch is held and no other slice exists.
+            let bytes = unsafe { frames.bytes_mut(no) };
+            assert!(bytes.iter().all(|&byte| byte == 0));
+            bytes.fill(9);
+        }
+    }
+
+    #[test]
+    fn heat_falls_with_each_pass() {
+        let frame = Frame::new();
+        frame.touch();
+        assert!(!frame.cool() && !frame.cool() && frame.cool());
+        assert_eq!(frame.page(), None);
+    }
+}

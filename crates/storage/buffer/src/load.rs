@@ -1,0 +1,191 @@
+//! Bringing a page in from its file.
+//!
+//! Who misses a page first reads it; others who miss it meanwhile wait for that read. The reader's
+//! future may be dropped at any time: then the next who asks reads anew. A page that does not
+//! arrive leaves its error for the next who asks.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use env::{Disk, IoBuffer, IoFuture, IoResult};
+use format::PageId;
+use format::page::{self, PageError};
+use store::StoreError;
+use sync::atomic::Ordering;
+
+use crate::frames::{FrameNo, HEAT_LOADED};
+use crate::pool::Pool;
+use crate::space::{self, Space};
+
+/// A page that is not in memory but asked for.
+#[derive(Debug)]
+pub(crate) enum Load {
+    /// On its way; who else waits.
+    Reading(Vec<Waker>),
+    /// It did not arrive, and nobody has been told yet.
+    Failed(StoreError),
+}
+
+/// The read of a page under way.
+pub(crate) struct Reading {
+    pool: Arc<Pool>,
+    worker: usize,
+    space: Arc<Space>,
+    id: PageId,
+    /// Where the page will be; `None` when this has ended.
+    frame: Option<FrameNo>,
+    read: IoFuture<IoResult>,
+}
+
+impl Reading {
+    /// Begins to read a page whose `Load` was entered by the caller.
+    pub(crate) fn new(
+        pool: &Arc<Pool>,
+        (worker, disk): (usize, &Rc<dyn Disk>),
+        space: &Arc<Space>,
+        id: PageId,
+        frame: FrameNo,
+    ) -> Self {
+        let size = pool.options.page_size;
+        let buffer = IoBuffer::zeroed(size.bytes());
+        let read = disk.read(&space.file, space::page_offset(id.page, size), buffer);
+        let (pool, space) = (Arc::clone(pool), Arc::clone(space));
+        Self {
+            pool,
+            worker,
+            space,
+            id,
+            frame: Some(frame),
+            read,
+        }
+    }
+
+    /// Checks what came, puts it into the frame and the frame into the table.
+    fn install(&self, frame: FrameNo, (bytes, outcome): IoResult) -> Result<(), StoreError> {
+        let length = outcome.map_err(|error| space::disk_error(&error))?;
+        let read = bytes.get(..length).unwrap_or(&[]);
+        let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
+        page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
+        self.pool.pages_read.fetch_add(1, Ordering::Relaxed);
+        self.pool
+            .fill_frame(frame, self.id, |page| page.copy_from_slice(read));
+        self.pool.frame(frame).set_heat(HEAT_LOADED);
+        if self.space.is_dropped() {
+            return Err(space::damaged(
+                &self.space.path,
+                self.id,
+                &"the tablespace is dropped",
+            ));
+        }
+        self.space.table.set(self.id.page, Some(frame));
+        Ok(())
+    }
+
+    /// Ends the load and wakes who waits.
+    fn finish(&mut self, result: Result<(), StoreError>) {
+        let Some(frame) = self.frame.take() else {
+            return;
+        };
+        let is_here = result.is_ok();
+        let ended = {
+            let mut loads = self.pool.load_shard(self.id).lock();
+            match result {
+                Ok(()) => loads.remove(&self.id),
+                Err(error) => loads.insert(self.id, Load::Failed(error)),
+            }
+        };
+        if !is_here {
+            self.pool.vacate(frame);
+            self.pool.free_frame(self.worker, frame);
+        }
+        if let Some(Load::Reading(wakers)) = ended {
+            for waker in wakers {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Writes a page into a frame that is the caller's alone. Readers with an outdated idea of the
+    /// frame may have it latched shared for a moment.
+    pub(crate) fn fill_frame(&self, no: FrameNo, id: PageId, fill: impl FnOnce(&mut [u8])) {
+        let frame = self.frame(no);
+        while !frame.latch.try_exclusive() {
+            std::hint::spin_loop();
+        }
+        assert!(frame.page().is_none());
+        assert!(frame.rec_lsn().is_none());
+        // SAFETY: the exclusive latch is held, and this is the only slice.
+        fill(unsafe { self.frames.bytes_mut(no) });
+        frame.set_page(Some(id));
+        frame.latch.unlock_exclusive();
+    }
+
+    /// Takes the page out of a frame that is the caller's alone and in no table.
+    pub(crate) fn vacate(&self, no: FrameNo) {
+        let frame = self.frame(no);
+        while !frame.latch.try_exclusive() {
+            std::hint::spin_loop();
+        }
+        frame.set_page(None);
+        frame.latch.unlock_exclusive();
+    }
+}
+
+impl Future for Reading {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(frame) = self.frame else {
+            return Poll::Ready(());
+        };
+        let Poll::Ready(read) = self.read.as_mut().poll(context) else {
+            return Poll::Pending;
+        };
+        let result = self.install(frame, read);
+        self.finish(result);
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let Some(frame) = self.frame.take() else {
+            return;
+        };
+        let ended = self.pool.load_shard(self.id).lock().remove(&self.id);
+        self.pool.free_frame(self.worker, frame);
+        if let Some(Load::Reading(wakers)) = ended {
+            for waker in wakers {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// Waits for a page that another reads.
+pub(crate) struct Joining {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) id: PageId,
+}
+
+impl Future for Joining {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut loads = self.pool.load_shard(self.id).lock();
+        match loads.get_mut(&self.id) {
+            Some(Load::Reading(wakers)) => {
+                if !wakers.iter().any(|known| known.will_wake(context.waker())) {
+                    wakers.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+            Some(Load::Failed(_)) | None => Poll::Ready(()),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading a page without a latch.
+//!
+//! Every byte is loaded atomically (relaxed) and copied; no reference to the page's bytes ever
+//! exists, because another worker may be writing them. What was read is worth nothing before
+//! [`Optimistic::is_valid`] has said yes after it; lengths and offsets that were read are checked
+//! against the page like any others.
+
+use std::cmp::Ordering as Order;
+use std::fmt;
+use std::ptr::NonNull;
+
+use format::PageId;
+use format::page_bytes::PageBytes;
+use sync::LatchVersion;
+use sync::atomic::{AtomicU64, Ordering};
+
+use crate::frames::Frame;
+
+/// Bytes of one load.
+const WORD_BYTES: usize = 8;
+
+/// A page as it was, or is, or neither: see [`Optimistic::is_valid`]. Holds nothing.
+#[derive(Clone, Copy)]
+pub struct Optimistic<'a> {
+    pub(crate) frame: &'a Frame,
+    pub(crate) version: LatchVersion,
+    /// Start of the frame's bytes; they live as long as `frame`.
+    pub(crate) start: NonNull<u8>,
+    pub(crate) length: usize,
+    pub(crate) id: PageId,
+}
+
+impl Optimistic<'_> {
+    /// Which page was asked for.
+    pub fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// Was everything read so far the page's, unchanged from the first read to now?
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.frame.latch.validate(self.version)
+    }
+
+    /// The word of 8 bytes with number `index`.
+    #[inline]
+    fn word(&self, index: usize) -> u64 {
+        assert!(index < self.length / WORD_BYTES);
+        // SAFETY: the frame has `length` bytes, so the word's 8 are inside.
+        let address = unsafe { self.start.as_ptr().add(index * WORD_BYTES) };
+        // The frames' memory is aligned to 4096, and words to 8 in it.
+        let address: *mut u64 = address.cast();
+        // SAFETY: aligned and valid for the life of the pool, which `frame` borrows. Writers under
+        // the latch are not atomic: see `Frames::bytes_mut` for why the load may race with them.
+        let word = unsafe { AtomicU64::from_ptr(address) };
+        u64::from_le(word.load(Ordering::Relaxed))
+    }
+
+    /// Up to 8 bytes at `offset` in the low part of a word; the rest of it is anything.
+    #[inline]
+    fn unaligned(&self, offset: usize, count: usize) -> Option<u64> {
+        if self.length < offset.checked_add(count)? {
+            return None;
+        }
+        let (index, skip) = (offset / WORD_BYTES, offset % WORD_BYTES);
+        let low = self.word(index) >> (skip * 8);
+        if skip + count <= WORD_BYTES {
+            return Some(low);
+        }
+        Some(low | (self.word(index + 1) << ((WORD_BYTES - skip) * 8)))
+    }
+
+    /// Calls `each` with the bytes from `offset` on in pieces of at most 8, until it gives
+    /// something.
+    #[inline]
+    fn pieces<T>(
+        &self,
+        offset: usize,
+        length: usize,
+        mut each: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Option<Option<T>> {
+        if self.length < offset.checked_add(length)? {
+            return None;
+        }
+        let mut done = 0;
+        while done < length {
+            let count = WORD_BYTES.min(length - done);
+            let word = self.unaligned(offset + done, count)?.to_le_bytes();
+            if let Some(found) = each(word.get(..count)?) {
+                return Some(Some(found));
+            }
+            done += count;
+        }
+        Some(None)
+    }
+}
+
+impl PageBytes for Optimistic<'_> {
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    fn u8_at(&self, offset: usize) -> Option<u8> {
+        self.unaligned(offset, 1).map(stdx::low_u8)
+    }
+
+    #[inline]
+    fn u16_at(&self, offset: usize) -> Option<u16> {
+        self.unaligned(offset, 2).map(stdx::low_u16)
+    }
+
+    #[inline]
+    fn u32_at(&self, offset: usize) -> Option<u32> {
+        self.unaligned(offset, 4).map(stdx::low_u32)
+    }
+
+    #[inline]
+    fn u64_at(&self, offset: usize) -> Option<u64> {
+        self.unaligned(offset, 8)
+    }
+
+    fn copy_to(&self, offset: usize, out: &mut [u8]) -> Option<()> {
+        let mut out = out;
+        let length = out.len();
+        self.pieces(offset, length, |piece| {
+            let (to, rest) = std::mem::take(&mut out).split_at_mut_checked(piece.len())?;
+            to.copy_from_slice(piece);
+            out = rest;
+            None::<()>
+        })?;
+        Some(())
+    }
+
+    fn compare(&self, offset: usize, length: usize, other: &[u8]) -> Option<Order> {
+        let mut rest = other;
+        let found = self.pieces(offset, length, |piece| {
+            let (with, behind) = rest.split_at(piece.len().min(rest.len()));
+            rest = behind;
+            let order = piece.cmp(with);
+            (order != Order::Equal).then_some(order)
+        })?;
+        // All of the page's bytes were equal: `other` is longer or as long.
+        Some(found.unwrap_or(if rest.is_empty() {
+            Order::Equal
+        } else {
+            Order::Less
+        }))
+    }
+}
+
+impl fmt::Debug for Optimistic<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Optimistic")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::{FrameNo, Frames};
+    use format::PageSize;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The naive twin is the slice.
+        #[test]
+        fn reads_as_a_slice_does(
+            seed in proptest::collection::vec(any::<u8>(), 64),
+            offset in 0usize..4200,
+            length in 0usize..80,
+            other in proptest::collection::vec(any::<u8>(), 0..80),
+            same in 0usize..80,
+        ) {
+            let frames = Frames::new(2, PageSize::KiB4);
+            let frame = frames.frame(FrameNo(1));
+            // SAFETY: nobody else knows the frames.
+            let bytes = unsafe { frames.bytes_mut(FrameNo(1)) };
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = seed[at % seed.len()];
+            }
+            let page: &[u8] = bytes;
+            let version = frame.latch.optimistic().unwrap();
+            let start = frames.address(FrameNo(1));
+            let id = PageId::default();
+            let optimistic = Optimistic { frame, version, start, length: 4096, id };
+            prop_assert_eq!(optimistic.u8_at(offset), page.u8_at(offset));
+            prop_assert_eq!(optimistic.u16_at(offset), page.u16_at(offset));
+            prop_assert_eq!(optimistic.u32_at(offset), page.u32_at(offset));
+            prop_assert_eq!(optimistic.u64_at(offset), page.u64_at(offset));
+            prop_assert_eq!(optimistic.u64_at(usize::MAX), None);
+            let (mut left, mut right) = (vec![0; length], vec![0; length]);
+            prop_assert_eq!(optimistic.copy_to(offset, &mut left), page_copy(page, offset, &mut right));
+            prop_assert_eq!(left, right);
+            let compare = |other: &[u8]| {
+                (optimistic.compare(offset, length, other), page.compare(offset, length, other))
+            };
+            let (ours, theirs) = compare(&other);
+            prop_assert_eq!(ours, theirs);
+            if let Some(equal) = page.get(offset..offset + same) {
+                let (ours, theirs) = compare(equal);
+                prop_assert_eq!(ours, theirs);
+            }
+            prop_assert!(optimistic.is_valid());
+        }
+    }
+
+    fn page_copy(page: &[u8], offset: usize, out: &mut [u8]) -> Option<()> {
+        if page.len() < offset + out.len() {
+            None
+        } else {
+            page.copy_to(offset, out)
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! One worker's way to the pages.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use env::Disk;
+use format::{Lsn, PageId, SpaceId};
+use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use sync::atomic::Ordering;
+use wal::{LogLevel, NoRoom, Wal, WalWriter};
+
+use crate::frames::{Frame, FrameNo};
+use crate::load::{Joining, Load, Reading};
+use crate::optimistic::Optimistic;
+use crate::pool::Pool;
+use crate::space::{self, Space};
+
+/// Tries for a latch before the operation is suspended: longer than any holder needs unless its
+/// thread was preempted.
+const LATCH_TRIES: usize = 100;
+
+/// Looks at a page table that may be outdated before giving way.
+const LOOKUP_TRIES: usize = 4;
+
+/// The pages as one worker sees them. Not shared; a worker's tasks use it by reference.
+pub struct Pages {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) worker: usize,
+    pub(crate) disk: Rc<dyn Disk>,
+    pub(crate) log: RefCell<WalWriter>,
+    /// Latches held by this worker (B1).
+    pub(crate) held: Rc<Cell<u32>>,
+    /// Is a change open (B5)?
+    pub(crate) has_change: Cell<bool>,
+    /// Copies of the pool's list of tablespaces, by id, as of `removals_seen`.
+    spaces: RefCell<Vec<Option<Arc<Space>>>>,
+    removals_seen: Cell<u64>,
+    /// Buffers of mini-transactions, for reuse.
+    pub(crate) bodies: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Pages {
+    pub(crate) fn new(pool: Arc<Pool>, worker: usize, disk: Rc<dyn Disk>) -> Self {
+        let log = RefCell::new(pool.wal.writer(worker));
+        Self {
+            pool,
+            worker,
+            disk,
+            log,
+            held: Rc::default(),
+            has_change: Cell::new(false),
+            spaces: RefCell::default(),
+            removals_seen: Cell::new(0),
+            bodies: RefCell::default(),
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.pool.options.page_size.bytes()
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The log.
+    pub fn wal(&self) -> &Arc<Wal> {
+        &self.pool.wal
+    }
+
+    /// This worker's number.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// This worker's disk.
+    pub fn disk(&self) -> &Rc<dyn Disk> {
+        &self.disk
+    }
+
+    /// The next LSN to be given out: the number of a snapshot taken now.
+    pub fn reserved(&self) -> Lsn {
+        self.pool.wal.reserved()
+    }
+
+    /// Waits until the log below `lsn` has reached a level; the error is [`StoreError::LogFailed`].
+    pub fn wait_log(
+        &self,
+        lsn: Lsn,
+        level: LogLevel,
+    ) -> impl Future<Output = Result<(), StoreError>> + use<> {
+        let wait = self.pool.wal.wait(self.worker, lsn, level);
+        async move { wait.await.map_err(|_| StoreError::LogFailed) }
+    }
+
+    /// Begins to read a page without latching it.
+    pub fn optimistic(&self, id: PageId) -> Outcome<Optimistic<'_>> {
+        for _ in 0..LOOKUP_TRIES {
+            let no = self.find(id)?;
+            let frame = self.pool.frame(no);
+            let Some(version) = spin(|| frame.latch.optimistic()) else {
+                return Err(self.busy().into());
+            };
+            if !frame.holds(id) {
+                continue;
+            }
+            frame.touch();
+            let (start, length) = (self.pool.frames.address(no), self.page_bytes());
+            return Ok(Optimistic {
+                frame,
+                version,
+                start,
+                length,
+                id,
+            });
+        }
+        Err(self.busy().into())
+    }
+
+    /// Latches a page for reading; others may read too.
+    pub fn shared(&self, id: PageId) -> Outcome<Shared<'_>> {
+        let take = |frame: &Frame| frame.latch.try_shared().then_some(());
+        let no = self.latch(id, take, |frame| frame.latch.unlock_shared())?;
+        self.pool.frame(no).touch();
+        self.hold();
+        // SAFETY: the shared latch is held until the guard is dropped.
+        let bytes = unsafe { self.pool.frames.bytes(no) };
+        Ok(Shared {
+            pages: self,
+            no,
+            id,
+            bytes,
+        })
+    }
+
+    /// Finds the page and latches its frame by `take`; `release` undoes that where the frame had
+    /// got another page meanwhile.
+    pub(crate) fn latch(
+        &self,
+        id: PageId,
+        take: impl Fn(&Frame) -> Option<()>,
+        release: impl Fn(&Frame),
+    ) -> Outcome<FrameNo> {
+        for _ in 0..LOOKUP_TRIES {
+            let no = self.find(id)?;
+            let frame = self.pool.frame(no);
+            if spin(|| take(frame)).is_none() {
+                break;
+            }
+            if frame.holds(id) {
+                return Ok(no);
+            }
+            release(frame);
+        }
+        Err(self.busy().into())
+    }
+
+    /// The frame that the page was in a moment ago; brings it in if it was in none.
+    fn find(&self, id: PageId) -> Outcome<FrameNo> {
+        if let Some(found) = self.with_space(id.space, |space| space.table.frame_of(id.page))? {
+            return Ok(found);
+        }
+        self.miss(id)
+    }
+
+    /// Calls `act` with an open tablespace.
+    fn with_space<T>(&self, id: SpaceId, act: impl FnOnce(&Arc<Space>) -> T) -> Outcome<T> {
+        let mut spaces = self.spaces.borrow_mut();
+        let removals = self.pool.spaces.removals();
+        if removals != self.removals_seen.get() {
+            spaces.clear();
+            self.removals_seen.set(removals);
+        }
+        let at = stdx::to_usize(id.0);
+        if let Some(Some(space)) = spaces.get(at) {
+            return Ok(act(space));
+        }
+        let space = self.pool.spaces.get(id).ok_or_else(|| no_space(id))?;
+        // Ids are given out in a row, so the list stays as short as there were ever tablespaces.
+        if spaces.len() <= at {
+            spaces.resize(at + 1, None);
+        }
+        let result = act(&space);
+        if let Some(slot) = spaces.get_mut(at) {
+            *slot = Some(space);
+        }
+        Ok(result)
+    }
+
+    pub(crate) fn space(&self, id: SpaceId) -> Outcome<Arc<Space>> {
+        self.with_space(id, Arc::clone)
+    }
+
+    #[cold]
+    fn miss(&self, id: PageId) -> Outcome<FrameNo> {
+        let space = self.space(id.space)?;
+        let mut loads = self.pool.load_shard(id).lock();
+        match loads.get(&id) {
+            Some(Load::Reading(_)) => {
+                let join = Joining {
+                    pool: Arc::clone(&self.pool),
+                    id,
+                };
+                return Err(self.suspend(WaitReason::PageMiss, join).into());
+            }
+            Some(Load::Failed(_)) => {
+                let Some(Load::Failed(error)) = loads.remove(&id) else {
+                    unreachable!("it was there a moment ago, under the same lock")
+                };
+                return Err(error.into());
+            }
+            None => {}
+        }
+        // It may have come in before the lock was ours.
+        if let Some(found) = space.table.frame_of(id.page) {
+            return Ok(found);
+        }
+        let Some(frame) = self.pool.take_frame(self.worker) else {
+            return Err(self.no_frame().into());
+        };
+        loads.insert(id, Load::Reading(Vec::new()));
+        drop(loads);
+        let reading = Reading::new(&self.pool, (self.worker, &self.disk), &space, id, frame);
+        Err(self.suspend(WaitReason::PageMiss, reading).into())
+    }
+
+    /// Makes sure that the file of a tablespace has room for `pages` pages.
+    pub fn grow(&self, id: SpaceId, pages: u32) -> Outcome<()> {
+        let space = self.space(id)?;
+        if pages <= space.room_pages.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        if let Some(error) = space.growth_error.lock().take() {
+            return Err(space::disk_error(&error).into());
+        }
+        let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
+        let grow = async move { space.grow(&*disk, size, pages) };
+        Err(self.suspend(WaitReason::PageMiss, grow).into())
+    }
+
+    /// Asks for room in the log for one mini-transaction.
+    pub(crate) fn permit(&self) -> Outcome<()> {
+        match self.log.borrow_mut().permit() {
+            Ok(()) => Ok(()),
+            Err(NoRoom::Wait) => {
+                let wait = self.pool.wal.wait_room();
+                Err(self.suspend(WaitReason::LogSpace, wait).into())
+            }
+            Err(NoRoom::DiskFull) => Err(StoreError::DiskFull.into()),
+            Err(NoRoom::Closed(_)) => Err(StoreError::LogFailed.into()),
+        }
+    }
+
+    /// Lets others run: a latch is busy.
+    pub(crate) fn busy(&self) -> Suspend {
+        self.suspend(WaitReason::LatchBusy, Suspend::turn())
+    }
+
+    /// Waits for the cleaner.
+    pub(crate) fn no_frame(&self) -> Suspend {
+        let pool = Arc::clone(&self.pool);
+        let mut is_queued = false;
+        let wait = std::future::poll_fn(move |context: &mut Context<'_>| {
+            // Each wake-up is worth a new try; whoever finds nothing again comes back.
+            if std::mem::replace(&mut is_queued, true) {
+                return Poll::Ready(());
+            }
+            pool.frame_waiters.lock().push(context.waker().clone());
+            // The cleaner may have come and gone before this waiter was in the list.
+            pool.wants_frames.store(true, Ordering::SeqCst);
+            Poll::Pending
+        });
+        self.suspend(WaitReason::NoFrame, wait)
+    }
+
+    /// A suspension that asserts L0 (B1).
+    pub(crate) fn suspend(
+        &self,
+        reason: WaitReason,
+        future: impl Future<Output = ()> + 'static,
+    ) -> Suspend {
+        let held = Rc::clone(&self.held);
+        Suspend::new(
+            reason,
+            Unlatched {
+                held,
+                future: Box::pin(future),
+            },
+        )
+    }
+
+    pub(crate) fn hold(&self) {
+        self.held.set(self.held.get() + 1);
+    }
+
+    pub(crate) fn unhold(&self) {
+        let held = self.held.get().checked_sub(1);
+        self.held.set(held.expect("each release follows its hold"));
+    }
+
+    /// Asserts that this worker holds no latch. The engine calls it where it suspends on its own.
+    pub fn assert_nothing_held(&self) {
+        assert_eq!(self.held.get(), 0, "a worker that waits holds no latch");
+    }
+}
+
+fn no_space(id: SpaceId) -> Halt {
+    Halt::Error(StoreError::Damaged {
+        what: format!("tablespace {id} is not there"),
+    })
+}
+
+/// Tries a while.
+pub(crate) fn spin<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
+    for _ in 0..LATCH_TRIES {
+        let done = attempt();
+        if done.is_some() {
+            return done;
+        }
+        std::hint::spin_loop();
+    }
+    None
+}
+
+/// Polls only while the worker holds no latch.
+struct Unlatched {
+    held: Rc<Cell<u32>>,
+    future: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+impl Future for Unlatched {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        assert_eq!(self.held.get(), 0, "a worker that waits holds no latch");
+        self.future.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("worker", &self.worker)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A page latched for reading. Not to be kept across a suspension.
+pub struct Shared<'a> {
+    pages: &'a Pages,
+    no: FrameNo,
+    id: PageId,
+    bytes: &'a [u8],
+}
+
+impl Shared<'_> {
+    /// Which page it is.
+    pub fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// The whole page, header included.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        self.pages.pool.frame(self.no).latch.unlock_shared();
+        self.pages.unhold();
+    }
+}
+
+impl fmt::Debug for Shared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! The pool: what all workers share.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use env::{Disk, DiskError};
+use format::{PageId, PageSize, SpaceId};
+use store::StoreError;
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use sync::{CachePadded, Mutex};
+use wal::Wal;
+
+use crate::dirty::DirtyLists;
+use crate::doublewrite::Doublewrite;
+use crate::evict::Share;
+use crate::frames::{Frame, FrameNo, Frames};
+use crate::load::Load;
+use crate::page_table::PageTable;
+use crate::pages::Pages;
+use crate::space::{self, Space, Spaces};
+
+/// How large a pool is.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolOptions {
+    /// Bytes of one page; the same for all tablespaces.
+    pub page_size: PageSize,
+    /// Pages in memory.
+    pub frame_count: u32,
+    /// Pages that are written to their files in one go.
+    pub clean_batch_pages: u32,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self {
+            page_size: PageSize::KiB16,
+            frame_count: 8192,
+            clean_batch_pages: 64,
+        }
+    }
+}
+
+/// Maps of pages being loaded; several, so that loads seldom meet.
+const LOAD_SHARDS: usize = 16;
+
+/// The pool. Shared by all workers.
+pub struct Pool {
+    /// Constant.
+    pub(crate) options: PoolOptions,
+    /// The data directory. Constant.
+    pub(crate) directory: PathBuf,
+    pub(crate) wal: Arc<Wal>,
+    pub(crate) frames: Frames,
+    pub(crate) spaces: Spaces,
+    pub(crate) dirty: DirtyLists,
+    /// Free frames and the clock's hand of each worker.
+    pub(crate) shares: Box<[CachePadded<Share>]>,
+    /// Pages on their way in, and errors of those that did not arrive.
+    pub(crate) loads: Box<[Mutex<HashMap<PageId, Load>>]>,
+    /// Who waits for a frame.
+    pub(crate) frame_waiters: Mutex<Vec<Waker>>,
+    /// Has somebody found no clean frame since the cleaner ran?
+    pub(crate) wants_frames: AtomicBool,
+    /// Is a cleaner or a checkpoint at work?
+    pub(crate) is_cleaning: AtomicBool,
+    /// Where the cleaner looks for cold dirty pages next.
+    pub(crate) cold_hand: AtomicU32,
+    pub(crate) doublewrite: Doublewrite,
+    /// Pages read from files so far.
+    pub(crate) pages_read: AtomicU64,
+    /// Pages written to files so far.
+    pub(crate) pages_written: AtomicU64,
+}
+
+impl Pool {
+    /// A pool without tablespaces, behind a running log. Blocks.
+    pub(crate) fn new(
+        options: PoolOptions,
+        disk: &dyn Disk,
+        directory: &Path,
+        wal: Arc<Wal>,
+    ) -> Result<Arc<Self>, DiskError> {
+        let worker_count = wal.options().worker_count;
+        let frames = Frames::new(options.frame_count, options.page_size);
+        let doublewrite = Doublewrite::open(disk, directory, &options)?;
+        let count = frames.count();
+        Ok(Arc::new(Self {
+            options,
+            directory: directory.to_path_buf(),
+            wal,
+            frames,
+            spaces: Spaces::default(),
+            dirty: DirtyLists::new(worker_count),
+            shares: Share::split(count, worker_count),
+            loads: (0..LOAD_SHARDS).map(|_| Mutex::default()).collect(),
+            frame_waiters: Mutex::default(),
+            wants_frames: AtomicBool::new(false),
+            is_cleaning: AtomicBool::new(false),
+            cold_hand: AtomicU32::new(0),
+            doublewrite,
+            pages_read: AtomicU64::new(0),
+            pages_written: AtomicU64::new(0),
+        }))
+    }
+
+    /// The pages of one worker, which exist once: they hold its writer of the log.
+    ///
+    /// # Panics
+    /// If the worker has them already.
+    pub fn pages(self: &Arc<Self>, worker: usize, disk: Rc<dyn Disk>) -> Pages {
+        Pages::new(Arc::clone(self), worker, disk)
+    }
+
+    /// The log.
+    pub fn wal(&self) -> &Arc<Wal> {
+        &self.wal
+    }
+
+    /// How large the pool is.
+    pub fn options(&self) -> &PoolOptions {
+        &self.options
+    }
+
+    /// Pages read from files so far.
+    pub fn pages_read(&self) -> u64 {
+        self.pages_read.load(Ordering::Relaxed)
+    }
+
+    /// Pages written to files so far.
+    pub fn pages_written(&self) -> u64 {
+        self.pages_written.load(Ordering::Relaxed)
+    }
+
+    /// Entries of the dirty lists: dirty pages, and some that were cleaned already.
+    pub fn dirty_pages(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// Makes the file of a new tablespace, durably, and opens it. Blocks.
+    pub fn create_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
+        let path = space::path(&self.directory, id);
+        let made = space::open_file(disk, &path, true)
+            .and_then(|file| disk.sync_directory(&self.directory).map(|()| file));
+        let file = made.map_err(|error| space::disk_error(&error))?;
+        self.add_space(id, path, file, 0);
+        Ok(())
+    }
+
+    /// Opens a tablespace. Blocks.
+    pub fn open_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
+        let path = space::path(&self.directory, id);
+        let opened = space::open_file(disk, &path, false)
+            .and_then(|file| disk.length(&file).map(|length| (file, length)));
+        let (file, length) = opened.map_err(|error| space::disk_error(&error))?;
+        let pages = length / stdx::to_u64(self.options.page_size.bytes());
+        self.add_space(id, path, file, u32::try_from(pages).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    /// Is the tablespace open?
+    pub fn has_space(&self, id: SpaceId) -> bool {
+        self.spaces.get(id).is_some()
+    }
+
+    /// The tablespaces whose files are there, open or not, ascending. Blocks.
+    pub fn list_spaces(&self, disk: &dyn Disk) -> Result<Vec<SpaceId>, StoreError> {
+        let names = disk
+            .list(&self.directory)
+            .map_err(|error| space::disk_error(&error))?;
+        let mut ids: Vec<SpaceId> = names.iter().filter_map(|name| space::id_of(name)).collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn add_space(&self, id: SpaceId, path: PathBuf, file: env::File, pages: u32) {
+        self.spaces.add(Arc::new(Space {
+            id,
+            file,
+            path,
+            table: PageTable::new(),
+            room_pages: AtomicU32::new(pages),
+            is_dropped: AtomicBool::new(false),
+            growth_error: Mutex::default(),
+        }));
+    }
+
+    pub(crate) fn load_shard(&self, id: PageId) -> &Mutex<HashMap<PageId, Load>> {
+        let at = stdx::to_usize(id.page.0 ^ id.space.0) % LOAD_SHARDS;
+        self.loads.get(at).expect("a remainder is below the count")
+    }
+
+    pub(crate) fn frame(&self, no: FrameNo) -> &Frame {
+        self.frames.frame(no)
+    }
+
+    /// Wakes who waits for a frame.
+    pub(crate) fn wake_frame_waiters(&self) {
+        let wakers = std::mem::take(&mut *self.frame_waiters.lock());
+        for waker in wakers {
+            waker.wake();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,310 @@
+//! Redo: the log's operations are applied to the pages that missed them.
+//!
+//! Pages are held in a map of their own, not in the pool, and written through the doublewrite file
+//! when the map is full and at the end; then a checkpoint at the end of the log makes all of it
+//! part of the past. A crash in between begins the same again: an operation is applied only to a
+//! page whose LSN is older, and pages go to their files only with operations that are durable.
+//!
+//! A page that cannot be read is no error if the first operation on it makes it anew.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use env::{Disk, DiskError, DiskErrorKind, File, IoBuffer};
+use format::log::{LogMtr, LogOp, OpKind};
+use format::page::{page_lsn, set_page_lsn, verify};
+use format::version_file::VersionError;
+use format::{Lsn, PageId, PageSize, SpaceId};
+use store::StoreError;
+use thiserror::Error;
+use wal::WalError;
+
+use crate::clean::{PageCopy, write_pages};
+use crate::doublewrite::{Doublewrite, batch_pages};
+use crate::ops::{self, OpError};
+use crate::pool::PoolOptions;
+use crate::space;
+
+/// Why a data directory cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecoveryError {
+    /// It is not a data directory of this format.
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    /// It has files, but no version file.
+    #[error("{0} is not empty and is no data directory of plateau")]
+    Foreign(PathBuf),
+    /// Another process uses it.
+    #[error("{0} is in use by another process")]
+    InUse(PathBuf),
+    /// A file cannot be opened, read or written.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] WalError),
+    /// A page cannot be read.
+    #[error(transparent)]
+    Page(#[from] StoreError),
+    /// An operation of the log does not fit its page, or is not known.
+    #[error("the log at {lsn} cannot be redone on page {page}: {source}")]
+    Op {
+        /// End of the mini-transaction.
+        lsn: Lsn,
+        /// The page.
+        page: PageId,
+        /// Why.
+        source: OpError,
+    },
+    /// A mini-transaction is whole but holds something that is no operation.
+    #[error("the mini-transaction at {0} makes no sense")]
+    Mtr(Lsn),
+    /// The log has operations on a tablespace whose file is not there, and none that drops it.
+    #[error("the file of tablespace {0} is missing")]
+    SpaceMissing(SpaceId),
+    /// A page is newer than the log: log was lost.
+    #[error("page {page} has LSN {lsn}, but the log ends at {log_end}")]
+    PageAhead {
+        /// The page.
+        page: PageId,
+        /// Its LSN.
+        lsn: Lsn,
+        /// Where the log ends.
+        log_end: Lsn,
+    },
+}
+
+/// A note of the log, handed to the engine in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Note<'a> {
+    /// Its kind.
+    pub kind: OpKind,
+    /// What it says.
+    pub payload: &'a [u8],
+    /// LSN behind its mini-transaction: a commit's number.
+    pub end: Lsn,
+}
+
+struct RedoPage {
+    bytes: Vec<u8>,
+    is_dirty: bool,
+}
+
+/// Redo under way.
+pub(crate) struct Redo<'a> {
+    disk: Rc<dyn Disk>,
+    directory: &'a Path,
+    options: &'a PoolOptions,
+    doublewrite: Doublewrite,
+    pages: HashMap<PageId, RedoPage>,
+    /// Open tablespaces; `None` for those without a file.
+    files: HashMap<SpaceId, Option<File>>,
+    /// Tablespaces that had operations but no file, and no drop yet.
+    missing: BTreeSet<SpaceId>,
+    /// The page with the highest LSN that was read.
+    newest: (Lsn, PageId),
+}
+
+impl<'a> Redo<'a> {
+    pub(crate) fn new(
+        disk: &Rc<dyn Disk>,
+        directory: &'a Path,
+        options: &'a PoolOptions,
+    ) -> Result<Self, RecoveryError> {
+        Ok(Self {
+            disk: Rc::clone(disk),
+            directory,
+            options,
+            doublewrite: Doublewrite::open(&**disk, directory, options)?,
+            pages: HashMap::new(),
+            files: HashMap::new(),
+            missing: BTreeSet::new(),
+            newest: (Lsn::ZERO, PageId::default()),
+        })
+    }
+
+    fn size(&self) -> PageSize {
+        self.options.page_size
+    }
+
+    /// Applies a mini-transaction to the pages that are older than it.
+    pub(crate) async fn apply(
+        &mut self,
+        mtr: &LogMtr<'_>,
+        notes: &mut dyn FnMut(Note<'_>),
+    ) -> Result<(), RecoveryError> {
+        for op in mtr.ops() {
+            let op = op.map_err(|_| RecoveryError::Mtr(mtr.start))?;
+            if let Some(space) = ops::dropped_space(&op) {
+                self.drop_space(space)?;
+            } else if op.pages().is_empty() {
+                notes(Note {
+                    kind: op.kind,
+                    payload: op.payload,
+                    end: mtr.end,
+                });
+            }
+            for which in 0..op.pages().len() {
+                self.apply_to(&op, which, mtr.end).await?;
+            }
+        }
+        self.stamp(mtr);
+        if stdx::to_usize(self.options.frame_count) <= self.pages.len() {
+            self.write_back().await?;
+            self.pages.clear();
+        }
+        Ok(())
+    }
+
+    async fn apply_to(
+        &mut self,
+        op: &LogOp<'_>,
+        which: usize,
+        end: Lsn,
+    ) -> Result<(), RecoveryError> {
+        let Some(&id) = op.pages().get(which) else {
+            return Err(RecoveryError::Mtr(end));
+        };
+        let Some(file) = self.file(id.space)? else {
+            self.missing.insert(id.space);
+            return Ok(());
+        };
+        if !self.pages.contains_key(&id) {
+            let bytes = self.read(id, &file, op.kind == ops::PAGE_CREATE).await?;
+            self.pages.insert(
+                id,
+                RedoPage {
+                    bytes,
+                    is_dirty: false,
+                },
+            );
+        }
+        let page = self
+            .pages
+            .get_mut(&id)
+            .expect("it was put there if it was missing");
+        if page_lsn(&page.bytes).is_some_and(|lsn| end <= lsn) {
+            return Ok(());
+        }
+        // The operations of one mini-transaction on a page all see an older LSN than its end, so
+        // the page is stamped when the last of them is applied.
+        let redone = ops::redo(op, which, &mut page.bytes);
+        redone.map_err(|source| RecoveryError::Op {
+            lsn: end,
+            page: id,
+            source,
+        })?;
+        page.is_dirty = true;
+        Ok(())
+    }
+
+    /// Stamps the pages that a mini-transaction has changed.
+    fn stamp(&mut self, mtr: &LogMtr<'_>) {
+        for op in mtr.ops().flatten() {
+            for id in op.pages() {
+                if let Some(page) = self.pages.get_mut(id)
+                    && page.is_dirty
+                    && page_lsn(&page.bytes).is_some_and(|lsn| lsn < mtr.end)
+                {
+                    set_page_lsn(&mut page.bytes, mtr.end);
+                }
+            }
+        }
+    }
+
+    async fn read(
+        &mut self,
+        id: PageId,
+        file: &File,
+        may_be_absent: bool,
+    ) -> Result<Vec<u8>, RecoveryError> {
+        let size = self.size();
+        let offset = space::page_offset(id.page, size);
+        let (bytes, outcome) = self
+            .disk
+            .read(file, offset, IoBuffer::zeroed(size.bytes()))
+            .await;
+        let length = outcome?;
+        match verify(bytes.get(..length).unwrap_or(&[]), id, size) {
+            Ok(header) => {
+                self.newest = self.newest.max((header.lsn, id));
+                Ok(bytes.to_vec())
+            }
+            Err(_) if may_be_absent => Ok(vec![0; size.bytes()]),
+            Err(error) => {
+                let path = space::path(self.directory, id.space);
+                Err(space::damaged(&path, id, &error).into())
+            }
+        }
+    }
+
+    fn file(&mut self, id: SpaceId) -> Result<Option<File>, RecoveryError> {
+        if let Some(known) = self.files.get(&id) {
+            return Ok(known.clone());
+        }
+        let file = match space::open_file(&*self.disk, &space::path(self.directory, id), false) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind == DiskErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        self.files.insert(id, file.clone());
+        Ok(file)
+    }
+
+    fn drop_space(&mut self, id: SpaceId) -> Result<(), RecoveryError> {
+        self.missing.remove(&id);
+        self.pages.retain(|page, _| page.space != id);
+        if self.file(id)?.is_some() {
+            self.files.insert(id, None);
+            self.disk.remove(&space::path(self.directory, id))?;
+            self.disk.sync_directory(self.directory)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all changed pages to their files, durably.
+    async fn write_back(&mut self) -> Result<(), RecoveryError> {
+        let mut dirty: Vec<PageId> = self
+            .pages
+            .iter()
+            .filter(|(_, page)| page.is_dirty)
+            .map(|(id, _)| *id)
+            .collect();
+        dirty.sort_unstable();
+        let size = self.size();
+        for ids in dirty.chunks(batch_pages(self.options)) {
+            let mut copies = Vec::new();
+            for id in ids {
+                let Some(file) = self.file(id.space)? else {
+                    continue;
+                };
+                let Some(page) = self.pages.get_mut(id) else {
+                    continue;
+                };
+                let mut bytes = IoBuffer::zeroed(size.bytes());
+                bytes.copy_from_slice(&page.bytes);
+                page.is_dirty = false;
+                copies.push(PageCopy {
+                    id: *id,
+                    file,
+                    bytes,
+                });
+            }
+            write_pages(&self.disk, &self.doublewrite, size, copies).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends redo at the end of the log.
+    pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<(), RecoveryError> {
+        self.write_back().await?;
+        let (lsn, page) = self.newest;
+        if log_end < lsn {
+            return Err(RecoveryError::PageAhead { page, lsn, log_end });
+        }
+        self.missing
+            .first()
+            .map_or(Ok(()), |space| Err(RecoveryError::SpaceMissing(*space)))
+    }
+}

@@ -1,0 +1,155 @@
+//! Tablespaces: a file of pages each, and which of them are in memory.
+//!
+//! Files are made, opened, grown and removed here; which pages are in use is the business of the
+//! tablespace's own header and allocation pages, above this crate.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
+use format::{PageId, PageNo, PageSize, SpaceId};
+use store::StoreError;
+use sync::Mutex;
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::page_table::PageTable;
+
+/// An open tablespace. Shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) id: SpaceId,
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) table: PageTable,
+    /// Pages that the file has room for; only grows.
+    pub(crate) room_pages: AtomicU32,
+    /// It is being removed: nobody may load its pages any more.
+    pub(crate) is_dropped: AtomicBool,
+    /// Why the last growth failed, for who asks again.
+    pub(crate) growth_error: Mutex<Option<DiskError>>,
+}
+
+impl Space {
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.is_dropped.load(Ordering::SeqCst)
+    }
+
+    /// Makes room for `pages` pages. Blocks.
+    pub(crate) fn grow(&self, disk: &dyn Disk, size: PageSize, pages: u32) {
+        let length = page_offset(PageNo(pages), size);
+        let outcome = disk.allocate(&self.file, length);
+        match outcome {
+            Ok(()) => {
+                self.room_pages.fetch_max(pages, Ordering::SeqCst);
+            }
+            Err(error) => *self.growth_error.lock() = Some(error),
+        }
+    }
+}
+
+/// Offset of a page in its file.
+pub(crate) fn page_offset(page: PageNo, size: PageSize) -> u64 {
+    u64::from(page.0) * stdx::to_u64(size.bytes())
+}
+
+/// A tablespace's file in the data directory.
+pub(crate) fn path(directory: &Path, id: SpaceId) -> PathBuf {
+    directory.join(format!("space_{id}.pdb"))
+}
+
+/// The tablespace of a file name, if it is one's.
+pub(crate) fn id_of(path: &Path) -> Option<SpaceId> {
+    let name = path.file_name()?.to_str()?;
+    let digits = name.strip_prefix("space_")?.strip_suffix(".pdb")?;
+    let is_plain = digits == "0" || !digits.starts_with(['0', '+']);
+    if is_plain {
+        digits.parse().ok().map(SpaceId)
+    } else {
+        None
+    }
+}
+
+/// Opens or makes the file of a tablespace.
+pub(crate) fn open_file(disk: &dyn Disk, path: &Path, create: bool) -> Result<File, DiskError> {
+    let access = FileAccess::Direct;
+    disk.open(
+        path,
+        OpenOptions {
+            write: true,
+            create,
+            exclusive: create,
+            access,
+        },
+    )
+}
+
+/// What is wrong with a page, as an error that names file and page.
+pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Damaged {
+        what: format!("{} page {}: {what}", path.display(), id.page),
+    }
+}
+
+/// A file's trouble as the store's error.
+pub(crate) fn disk_error(error: &DiskError) -> StoreError {
+    match error.kind {
+        DiskErrorKind::Full => StoreError::DiskFull,
+        _ => StoreError::Damaged {
+            what: error.to_string(),
+        },
+    }
+}
+
+/// All open tablespaces.
+#[derive(Debug, Default)]
+pub(crate) struct Spaces {
+    open: Mutex<HashMap<SpaceId, Arc<Space>>>,
+    /// Counts removals, so that workers know when their copies are outdated.
+    removals: AtomicU64,
+}
+
+impl Spaces {
+    pub(crate) fn get(&self, id: SpaceId) -> Option<Arc<Space>> {
+        self.open.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn add(&self, space: Arc<Space>) {
+        let before = self.open.lock().insert(space.id, space);
+        assert!(before.is_none(), "a tablespace is opened once");
+    }
+
+    pub(crate) fn remove(&self, id: SpaceId) -> Option<Arc<Space>> {
+        let removed = self.open.lock().remove(&id);
+        self.removals.fetch_add(1, Ordering::SeqCst);
+        removed
+    }
+
+    pub(crate) fn removals(&self) -> u64 {
+        // A worker that sees an old count uses a dropped space a moment longer, as it might have
+        // just before; Relaxed keeps the look-up free.
+        self.removals.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_read_back() {
+        let directory = Path::new("data");
+        for id in [0, 7, u32::MAX] {
+            assert_eq!(id_of(&path(directory, SpaceId(id))), Some(SpaceId(id)));
+        }
+        for other in [
+            "space_.pdb",
+            "space_01.pdb",
+            "space_+1.pdb",
+            "space_1.pdw",
+            "control.pdc",
+        ] {
+            assert_eq!(id_of(Path::new(other)), None);
+        }
+    }
+}

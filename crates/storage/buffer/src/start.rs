@@ -1,0 +1,142 @@
+//! Opening a data directory: version, lock, repair, redo; out comes a pool behind a running log.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use format::version_file::{self, VERSION_FILE_NAME};
+use format::{Lsn, PageId};
+use wal::{Log, OnPoison, Wal, WalOptions};
+
+use crate::doublewrite;
+use crate::pool::{Pool, PoolOptions};
+use crate::redo::{Note, RecoveryError, Redo};
+
+/// How to open a data directory.
+#[derive(Debug, Clone)]
+pub struct StartOptions {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// The log.
+    pub wal: WalOptions,
+    /// The pool.
+    pub pool: PoolOptions,
+}
+
+/// An open data directory.
+#[derive(Debug)]
+pub struct Started {
+    /// Its pool, with no tablespace open yet.
+    pub pool: Arc<Pool>,
+    /// Was the directory made just now?
+    pub is_new: bool,
+    /// What the engine gave to the last checkpoint.
+    pub payload: Vec<u8>,
+    /// Where the log goes on: every change before is in the files.
+    pub log_end: Lsn,
+    /// Pages that were torn and are whole again.
+    pub repaired: Vec<PageId>,
+    /// Keeps other processes out while it is open.
+    pub lock: File,
+}
+
+/// Opens a data directory, making it if it is empty. `notes` gets each note of the log since the
+/// last checkpoint, in order. Blocks.
+pub async fn start(
+    disk: Rc<dyn Disk>,
+    options: StartOptions,
+    on_poison: OnPoison,
+    notes: &mut dyn FnMut(Note<'_>),
+) -> Result<Started, RecoveryError> {
+    let directory = options.directory.as_path();
+    disk.create_directory(directory)?;
+    let lock = open_version_file(&*disk, directory).await?;
+    let is_new = !Log::exists(&*disk, directory)?;
+    let log = if is_new {
+        Log::create(&*disk, directory, &options.wal).await?
+    } else {
+        Log::open(&*disk, directory).await?
+    };
+    let repaired = doublewrite::repair(&*disk, directory).await?;
+    let payload = log.checkpoint().payload.clone();
+    let mut scan = log.scan();
+    let mut redo = Redo::new(&disk, directory, &options.pool)?;
+    while let Some(mtr) = scan.next(&*disk).await? {
+        redo.apply(&mtr, notes).await?;
+    }
+    let log_end = scan.position();
+    redo.finish(log_end).await?;
+    let wal_options = WalOptions {
+        segment_blocks: log.checkpoint().segment_blocks,
+        ..options.wal
+    };
+    let wal = Wal::start(&*disk, log, &scan, wal_options, on_poison).await?;
+    wal.write_checkpoint(&*disk, log_end, payload.clone())
+        .await?;
+    let pool = Pool::new(options.pool, &*disk, directory, wal)?;
+    Ok(Started {
+        pool,
+        is_new,
+        payload,
+        log_end,
+        repaired,
+        lock,
+    })
+}
+
+/// Locks the directory and checks its format, or writes the version file of a new one.
+async fn open_version_file(disk: &dyn Disk, directory: &Path) -> Result<File, RecoveryError> {
+    let path = directory.join(VERSION_FILE_NAME);
+    let access = FileAccess::Buffered;
+    let open = |create: bool| {
+        disk.open(
+            &path,
+            OpenOptions {
+                write: true,
+                create,
+                exclusive: create,
+                access,
+            },
+        )
+    };
+    let (file, is_made) = match open(false) {
+        Ok(file) => (file, false),
+        Err(error) if error.kind == DiskErrorKind::NotFound => {
+            if !disk.list(directory)?.is_empty() {
+                return Err(RecoveryError::Foreign(directory.to_path_buf()));
+            }
+            (open(true)?, true)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    disk.lock(&file).map_err(|error| match error.kind {
+        DiskErrorKind::Busy => RecoveryError::InUse(directory.to_path_buf()),
+        _ => error.into(),
+    })?;
+    let (contents, outcome) = disk.read(&file, 0, IoBuffer::zeroed(4096)).await;
+    let length = outcome?;
+    let contents = contents.get(..length).unwrap_or(&[]);
+    // A crash while the directory was made may have left the file empty and no log.
+    let is_unfinished = contents.is_empty() && !Log::exists(disk, directory)?;
+    if is_made || is_unfinished {
+        write_version_file(disk, directory, &file).await?;
+    } else {
+        version_file::check(contents)?;
+    }
+    Ok(file)
+}
+
+async fn write_version_file(
+    disk: &dyn Disk,
+    directory: &Path,
+    file: &File,
+) -> Result<(), RecoveryError> {
+    let text = version_file::encode();
+    let mut buffer = IoBuffer::zeroed(text.len());
+    buffer.copy_from_slice(text.as_bytes());
+    let (_, outcome) = disk.write(file, 0, buffer, WriteDurability::Sync).await;
+    outcome?;
+    disk.sync_directory(directory)?;
+    Ok(())
+}

@@ -1,0 +1,442 @@
+//! Tests of the pool on the simulated disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
+use env::{Disk, Random};
+use format::log::OpKind;
+use format::page_op::PageOp;
+use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, PageSize, PageType, SpaceId};
+use store::{Halt, Outcome, StoreError, WaitReason};
+use wal::{LogLevel, WalOptions};
+
+use super::*;
+
+mod crash;
+
+const SPACE: SpaceId = SpaceId(5);
+
+fn id(page: u32) -> PageId {
+    PageId::new(SPACE, PageNo(page))
+}
+
+fn options(frame_count: u32, worker_count: usize) -> StartOptions {
+    StartOptions {
+        directory: PathBuf::from("data"),
+        wal: WalOptions {
+            ring_bytes: 1 << 16,
+            mtr_bytes_max: 1 << 13,
+            worker_count,
+            segment_blocks: 32,
+            segments_ahead: 1,
+            log_bytes_max: 1 << 17,
+            flush_bytes_max: 1 << 14,
+        },
+        pool: PoolOptions {
+            page_size: PageSize::KiB4,
+            frame_count,
+            clean_batch_pages: 4,
+        },
+    }
+}
+
+/// What a test needs: a disk, an executor, and the background work of a server.
+struct World {
+    disk: SimDisk,
+    executor: SimExecutor,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        Self::with(
+            seed,
+            DiskOptions {
+                seed,
+                ..DiskOptions::default()
+            },
+        )
+    }
+
+    fn with(seed: u64, options: DiskOptions) -> Self {
+        let clock = SimClock::new();
+        let disk = SimDisk::new(options, clock.clone());
+        Self {
+            disk,
+            executor: SimExecutor::new(seed, clock),
+        }
+    }
+
+    fn disk(&self) -> Rc<dyn Disk> {
+        Rc::new(self.disk.clone())
+    }
+
+    fn start(&self, options: StartOptions) -> Result<Started, RecoveryError> {
+        let disk = self.disk();
+        let started = async move { start(disk, options, Box::new(|_| {}), &mut |_| {}).await };
+        self.executor
+            .block_on(started)
+            .expect("starting waits for nothing but the disk")
+    }
+
+    /// Starts, opens or makes the tablespace, and sets the background work going.
+    fn open(&self, options: StartOptions) -> Rc<Pages> {
+        let started = self.start(options).expect("the directory is whole");
+        let pool = started.pool;
+        if started.is_new {
+            pool.create_space(&self.disk, SPACE).unwrap();
+        } else {
+            pool.open_space(&self.disk, SPACE).unwrap();
+        }
+        let pages = Rc::new(pool.pages(0, self.disk()));
+        self.background(&pages);
+        pages
+    }
+
+    fn background(&self, pages: &Rc<Pages>) {
+        let (flushing, disk, executor) = (Rc::clone(pages), self.disk(), self.executor.clone());
+        self.executor.spawn(async move {
+            loop {
+                if let Some(job) = flushing.wal().try_lead() {
+                    job.run(&*disk).await;
+                }
+                if flushing.wal().is_poisoned() {
+                    return;
+                }
+                if flushing.wal().needs_segments() {
+                    let _ = flushing.wal().prepare_segments(&*disk).await;
+                }
+                executor.yield_now().await;
+            }
+        });
+        let (cleaning, executor) = (Rc::clone(pages), self.executor.clone());
+        self.executor.spawn(async move {
+            loop {
+                let is_late = 50 < cleaning.wal().age_percent();
+                if cleaning.needs_cleaning() || is_late {
+                    if cleaning.clean(8).await.is_err() {
+                        return;
+                    }
+                    if is_late && cleaning.checkpoint(b"payload".to_vec()).await.is_err() {
+                        return;
+                    }
+                }
+                executor.yield_now().await;
+            }
+        });
+    }
+
+    fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
+        self.executor
+            .block_on(future)
+            .expect("nobody waits for ever")
+    }
+
+    fn crash(self) -> Self {
+        self.executor.clear();
+        Self {
+            disk: self.disk.crash(),
+            executor: self.executor,
+        }
+    }
+}
+
+/// The shim above a restartable operation.
+async fn retry<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
+    loop {
+        match operation() {
+            Ok(value) => return Ok(value),
+            Err(Halt::Error(error)) => return Err(error),
+            Err(Halt::Suspend(wait)) => wait.await,
+        }
+    }
+}
+
+async fn create(pages: &Pages, page: u32, byte: u8) -> Result<Lsn, StoreError> {
+    let make = || {
+        let mut change = pages.change()?;
+        let latched = change.create(id(page), PageType::Meta)?;
+        change
+            .apply(latched, &PageOp::BodyFill { bytes: &[byte; 8] })
+            .unwrap();
+        Ok(change.commit())
+    };
+    retry(make).await
+}
+
+async fn put(pages: &Pages, page: u32, byte: u8) -> Result<Lsn, StoreError> {
+    let make = || {
+        let mut change = pages.change()?;
+        let latched = change.latch(id(page))?;
+        change
+            .apply(
+                latched,
+                &PageOp::BytesPut {
+                    offset: 40,
+                    bytes: &[byte; 4],
+                },
+            )
+            .unwrap();
+        Ok(change.commit())
+    };
+    retry(make).await
+}
+
+async fn get(pages: &Pages, page: u32) -> Result<u8, StoreError> {
+    retry(|| Ok(pages.shared(id(page))?.bytes()[40])).await
+}
+
+async fn durable(pages: &Pages, lsn: Lsn) -> Result<(), StoreError> {
+    pages.wait_log(lsn, LogLevel::Durable).await
+}
+
+#[test]
+fn a_change_is_read_back_in_each_way() {
+    let world = World::new(1);
+    let pages = world.open(options(16, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 3, 7).await.unwrap();
+        put(&at_work, 3, 9).await.unwrap();
+        assert_eq!(get(&at_work, 3).await, Ok(9));
+        let page = retry(|| at_work.optimistic(id(3))).await.unwrap();
+        use format::page_bytes::PageBytes as _;
+        assert_eq!(page.u32_at(PAGE_HEADER_BYTES), Some(0x0707_0707));
+        assert!(page.is_valid());
+        put(&at_work, 3, 10).await.unwrap();
+        assert!(!page.is_valid(), "it has changed since");
+        let mut change = retry(|| at_work.change()).await.unwrap();
+        assert_eq!(change.latch_unchanged(&page), None);
+        let page = retry(|| at_work.optimistic(id(3))).await.unwrap();
+        let latched = change.latch_unchanged(&page).unwrap();
+        assert_eq!(change.bytes(latched)[40], 10);
+    });
+    pages.assert_nothing_held();
+}
+
+#[test]
+fn what_was_gathered_is_given_up_without_trace() {
+    let world = World::new(2);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 1, 1).await.unwrap();
+        let before = at_work.reserved();
+        retry(|| at_work.grow(SPACE, 3)).await.unwrap();
+        let mut change = retry(|| at_work.change()).await.unwrap();
+        change.create(id(1), PageType::Undo).unwrap();
+        change.create(id(2), PageType::Undo).unwrap();
+        drop(change);
+        assert_eq!(at_work.reserved(), before);
+        assert_eq!(
+            retry(|| Ok(at_work.shared(id(1))?.bytes()[32])).await,
+            Ok(1)
+        );
+        let absent = get(&at_work, 2).await;
+        assert!(
+            matches!(absent, Err(StoreError::Damaged { .. })),
+            "{absent:?}"
+        );
+    });
+    pages.assert_nothing_held();
+}
+
+#[test]
+#[should_panic(expected = "a change that has applied an operation commits")]
+fn a_begun_change_is_not_dropped() {
+    let world = World::new(3);
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        create(&pages, 1, 1).await.unwrap();
+        let mut change = retry(|| pages.change()).await.unwrap();
+        let page = change.latch(id(1)).unwrap();
+        change
+            .apply(page, &PageOp::BodyFill { bytes: b"x" })
+            .unwrap();
+        drop(change);
+    });
+}
+
+#[test]
+#[should_panic(expected = "a worker that waits holds no latch")]
+fn waiting_with_a_latch_is_noticed() {
+    let world = World::new(4);
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        create(&pages, 1, 1).await.unwrap();
+        let _held = retry(|| pages.shared(id(1))).await.unwrap();
+        let _ = get(&pages, 7).await;
+    });
+}
+
+#[test]
+fn data_larger_than_the_pool_stays_right() {
+    let world = World::new(5);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        for page in 0..60 {
+            create(&at_work, page, 0).await.unwrap();
+        }
+        let mut random = Random::new(5);
+        let mut expected = BTreeMap::new();
+        for _ in 0..8000 {
+            let page = u32::try_from(random.index(60)).unwrap();
+            let byte = u8::try_from(random.index(256)).unwrap();
+            if byte < 128 {
+                put(&at_work, page, byte).await.unwrap();
+                expected.insert(page, byte);
+            } else if let Some(value) = expected.get(&page) {
+                assert_eq!(get(&at_work, page).await, Ok(*value));
+            }
+        }
+    });
+    assert!(100 < pages.pool().pages_read());
+    assert!(Lsn::FIRST < pages.wal().checkpoint(), "the log went round");
+}
+
+#[test]
+fn a_damaged_page_is_named() {
+    let world = World::new(6);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        create(&at_work, 1, 1).await.unwrap();
+        at_work.clean_all().await.unwrap();
+        // The damage is not to be repaired from the doublewrite file, so another batch goes there.
+        put(&at_work, 0, 0).await.unwrap();
+        at_work.clean_all().await.unwrap();
+        let end = at_work.checkpoint(b"payload".to_vec()).await.unwrap();
+        assert_eq!(end, at_work.reserved());
+    });
+    drop(pages);
+    let world = world.crash();
+    world
+        .disk
+        .damage(Path::new("data/space_5.pdb"), 4096 + 100, 3);
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        assert_eq!(get(&pages, 0).await, Ok(0));
+        for _ in 0..2 {
+            let error = get(&pages, 1).await.unwrap_err().to_string();
+            assert!(error.contains("space_5.pdb page 1: checksum"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_fails_the_growth_alone() {
+    let world = World::new(7);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    let disk = world.disk.clone();
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        disk.set_capacity(0);
+        assert_eq!(create(&at_work, 50, 1).await, Err(StoreError::DiskFull));
+        put(&at_work, 0, 2).await.unwrap();
+        disk.set_capacity(u64::MAX);
+        create(&at_work, 50, 1).await.unwrap();
+        let lsn = put(&at_work, 0, 3).await.unwrap();
+        durable(&at_work, lsn).await.unwrap();
+    });
+}
+
+#[test]
+fn a_dropped_tablespace_is_forgotten() {
+    let world = World::new(8);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        create(&at_work, 1, 1).await.unwrap();
+        let mut change = retry(|| at_work.change()).await.unwrap();
+        change.note_space_drop(SPACE);
+        let lsn = change.commit();
+        durable(&at_work, lsn).await.unwrap();
+        at_work.remove_space(SPACE).await.unwrap();
+        assert!(matches!(
+            get(&at_work, 0).await,
+            Err(StoreError::Damaged { .. })
+        ));
+        assert!(!at_work.pool().has_space(SPACE));
+    });
+    drop(pages);
+    let world = world.crash();
+    let started = world.start(options(8, 1)).unwrap();
+    assert_eq!(started.pool.list_spaces(&world.disk), Ok(vec![]));
+}
+
+#[test]
+fn notes_come_back_in_order() {
+    let world = World::new(9);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    let lsns = world.run(async move {
+        let mut lsns = Vec::new();
+        for number in 0..3 {
+            let mut change = retry(|| at_work.change()).await.unwrap();
+            change.note(OpKind(99), &[number]);
+            lsns.push(change.commit());
+        }
+        durable(&at_work, lsns[2]).await.unwrap();
+        lsns
+    });
+    drop(pages);
+    let world = world.crash();
+    let disk = world.disk();
+    let found = world.run(async move {
+        let mut found = Vec::new();
+        let mut notes = |note: Note<'_>| found.push((note.payload.to_vec(), note.end));
+        start(disk, options(8, 1), Box::new(|_| {}), &mut notes)
+            .await
+            .unwrap();
+        found
+    });
+    let expected: Vec<_> = (0..3u8).map(|number| vec![number]).zip(lsns).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_directory_in_use_or_foreign_is_refused() {
+    let world = World::new(10);
+    let first = world.start(options(8, 1)).unwrap();
+    let second = world.start(options(8, 1)).unwrap_err();
+    assert_eq!(second, RecoveryError::InUse(PathBuf::from("data")));
+    drop(first);
+    world.start(options(8, 1)).unwrap();
+    let mut elsewhere = options(8, 1);
+    elsewhere.directory = PathBuf::from("other");
+    world.disk.create_directory(Path::new("other")).unwrap();
+    let access = env::FileAccess::Buffered;
+    let make = env::OpenOptions {
+        write: true,
+        create: true,
+        exclusive: true,
+        access,
+    };
+    world.disk.open(Path::new("other/file"), make).unwrap();
+    let foreign = world.start(elsewhere).unwrap_err();
+    assert_eq!(foreign, RecoveryError::Foreign(PathBuf::from("other")));
+}
+
+#[test]
+fn suspensions_say_why() {
+    let world = World::new(11);
+    let pages = world.open(options(8, 1));
+    let Err(Halt::Suspend(grow)) = pages.grow(SPACE, 9) else {
+        panic!("there is no room yet")
+    };
+    assert_eq!(grow.reason(), WaitReason::PageMiss);
+    let Err(Halt::Suspend(miss)) = pages.shared(id(1)) else {
+        panic!("it is not in memory")
+    };
+    assert_eq!(miss.reason(), WaitReason::PageMiss);
+    let Err(Halt::Suspend(join)) = pages.shared(id(1)) else {
+        panic!("it is being read")
+    };
+    drop(miss);
+    world.run(join);
+}
