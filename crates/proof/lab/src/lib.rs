@@ -13,6 +13,7 @@ mod corpus;
 pub mod differential;
 mod load;
 mod random;
+pub mod smoke;
 pub mod sysbench;
 mod target;
 pub mod torture;

@@ -41,11 +41,7 @@ impl Target {
                 _server: None,
             });
         }
-        let server = self.launch().start()?;
-        Ok(Running {
-            port: server.port(),
-            _server: Some(server),
-        })
+        Ok(Running::of(self.launch().start()?))
     }
 
     /// How the server is started, for suites that start it again and again.
@@ -76,6 +72,13 @@ pub(crate) fn reference() -> Launch {
 }
 
 impl Running {
+    pub(crate) fn of(server: Server) -> Running {
+        Running {
+            port: server.port(),
+            _server: Some(server),
+        }
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port
     }

@@ -38,6 +38,8 @@ enum Command {
     Differential(lab::differential::Arguments),
     /// Compares speed and processor time with MariaDB in one interleaved run.
     Bench(lab::bench::Arguments),
+    /// Runs the smoke suites of real clients.
+    Smoke(lab::smoke::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
     Sysbench(lab::sysbench::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
@@ -62,6 +64,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Ci(arguments) => ci::run(&shell, &arguments),
         Command::Differential(arguments) => lab::differential::run(&arguments),
         Command::Bench(arguments) => lab::bench::run(&arguments),
+        Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }

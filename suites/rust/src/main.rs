@@ -1,0 +1,125 @@
+//! Smoke suite of sqlx; see suites/README.md.
+
+use std::process::ExitCode;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
+use sqlx::{ConnectOptions, Connection, Executor, Row};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn options(user: &str) -> MySqlConnectOptions {
+    let port = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(4006);
+    let options = MySqlConnectOptions::new().host("127.0.0.1").port(port).username(user);
+    options.database("smoke").ssl_mode(MySqlSslMode::Disabled)
+}
+
+async fn root() -> Result<MySqlConnection> {
+    Ok(options("root").connect().await?)
+}
+
+async fn types() -> Result<()> {
+    let mut connection = root().await?;
+    connection.execute("DROP TABLE IF EXISTS rust_types").await?;
+    connection
+        .execute(
+            "CREATE TABLE rust_types (id INT NOT NULL PRIMARY KEY, b BIGINT, u BIGINT UNSIGNED, \
+             d DOUBLE, t TEXT, x BLOB)",
+        )
+        .await?;
+    for id in 1..=2 {
+        let is_full = id == 1;
+        sqlx::query("INSERT INTO rust_types VALUES (?, ?, ?, ?, ?, ?)")
+            .bind(id)
+            .bind(is_full.then_some(i64::MIN))
+            .bind(is_full.then_some(u64::MAX))
+            .bind(is_full.then_some(-2.5e-10_f64))
+            .bind(is_full.then_some("h\u{e9}llo \u{1f600}"))
+            .bind(is_full.then_some(vec![0_u8, 1, 255]))
+            .execute(&mut connection)
+            .await?;
+    }
+    let rows = sqlx::query("SELECT b, u, d, t, x FROM rust_types WHERE id > ? ORDER BY id")
+        .bind(0)
+        .fetch_all(&mut connection)
+        .await?;
+    assert_eq!(rows[0].try_get::<i64, _>(0)?, i64::MIN);
+    assert_eq!(rows[0].try_get::<u64, _>(1)?, u64::MAX);
+    assert_eq!(rows[0].try_get::<f64, _>(2)?, -2.5e-10);
+    assert_eq!(rows[0].try_get::<String, _>(3)?, "h\u{e9}llo \u{1f600}");
+    assert_eq!(rows[0].try_get::<Vec<u8>, _>(4)?, [0, 1, 255]);
+    assert!(rows[1].try_get::<Option<i64>, _>(0)?.is_none());
+    assert!(rows[1].try_get::<Option<String>, _>(3)?.is_none());
+    Ok(())
+}
+
+async fn errors() -> Result<()> {
+    let mut connection = root().await?;
+    for (statement, state) in [("SELECT * FROM missing", "42S02"), ("SELEC 1", "42000")] {
+        let error = connection.execute(statement).await.expect_err(statement);
+        let code = error.as_database_error().and_then(|error| error.code().map(String::from));
+        assert_eq!(code.as_deref(), Some(state), "{statement}");
+    }
+    Ok(())
+}
+
+async fn transactions() -> Result<()> {
+    let mut connection = root().await?;
+    connection.execute("DROP TABLE IF EXISTS rust_moved").await?;
+    connection.execute("CREATE TABLE rust_moved (id INT NOT NULL PRIMARY KEY)").await?;
+    for keep in [false, true] {
+        let mut transaction = connection.begin().await?;
+        transaction.execute("INSERT INTO rust_moved VALUES (1)").await?;
+        if keep { transaction.commit().await? } else { transaction.rollback().await? }
+    }
+    let count: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) FROM rust_moved").fetch_one(&mut connection).await?;
+    assert_eq!(count, 1);
+    Ok(())
+}
+
+async fn large() -> Result<()> {
+    let mut connection = root().await?;
+    connection.execute("DROP TABLE IF EXISTS rust_large").await?;
+    connection.execute("CREATE TABLE rust_large (id INT NOT NULL PRIMARY KEY, b LONGBLOB)").await?;
+    let value = vec![b'x'; 17 * 1024 * 1024];
+    sqlx::query("INSERT INTO rust_large VALUES (1, ?)").bind(&value).execute(&mut connection).await?;
+    let found: Vec<u8> =
+        sqlx::query_scalar("SELECT b FROM rust_large").fetch_one(&mut connection).await?;
+    assert!(found == value, "17 MiB came back changed");
+    Ok(())
+}
+
+async fn login(user: &str, mode: MySqlSslMode) -> Result<()> {
+    let mut connection = options(user).password("pw").ssl_mode(mode).connect().await?;
+    Ok(connection.ping().await?)
+}
+
+fn report(name: &str, result: Result<()>) -> bool {
+    match &result {
+        Ok(()) => println!("ok   sqlx {name}"),
+        Err(error) => println!("FAIL sqlx {name} {error}"),
+    }
+    result.is_ok()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut is_fine = true;
+    let methods = std::env::var("SMOKE_METHODS").unwrap_or_default();
+    let has_tls = std::env::var("SMOKE_TLS").is_ok_and(|value| value == "1");
+    // sqlx 0.8 knows no ed25519.
+    for method in methods.split_whitespace().filter(|method| *method != "ed25519") {
+        // Without TLS, sqlx asks for the server's RSA key by itself.
+        let result = login(method, MySqlSslMode::Disabled).await;
+        is_fine &= report(&format!("login {method}"), result);
+        if has_tls {
+            let result = login(method, MySqlSslMode::Required).await;
+            is_fine &= report(&format!("login {method} over TLS"), result);
+        }
+    }
+    is_fine &= report("types", types().await);
+    is_fine &= report("errors", errors().await);
+    is_fine &= report("transactions", transactions().await);
+    is_fine &= report("large row", large().await);
+    if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
