@@ -53,6 +53,31 @@ pub enum Framed<'a> {
     },
 }
 
+/// What [`Deframer::locate`] found: [`Framed`] without a loan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// As [`Framed::Incomplete`].
+    Incomplete {
+        /// How many bytes to drop from the front of the input.
+        used: usize,
+        /// How many more are needed at least to get on.
+        missing: usize,
+    },
+    /// The payload lies in the input, from its header's end to `end`, which is also how many bytes
+    /// of the input have been taken.
+    InPlace {
+        /// First byte of the payload.
+        start: usize,
+        /// First byte behind the payload.
+        end: usize,
+    },
+    /// The payload had several frames: [`Deframer::take_joined`] has it.
+    Joined {
+        /// How many bytes to drop from the front of the input.
+        used: usize,
+    },
+}
+
 /// The reading end of a packet stream.
 #[derive(Debug)]
 pub struct Deframer {
@@ -101,6 +126,21 @@ impl Deframer {
 
     /// Looks for a packet at the start of `input`.
     pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<Framed<'a>, FrameError> {
+        Ok(match self.locate(input)? {
+            Located::Incomplete { used, missing } => Framed::Incomplete { used, missing },
+            Located::InPlace { start, end } => {
+                let payload = input.get(start..end).unwrap_or_default();
+                Framed::Packet { payload, used: end }
+            }
+            Located::Joined { used } => Framed::Packet {
+                payload: &self.joined,
+                used,
+            },
+        })
+    }
+
+    /// Looks for a packet at the start of `input`, without lending it.
+    pub fn locate(&mut self, input: &[u8]) -> Result<Located, FrameError> {
         let mut used = 0;
         if !self.is_joining {
             self.joined.clear();
@@ -108,36 +148,37 @@ impl Deframer {
         loop {
             let rest = input.get(used..).unwrap_or_default();
             let Some((header, body)) = rest.split_first_chunk::<HEADER_BYTES>() else {
-                return Ok(Framed::Incomplete {
+                return Ok(Located::Incomplete {
                     used,
                     missing: HEADER_BYTES - rest.len(),
                 });
             };
             let frame_bytes = self.check(*header)?;
             let Some(frame) = body.get(..frame_bytes) else {
-                return Ok(Framed::Incomplete {
+                return Ok(Located::Incomplete {
                     used,
                     missing: frame_bytes - body.len(),
                 });
             };
-            used += HEADER_BYTES + frame_bytes;
+            let start = used + HEADER_BYTES;
+            used = start + frame_bytes;
             self.sequence = self.sequence.wrapping_add(1);
             let is_last = frame_bytes < FRAME_BYTES_MAX;
             if is_last && !self.is_joining {
-                return Ok(Framed::Packet {
-                    payload: frame,
-                    used,
-                });
+                return Ok(Located::InPlace { start, end: used });
             }
             self.joined.extend_from_slice(frame);
             self.is_joining = !is_last;
             if is_last {
-                return Ok(Framed::Packet {
-                    payload: &self.joined,
-                    used,
-                });
+                return Ok(Located::Joined { used });
             }
         }
+    }
+
+    /// Takes the payload of several frames that [`Deframer::locate`] has just found.
+    pub fn take_joined(&mut self) -> Vec<u8> {
+        assert!(!self.is_joining, "a packet is taken when it is whole");
+        std::mem::take(&mut self.joined)
     }
 
     /// The length of the frame that `header` announces, if it may follow.

@@ -59,7 +59,7 @@ pub use compression::{
     Decompressor,
 };
 pub use cursor::{Cursor, Malformed};
-pub use deframer::{Deframer, FrameError, Framed};
+pub use deframer::{Deframer, FrameError, Framed, Located};
 pub use end_of_rows::{EofPacket, end_columns, end_rows};
 pub use error_packet::ErrorPacket;
 pub use execute::{CursorKind, Execute, Parameters};

@@ -61,6 +61,11 @@ impl PacketWriter {
         self.bytes.len()
     }
 
+    /// Whether there is a buffer, be it empty, so that writing need not allocate one.
+    pub fn has_buffer(&self) -> bool {
+        self.bytes.capacity() > 0
+    }
+
     /// Takes the buffer with what waits, for sending; give it back with [`PacketWriter::reuse`].
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)

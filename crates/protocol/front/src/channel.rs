@@ -1,0 +1,435 @@
+//! [`Channel`]: packets of one connection, through TLS and compression; no I/O.
+//!
+//! ```text
+//! received bytes --TLS--> [compressed] --decompress--> [plain] --deframe--> packet
+//! written packets ------------------> compress --TLS--> bytes to send
+//! ```
+//!
+//! Layers that a connection does not have are skipped without a copy. Received bytes are copied
+//! once, out of the worker's ring of receive buffers into `plain`; a packet that lies there whole
+//! is handed out with the buffer itself. The buffers come from the worker's pool and go back when
+//! they are empty and the client is waited for ([`Channel::rest`]).
+//!
+//! Bounds: `plain` and `compressed` hold at most one packet of the allowed size and one receive
+//! buffer; nothing is received before the packets that are there have been taken.
+
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+use thiserror::Error;
+use wire::{
+    CompressionError, CompressionMethod, DecompressStep, Deframer, FrameError, Located,
+    PacketWriter,
+};
+
+use crate::shared::Shared;
+use crate::tls::Tls;
+
+/// Why a connection cannot go on.
+#[derive(Debug, Error)]
+pub enum ChannelError {
+    /// Frames are out of order, or too much for `max_allowed_packet`.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Compressed packets are broken.
+    #[error(transparent)]
+    Compression(#[from] CompressionError),
+    /// TLS failed.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    /// Memory for compression is not to be had.
+    #[error("a reply could not be compressed")]
+    Compress(#[source] std::io::Error),
+}
+
+/// The payload of a received packet. Dropped, its buffer goes back to the worker's pool.
+pub struct PacketBytes {
+    shared: Rc<Shared>,
+    buffer: Vec<u8>,
+    payload: Range<usize>,
+}
+
+impl Deref for PacketBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.buffer.get(self.payload.clone()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for PacketBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PacketBytes")
+            .field("payload", &self.payload)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for PacketBytes {
+    fn drop(&mut self) {
+        self.shared.give_buffer(std::mem::take(&mut self.buffer));
+    }
+}
+
+/// Where a compressed packet's header has its sequence id.
+const COMPRESSED_SEQUENCE_AT: usize = 3;
+
+/// Bytes that wait to be understood.
+#[derive(Debug, Default)]
+struct Input {
+    bytes: Vec<u8>,
+    /// What has been taken from the front.
+    used: usize,
+}
+
+impl Input {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.used..).unwrap_or_default()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.used += count;
+        assert!(
+            self.used <= self.bytes.len(),
+            "no more is taken than there is"
+        );
+        if self.used == self.bytes.len() {
+            self.bytes.clear();
+            self.used = 0;
+        }
+    }
+
+    /// The buffer to append to, with what was taken cut off if that is the larger part.
+    fn appendable(&mut self, shared: &Shared) -> &mut Vec<u8> {
+        if self.bytes.capacity() == 0 {
+            self.bytes = shared.take_buffer();
+        }
+        if self.used > self.bytes.len() / 2 {
+            self.bytes.drain(..self.used);
+            self.used = 0;
+        }
+        &mut self.bytes
+    }
+
+    /// Gives the buffer back if nothing is in it.
+    fn rest_if_empty(&mut self, shared: &Shared) {
+        if self.bytes.is_empty() && self.bytes.capacity() > 0 {
+            shared.give_buffer(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Agreed compression and the ids of its packets.
+#[derive(Debug)]
+struct Compression {
+    method: CompressionMethod,
+    /// Id of the next compressed packet of the client. It is followed, not checked: clients differ
+    /// in when they start anew, and TCP keeps the order.
+    in_sequence: u8,
+    /// Id of the next compressed packet to the client.
+    out_sequence: u8,
+    /// Received and not decompressed.
+    compressed: Input,
+    /// Compressed replies to earlier commands, which are sent with the next.
+    staged: Vec<u8>,
+}
+
+/// Packets of one connection.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    shared: Rc<Shared>,
+    tls: Option<Box<Tls>>,
+    compression: Option<Box<Compression>>,
+    plain: Input,
+    deframer: Deframer,
+    out: PacketWriter,
+}
+
+impl Channel {
+    pub(crate) fn new(shared: Rc<Shared>, packet_bytes_max: usize) -> Channel {
+        Channel {
+            shared,
+            tls: None,
+            compression: None,
+            plain: Input::default(),
+            deframer: Deframer::new(packet_bytes_max),
+            out: PacketWriter::new(),
+        }
+    }
+
+    /// Where replies are written.
+    #[inline]
+    pub(crate) fn out(&mut self) -> &mut PacketWriter {
+        if !self.out.has_buffer() {
+            self.out.reuse(self.shared.take_buffer());
+        }
+        &mut self.out
+    }
+
+    /// How much of replies waits to be sent.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        let staged = self
+            .compression
+            .as_ref()
+            .map_or(0, |compression| compression.staged.len());
+        self.out.pending_bytes() + staged
+    }
+
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Whether the TLS handshake goes on.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    pub(crate) fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
+        self.deframer.set_payload_bytes_max(packet_bytes_max);
+    }
+
+    /// Puts TLS under the packets; what has been received and not taken belongs to it.
+    pub(crate) fn start_tls(
+        &mut self,
+        config: std::sync::Arc<rustls::ServerConfig>,
+    ) -> Result<(), ChannelError> {
+        let mut tls = Box::new(Tls::new(config)?);
+        let received = self.plain.rest().to_vec();
+        self.plain.consume(received.len());
+        let fed = tls.receive(&received, self.plain.appendable(&self.shared));
+        self.tls = Some(tls);
+        Ok(fed?)
+    }
+
+    /// Compresses from now on, in both directions.
+    pub(crate) fn start_compression(&mut self, method: CompressionMethod) {
+        self.compression = Some(Box::new(Compression {
+            method,
+            in_sequence: 0,
+            out_sequence: 0,
+            compressed: std::mem::take(&mut self.plain),
+            staged: Vec::new(),
+        }));
+    }
+
+    /// Starts the sequence ids anew: the next packet is a command.
+    pub(crate) fn expect_command(&mut self) {
+        self.deframer.set_sequence(0);
+    }
+
+    /// The client's next packet goes on with the ids of what was written.
+    pub(crate) fn follow_sequence(&mut self) {
+        self.deframer.set_sequence(self.out.sequence());
+    }
+
+    /// An error that answers a packet of `frames` frames which could not be taken.
+    pub(crate) fn begin_error_reply(&mut self, frames: u8) {
+        self.out
+            .set_sequence(self.deframer.sequence().wrapping_add(frames));
+    }
+
+    /// Gives buffers back to the worker while the client is waited for.
+    pub(crate) fn rest(&mut self) {
+        self.plain.rest_if_empty(&self.shared);
+        if let Some(compression) = &mut self.compression {
+            compression.compressed.rest_if_empty(&self.shared);
+        }
+        if self.out.pending_bytes() == 0 {
+            self.shared.give_buffer(self.out.take());
+        }
+        self.deframer.release();
+    }
+
+    /// Takes received bytes.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        let input = match &mut self.compression {
+            Some(compression) => &mut compression.compressed,
+            None => &mut self.plain,
+        };
+        let buffer = input.appendable(&self.shared);
+        match &mut self.tls {
+            Some(tls) => tls.receive(bytes, buffer)?,
+            None => buffer.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    /// Takes the next packet, if it is whole.
+    pub(crate) fn next_packet(&mut self) -> Result<Option<PacketBytes>, ChannelError> {
+        loop {
+            match self.deframer.locate(self.plain.rest())? {
+                Located::InPlace { start, end } => {
+                    self.begin_reply()?;
+                    return Ok(Some(self.take_in_place(start, end)));
+                }
+                Located::Joined { used } => {
+                    self.begin_reply()?;
+                    self.plain.consume(used);
+                    let buffer = self.deframer.take_joined();
+                    let payload = 0..buffer.len();
+                    let shared = Rc::clone(&self.shared);
+                    return Ok(Some(PacketBytes {
+                        shared,
+                        buffer,
+                        payload,
+                    }));
+                }
+                Located::Incomplete { used, .. } => {
+                    self.plain.consume(used);
+                    if !self.decompress_piece()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A reply goes on with the sequence ids of the packet that it answers.
+    fn begin_reply(&mut self) -> Result<(), ChannelError> {
+        self.stage()?;
+        self.out.set_sequence(self.deframer.sequence());
+        if let Some(compression) = &mut self.compression {
+            compression.out_sequence = compression.in_sequence;
+        }
+        Ok(())
+    }
+
+    /// Compresses what was written so far, if there is compression: the ids of another reply
+    /// start anew.
+    fn stage(&mut self) -> Result<(), ChannelError> {
+        let Some(compression) = &mut self.compression else {
+            return Ok(());
+        };
+        if self.out.pending_bytes() == 0 {
+            return Ok(());
+        }
+        let mut compressor = self.shared.compressor().borrow_mut();
+        if compression.staged.capacity() == 0 {
+            compression.staged = self.shared.take_buffer();
+        }
+        let (method, staged) = (compression.method, &mut compression.staged);
+        let ids = &mut compression.out_sequence;
+        let outcome = compressor.compress(method, self.out.as_bytes(), ids, staged);
+        self.out.clear();
+        outcome.map_err(ChannelError::Compress)
+    }
+
+    /// Hands out the packet at `start..end` of the plain bytes: with their buffer if little else
+    /// is in it, else as a copy, whichever moves fewer bytes.
+    fn take_in_place(&mut self, start: usize, end: usize) -> PacketBytes {
+        let shared = Rc::clone(&self.shared);
+        let rest = self.plain.rest();
+        let behind = rest.len() - end;
+        if behind > end - start {
+            let mut buffer = shared.take_buffer();
+            buffer.extend_from_slice(rest.get(start..end).unwrap_or_default());
+            self.plain.consume(end);
+            return PacketBytes {
+                shared,
+                payload: 0..end - start,
+                buffer,
+            };
+        }
+        let mut others = if behind == 0 {
+            Vec::new()
+        } else {
+            shared.take_buffer()
+        };
+        others.extend_from_slice(rest.get(end..).unwrap_or_default());
+        let payload = self.plain.used + start..self.plain.used + end;
+        let buffer = std::mem::replace(&mut self.plain.bytes, others);
+        self.plain.used = 0;
+        PacketBytes {
+            shared,
+            buffer,
+            payload,
+        }
+    }
+
+    /// Decompresses one piece into the plain bytes, if there is compression and a whole piece.
+    fn decompress_piece(&mut self) -> Result<bool, ChannelError> {
+        let Some(compression) = &mut self.compression else {
+            return Ok(false);
+        };
+        let rest = compression.compressed.rest();
+        let Some(sequence) = rest.get(COMPRESSED_SEQUENCE_AT) else {
+            return Ok(false);
+        };
+        compression.in_sequence = *sequence;
+        let step = self.shared.decompressor().borrow_mut().next(
+            compression.method,
+            compression.compressed.rest(),
+            &mut compression.in_sequence,
+            self.plain.appendable(&self.shared),
+        )?;
+        match step {
+            DecompressStep::Incomplete { .. } => Ok(false),
+            DecompressStep::Piece { used } => {
+                compression.compressed.consume(used);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer
+    /// to [`Shared::give_buffer`] when it is sent.
+    pub(crate) fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
+        self.stage()?;
+        let (bytes, input) = match &mut self.compression {
+            Some(compression) => (
+                std::mem::take(&mut compression.staged),
+                &mut compression.compressed,
+            ),
+            None => (self.out.take(), &mut self.plain),
+        };
+        let Some(tls) = &mut self.tls else {
+            return Ok(bytes);
+        };
+        tls.send(&bytes, input.appendable(&self.shared))?;
+        self.shared.give_buffer(bytes);
+        Ok(tls.take_outgoing())
+    }
+
+    /// Takes up to `count` bytes that are of no interest off the plain bytes; answers how many.
+    pub(crate) fn discard(&mut self, count: usize) -> Result<usize, ChannelError> {
+        let mut discarded = 0;
+        loop {
+            let step = self.plain.rest().len().min(count - discarded);
+            self.plain.consume(step);
+            discarded += step;
+            if discarded == count || !self.decompress_piece()? {
+                return Ok(discarded);
+            }
+        }
+    }
+
+    /// The length that the frame at the front announces, if its header is there.
+    pub(crate) fn peek_frame_bytes(&mut self) -> Result<Option<usize>, ChannelError> {
+        loop {
+            if let [a, b, c, _, ..] = *self.plain.rest() {
+                let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+                return Ok(Some(length));
+            }
+            if !self.decompress_piece()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What TLS wants to be sent by itself: handshake records and alerts.
+    pub(crate) fn take_tls_records(&mut self) -> Vec<u8> {
+        self.tls
+            .as_mut()
+            .map(|tls| tls.take_outgoing())
+            .unwrap_or_default()
+    }
+
+    /// The last bytes of a connection: TLS' word that it ends.
+    pub(crate) fn close(&mut self) -> Vec<u8> {
+        let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) else {
+            return Vec::new();
+        };
+        // A failure leaves nothing to say; the connection ends either way.
+        let _ = tls.close();
+        tls.take_outgoing()
+    }
+}

@@ -1,0 +1,439 @@
+//! The login as a pure state machine: packets in, packets and steps out.
+//!
+//! ```text
+//! AwaitLogin --request for TLS [packet]--> AwaitLogin (over TLS, once)
+//!     |
+//!   login [packet]
+//!     v
+//! Authenticating: AwaitSwitched --first response [packet]--> Exchanging
+//!                 Exchanging ----answers [packet], work [worked]--> established or failed
+//! ```
+//!
+//! COM_CHANGE_USER enters at Authenticating.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::{Method, Nonce, Random, ServerExchange, ServerStep, StoredSecret, Transport, Worked};
+use errcode::{
+    ClientError, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_HANDSHAKE_ERROR, ER_NOT_SUPPORTED_AUTH_MODE,
+    ErrorCode, Sqlstate,
+};
+use wire::{
+    AuthMoreData, AuthSwitch, Capabilities, ChangeUser, Handshake, Login, LoginPacket, Malformed,
+    PacketWriter, StatusFlags,
+};
+
+use crate::accounts::{Account, AccountSource, Credential, Peer};
+use crate::failure::LoginFailure;
+use crate::shared::Shared;
+
+/// The method that greetings propose, and that accounts that do not exist are played with.
+const DEFAULT_METHOD: Method = Method::NativePassword;
+
+/// Most packets of a login; no exchange needs as many.
+const LOGIN_PACKETS_MAX: u32 = 16;
+
+/// Error 3159 of MySQL, for which MariaDB 10.11 has no number of its own.
+const ER_SECURE_TRANSPORT_REQUIRED: ErrorCode = ErrorCode(3159);
+
+/// Who is logged in.
+#[derive(Debug, Clone)]
+pub struct ClientInfo {
+    /// The number that KILL takes.
+    pub connection_id: u32,
+    /// Where the client comes from.
+    pub peer: Peer,
+    /// User name that it gave.
+    pub user: String,
+    /// User and host pattern of its account, as CURRENT_USER() tells.
+    pub account: (String, String),
+    /// Database that it wants to start in.
+    pub database: Option<String>,
+    /// What both sides can do.
+    pub capabilities: Capabilities,
+    /// The client's collation; the lower byte at login, all of it after COM_CHANGE_USER.
+    pub collation: u16,
+    /// Largest packet that the client takes.
+    pub packet_bytes_max: u32,
+    /// Facts about the client program.
+    pub attributes: Vec<(String, String)>,
+    /// Whether the connection has TLS.
+    pub has_tls: bool,
+    /// Level for zstd, if that was agreed.
+    pub zstd_level: u8,
+}
+
+/// What to do next in a login.
+#[derive(Debug)]
+pub(crate) enum LoginStep {
+    /// Send what was written and take the next packet.
+    Read,
+    /// Start TLS, then take the next packet.
+    StartTls(Arc<rustls::ServerConfig>),
+    /// Run this and give the result back.
+    Work(auth::Work),
+    /// The client is who it says. The OK packet is left to the caller.
+    Established(Box<ClientInfo>),
+    /// It is not. The error has been written.
+    Failed(LoginFailure),
+}
+
+/// A login that goes on.
+#[derive(Debug)]
+pub(crate) struct LoginMachine {
+    shared: Rc<Shared>,
+    peer: Peer,
+    connection_id: u32,
+    nonce: Nonce,
+    /// What the greeting offered.
+    offered: Capabilities,
+    has_tls: bool,
+    packets: u32,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    AwaitLogin,
+    Authenticating(Box<Authentication>),
+}
+
+impl LoginMachine {
+    /// A login that starts with a greeting.
+    pub(crate) fn new(shared: Rc<Shared>, peer: Peer, connection_id: u32) -> LoginMachine {
+        let nonce = Nonce::from_random(shared.random());
+        let options = shared.options();
+        let compression = Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION;
+        let mut offered = Capabilities::SERVER;
+        for (is_offered, capability) in [
+            (options.tls.is_some(), Capabilities::SSL),
+            (options.offers_compression, compression),
+            (options.offers_local_infile, Capabilities::LOCAL_FILES),
+        ] {
+            if is_offered {
+                offered = offered | capability;
+            }
+        }
+        let state = State::AwaitLogin;
+        let (has_tls, packets) = (false, 0);
+        LoginMachine {
+            shared,
+            peer,
+            connection_id,
+            nonce,
+            offered,
+            has_tls,
+            packets,
+            state,
+        }
+    }
+
+    /// A login anew of a client that is logged in as `info`.
+    pub(crate) fn change_user(
+        shared: Rc<Shared>,
+        nonce: Nonce,
+        info: &ClientInfo,
+        command: &ChangeUser<'_>,
+        accounts: &dyn AccountSource,
+        out: &mut PacketWriter,
+    ) -> (LoginMachine, LoginStep) {
+        let mut machine = LoginMachine::new(shared, info.peer, info.connection_id);
+        machine.nonce = nonce;
+        machine.has_tls = info.has_tls;
+        let mut attributes = info.attributes.clone();
+        if command.attributes.iter().next().is_some() {
+            attributes = owned_attributes(command.attributes.iter());
+        }
+        let claim = ClientInfo {
+            user: text(command.user),
+            database: command.database.map(text),
+            collation: command.collation.unwrap_or(info.collation),
+            attributes,
+            ..info.clone()
+        };
+        let proof = Proof {
+            plugin: command.auth_plugin,
+            data: command.auth_data,
+        };
+        let step = machine.authenticate(claim, proof, accounts, out);
+        (machine, step)
+    }
+
+    /// The challenge, which COM_CHANGE_USER is proven against too.
+    pub(crate) fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
+    /// Writes the greeting.
+    pub(crate) fn greet(&self, out: &mut PacketWriter) {
+        let options = self.shared.options();
+        let greeting = Handshake {
+            server_version: options.server_version.as_bytes(),
+            connection_id: self.connection_id,
+            scramble: self.nonce.scramble(),
+            capabilities: self.offered,
+            collation: options.collation,
+            status: StatusFlags::AUTOCOMMIT,
+            auth_plugin: DEFAULT_METHOD.client_plugin().as_bytes(),
+        };
+        greeting.encode(out);
+    }
+
+    /// Takes a packet of the client.
+    pub(crate) fn packet(
+        &mut self,
+        payload: &[u8],
+        accounts: &dyn AccountSource,
+        out: &mut PacketWriter,
+    ) -> LoginStep {
+        self.packets += 1;
+        if self.packets > LOGIN_PACKETS_MAX {
+            return refuse(out, ClientError::new(ER_HANDSHAKE_ERROR, &[]));
+        }
+        match &mut self.state {
+            State::Authenticating(authentication) => authentication.packet(payload, out),
+            State::AwaitLogin => match LoginPacket::decode(payload) {
+                Ok(LoginPacket::Login(login)) => self.login(&login, accounts, out),
+                Ok(LoginPacket::TlsRequest(_)) => self.tls_request(out),
+                Err(malformed) => malformed_login(out, malformed),
+            },
+        }
+    }
+
+    /// Takes the result of work.
+    pub(crate) fn worked(&mut self, worked: Worked, out: &mut PacketWriter) -> LoginStep {
+        match &mut self.state {
+            State::Authenticating(authentication) => authentication.worked(worked, out),
+            State::AwaitLogin => malformed_login(out, NOT_DUE),
+        }
+    }
+
+    fn tls_request(&mut self, out: &mut PacketWriter) -> LoginStep {
+        match &self.shared.options().tls {
+            Some(config) if !self.has_tls => {
+                self.has_tls = true;
+                LoginStep::StartTls(Arc::clone(config))
+            }
+            Some(_) | None => malformed_login(out, NOT_DUE),
+        }
+    }
+
+    fn login(
+        &mut self,
+        login: &Login<'_>,
+        accounts: &dyn AccountSource,
+        out: &mut PacketWriter,
+    ) -> LoginStep {
+        let is_insecure = !self.has_tls && self.peer != Peer::Unix;
+        if is_insecure && self.shared.options().requires_secure_transport {
+            let message = "Connections using insecure transport are prohibited while \
+                           --require_secure_transport=ON.";
+            let state = Sqlstate::GENERAL;
+            let error = ClientError::custom(ER_SECURE_TRANSPORT_REQUIRED, state, message);
+            return refuse(out, error);
+        }
+        let claim = ClientInfo {
+            connection_id: self.connection_id,
+            peer: self.peer,
+            user: text(login.user),
+            account: (String::new(), String::new()),
+            database: login.database.map(text),
+            capabilities: self.offered & login.capabilities,
+            collation: u16::from(login.collation),
+            packet_bytes_max: login.packet_bytes_max,
+            attributes: owned_attributes(login.attributes.iter()),
+            has_tls: self.has_tls,
+            zstd_level: login.zstd_level,
+        };
+        let proof = Proof {
+            plugin: login.auth_plugin,
+            data: login.auth_data,
+        };
+        self.authenticate(claim, proof, accounts, out)
+    }
+
+    fn authenticate(
+        &mut self,
+        claim: ClientInfo,
+        proof: Proof<'_>,
+        accounts: &dyn AccountSource,
+        out: &mut PacketWriter,
+    ) -> LoginStep {
+        let account = accounts.find(&claim.user, claim.peer);
+        let shared = Rc::clone(&self.shared);
+        let mut authentication = Box::new(Authentication::new(shared, self.nonce, claim, account));
+        let step = authentication.begin(proof, out);
+        self.state = State::Authenticating(authentication);
+        step
+    }
+}
+
+const NOT_DUE: Malformed = Malformed {
+    what: "login packet that is not due",
+};
+
+/// What a client sent to prove who it is.
+struct Proof<'a> {
+    plugin: &'a [u8],
+    data: &'a [u8],
+}
+
+/// A claim that is being proven.
+#[derive(Debug)]
+struct Authentication {
+    shared: Rc<Shared>,
+    claim: ClientInfo,
+    account: Option<Account>,
+    exchange: ServerExchange,
+    /// Account and stored secret, by which proven passwords are remembered.
+    proven_key: Vec<u8>,
+}
+
+impl Authentication {
+    fn new(
+        shared: Rc<Shared>,
+        nonce: Nonce,
+        claim: ClientInfo,
+        account: Option<Account>,
+    ) -> Authentication {
+        let secret = match account.as_ref().map(|account| &account.credential) {
+            Some(Credential::Secret(secret)) => secret.clone(),
+            Some(Credential::Trusted) | None => {
+                let source = &shared.options().random;
+                let mut fill = |bytes: &mut [u8]| source(bytes);
+                StoredSecret::impossible(DEFAULT_METHOD, &mut Random(&mut fill))
+            }
+        };
+        let is_secure = claim.has_tls || claim.peer == Peer::Unix;
+        let transport = if is_secure {
+            Transport::Secure
+        } else {
+            Transport::Plain
+        };
+        let mut proven_key = secret.to_text();
+        for part in account
+            .iter()
+            .flat_map(|account| [&account.user, &account.host])
+        {
+            proven_key.push(0);
+            proven_key.extend_from_slice(part.as_bytes());
+        }
+        let cached = shared.proven(&proven_key);
+        let rsa_key = shared.options().rsa_key.clone();
+        let exchange = ServerExchange::new(secret, nonce, transport, cached, rsa_key);
+        Authentication {
+            shared,
+            claim,
+            account,
+            exchange,
+            proven_key,
+        }
+    }
+
+    /// Starts with what came with the claim.
+    fn begin(&mut self, proof: Proof<'_>, out: &mut PacketWriter) -> LoginStep {
+        let is_trusted = |account: &Account| matches!(account.credential, Credential::Trusted);
+        if self.account.as_ref().is_some_and(is_trusted) {
+            return self.granted(out);
+        }
+        let method = self.exchange.method();
+        let knows_plugins = self.claim.capabilities.contains(Capabilities::PLUGIN_AUTH);
+        let plugin = method.client_plugin().as_bytes();
+        // The greeting's challenge is too short for ed25519: that always needs a switch.
+        let is_fitting = proof.plugin == plugin && method != Method::Ed25519;
+        match (knows_plugins, method) {
+            (true, _) if is_fitting => self.packet(proof.data, out),
+            (false, Method::NativePassword) => self.packet(proof.data, out),
+            (true, _) => {
+                let challenge = self.exchange.challenge();
+                AuthSwitch {
+                    plugin,
+                    data: &challenge,
+                }
+                .encode(out);
+                LoginStep::Read
+            }
+            (false, _) => refuse(out, ClientError::new(ER_NOT_SUPPORTED_AUTH_MODE, &[])),
+        }
+    }
+
+    fn packet(&mut self, data: &[u8], out: &mut PacketWriter) -> LoginStep {
+        let step = self.exchange.receive(data);
+        self.step(step, out)
+    }
+
+    fn worked(&mut self, worked: Worked, out: &mut PacketWriter) -> LoginStep {
+        let step = self.exchange.worked(worked);
+        self.step(step, out)
+    }
+
+    fn step(&mut self, step: ServerStep, out: &mut PacketWriter) -> LoginStep {
+        match step {
+            ServerStep::SendMoreData(data) => {
+                AuthMoreData { data: &data }.encode(out);
+                LoginStep::Read
+            }
+            ServerStep::Work(work) => LoginStep::Work(work),
+            ServerStep::Denied => self.denied(out),
+            ServerStep::Granted { farewell, to_cache } => {
+                if let Some(digest) = to_cache {
+                    self.shared
+                        .remember_proven(std::mem::take(&mut self.proven_key), digest);
+                }
+                if !farewell.is_empty() {
+                    AuthMoreData { data: farewell }.encode(out);
+                }
+                self.granted(out)
+            }
+        }
+    }
+
+    fn granted(&mut self, out: &mut PacketWriter) -> LoginStep {
+        let Some(account) = self.account.take() else {
+            return self.denied(out);
+        };
+        if account.requires_tls && !self.claim.has_tls {
+            return self.denied(out);
+        }
+        if account.is_locked {
+            return refuse(out, ClientError::new(ER_ACCOUNT_HAS_BEEN_LOCKED, &[]));
+        }
+        let account = (account.user, account.host);
+        LoginStep::Established(Box::new(ClientInfo {
+            account,
+            ..self.claim.clone()
+        }))
+    }
+
+    fn denied(&self, out: &mut PacketWriter) -> LoginStep {
+        let host = self.claim.peer.host();
+        let with_password = self.exchange.has_used_password();
+        refuse(
+            out,
+            ClientError::access_denied(&self.claim.user, &host, with_password),
+        )
+    }
+}
+
+fn refuse(out: &mut PacketWriter, error: ClientError) -> LoginStep {
+    wire::ErrorPacket::encode(out, &error);
+    LoginStep::Failed(LoginFailure::Refused(error))
+}
+
+fn malformed_login(out: &mut PacketWriter, malformed: Malformed) -> LoginStep {
+    wire::ErrorPacket::encode(out, &ClientError::new(ER_HANDSHAKE_ERROR, &[]));
+    LoginStep::Failed(LoginFailure::Malformed(malformed))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn owned_attributes<'a>(
+    attributes: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Vec<(String, String)> {
+    attributes
+        .map(|(name, value)| (text(name), text(value)))
+        .collect()
+}

@@ -1,0 +1,239 @@
+//! [`Shared`]: what the connections of a worker have in common: options, keys, codecs, buffers.
+//!
+//! One value a worker, behind an `Rc`. An idle connection holds no buffer: it takes one from the
+//! pool here when bytes come and gives it back when its reply is sent, so that the same few warm
+//! buffers serve all connections.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::RsaKey;
+use wire::{Compressor, Decompressor};
+
+/// A source of random bytes that nobody can guess; fills its whole argument.
+pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
+/// What a listener is set to. Cheap to clone.
+#[derive(Clone)]
+pub struct Options {
+    /// Version text of the greeting.
+    pub server_version: String,
+    /// Collation of the greeting, lower byte.
+    pub collation: u8,
+    /// TLS, if clients shall be able to ask for it.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Whether TCP connections without TLS are refused.
+    pub requires_secure_transport: bool,
+    /// The key for `caching_sha2_password` without TLS; without it such logins need TLS.
+    pub rsa_key: Option<Arc<RsaKey>>,
+    /// Whether compression is offered.
+    pub offers_compression: bool,
+    /// Whether `LOAD DATA LOCAL` is offered.
+    pub offers_local_infile: bool,
+    /// Most time from accept to the end of the login.
+    pub connect_timeout: Duration,
+    /// Most time for sending a reply to a client that does not read.
+    pub write_timeout: Duration,
+    /// Largest packet of a client that is logged in.
+    pub max_allowed_packet: usize,
+    /// Random bytes for challenges.
+    pub random: RandomSource,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("server_version", &self.server_version)
+            .field("has_tls", &self.tls.is_some())
+            .field("connect_timeout", &self.connect_timeout)
+            .field("write_timeout", &self.write_timeout)
+            .field("max_allowed_packet", &self.max_allowed_packet)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// MariaDB's defaults: 10 s to log in, 60 s to take a reply, packets of up to 16 MiB; no TLS.
+    pub fn new(server_version: impl Into<String>, random: RandomSource) -> Options {
+        Options {
+            server_version: server_version.into(),
+            collation: 45,
+            tls: None,
+            requires_secure_transport: false,
+            rsa_key: None,
+            offers_compression: true,
+            offers_local_infile: true,
+            connect_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
+            max_allowed_packet: 16 << 20,
+            random,
+        }
+    }
+}
+
+/// Random bytes from the operating system.
+pub fn system_random() -> RandomSource {
+    let source = rustls::crypto::ring::default_provider().secure_random;
+    Arc::new(move |bytes| source.fill(bytes).expect("the system has random bytes"))
+}
+
+/// Most buffers that wait in the pool; more are freed.
+const POOLED_BUFFERS_MAX: usize = 256;
+
+/// Largest buffer that goes into the pool; larger ones are freed.
+const POOLED_BYTES_MAX: usize = 256 << 10;
+
+/// Most proven passwords that are remembered; at the limit all are forgotten.
+const PROVEN_MAX: usize = 4096;
+
+/// What the connections of a worker have in common.
+pub struct Shared {
+    options: Options,
+    compressor: RefCell<Compressor>,
+    decompressor: RefCell<Decompressor>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+    /// Account and stored secret to what `caching_sha2_password` caches of the password. The
+    /// stored secret is part of the key, so a changed password is not found.
+    proven: RefCell<BTreeMap<Vec<u8>, [u8; 32]>>,
+    counters: Counters,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What happened on a worker's connections, since its start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Bytes received.
+    pub received_bytes: Cell<u64>,
+    /// Bytes sent.
+    pub sent_bytes: Cell<u64>,
+    /// Logins that failed, for whatever reason.
+    pub failed_logins: Cell<u64>,
+    /// Times that the memory of proven passwords was full and was cleared.
+    pub proven_evictions: Cell<u64>,
+}
+
+impl Shared {
+    /// What the connections of a worker share.
+    pub fn new(options: Options) -> Rc<Shared> {
+        Rc::new(Shared {
+            options,
+            compressor: RefCell::new(Compressor::new()),
+            decompressor: RefCell::new(Decompressor::new()),
+            buffers: RefCell::new(Vec::new()),
+            proven: RefCell::new(BTreeMap::new()),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn compressor(&self) -> &RefCell<Compressor> {
+        &self.compressor
+    }
+
+    pub(crate) fn decompressor(&self) -> &RefCell<Decompressor> {
+        &self.decompressor
+    }
+
+    /// An empty buffer, warm if there is one.
+    pub(crate) fn take_buffer(&self) -> Vec<u8> {
+        self.buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back.
+    pub(crate) fn give_buffer(&self, mut buffer: Vec<u8>) {
+        let mut buffers = self.buffers.borrow_mut();
+        let is_fit = (1..=POOLED_BYTES_MAX).contains(&buffer.capacity());
+        if is_fit && buffers.len() < POOLED_BUFFERS_MAX {
+            buffer.clear();
+            buffers.push(buffer);
+        }
+    }
+
+    /// `N` random bytes.
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        (self.options.random)(&mut bytes);
+        bytes
+    }
+
+    pub(crate) fn proven(&self, key: &[u8]) -> Option<[u8; 32]> {
+        self.proven.borrow().get(key).copied()
+    }
+
+    pub(crate) fn remember_proven(&self, key: Vec<u8>, digest: [u8; 32]) {
+        let mut proven = self.proven.borrow_mut();
+        if proven.len() >= PROVEN_MAX {
+            proven.clear();
+            add(&self.counters.proven_evictions, 1);
+        }
+        proven.insert(key, digest);
+    }
+
+    /// Forgets all proven passwords, as FLUSH PRIVILEGES does.
+    pub fn forget_proven(&self) {
+        self.proven.borrow_mut().clear();
+    }
+}
+
+/// Adds to a counter.
+pub(crate) fn add(counter: &Cell<u64>, count: u64) {
+    counter.set(counter.get().wrapping_add(count));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> Rc<Shared> {
+        Shared::new(Options::new("test", system_random()))
+    }
+
+    #[test]
+    fn buffers_come_back_empty_and_huge_ones_do_not() {
+        let shared = shared();
+        shared.give_buffer(vec![1; 100]);
+        let buffer = shared.take_buffer();
+        assert!(buffer.is_empty() && buffer.capacity() >= 100);
+        shared.give_buffer(vec![1; POOLED_BYTES_MAX + 1]);
+        shared.give_buffer(Vec::new());
+        assert_eq!(shared.take_buffer().capacity(), 0);
+    }
+
+    #[test]
+    fn memory_of_passwords_is_bounded() {
+        let shared = shared();
+        for index in 0..=PROVEN_MAX {
+            shared.remember_proven(index.to_le_bytes().to_vec(), [1; 32]);
+        }
+        assert_eq!(shared.counters().proven_evictions.get(), 1);
+        assert_eq!(shared.proven(&PROVEN_MAX.to_le_bytes()), Some([1; 32]));
+        assert_eq!(shared.proven(&0_usize.to_le_bytes()), None);
+        shared.forget_proven();
+        assert_eq!(shared.proven(&PROVEN_MAX.to_le_bytes()), None);
+    }
+
+    #[test]
+    fn random_bytes_differ() {
+        let shared = shared();
+        assert_ne!(shared.random::<32>(), shared.random::<32>());
+    }
+}

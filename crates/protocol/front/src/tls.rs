@@ -1,0 +1,195 @@
+//! [`Tls`]: the server's end of a TLS connection, bytes in and bytes out.
+//!
+//! Built on rustls' unbuffered interface: records are decrypted where they lie and copied once,
+//! into the buffer that packets are read from; records to be sent are written straight into the
+//! buffer that is sent. Between messages a connection keeps no buffers.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+    UnbufferedStatus, WriteTraffic,
+};
+
+/// The most that one record grows by when it is encrypted, with room to spare.
+const RECORD_OVERHEAD_BYTES: usize = 64;
+
+/// Plain bytes of a full record.
+const RECORD_BYTES: usize = 1 << 14;
+
+/// The server's end of a TLS connection.
+pub(crate) struct Tls {
+    connection: UnbufferedServerConnection,
+    /// Received records that are not whole.
+    incoming: Vec<u8>,
+    /// Records that wait to be sent.
+    outgoing: Vec<u8>,
+    is_handshaking: bool,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls")
+            .field("is_handshaking", &self.is_handshaking)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What shall be sent once the handshake is over.
+#[derive(Clone, Copy)]
+enum ToSend<'a> {
+    Nothing,
+    Data(&'a [u8]),
+    CloseNotify,
+}
+
+impl Tls {
+    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Tls, rustls::Error> {
+        let connection = UnbufferedServerConnection::new(config)?;
+        Ok(Tls {
+            connection,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            is_handshaking: true,
+        })
+    }
+
+    /// Whether the handshake goes on, so that nothing can be sent yet.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.is_handshaking
+    }
+
+    /// Takes received bytes and appends what they decrypt to to `plain`.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Result<(), rustls::Error> {
+        self.incoming.extend_from_slice(bytes);
+        self.pump(plain, ToSend::Nothing)
+    }
+
+    /// Encrypts `bytes`. What was received meanwhile is appended to `plain`.
+    pub(crate) fn send(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), rustls::Error> {
+        if bytes.is_empty() {
+            Ok(())
+        } else {
+            self.pump(plain, ToSend::Data(bytes))
+        }
+    }
+
+    /// Tells the peer that nothing more will be sent.
+    pub(crate) fn close(&mut self) -> Result<(), rustls::Error> {
+        self.pump(&mut Vec::new(), ToSend::CloseNotify)
+    }
+
+    /// Takes the records that wait to be sent.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Lets rustls go on until it needs more bytes, or has sent what was to be sent. An error
+    /// leaves an alert to be sent.
+    fn pump(&mut self, plain: &mut Vec<u8>, to_send: ToSend<'_>) -> Result<(), rustls::Error> {
+        let mut used = 0;
+        let mut outcome = Ok(());
+        loop {
+            let incoming = self.incoming.get_mut(used..).unwrap_or_default();
+            let UnbufferedStatus {
+                mut discard, state, ..
+            } = self.connection.process_tls_records(incoming);
+            let mut is_done = false;
+            match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(record) = traffic.next_record() {
+                        let record = record?;
+                        discard += record.discard;
+                        plain.extend_from_slice(record.payload);
+                    }
+                }
+                Ok(ConnectionState::EncodeTlsData(data)) => encode(data, &mut self.outgoing)?,
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::WriteTraffic(traffic)) => {
+                    self.is_handshaking = false;
+                    write(traffic, to_send, &mut self.outgoing)?;
+                    is_done = true;
+                }
+                // No more of the peer's data follows; what it waits for can still be sent.
+                Ok(ConnectionState::PeerClosed) => {}
+                Ok(_) => is_done = true,
+                // The second round fetches the alert.
+                Err(error) if outcome.is_ok() => outcome = Err(error),
+                Err(_) => is_done = true,
+            }
+            used += discard;
+            if is_done {
+                self.incoming.drain(..used.min(self.incoming.len()));
+                if self.incoming.is_empty() {
+                    self.incoming = Vec::new();
+                }
+                return outcome;
+            }
+        }
+    }
+}
+
+/// Appends a handshake record or an alert.
+fn encode(
+    mut data: EncodeTlsData<'_, ServerConnectionData>,
+    outgoing: &mut Vec<u8>,
+) -> Result<(), rustls::Error> {
+    let written = append(outgoing, 0, |space| match data.encode(space) {
+        Ok(count) => Ok(Ok(count)),
+        Err(EncodeError::InsufficientSize(size)) => Err(size),
+        Err(EncodeError::AlreadyEncoded) => Ok(Ok(0)),
+    });
+    written.map(|_| ())
+}
+
+/// Appends the records of what shall be sent.
+fn write(
+    mut traffic: WriteTraffic<'_, ServerConnectionData>,
+    to_send: ToSend<'_>,
+    outgoing: &mut Vec<u8>,
+) -> Result<(), rustls::Error> {
+    let room = match to_send {
+        ToSend::Nothing => return Ok(()),
+        ToSend::Data(bytes) => {
+            bytes.len() + (bytes.len() / RECORD_BYTES + 1) * RECORD_OVERHEAD_BYTES
+        }
+        ToSend::CloseNotify => RECORD_OVERHEAD_BYTES,
+    };
+    let written = append(outgoing, room, |space| {
+        let result = match to_send {
+            ToSend::Data(bytes) => traffic.encrypt(bytes, space),
+            ToSend::CloseNotify | ToSend::Nothing => traffic.queue_close_notify(space),
+        };
+        match result {
+            Ok(count) => Ok(Ok(count)),
+            Err(EncryptError::InsufficientSize(size)) => Err(size),
+            Err(EncryptError::EncryptExhausted) => Ok(Err(rustls::Error::EncryptError)),
+        }
+    });
+    written.map(|_| ())
+}
+
+/// Lets `fill` write behind `outgoing`, into `room` bytes or as many as it asks for.
+fn append(
+    outgoing: &mut Vec<u8>,
+    mut room: usize,
+    mut fill: impl FnMut(&mut [u8]) -> Result<Result<usize, rustls::Error>, InsufficientSizeError>,
+) -> Result<usize, rustls::Error> {
+    let start = outgoing.len();
+    loop {
+        outgoing.resize(start + room, 0);
+        match fill(outgoing.get_mut(start..).unwrap_or_default()) {
+            Ok(written) => {
+                outgoing.truncate(start + *written.as_ref().unwrap_or(&0));
+                return written;
+            }
+            Err(size) => room = size.required_size,
+        }
+    }
+}
