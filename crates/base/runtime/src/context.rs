@@ -14,7 +14,7 @@ use crate::blocking::Parcel;
 use crate::shared::Message;
 use crate::task::{JoinHandle, Kind};
 use crate::timer::TimerKey;
-use crate::worker::current;
+use crate::worker::{current, try_current};
 
 /// Starts a task on this worker. The end of the runtime waits for it, as long as patience lasts.
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
@@ -169,8 +169,9 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
-            current().timers.borrow_mut().cancel(key);
+        // On a worker that ends by a panic there is nothing to cancel any more.
+        if let (Some(key), Some(worker)) = (self.key, try_current()) {
+            worker.timers.borrow_mut().cancel(key);
         }
     }
 }

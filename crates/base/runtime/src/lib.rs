@@ -65,8 +65,6 @@
 //! that is dropped half-way closes the stream for further sending.
 //! Dropping a stream closes it.
 
-#![deny(unsafe_code)]
-
 mod start;
 
 pub mod options;

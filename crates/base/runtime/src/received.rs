@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use crate::driver::RingBytes;
+
 /// What one receive brought; the buffer goes back to the worker when this is dropped. Empty: the
 /// peer will send no more.
 pub struct ReceivedBytes {
@@ -20,6 +22,8 @@ enum Storage {
         buffer: Box<[u8]>,
         length: usize,
     },
+    /// A buffer of the kernel's ring.
+    Ring(RingBytes),
 }
 
 impl ReceivedBytes {
@@ -41,6 +45,13 @@ impl ReceivedBytes {
             },
         }
     }
+
+    /// A buffer that the kernel took from the worker's ring and filled.
+    pub(crate) fn ring(bytes: RingBytes) -> Self {
+        Self {
+            storage: Storage::Ring(bytes),
+        }
+    }
 }
 
 impl Deref for ReceivedBytes {
@@ -50,6 +61,7 @@ impl Deref for ReceivedBytes {
         match &self.storage {
             Storage::Empty => &[],
             Storage::Pooled { buffer, length, .. } => &buffer[..*length],
+            Storage::Ring(bytes) => bytes,
         }
     }
 }
@@ -57,8 +69,9 @@ impl Deref for ReceivedBytes {
 impl Drop for ReceivedBytes {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.storage, Storage::Empty) {
-            Storage::Empty => {}
             Storage::Pooled { pool, buffer, .. } => pool.give_back(buffer),
+            // A ring's buffer goes back by itself.
+            Storage::Empty | Storage::Ring(_) => {}
         }
     }
 }

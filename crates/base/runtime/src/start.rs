@@ -14,7 +14,7 @@ use rustix::thread::CpuSet;
 
 use crate::blocking::Helpers;
 use crate::context::spawn;
-use crate::driver::{Driver, DriverKind, EpollDriver};
+use crate::driver::{Driver, DriverKind, EpollDriver, UringDriver, probe_uring};
 use crate::listener::{ListenError, Listener};
 use crate::options::{Address, Io, Options};
 use crate::shared::{Message, Shared};
@@ -311,19 +311,17 @@ fn run_worker(
 fn make_driver(kind: DriverKind, shared: &Arc<Shared>, index: usize) -> io::Result<Rc<dyn Driver>> {
     match kind {
         DriverKind::Epoll => Ok(Rc::new(EpollDriver::new(shared.clone(), index)?)),
-        DriverKind::Uring => Err(io::ErrorKind::Unsupported.into()),
+        DriverKind::Uring => Ok(Rc::new(UringDriver::new(shared.clone(), index)?)),
     }
 }
 
 fn choose_driver(io: Io) -> Result<DriverChoice, StartError> {
-    let epoll = |uring_lacks| DriverChoice {
-        kind: DriverKind::Epoll,
-        uring_lacks,
-    };
-    match io {
-        Io::Epoll => Ok(epoll(None)),
-        Io::Auto => Ok(epoll(Some(String::from("its loop is not built in")))),
-        Io::Uring => Err(StartError::Uring(String::from("its loop is not built in"))),
+    let choice = |kind, uring_lacks| DriverChoice { kind, uring_lacks };
+    match (io, probe_uring()) {
+        (Io::Epoll, _) => Ok(choice(DriverKind::Epoll, None)),
+        (Io::Auto | Io::Uring, Ok(())) => Ok(choice(DriverKind::Uring, None)),
+        (Io::Auto, Err(lacks)) => Ok(choice(DriverKind::Epoll, Some(lacks))),
+        (Io::Uring, Err(lacks)) => Err(StartError::Uring(lacks)),
     }
 }
 

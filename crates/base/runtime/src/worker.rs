@@ -81,6 +81,14 @@ pub(crate) fn current() -> Rc<Worker> {
     })
 }
 
+/// The worker that this thread is, or `None` where it is none or ends.
+pub(crate) fn try_current() -> Option<Rc<Worker>> {
+    CURRENT
+        .try_with(|current| current.get().cloned())
+        .ok()
+        .flatten()
+}
+
 /// Queues a woken task if this thread is its worker.
 pub(crate) fn queue_if_here(header: &Arc<Header>) -> bool {
     let is_here = CURRENT.try_with(|current| {

@@ -10,6 +10,7 @@
 
 mod epoll;
 mod files;
+mod uring;
 
 use std::fmt;
 use std::io;
@@ -23,6 +24,7 @@ use env::Disk;
 use smallvec::SmallVec;
 
 pub(crate) use epoll::EpollDriver;
+pub(crate) use uring::{RingBytes, UringDriver, probe as probe_uring};
 
 use crate::received::ReceivedBytes;
 use crate::shared::Shared;

@@ -6,11 +6,16 @@ mod tasks;
 
 use std::path::PathBuf;
 
-use crate::{Io, Options, Runtime};
+use crate::{DriverKind, Io, Options, Runtime};
 
 /// Runs `test` on each driver.
 fn on_each_driver(test: impl Fn(Io)) {
     test(Io::Epoll);
+    match crate::driver::probe_uring() {
+        Ok(()) => test(Io::Uring),
+        // A container may refuse it; the loop over epoll is then all there is to test.
+        Err(lacks) => println!("io_uring is not tested: {lacks}"),
+    }
 }
 
 fn start(io: Io, worker_count: usize) -> Runtime {
@@ -20,7 +25,10 @@ fn start(io: Io, worker_count: usize) -> Runtime {
         pin: false,
         helper_count: 1,
     };
-    Runtime::start(options, || {}).unwrap()
+    let runtime = Runtime::start(options, || {}).unwrap();
+    let is_uring = runtime.handle().driver().kind == DriverKind::Uring;
+    assert_eq!(is_uring, io == Io::Uring);
+    runtime
 }
 
 /// A path that no other test uses, gone when dropped.

@@ -193,6 +193,66 @@ fn a_slow_reader_holds_its_sender_back_and_nobody_else() {
 }
 
 #[test]
+fn more_receives_held_than_there_are_buffers() {
+    on_each_driver(|io| {
+        const CONNECTION_COUNT: usize = 1100;
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        // Holds what it got first until it got the second, which all clients send later.
+        let serve = |mut stream: Stream| async move {
+            let first = stream.receive().await.unwrap();
+            stream.send(vec![1]).await.unwrap();
+            let second = stream.receive().await.unwrap();
+            let reply = [&*first, &*second].concat();
+            stream.send(reply).await.unwrap();
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut streams = Vec::new();
+            for _ in 0..CONNECTION_COUNT {
+                let mut stream = Stream::connect(&address).await.unwrap();
+                stream.send(b"first".to_vec()).await.unwrap();
+                receive_exactly(&mut stream, 1).await;
+                streams.push(stream);
+            }
+            for stream in &mut streams {
+                stream.send(b"second".to_vec()).await.unwrap();
+            }
+            for mut stream in streams {
+                assert_eq!(receive_exactly(&mut stream, 11).await, b"firstsecond");
+            }
+        });
+    });
+}
+
+#[test]
+fn a_client_ahead_of_its_session_is_held_back_and_loses_nothing() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |mut stream: Stream| async move {
+            let mut bytes = stream.receive().await.unwrap().to_vec();
+            while bytes.len() < 8 << 20 {
+                if bytes.len().is_multiple_of(64) {
+                    sleep(Duration::from_micros(200)).await;
+                }
+                bytes.extend_from_slice(&stream.receive().await.unwrap());
+            }
+            assert!(bytes == pattern(8 << 20));
+            stream.send(vec![1]).await.unwrap();
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            stream.send(pattern(8 << 20)).await.unwrap();
+            receive_exactly(&mut stream, 1).await;
+        });
+    });
+}
+
+#[test]
 fn a_flood_on_one_connection_does_not_starve_another() {
     on_each_driver(|io| {
         let runtime = start(io, 1);

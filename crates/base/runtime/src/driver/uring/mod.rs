@@ -1,0 +1,428 @@
+//! The body over io_uring: everything a turn wants goes in with the one call that also waits.
+//!
+//! One ring a worker, which alone submits (SINGLE_ISSUER) and in whose waiting call completions are
+//! produced (DEFER_TASKRUN). Each connection has one multishot receive that takes buffers from the
+//! worker's ring of them; each listener one multishot accept.
+//!
+//! (U1) Memory that an operation refers to is owned by its slot until its last completion: send
+//!      buffers in the socket, file buffers in the file operation. Whoever waited may go; then the
+//!      slot is abandoned and freed by that completion.
+//! (U2) A descriptor is closed after the last completion of its operations, so that no queued
+//!      operation meets another file under the same number.
+//! (U3) A multishot operation that ends by itself is armed again when somebody next asks. One that
+//!      found no buffer leaves its bytes in the socket, and they are fetched by a call.
+//! (U4) Completions that do not fit into their queue are kept by the kernel (NODROP) and delivered
+//!      by later calls; a submission that is refused meanwhile (EBUSY) is repeated next turn.
+
+mod buffers;
+mod files;
+mod probe;
+mod socket;
+mod token;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use env::Disk;
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketFlags};
+use stdx::Slab;
+
+pub(crate) use buffers::RingBytes;
+pub(crate) use probe::probe;
+
+use self::buffers::{BUFFER_GROUP, BufferRing};
+use self::files::{FileOperation, RingDisk};
+use self::socket::Socket;
+use self::token::{Kind, token, untoken};
+use super::{Driver, SendBuffers, SocketKey};
+use crate::received::{BufferPool, ReceivedBytes};
+use crate::shared::Shared;
+
+/// See the module's head.
+pub(crate) struct UringDriver {
+    ring: RefCell<IoUring>,
+    shared: Arc<Shared>,
+    worker_index: usize,
+    sockets: RefCell<Slab<Socket>>,
+    files: RefCell<Slab<FileOperation>>,
+    /// Receive buffers for the kernel to choose from.
+    buffers: Rc<BufferRing>,
+    /// Receive buffers for when that ring is empty.
+    pool: Rc<BufferPool>,
+    /// Completions taken from the ring and not yet looked at.
+    completions: RefCell<Vec<Completion>>,
+    /// The poll of the eventfd is under way.
+    is_poke_armed: Cell<bool>,
+}
+
+/// A completion, copied out of the ring.
+struct Completion {
+    user_data: u64,
+    result: i32,
+    flags: u32,
+}
+
+impl UringDriver {
+    pub(crate) fn new(shared: Arc<Shared>, worker_index: usize) -> io::Result<Self> {
+        let ring = probe::builder().build(probe::SUBMISSION_COUNT)?;
+        let buffers = BufferRing::new(&ring.submitter())?;
+        Ok(Self {
+            ring: RefCell::new(ring),
+            shared,
+            worker_index,
+            sockets: RefCell::default(),
+            files: RefCell::default(),
+            buffers,
+            pool: Rc::default(),
+            completions: RefCell::default(),
+            is_poke_armed: Cell::new(false),
+        })
+    }
+
+    /// Queues an operation for the end of the turn; a full queue is submitted at once.
+    fn push(&self, entry: &squeue::Entry) {
+        let mut ring = self.ring.borrow_mut();
+        loop {
+            // SAFETY: what the entry refers to is owned by its slot until it completes (U1).
+            let pushed = unsafe { ring.submission().push(entry) };
+            if pushed.is_ok() {
+                return;
+            }
+            match ring.submit() {
+                Ok(_) => {}
+                Err(error) if is_passing(&error) => self.reap(&mut ring),
+                Err(error) => panic!("the kernel takes a full submission queue: {error}"),
+            }
+        }
+    }
+
+    /// Moves completions out of the ring.
+    fn reap(&self, ring: &mut IoUring) {
+        let mut completions = self.completions.borrow_mut();
+        completions.extend(ring.completion().map(|entry: cqueue::Entry| Completion {
+            user_data: entry.user_data(),
+            result: entry.result(),
+            flags: entry.flags(),
+        }));
+    }
+
+    fn with_socket<T>(&self, key: SocketKey, act: impl FnOnce(&mut Socket) -> T) -> T {
+        let mut sockets = self.sockets.borrow_mut();
+        act(sockets
+            .get_mut(key.0)
+            .expect("a socket is used until it is closed"))
+    }
+
+    fn arm_poke(&self) {
+        if self.is_poke_armed.replace(true) {
+            return;
+        }
+        // Multishot: each poke makes a completion, and the counter need not be read.
+        let fd = types::Fd(self.shared.mailboxes[self.worker_index].poke.as_raw_fd());
+        let poll = opcode::PollAdd::new(fd, u32::from(PollFlags::IN.bits())).multi(true);
+        self.push(&poll.build().user_data(token(Kind::Poke, 0)));
+    }
+
+    fn poll_once(
+        socket: &mut Socket,
+        key: SocketKey,
+        kind: Kind,
+        events: PollFlags,
+    ) -> squeue::Entry {
+        socket.arm(kind);
+        let poll = opcode::PollAdd::new(socket.fd(), u32::from(events.bits()));
+        poll.build().user_data(token(kind, key.0))
+    }
+
+    fn complete(&self, completion: &Completion) {
+        let (kind, index) = untoken(completion.user_data);
+        match kind {
+            Kind::Poke => {
+                if !cqueue::more(completion.flags) {
+                    self.is_poke_armed.set(false);
+                }
+            }
+            Kind::Cancel => {}
+            Kind::File => self.complete_file(index, completion.result),
+            Kind::Receive | Kind::Send | Kind::Accept | Kind::Connect | Kind::HangUp => {
+                self.complete_socket(kind, index, completion);
+            }
+        }
+    }
+
+    fn complete_socket(&self, kind: Kind, index: usize, completion: &Completion) {
+        let mut sockets = self.sockets.borrow_mut();
+        let socket = sockets
+            .get_mut(index)
+            .expect("a slot lives until its last completion");
+        let (result, flags) = (completion.result, completion.flags);
+        let next = socket.complete(index, kind, result, flags, &self.buffers);
+        if let Some(next) = next {
+            self.push(&next);
+        }
+        if socket.is_closing && socket.is_idle() {
+            let socket = sockets.remove(index);
+            drop(sockets);
+            drop(socket);
+        }
+    }
+
+    /// Makes the call that submits and waits.
+    fn enter(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut ring = self.ring.borrow_mut();
+        let has_some = !self.completions.borrow().is_empty();
+        let wants_wait = timeout != Some(Duration::ZERO) && !has_some;
+        let is_idle = {
+            let queue = ring.submission();
+            queue.is_empty() && !queue.taskrun() && !queue.cq_overflow()
+        };
+        if wants_wait || !is_idle {
+            let timeout = timeout.map(types::Timespec::from);
+            let mut arguments = types::SubmitArgs::new();
+            if let Some(timeout) = &timeout {
+                arguments = arguments.timespec(timeout);
+            }
+            let entered = ring
+                .submitter()
+                .submit_with_args(usize::from(wants_wait), &arguments);
+            match entered {
+                Ok(_) => {}
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.reap(&mut ring);
+        Ok(())
+    }
+}
+
+/// Whether a failed call is one of those that mean "look at the completions and go on" (U4).
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
+    passing
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+impl Driver for UringDriver {
+    fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey> {
+        // The ring would hand EAGAIN of a non-blocking socket through instead of waiting.
+        rustix::io::ioctl_fionbio(&*descriptor, false)?;
+        let index = self.sockets.borrow_mut().insert(Socket::new(descriptor));
+        Ok(SocketKey(index))
+    }
+
+    fn close(&self, key: SocketKey) {
+        let mut sockets = self.sockets.borrow_mut();
+        let socket = sockets.get_mut(key.0).expect("a socket is closed once");
+        if socket.is_idle() {
+            let socket = sockets.remove(key.0);
+            drop(sockets);
+            drop(socket);
+            return;
+        }
+        socket.is_closing = true;
+        // These go back to their ring now, not with the last completion.
+        let received = std::mem::take(&mut socket.received);
+        let accepted = std::mem::take(&mut socket.accepted);
+        let target = types::CancelBuilder::fd(socket.fd()).all();
+        drop(sockets);
+        drop((received, accepted));
+        let cancel = opcode::AsyncCancel2::new(target).build();
+        self.push(&cancel.user_data(token(Kind::Cancel, key.0)));
+    }
+
+    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
+        let mut entry = None;
+        let polled = self.with_socket(key, |socket| {
+            if let Some(bytes) = socket.received.pop_front() {
+                return Poll::Ready(Ok(bytes));
+            }
+            if let Some(end) = socket.end {
+                let end = end.map(|()| ReceivedBytes::empty());
+                return Poll::Ready(end.map_err(io::Error::from));
+            }
+            if !socket.is_armed(Kind::Receive) {
+                if std::mem::take(&mut socket.must_fetch)
+                    && let Some(fetched) = self.fetch(socket)
+                {
+                    return Poll::Ready(fetched);
+                }
+                socket.arm(Kind::Receive);
+                let receive = opcode::RecvMulti::new(socket.fd(), BUFFER_GROUP).build();
+                entry = Some(receive.user_data(token(Kind::Receive, key.0)));
+            }
+            socket.receiver = Some(waker.clone());
+            Poll::Pending
+        });
+        if let Some(entry) = entry {
+            self.push(&entry);
+        }
+        polled
+    }
+
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers) {
+        let entry = self.with_socket(key, |socket| socket.start_send(key.0, buffers));
+        self.push(&entry);
+    }
+
+    fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>> {
+        self.with_socket(key, |socket| {
+            let sending = socket.sending.as_ref().expect("a send was started");
+            let Some(result) = sending.result else {
+                socket.sender = Some(waker.clone());
+                return Poll::Pending;
+            };
+            let sending = socket.sending.take().expect("just seen");
+            Poll::Ready(result.map(|()| sending.buffers).map_err(io::Error::from))
+        })
+    }
+
+    fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {
+        let entry = self.with_socket(key, |socket| {
+            if let Some(accepted) = socket.accepted.pop_front() {
+                return Err(accepted);
+            }
+            socket.receiver = Some(waker.clone());
+            if socket.is_armed(Kind::Accept) {
+                return Ok(None);
+            }
+            socket.arm(Kind::Accept);
+            let flags = SocketFlags::CLOEXEC.bits().cast_signed();
+            let accept = opcode::AcceptMulti::new(socket.fd()).flags(flags).build();
+            Ok(Some(accept.user_data(token(Kind::Accept, key.0))))
+        });
+        match entry {
+            Err(accepted) => return Poll::Ready(accepted),
+            Ok(Some(entry)) => self.push(&entry),
+            Ok(None) => {}
+        }
+        Poll::Pending
+    }
+
+    fn poll_connected(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+        let entry = self.with_socket(key, |socket| {
+            socket.sender = Some(waker.clone());
+            if socket.is_connected || socket.is_armed(Kind::Connect) {
+                return (socket.is_connected, None);
+            }
+            (
+                false,
+                Some(Self::poll_once(socket, key, Kind::Connect, PollFlags::OUT)),
+            )
+        });
+        self.wait_for(entry)
+    }
+
+    fn poll_hung_up(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+        let entry = self.with_socket(key, |socket| {
+            socket.watcher = Some(waker.clone());
+            if socket.is_hung_up || socket.is_armed(Kind::HangUp) {
+                return (socket.is_hung_up, None);
+            }
+            (
+                false,
+                Some(Self::poll_once(socket, key, Kind::HangUp, PollFlags::RDHUP)),
+            )
+        });
+        self.wait_for(entry)
+    }
+
+    fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.arm_poke();
+        self.enter(timeout)?;
+        let mut completions = std::mem::take(&mut *self.completions.borrow_mut());
+        for completion in &completions {
+            self.complete(completion);
+        }
+        completions.clear();
+        let mut later = self.completions.borrow_mut();
+        // What `push` reaped meanwhile is looked at next turn; mostly nothing, and the larger
+        // allocation is kept.
+        completions.append(&mut later);
+        *later = completions;
+        Ok(())
+    }
+
+    fn disk(self: Rc<Self>, _shared: &Arc<Shared>) -> Rc<dyn Disk> {
+        Rc::new(RingDisk::new(self))
+    }
+}
+
+impl UringDriver {
+    fn wait_for(&self, (is_there, entry): (bool, Option<squeue::Entry>)) -> Poll<()> {
+        if let Some(entry) = entry {
+            self.push(&entry);
+        }
+        if is_there {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// Receives by a call, into a buffer of our own; `None`: there is nothing after all.
+    fn fetch(&self, socket: &Socket) -> Option<io::Result<ReceivedBytes>> {
+        let mut buffer = self.pool.take();
+        let received = rustix::net::recv(&*socket.descriptor, &mut *buffer, RecvFlags::DONTWAIT);
+        match received {
+            Ok((_, count)) => Some(Ok(ReceivedBytes::pooled(self.pool.clone(), buffer, count))),
+            Err(error) => {
+                self.pool.give_back(buffer);
+                let is_nothing = matches!(error, Errno::AGAIN | Errno::INTR);
+                (!is_nothing).then(|| Err(error.into()))
+            }
+        }
+    }
+}
+
+impl Drop for UringDriver {
+    /// Waits for what is under way, so that the kernel writes into nothing that is freed. Reads and
+    /// writes of files end soon by themselves; the rest is cancelled.
+    fn drop(&mut self) {
+        /// Patience with a disk that does not answer: 10 s.
+        const ROUNDS_MAX: usize = 100;
+        let target = types::CancelBuilder::any();
+        let cancel = opcode::AsyncCancel2::new(target.all()).build();
+        self.push(&cancel.user_data(token(Kind::Cancel, 0)));
+        for _ in 0..ROUNDS_MAX {
+            let waited = self.enter(Some(Duration::from_millis(100)));
+            let completions = std::mem::take(&mut *self.completions.borrow_mut());
+            completions
+                .iter()
+                .for_each(|completion| self.complete(completion));
+            let is_idle = !self.is_poke_armed.get()
+                && self
+                    .files
+                    .borrow()
+                    .iter()
+                    .all(|(_, operation)| operation.is_done())
+                && self
+                    .sockets
+                    .borrow()
+                    .iter()
+                    .all(|(_, socket)| socket.is_idle());
+            if is_idle {
+                return;
+            }
+            if waited.is_err() {
+                break;
+            }
+        }
+        // The kernel has not let go: these stay allocated for good rather than being written
+        // into after they were freed.
+        Box::leak(Box::new((
+            self.sockets.take(),
+            self.files.take(),
+            self.buffers.clone(),
+        )));
+    }
+}

@@ -1,0 +1,289 @@
+//! The state of one socket, and what a completion does to it. No calls to the kernel here: what is
+//! to be submitted is returned.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::rc::Rc;
+use std::task::Waker;
+
+use io_uring::{cqueue, opcode, squeue, types};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use super::super::SendBuffers;
+use super::buffers::BufferRing;
+use super::token::{Kind, token};
+use crate::received::ReceivedBytes;
+
+/// Received buffers that may wait for their session: beyond it the kernel is told to pause, so that
+/// a client which sends without end holds no more of the ring than this.
+pub(super) const RECEIVED_COUNT_MAX: usize = 8;
+
+/// Bytes of one send: the kernel's own limit is just below 2 GiB.
+const SEND_BYTES_MAX: usize = 1 << 30;
+
+/// Buffers passed to one vectored write.
+const SLICES_MAX: usize = 64;
+
+/// MSG_WAITALL: go on after a short send by itself.
+const SEND_WAIT_ALL: u32 = 0x100;
+
+/// One socket.
+pub(super) struct Socket {
+    pub(super) descriptor: Rc<OwnedFd>,
+    /// Its owner is gone; it goes once `armed` is empty.
+    pub(super) is_closing: bool,
+    /// Operations with a completion still to come, one bit for each [`Kind`].
+    armed: u8,
+    /// What came and was not asked for yet.
+    pub(super) received: VecDeque<ReceivedBytes>,
+    /// After `received`: no more, or an error.
+    pub(super) end: Option<Result<(), Errno>>,
+    /// The kernel found no buffer for bytes that are there: fetch them by a call.
+    pub(super) must_fetch: bool,
+    /// The kernel was told to pause receiving.
+    pub(super) is_pausing: bool,
+    pub(super) accepted: VecDeque<io::Result<OwnedFd>>,
+    pub(super) is_connected: bool,
+    pub(super) is_hung_up: bool,
+    pub(super) sending: Option<Sending>,
+    /// Waits for `received`, `end` or `accepted`.
+    pub(super) receiver: Option<Waker>,
+    /// Waits for `sending` or `is_connected`.
+    pub(super) sender: Option<Waker>,
+    /// Waits for `is_hung_up`.
+    pub(super) watcher: Option<Waker>,
+}
+
+/// A send under way. Its buffers stay here until the kernel is done with them.
+pub(super) struct Sending {
+    pub(super) buffers: SendBuffers,
+    /// Bytes of all buffers that are sent.
+    sent: usize,
+    /// The slices of a vectored write; they point into `buffers`.
+    slices: Vec<IoSlice<'static>>,
+    /// Set when nothing more is to be done.
+    pub(super) result: Option<Result<(), Errno>>,
+}
+
+impl Socket {
+    pub(super) fn new(descriptor: Rc<OwnedFd>) -> Self {
+        Self {
+            descriptor,
+            is_closing: false,
+            armed: 0,
+            received: VecDeque::new(),
+            end: None,
+            must_fetch: false,
+            is_pausing: false,
+            accepted: VecDeque::new(),
+            is_connected: false,
+            is_hung_up: false,
+            sending: None,
+            receiver: None,
+            sender: None,
+            watcher: None,
+        }
+    }
+
+    pub(super) fn fd(&self) -> types::Fd {
+        types::Fd(self.descriptor.as_raw_fd())
+    }
+
+    pub(super) fn is_armed(&self, kind: Kind) -> bool {
+        self.armed & kind.bit() != 0
+    }
+
+    /// Notes an operation that is about to be submitted.
+    pub(super) fn arm(&mut self, kind: Kind) {
+        assert!(!self.is_armed(kind), "one operation of a kind at a time");
+        self.armed |= kind.bit();
+    }
+
+    /// Whether nothing of it is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.armed == 0
+    }
+
+    /// Takes a completion in. Gives an operation to submit in its wake, if there is one.
+    pub(super) fn complete(
+        &mut self,
+        index: usize,
+        kind: Kind,
+        result: i32,
+        flags: u32,
+        ring: &Rc<BufferRing>,
+    ) -> Option<squeue::Entry> {
+        if !cqueue::more(flags) {
+            self.armed &= !kind.bit();
+        }
+        let outcome = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        match kind {
+            Kind::Receive => self.complete_receive(index, outcome, flags, ring),
+            Kind::Send => self.complete_send(index, outcome),
+            Kind::Accept => {
+                self.complete_accept(result, outcome);
+                None
+            }
+            Kind::Connect => {
+                self.is_connected = true;
+                self.sender.take().into_iter().for_each(Waker::wake);
+                None
+            }
+            Kind::HangUp => {
+                self.hang_up();
+                None
+            }
+            Kind::Poke | Kind::File | Kind::Cancel => unreachable!("not a socket's"),
+        }
+    }
+
+    fn complete_receive(
+        &mut self,
+        index: usize,
+        outcome: Result<usize, Errno>,
+        flags: u32,
+        ring: &Rc<BufferRing>,
+    ) -> Option<squeue::Entry> {
+        // A buffer is named only by a completion that took it, and is ours from here on.
+        let buffer = cqueue::buffer_select(flags);
+        match (outcome, buffer) {
+            (Ok(0), buffer) => {
+                drop(buffer.map(|id| ring.bytes(id, 0)));
+                self.end = Some(Ok(()));
+                self.hang_up();
+            }
+            (Ok(count), Some(id)) => {
+                let bytes = ReceivedBytes::ring(ring.bytes(id, count));
+                if !self.is_closing {
+                    self.received.push_back(bytes);
+                }
+            }
+            (Ok(_), None) => unreachable!("bytes come in a buffer of the ring"),
+            (Err(Errno::NOBUFS), _) => self.must_fetch = true,
+            (Err(Errno::CANCELED | Errno::INTR), _) => {}
+            (Err(error), _) => {
+                self.end = Some(Err(error));
+                self.hang_up();
+            }
+        }
+        if !self.is_armed(Kind::Receive) {
+            self.is_pausing = false;
+        }
+        self.receiver.take().into_iter().for_each(Waker::wake);
+        let is_full = RECEIVED_COUNT_MAX <= self.received.len();
+        let must_pause = is_full && self.is_armed(Kind::Receive) && !self.is_pausing;
+        must_pause.then(|| {
+            self.is_pausing = true;
+            let target = types::CancelBuilder::user_data(token(Kind::Receive, index));
+            opcode::AsyncCancel2::new(target)
+                .build()
+                .user_data(token(Kind::Cancel, index))
+        })
+    }
+
+    fn complete_send(
+        &mut self,
+        index: usize,
+        outcome: Result<usize, Errno>,
+    ) -> Option<squeue::Entry> {
+        let sending = self
+            .sending
+            .as_mut()
+            .expect("a send under way keeps its buffers");
+        match outcome {
+            Ok(count) => {
+                sending.sent += count;
+                if sending.is_complete() {
+                    sending.result = Some(Ok(()));
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => sending.result = Some(Err(error)),
+        }
+        if sending.result.is_none() && !self.is_closing {
+            return Some(self.next_send(index));
+        }
+        self.sender.take().into_iter().for_each(Waker::wake);
+        None
+    }
+
+    fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
+        let accepted = match outcome {
+            Ok(_) => {
+                // SAFETY: a successful accept gives a fresh descriptor that nobody else knows.
+                Ok(unsafe { OwnedFd::from_raw_fd(result) })
+            }
+            Err(Errno::CANCELED) => return,
+            Err(error) => Err(error.into()),
+        };
+        self.accepted.push_back(accepted);
+        self.receiver.take().into_iter().for_each(Waker::wake);
+    }
+
+    fn hang_up(&mut self) {
+        self.is_hung_up = true;
+        self.watcher.take().into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes what is to be sent and gives the operation that does it.
+    pub(super) fn start_send(&mut self, index: usize, buffers: SendBuffers) -> squeue::Entry {
+        assert!(self.sending.is_none(), "one send at a time");
+        self.sending = Some(Sending {
+            buffers,
+            sent: 0,
+            slices: Vec::new(),
+            result: None,
+        });
+        self.next_send(index)
+    }
+
+    /// The operation that sends what is left.
+    fn next_send(&mut self, index: usize) -> squeue::Entry {
+        self.arm(Kind::Send);
+        let fd = self.fd();
+        let sending = self.sending.as_mut().expect("the caller has a send");
+        let user_data = token(Kind::Send, index);
+        if let [only] = &sending.buffers[..] {
+            let rest = &only[sending.sent..];
+            let length = rest.len().min(SEND_BYTES_MAX);
+            let flags = SendFlags::NOSIGNAL.bits() | SEND_WAIT_ALL;
+            return opcode::Send::new(fd, rest.as_ptr(), stdx::to_u32(length))
+                .flags(flags.cast_signed())
+                .build()
+                .user_data(user_data);
+        }
+        sending.slice();
+        let slices = &sending.slices;
+        // The process ignores SIGPIPE, as every Rust program does; a vectored write cannot mask it.
+        // An IoSlice has the layout of an iovec, by std's promise.
+        opcode::Writev::new(fd, slices.as_ptr().cast(), stdx::to_u32(slices.len()))
+            .build()
+            .user_data(user_data)
+    }
+}
+
+impl Sending {
+    fn is_complete(&self) -> bool {
+        self.sent == self.buffers.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Points `slices` at what is left.
+    fn slice(&mut self) {
+        self.slices.clear();
+        let mut skip = self.sent;
+        for buffer in &self.buffers {
+            let skipped = skip.min(buffer.len());
+            skip -= skipped;
+            if skipped < buffer.len() && self.slices.len() < SLICES_MAX {
+                let rest = &buffer[skipped..];
+                // SAFETY: the bytes stay where they are, unchanged, as long as `buffers` does,
+                // and the slices are used no longer: both live until the kernel is done.
+                let rest: &'static [u8] =
+                    unsafe { std::slice::from_raw_parts(rest.as_ptr(), rest.len()) };
+                self.slices.push(IoSlice::new(rest));
+            }
+        }
+    }
+}
