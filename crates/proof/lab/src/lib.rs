@@ -14,6 +14,7 @@ pub mod differential;
 mod load;
 mod random;
 pub mod smoke;
+pub mod suites;
 pub mod sysbench;
 mod target;
 pub mod torture;

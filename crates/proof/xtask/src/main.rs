@@ -40,6 +40,8 @@ enum Command {
     Bench(lab::bench::Arguments),
     /// Runs the smoke suites of real clients.
     Smoke(lab::smoke::Arguments),
+    /// Runs the protocol suites of others: mysql_client_test, go-sql-driver, mysqlclient.
+    Suites(lab::suites::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
     Sysbench(lab::sysbench::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
@@ -65,6 +67,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Differential(arguments) => lab::differential::run(&arguments),
         Command::Bench(arguments) => lab::bench::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
+        Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }
