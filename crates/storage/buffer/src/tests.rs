@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use env::{Disk, Random};
@@ -15,6 +16,9 @@ use wal::{LogLevel, WalOptions};
 use super::*;
 
 mod crash;
+
+/// Between two looks of a background task: some fifth of a slow disk's time.
+const TICK: Duration = Duration::from_micros(100);
 
 const SPACE: SpaceId = SpaceId(5);
 
@@ -107,7 +111,7 @@ impl World {
                 if flushing.wal().needs_segments() {
                     let _ = flushing.wal().prepare_segments(&*disk).await;
                 }
-                executor.yield_now().await;
+                executor.clock().sleep(TICK).await;
             }
         });
         let (cleaning, executor) = (Rc::clone(pages), self.executor.clone());
@@ -122,7 +126,7 @@ impl World {
                         return;
                     }
                 }
-                executor.yield_now().await;
+                executor.clock().sleep(TICK).await;
             }
         });
     }

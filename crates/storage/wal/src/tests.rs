@@ -1,1 +1,513 @@
-//! Tests of the log.
+//! Tests of the log on the simulated disk.
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::sim::{DiskOptions, Faults, SimClock, SimDisk, SimExecutor};
+use env::{Disk, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability};
+use format::Lsn;
+use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
+use proptest::prelude::*;
+use sync::Mutex;
+
+use super::*;
+
+/// Between two looks of a background task: some fifth of a slow disk's time.
+const TICK: Duration = Duration::from_micros(100);
+
+const DIRECTORY: &str = "data";
+
+fn options() -> WalOptions {
+    WalOptions {
+        ring_bytes: 1 << 14,
+        mtr_bytes_max: 1 << 11,
+        worker_count: 2,
+        segment_blocks: 8,
+        segments_ahead: 1,
+        log_bytes_max: 1 << 16,
+        flush_bytes_max: 1 << 13,
+    }
+}
+
+/// What the callback of a poisoned log was told.
+type Causes = Arc<Mutex<Vec<WalError>>>;
+
+struct World {
+    disk: SimDisk,
+    executor: SimExecutor,
+    causes: Causes,
+}
+
+/// Mini-transactions as a test remembers them: number and end.
+type Found = Vec<(u64, Lsn)>;
+
+impl World {
+    fn new(options: DiskOptions) -> Self {
+        let clock = SimClock::new();
+        let executor = SimExecutor::new(options.seed, clock.clone());
+        let disk = SimDisk::new(options, clock);
+        disk.create_directory(Path::new(DIRECTORY)).unwrap();
+        Self {
+            disk,
+            executor,
+            causes: Causes::default(),
+        }
+    }
+
+    fn with_seed(seed: u64) -> Self {
+        Self::new(DiskOptions {
+            seed,
+            ..DiskOptions::default()
+        })
+    }
+
+    fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
+        self.executor
+            .block_on(future)
+            .expect("nobody waits for ever")
+    }
+
+    /// Opens the log, making it if it is not there, and reads all of it.
+    fn open(&self, options: WalOptions) -> Result<(Arc<Wal>, Found), WalError> {
+        let (disk, causes) = (self.disk.clone(), Arc::clone(&self.causes));
+        self.run(async move {
+            let directory = Path::new(DIRECTORY);
+            let log = if Log::exists(&disk, directory)? {
+                Log::open(&disk, directory).await?
+            } else {
+                Log::create(&disk, directory, &options).await?
+            };
+            let mut scan = log.scan();
+            let mut found = Found::new();
+            while let Some(mtr) = scan.next(&disk).await? {
+                let ops: Vec<_> = mtr.ops().collect();
+                let payload = ops[0].unwrap().payload;
+                found.push((
+                    u64::from_le_bytes(payload[..8].try_into().unwrap()),
+                    mtr.end,
+                ));
+            }
+            let on_poison = Box::new(move |error: &WalError| causes.lock().push(error.clone()));
+            let wal = Wal::start(&disk, log, &scan, options, on_poison).await?;
+            Ok((wal, found))
+        })
+    }
+
+    /// A server's background work: flushing, segments, and checkpoints where they are due.
+    fn background(&self, wal: &Arc<Wal>) {
+        let (wal, disk) = (Arc::clone(wal), self.disk.clone());
+        let executor = self.executor.clone();
+        self.executor.spawn(async move {
+            while !wal.is_poisoned() {
+                if let Some(job) = wal.try_lead() {
+                    job.run(&disk).await;
+                }
+                if wal.needs_segments() {
+                    let _ = wal.prepare_segments(&disk).await;
+                }
+                if 50 < wal.age_percent() {
+                    let lsn = wal.durable().min(wal.closed());
+                    let boundary = BOUNDARIES
+                        .with_borrow(|ends| ends.iter().rev().find(|end| **end <= lsn).copied());
+                    if let Some(lsn) = boundary {
+                        let _ = wal.write_checkpoint(&disk, lsn, Vec::new()).await;
+                    }
+                }
+                executor.clock().sleep(TICK).await;
+            }
+        });
+    }
+
+    fn crash(self) -> Self {
+        self.executor.clear();
+        let disk = self.disk.crash();
+        Self {
+            disk,
+            executor: self.executor,
+            causes: Causes::default(),
+        }
+    }
+}
+
+thread_local! {
+    /// Ends of mini-transactions of the running test: where a checkpoint may be.
+    static BOUNDARIES: RefCell<Vec<Lsn>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes mini-transaction `number` with `bytes` of payload beyond it.
+async fn write(writer: &mut WalWriter, number: u64, bytes: usize) -> Result<Lsn, NoRoom> {
+    loop {
+        match writer.permit() {
+            Ok(()) => break,
+            Err(NoRoom::Wait) => writer.wal().wait_room().await,
+            Err(other) => return Err(other),
+        }
+    }
+    let mut payload = number.to_le_bytes().to_vec();
+    payload.resize(8 + bytes, stdx::low_u8(number));
+    let mut mtr = vec![0; MTR_HEADER_BYTES];
+    LogOp::new(OpKind(77), &[], &payload).encode(&mut mtr);
+    let commit = writer.commit(&mut mtr);
+    BOUNDARIES.with_borrow_mut(|ends| ends.push(commit.end));
+    Ok(commit.end)
+}
+
+/// What a run knows about its mini-transactions, over crashes.
+#[derive(Default)]
+struct Truth {
+    /// All that were written since the last crash, in log order.
+    written: RefCell<Found>,
+    /// The end of the last one whose durability was reported.
+    acknowledged: Cell<Lsn>,
+    next: Cell<u64>,
+}
+
+/// Commits at random until the crash.
+async fn client(wal: Arc<Wal>, worker: usize, truth: Rc<Truth>, executor: SimExecutor, seed: u64) {
+    let mut writer = wal.writer(worker);
+    let mut random = Random::new(seed);
+    loop {
+        let bytes = if random.chance(50) {
+            random.index(1900)
+        } else {
+            random.index(60)
+        };
+        let number = truth.next.replace(truth.next.get() + 1);
+        let Ok(end) = write(&mut writer, number, bytes).await else {
+            return;
+        };
+        truth.written.borrow_mut().push((number, end));
+        match random.index(4) {
+            0 => executor.clock().sleep(TICK).await,
+            1 => drop(wal.wait(worker, end, LogLevel::Durable)),
+            2 => {
+                let level = if random.coin() {
+                    LogLevel::Durable
+                } else {
+                    LogLevel::Written
+                };
+                if wal.wait(worker, end, level).await.is_err() {
+                    return;
+                }
+                if level == LogLevel::Durable {
+                    assert!(end <= wal.durable());
+                    truth.acknowledged.set(truth.acknowledged.get().max(end));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Several lives of a log with crashes at random moments: the log that is found is a prefix of what
+/// was written, and holds all that was acknowledged.
+fn lives(seed: u64, faults: Faults) {
+    BOUNDARIES.with_borrow_mut(Vec::clear);
+    let mut random = Random::new(seed);
+    let delay = if random.coin() {
+        Duration::ZERO
+    } else {
+        Duration::from_micros(500)
+    };
+    let mut world = World::new(DiskOptions {
+        seed,
+        delay: Duration::ZERO..delay,
+        ..DiskOptions::default()
+    });
+    let truth = Rc::new(Truth::default());
+    let mut before: Found = Vec::new();
+    for life in 0..6 {
+        let (wal, found) = world.open(options()).expect("the log is whole");
+        let all: Found = before
+            .iter()
+            .chain(&*truth.written.borrow())
+            .copied()
+            .collect();
+        let last = found.last().map_or(wal.checkpoint(), |(_, end)| *end);
+        let known = all
+            .iter()
+            .position(|(_, end)| wal.checkpoint() < *end)
+            .unwrap_or(all.len());
+        assert_eq!(
+            found,
+            all[known..known + found.len()],
+            "seed {seed}, life {life}"
+        );
+        assert!(truth.acknowledged.get() <= last, "seed {seed}, life {life}");
+        before = all[..known + found.len()].to_vec();
+        BOUNDARIES.with_borrow_mut(|ends| ends.retain(|end| *end <= last));
+        truth.written.borrow_mut().clear();
+        world.disk.set_faults(faults);
+        world.background(&wal);
+        for worker in 0..2 {
+            let executor = world.executor.clone();
+            let client = client(
+                Arc::clone(&wal),
+                worker,
+                Rc::clone(&truth),
+                executor,
+                seed + life,
+            );
+            world.executor.spawn(client);
+        }
+        // Short lives leave the end of the one before behind the checkpoint of the next.
+        let steps_max = if random.coin() { 200 } else { 3000 };
+        world.executor.run_steps(random.below(steps_max));
+        drop(wal);
+        world.disk.set_faults(Faults::default());
+        world = world.crash();
+    }
+}
+
+#[test]
+fn acknowledged_log_survives_crashes() {
+    for seed in 0..60 {
+        lives(seed, Faults::default());
+    }
+}
+
+#[test]
+fn acknowledged_log_survives_failing_disks() {
+    for seed in 1000..1040 {
+        let faults = Faults {
+            write_permille: 5,
+            sync_permille: 20,
+            ..Faults::default()
+        };
+        lives(seed, faults);
+    }
+}
+
+#[test]
+fn a_failed_write_closes_the_log() {
+    let world = World::with_seed(1);
+    let (wal, _) = world.open(options()).unwrap();
+    let executor = world.executor.clone();
+    world.background(&wal);
+    let disk = world.disk.clone();
+    let at_work = Arc::clone(&wal);
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        let good = write(&mut writer, 1, 0).await.unwrap();
+        at_work.wait(0, good, LogLevel::Durable).await.unwrap();
+        disk.set_faults(Faults {
+            write_permille: 1000,
+            ..Faults::default()
+        });
+        let lost = write(&mut writer, 2, 0).await.unwrap();
+        let outcome = at_work.wait(0, lost, LogLevel::Durable).await;
+        assert_eq!(outcome, Err(WalError::Poisoned));
+        at_work.wait(0, good, LogLevel::Durable).await.unwrap();
+        disk.set_faults(Faults::default());
+        executor.clock().sleep(TICK).await;
+        assert_eq!(
+            write(&mut writer, 3, 0).await,
+            Err(NoRoom::Closed(WalError::Poisoned))
+        );
+        assert_eq!(at_work.durable(), good);
+        assert!(at_work.try_lead().is_none());
+    });
+    let causes = world.causes.lock().clone();
+    assert!(matches!(causes[..], [WalError::Disk(_)]), "{causes:?}");
+}
+
+#[test]
+fn a_full_disk_refuses_until_there_is_room() {
+    let world = World::with_seed(2);
+    let (wal, _) = world.open(options()).unwrap();
+    world.background(&wal);
+    let disk = world.disk.clone();
+    let at_work = Arc::clone(&wal);
+    world.run(async move {
+        let mut writer = at_work.writer(1);
+        disk.set_capacity(0);
+        let mut last = Lsn::FIRST;
+        let refused = loop {
+            match write(&mut writer, 9, 1000).await {
+                Ok(end) => last = end,
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused, NoRoom::DiskFull);
+        at_work.wait(1, last, LogLevel::Durable).await.unwrap();
+        assert!(at_work.needs_segments(), "it is tried again");
+        disk.set_capacity(u64::MAX);
+        while at_work.needs_segments() {
+            at_work.prepare_segments(&disk).await.unwrap();
+        }
+        let end = write(&mut writer, 10, 1000).await.unwrap();
+        at_work.wait(1, end, LogLevel::Durable).await.unwrap();
+    });
+}
+
+#[test]
+fn levels_are_reached_one_by_one() {
+    let world = World::with_seed(3);
+    let (wal, _) = world.open(options()).unwrap();
+    let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        let end = write(&mut writer, 1, 10).await.unwrap();
+        assert!(at_work.try_lead().is_none(), "nobody wants it written");
+        at_work.request(end, LogLevel::Written);
+        at_work.try_lead().unwrap().run(&disk).await;
+        assert_eq!(at_work.reached(LogLevel::Written), end);
+        assert!(at_work.durable() < end);
+        at_work.wait(0, end, LogLevel::Written).await.unwrap();
+        at_work.request_all();
+        let job = at_work.try_lead().unwrap();
+        assert!(at_work.try_lead().is_none(), "the role is taken");
+        job.run(&disk).await;
+        assert_eq!(at_work.durable(), end);
+        drop(at_work.try_lead());
+    });
+    assert_eq!(wal.age_percent(), 0);
+}
+
+#[test]
+fn a_log_that_lost_its_end_is_refused() {
+    let world = World::with_seed(4);
+    let (wal, _) = world.open(options()).unwrap();
+    world.background(&wal);
+    let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        let end = write(&mut writer, 1, 10).await.unwrap();
+        at_work.wait(0, end, LogLevel::Durable).await.unwrap();
+        let start = at_work.checkpoint();
+        at_work
+            .write_checkpoint(&disk, start, b"kept".to_vec())
+            .await
+            .unwrap();
+    });
+    drop(wal);
+    let world = world.crash();
+    world
+        .disk
+        .damage(Path::new("data/log/log_0000000000000000.pdl"), 40, 1);
+    let lost = world.open(options()).err();
+    assert!(matches!(lost, Some(WalError::LogLost { .. })), "{lost:?}");
+}
+
+#[test]
+fn obsolete_segments_are_used_again() {
+    BOUNDARIES.with_borrow_mut(Vec::clear);
+    let world = World::with_seed(5);
+    let (wal, _) = world.open(options()).unwrap();
+    world.background(&wal);
+    let at_work = Arc::clone(&wal);
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        for number in 0..3000 {
+            let end = write(&mut writer, number, 200).await.unwrap();
+            if number % 10 == 0 {
+                at_work.wait(0, end, LogLevel::Durable).await.unwrap();
+            }
+        }
+    });
+    let files = world.disk.list(&PathBuf::from("data/log")).unwrap();
+    assert!(files.len() < 30, "{} segments", files.len());
+    assert!(400_000 < wal.checkpoint().0);
+}
+
+/// A log of a few blocks and two lives on a disk of its own.
+fn small_log() -> (World, Found) {
+    let mut world = World::with_seed(6);
+    let mut all = Found::new();
+    for life in 0..2u64 {
+        let (wal, found) = world.open(options()).unwrap();
+        assert_eq!(found, all);
+        world.background(&wal);
+        let at_work = Arc::clone(&wal);
+        let written = world.run(async move {
+            let mut writer = at_work.writer(0);
+            let mut written = Found::new();
+            for number in 0..12 {
+                let number = life * 100 + number;
+                let end = write(&mut writer, number, 700).await.unwrap();
+                at_work.wait(0, end, LogLevel::Durable).await.unwrap();
+                written.push((number, end));
+            }
+            written
+        });
+        all.extend(written);
+        drop(wal);
+        world = world.crash();
+    }
+    (world, all)
+}
+
+fn overwrite(disk: &SimDisk, path: &str, offset: u64, bytes: &[u8]) {
+    let options = OpenOptions {
+        write: true,
+        create: false,
+        exclusive: false,
+        access: FileAccess::Buffered,
+    };
+    let file = disk.open(Path::new(path), options).unwrap();
+    let mut buffer = IoBuffer::zeroed(bytes.len());
+    buffer.copy_from_slice(bytes);
+    let write = disk.write(&file, offset, buffer, WriteDurability::Sync);
+    let executor = SimExecutor::new(0, SimClock::new());
+    executor.block_on(write).unwrap().1.unwrap();
+}
+
+/// A crash leaves the front of a mini-transaction; the next life's log is found behind it.
+#[test]
+fn log_goes_on_behind_an_unfinished_mini_transaction() {
+    let mut world = World::with_seed(7);
+    let mut expected = Found::new();
+    for life in 0..3 {
+        let (wal, found) = world.open(options()).unwrap();
+        assert_eq!(found, expected);
+        let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+        let ends = world.run(async move {
+            let mut writer = at_work.writer(0);
+            let mut ends = Found::new();
+            // The third one begins in one block and ends in the next.
+            for number in 0..3 {
+                ends.push((number, write(&mut writer, number, 1800).await.unwrap()));
+            }
+            at_work.request_all();
+            at_work.try_lead().unwrap().run(&disk).await;
+            ends
+        });
+        expected.extend(&ends[..2]);
+        drop(wal);
+        world = world.crash();
+        let second_block = (2 * life + 1 - life) * 4096;
+        overwrite(
+            &world.disk,
+            "data/log/log_0000000000000000.pdl",
+            second_block,
+            &[9; 40],
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever stands in the segments: what is found is a prefix of what was written.
+    #[test]
+    fn a_mutated_log_gives_a_prefix(
+        hits in proptest::collection::vec((0u64..4, 0u64..8, 0u64..4096, any::<[u8; 6]>()), 1..5)
+    ) {
+        let (world, all) = small_log();
+        for (segment, block, offset, bytes) in hits {
+            let path = format!("data/log/log_{segment:016x}.pdl");
+            if world.disk.list(Path::new("data/log")).unwrap().iter().any(|p| p.ends_with(&path[9..])) {
+                let offset = (block * 4096 + offset).min(8 * 4096 - 6);
+                overwrite(&world.disk, &path, offset, &bytes);
+            }
+        }
+        match world.open(options()) {
+            Ok((_, found)) => prop_assert_eq!(&found[..], &all[..found.len()]),
+            Err(WalError::LogLost { .. } | WalError::CheckpointUnreachable { .. }) => {}
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+}
