@@ -225,6 +225,9 @@ impl Channel {
     pub(crate) fn begin_error_reply(&mut self, frames: u8) {
         self.out
             .set_sequence(self.deframer.sequence().wrapping_add(frames));
+        if let Some(compression) = &mut self.compression {
+            compression.out_sequence = compression.in_sequence;
+        }
     }
 
     /// Gives buffers back to the worker while the client is waited for.

@@ -30,7 +30,7 @@ fn every_method_logs_in_over_every_transport() {
                     capabilities: compression,
                     ..LoginAs::user(user)
                 };
-                let mut client = TestClient::log_in(&server, &login).unwrap();
+                let mut client = TestClient::log_in(server.address, &login).unwrap();
                 assert!(client.ping(), "{user} {with_tls} {compression:?}");
                 let rows = client.query("ROWS 3 1000").unwrap();
                 assert_eq!(rows, vec![vec![b'x'; 1000]; 3]);
@@ -48,7 +48,7 @@ fn wrong_passwords_and_unknown_users_get_the_same_answer() {
             password: "wrong",
             ..LoginAs::user(user)
         };
-        let error = TestClient::log_in(&server, &login).err().unwrap();
+        let error = TestClient::log_in(server.address, &login).err().unwrap();
         assert_eq!(error.code, ER_ACCESS_DENIED_ERROR);
         let expected = format!("Access denied for user '{user}'@'localhost' (using password: YES)");
         assert_eq!(error.message, expected);
@@ -57,14 +57,19 @@ fn wrong_passwords_and_unknown_users_get_the_same_answer() {
         password: "",
         ..LoginAs::user("native")
     };
-    let error = TestClient::log_in(&server, &login).err().unwrap();
+    let error = TestClient::log_in(server.address, &login).err().unwrap();
     assert!(error.message.ends_with("(using password: NO)"));
 }
 
 #[test]
 fn locked_accounts_missing_databases_and_tls_only_accounts_are_refused() {
     let server = TestServer::start(options());
-    let refused = |login: &LoginAs<'_>| TestClient::log_in(&server, login).err().unwrap().code;
+    let refused = |login: &LoginAs<'_>| {
+        TestClient::log_in(server.address, login)
+            .err()
+            .unwrap()
+            .code
+    };
     assert_eq!(
         refused(&LoginAs::user("locked")),
         ER_ACCOUNT_HAS_BEEN_LOCKED
@@ -79,7 +84,7 @@ fn locked_accounts_missing_databases_and_tls_only_accounts_are_refused() {
         with_tls: true,
         ..LoginAs::user("tls")
     };
-    assert!(TestClient::log_in(&server, &login).is_ok());
+    assert!(TestClient::log_in(server.address, &login).is_ok());
 }
 
 #[test]
@@ -88,7 +93,7 @@ fn plain_connections_can_be_refused_altogether() {
         requires_secure_transport: true,
         ..options()
     });
-    let error = TestClient::log_in(&server, &LoginAs::user("native"))
+    let error = TestClient::log_in(server.address, &LoginAs::user("native"))
         .err()
         .unwrap();
     assert_eq!(error.code.number(), 3159);
@@ -96,13 +101,13 @@ fn plain_connections_can_be_refused_altogether() {
         with_tls: true,
         ..LoginAs::user("native")
     };
-    assert!(TestClient::log_in(&server, &login).is_ok());
+    assert!(TestClient::log_in(server.address, &login).is_ok());
 }
 
 #[test]
 fn user_can_be_changed_and_a_failed_change_ends_the_connection() {
     let server = TestServer::start(options());
-    let mut client = TestClient::log_in(&server, &LoginAs::user("native")).unwrap();
+    let mut client = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
     client.change_user("sha2", "foobar").unwrap();
     assert!(client.ping());
     client.change_user("native", "secret").unwrap();
@@ -129,7 +134,7 @@ fn large_packets_go_both_ways() {
             capabilities,
             ..LoginAs::user("native")
         };
-        let mut client = TestClient::log_in(&server, &login).unwrap();
+        let mut client = TestClient::log_in(server.address, &login).unwrap();
         for bytes in [FRAME_BYTES_MAX - 1, FRAME_BYTES_MAX, 17 << 20] {
             let mut statement = String::from("LENGTH ");
             statement.extend(std::iter::repeat_n('y', bytes - 1 - "LENGTH ".len()));
@@ -154,7 +159,7 @@ fn packets_over_the_limit_are_told_and_end_the_connection() {
                 capabilities,
                 ..LoginAs::user("native")
             };
-            let mut client = TestClient::log_in(&server, &login).unwrap();
+            let mut client = TestClient::log_in(server.address, &login).unwrap();
             let error = client.query(&"z".repeat(bytes)).unwrap_err();
             assert_eq!(error.code, ER_NET_PACKET_TOO_LARGE);
             assert_eq!(client.read(), None);
@@ -170,7 +175,7 @@ fn commands_sent_together_are_answered_in_order() {
             capabilities,
             ..LoginAs::user("native")
         };
-        let mut client = TestClient::log_in(&server, &login).unwrap();
+        let mut client = TestClient::log_in(server.address, &login).unwrap();
         for count in 0..50 {
             client.command(CommandByte::QUERY, format!("ROWS 1 {count}").as_bytes());
         }
@@ -189,7 +194,7 @@ fn local_file_comes_in_pieces() {
         capabilities: Capabilities::LOCAL_FILES,
         ..LoginAs::user("native")
     };
-    let mut client = TestClient::log_in(&server, &login).unwrap();
+    let mut client = TestClient::log_in(server.address, &login).unwrap();
     client.command(CommandByte::QUERY, b"INFILE");
     assert_eq!(client.read().unwrap(), b"\xFBsome.csv");
     for piece in [&[1; 1000][..], &[2; 70_000], b""] {
@@ -204,7 +209,7 @@ fn local_file_comes_in_pieces() {
 #[test]
 fn older_clients_without_deprecate_eof_get_eof_packets() {
     let server = TestServer::start(options());
-    let mut client = TestClient::log_in(&server, &LoginAs::user("native")).unwrap();
+    let mut client = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
     assert!(client.capabilities.contains(Capabilities::DEPRECATE_EOF));
     assert_eq!(client.query("SELECT 1").unwrap(), [b"1"]);
 }
@@ -212,13 +217,13 @@ fn older_clients_without_deprecate_eof_get_eof_packets() {
 #[test]
 fn garbage_in_place_of_a_login_is_refused() {
     let server = TestServer::start(options());
-    let mut client = TestClient::tcp(&server);
+    let mut client = TestClient::tcp(server.address);
     client.write(b"\x01\x02");
     assert_eq!(error_of(&client.read().unwrap()).code, ER_HANDSHAKE_ERROR);
     assert_eq!(client.read(), None);
 
     // A frame that claims more than a login can be: closed, without waiting for its bytes.
-    let mut client = TestClient::tcp(&server);
+    let mut client = TestClient::tcp(server.address);
     client.stream.write_all(b"\xFF\xFF\xFF\x01").unwrap();
     assert_eq!(client.read(), None);
 }
@@ -226,7 +231,7 @@ fn garbage_in_place_of_a_login_is_refused() {
 #[test]
 fn disordered_frames_are_told() {
     let server = TestServer::start(options());
-    let mut client = TestClient::log_in(&server, &LoginAs::user("native")).unwrap();
+    let mut client = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
     client.stream.write_all(b"\x01\0\0\x05\x0E").unwrap();
     client.expect_reply();
     let packet = client.read().unwrap();
@@ -241,11 +246,11 @@ fn half_a_login_is_cut_off_by_the_time_limit() {
         connect_timeout: limit,
         ..options()
     });
-    let mut client = TestClient::tcp(&server);
+    let mut client = TestClient::tcp(server.address);
     client.stream.write_all(b"\x20\0\0\x01\0\0").unwrap();
     assert_eq!(client.read(), None);
 
-    let mut silent = support::tcp(&server);
+    let mut silent = support::tcp(server.address);
     let mut greeting = Vec::new();
     silent.read_to_end(&mut greeting).unwrap();
     assert!(!greeting.is_empty());
@@ -258,14 +263,14 @@ fn reader_that_stops_is_disconnected_and_hurts_no_other() {
         connect_timeout: Duration::from_secs(2),
         ..options()
     });
-    let mut lazy = TestClient::log_in(&server, &LoginAs::user("native")).unwrap();
+    let mut lazy = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
     lazy.command(CommandByte::QUERY, b"ROWS 1000000 1000");
-    let mut other = TestClient::log_in(&server, &LoginAs::user("native")).unwrap();
+    let mut other = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
     for _ in 0..100 {
         assert!(other.ping());
     }
     // Who connects and stays silent is cut off later than who does not read.
-    let mut silent = support::tcp(&server);
+    let mut silent = support::tcp(server.address);
     silent.read_to_end(&mut Vec::new()).unwrap();
     let mut received = 0;
     let mut buffer = vec![0; 1 << 20];
