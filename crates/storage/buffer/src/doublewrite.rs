@@ -155,6 +155,8 @@ async fn repair_page(
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(false),
         other => other?,
     };
+    // A page that is whole may still not be durable, and this copy is about to be overwritten.
+    disk.sync(&file).await?;
     let offset = space::page_offset(id.page, size);
     let (found, outcome) = disk
         .read(&file, offset, IoBuffer::zeroed(size.bytes()))

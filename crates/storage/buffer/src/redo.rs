@@ -86,18 +86,15 @@ pub struct Note<'a> {
     pub end: Lsn,
 }
 
-struct RedoPage {
-    bytes: Vec<u8>,
-    is_dirty: bool,
-}
-
 /// Redo under way.
 pub(crate) struct Redo<'a> {
     disk: Rc<dyn Disk>,
     directory: &'a Path,
     options: &'a PoolOptions,
     doublewrite: Doublewrite,
-    pages: HashMap<PageId, RedoPage>,
+    /// Pages that the log has touched: written again even if they missed nothing, because what was
+    /// read need not be durable.
+    pages: HashMap<PageId, Vec<u8>>,
     /// Open tablespaces; `None` for those without a file.
     files: HashMap<SpaceId, Option<File>>,
     /// Tablespaces that had operations but no file, and no drop yet.
@@ -137,7 +134,7 @@ impl<'a> Redo<'a> {
         for op in mtr.ops() {
             let op = op.map_err(|_| RecoveryError::Mtr(mtr.start))?;
             if let Some(space) = ops::dropped_space(&op) {
-                self.drop_space(space)?;
+                self.drop_space(space).await?;
             } else if op.pages().is_empty() {
                 notes(Note {
                     kind: op.kind,
@@ -152,7 +149,6 @@ impl<'a> Redo<'a> {
         self.stamp(mtr);
         if stdx::to_usize(self.options.frame_count) <= self.pages.len() {
             self.write_back().await?;
-            self.pages.clear();
         }
         Ok(())
     }
@@ -166,36 +162,29 @@ impl<'a> Redo<'a> {
         let Some(&id) = op.pages().get(which) else {
             return Err(RecoveryError::Mtr(end));
         };
-        let Some(file) = self.file(id.space)? else {
+        let Some(file) = self.file(id.space).await? else {
             self.missing.insert(id.space);
             return Ok(());
         };
         if !self.pages.contains_key(&id) {
             let bytes = self.read(id, &file, op.kind == ops::PAGE_CREATE).await?;
-            self.pages.insert(
-                id,
-                RedoPage {
-                    bytes,
-                    is_dirty: false,
-                },
-            );
+            self.pages.insert(id, bytes);
         }
         let page = self
             .pages
             .get_mut(&id)
             .expect("it was put there if it was missing");
-        if page_lsn(&page.bytes).is_some_and(|lsn| end <= lsn) {
+        if page_lsn(page).is_some_and(|lsn| end <= lsn) {
             return Ok(());
         }
         // The operations of one mini-transaction on a page all see an older LSN than its end, so
         // the page is stamped when the last of them is applied.
-        let redone = ops::redo(op, which, &mut page.bytes);
+        let redone = ops::redo(op, which, page);
         redone.map_err(|source| RecoveryError::Op {
             lsn: end,
             page: id,
             source,
         })?;
-        page.is_dirty = true;
         Ok(())
     }
 
@@ -204,10 +193,9 @@ impl<'a> Redo<'a> {
         for op in mtr.ops().flatten() {
             for id in op.pages() {
                 if let Some(page) = self.pages.get_mut(id)
-                    && page.is_dirty
-                    && page_lsn(&page.bytes).is_some_and(|lsn| lsn < mtr.end)
+                    && page_lsn(page).is_some_and(|lsn| lsn < mtr.end)
                 {
-                    set_page_lsn(&mut page.bytes, mtr.end);
+                    set_page_lsn(page, mtr.end);
                 }
             }
         }
@@ -239,12 +227,16 @@ impl<'a> Redo<'a> {
         }
     }
 
-    fn file(&mut self, id: SpaceId) -> Result<Option<File>, RecoveryError> {
+    async fn file(&mut self, id: SpaceId) -> Result<Option<File>, RecoveryError> {
         if let Some(known) = self.files.get(&id) {
             return Ok(known.clone());
         }
         let file = match space::open_file(&*self.disk, &space::path(self.directory, id), false) {
-            Ok(file) => Some(file),
+            Ok(file) => {
+                // The process may have died with the machine alive, between write and sync.
+                self.disk.sync(&file).await?;
+                Some(file)
+            }
             Err(error) if error.kind == DiskErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
@@ -252,10 +244,10 @@ impl<'a> Redo<'a> {
         Ok(file)
     }
 
-    fn drop_space(&mut self, id: SpaceId) -> Result<(), RecoveryError> {
+    async fn drop_space(&mut self, id: SpaceId) -> Result<(), RecoveryError> {
         self.missing.remove(&id);
         self.pages.retain(|page, _| page.space != id);
-        if self.file(id)?.is_some() {
+        if self.file(id).await?.is_some() {
             self.files.insert(id, None);
             self.disk.remove(&space::path(self.directory, id))?;
             self.disk.sync_directory(self.directory)?;
@@ -263,28 +255,19 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Writes all changed pages to their files, durably.
+    /// Writes all pages to their files, durably, and forgets them.
     async fn write_back(&mut self) -> Result<(), RecoveryError> {
-        let mut dirty: Vec<PageId> = self
-            .pages
-            .iter()
-            .filter(|(_, page)| page.is_dirty)
-            .map(|(id, _)| *id)
-            .collect();
-        dirty.sort_unstable();
+        let mut pages: Vec<(PageId, Vec<u8>)> = self.pages.drain().collect();
+        pages.sort_unstable_by_key(|(id, _)| *id);
         let size = self.size();
-        for ids in dirty.chunks(batch_pages(self.options)) {
+        for batch in pages.chunks(batch_pages(self.options)) {
             let mut copies = Vec::new();
-            for id in ids {
-                let Some(file) = self.file(id.space)? else {
-                    continue;
-                };
-                let Some(page) = self.pages.get_mut(id) else {
+            for (id, page) in batch {
+                let Some(file) = self.file(id.space).await? else {
                     continue;
                 };
                 let mut bytes = IoBuffer::zeroed(size.bytes());
-                bytes.copy_from_slice(&page.bytes);
-                page.is_dirty = false;
+                bytes.copy_from_slice(page);
                 copies.push(PageCopy {
                     id: *id,
                     file,

@@ -137,6 +137,14 @@ impl World {
             .expect("nobody waits for ever")
     }
 
+    fn kill(self) -> Self {
+        self.executor.clear();
+        Self {
+            disk: self.disk.kill(),
+            executor: self.executor,
+        }
+    }
+
     fn crash(self) -> Self {
         self.executor.clear();
         Self {

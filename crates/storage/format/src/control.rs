@@ -28,6 +28,8 @@ pub struct CheckpointRecord {
     pub lsn: Lsn,
     /// A log block from which the log must be read to meet `lsn`.
     pub block_no: u64,
+    /// The life of the server that wrote that block, at least: an earlier one's is a leftover.
+    pub block_epoch: u32,
     /// The latest life of the server; the next one is one more.
     pub epoch: u32,
     /// Blocks of one log segment; constant for a data directory.
@@ -68,7 +70,7 @@ impl CheckpointRecord {
             &self.epoch.to_le_bytes(),
             &self.segment_blocks.to_le_bytes(),
             &length.to_le_bytes(),
-            &[0; 4],
+            &self.block_epoch.to_le_bytes(),
             &self.log_end.0.to_le_bytes(),
         ];
         let mut block = [0; CONTROL_BLOCK_BYTES];
@@ -104,7 +106,7 @@ impl CheckpointRecord {
         let epoch = reader.u32()?;
         let segment_blocks = reader.u32()?;
         let length = usize::try_from(reader.u32()?).map_err(|_| Truncated)?;
-        reader.u32()?;
+        let block_epoch = reader.u32()?;
         let log_end = reader.lsn()?;
         let payload = block
             .get(HEADER_BYTES..)
@@ -117,6 +119,7 @@ impl CheckpointRecord {
             sequence,
             lsn,
             block_no,
+            block_epoch,
             epoch,
             segment_blocks,
             log_end,
@@ -146,6 +149,7 @@ mod tests {
             sequence,
             lsn: Lsn(0x1122),
             block_no: 0x3344,
+            block_epoch: 0x54,
             epoch: 0x55,
             segment_blocks: 0x66,
             log_end: Lsn(0x77),
@@ -163,6 +167,7 @@ mod tests {
         assert_eq!(codec::u32_at(&block, 40), Some(0x55));
         assert_eq!(codec::u32_at(&block, 44), Some(0x66));
         assert_eq!(codec::u32_at(&block, 48), Some(4));
+        assert_eq!(codec::u32_at(&block, 52), Some(0x54));
         assert_eq!(codec::u64_at(&block, 56), Some(0x77));
         assert_eq!(&block[64..68], b"next");
         assert_eq!(sample(3).file_offset(), 4096);

@@ -36,7 +36,16 @@ pub(crate) struct FlushState {
     pub(crate) segments: Segments,
     pub(crate) place: SegmentPlace,
     /// First LSN of every few blocks, to find the block of a checkpoint.
-    pub(crate) block_starts: std::collections::VecDeque<(u64, Lsn)>,
+    pub(crate) block_starts: std::collections::VecDeque<BlockStart>,
+}
+
+/// Where a block begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockStart {
+    pub(crate) block: u64,
+    pub(crate) start: Lsn,
+    /// Of the life that wrote or will write it.
+    pub(crate) epoch: u32,
 }
 
 /// Blocks between two entries of `block_starts`: a checkpoint may make recovery skip this much.
@@ -118,8 +127,13 @@ impl FlushState {
     /// Notes that a write has been done.
     fn advance(&mut self, write: &Write, durability: WriteDurability) {
         let due = self.block_starts.back();
-        if due.is_none_or(|(block, _)| block + BLOCK_START_DISTANCE <= self.next_block) {
-            self.block_starts.push_back((self.next_block, self.written));
+        if due.is_none_or(|last| last.block + BLOCK_START_DISTANCE <= self.next_block) {
+            let (block, start, epoch) = (self.next_block, self.written, self.epoch);
+            self.block_starts.push_back(BlockStart {
+                block,
+                start,
+                epoch,
+            });
         }
         if durability == WriteDurability::Volatile
             && self

@@ -34,6 +34,7 @@ impl Log {
             sequence: 0,
             lsn: Lsn::FIRST,
             block_no: 0,
+            block_epoch: 0,
             epoch: 0,
             segment_blocks: options.segment_blocks,
             log_end: Lsn::FIRST,

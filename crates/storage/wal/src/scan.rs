@@ -78,7 +78,7 @@ impl LogScan {
             position: checkpoint.lsn,
             pending: Vec::new(),
             given: 0,
-            epoch: 0,
+            epoch: checkpoint.block_epoch,
             next_block: checkpoint.block_no,
             file: None,
             chunk: None,
@@ -220,6 +220,11 @@ impl LogScan {
         let segment = self.place.segment_of(number);
         if self.file.as_ref().is_none_or(|(open, _)| *open != segment) {
             self.file = self.place.open(disk, segment)?.map(|file| (segment, file));
+            if let Some((_, file)) = &self.file {
+                // The process may have died with the machine alive: what is read here must not
+                // vanish later, when pages in the files depend on it.
+                disk.sync(file).await?;
+            }
         }
         let Some((_, file)) = &self.file else {
             return Ok(false);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::sim::{DiskOptions, Faults, SimClock, SimDisk, SimExecutor};
+use env::sim::{DiskOptions, Faults, SimClock, SimDisk, SimExecutor, seeds};
 use env::{Disk, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability};
 use format::Lsn;
 use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
@@ -264,14 +264,14 @@ fn lives(seed: u64, faults: Faults) {
 
 #[test]
 fn acknowledged_log_survives_crashes() {
-    for seed in 0..60 {
+    for seed in seeds(0, 60) {
         lives(seed, Faults::default());
     }
 }
 
 #[test]
 fn acknowledged_log_survives_failing_disks() {
-    for seed in 1000..1040 {
+    for seed in seeds(1000, 40) {
         let faults = Faults {
             write_permille: 5,
             sync_permille: 20,

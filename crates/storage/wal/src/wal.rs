@@ -12,7 +12,7 @@ use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
 use crate::control::{self, Control};
-use crate::flush::{FlushJob, FlushState};
+use crate::flush::{BlockStart, FlushJob, FlushState};
 use crate::room::{NoRoom, RoomWaiters, WaitRoom};
 use crate::scan::{LogEnd, LogScan};
 use crate::segments::Segments;
@@ -74,9 +74,19 @@ impl Wal {
         let mut record = control.latest().clone();
         record.sequence += 1;
         record.epoch = epoch;
-        record.log_end = end.lsn;
         let checkpoint = record.lsn;
-        let block_starts = VecDeque::from([(record.block_no, record.lsn)]);
+        let first_block = BlockStart {
+            block: record.block_no,
+            start: record.lsn,
+            epoch: record.block_epoch,
+        };
+        // The next block begins at the end of the log: a checkpoint there needs nothing before.
+        let next_block = BlockStart {
+            block: end.block,
+            start: end.lsn,
+            epoch,
+        };
+        let block_starts = VecDeque::from([first_block, next_block]);
         control::write(disk, &control.file(), &record).await?;
         control.advance(record);
         let (ring, reader) = LogRing::new(LogRingOptions {
@@ -85,7 +95,7 @@ impl Wal {
             writers: options.worker_count,
             reservation_bytes_max: options.mtr_bytes_max,
         });
-        let first = place.segment_of(block_starts.front().map_or(end.block, |(block, _)| *block));
+        let first = place.segment_of(first_block.block);
         let mut flush = FlushState {
             reader,
             written: end.lsn,
@@ -395,14 +405,15 @@ impl Wal {
     ) -> Result<(), WalError> {
         assert!(lsn <= self.durable());
         assert!(self.checkpoint() <= lsn);
-        let block_no = self.flush.lock().checkpoint_block(lsn);
+        let first = self.flush.lock().checkpoint_block(lsn);
         let (file, record) = {
             let control = self.control.lock();
             let latest = control.latest();
             let record = CheckpointRecord {
                 sequence: latest.sequence + 1,
                 lsn,
-                block_no,
+                block_no: first.block,
+                block_epoch: first.epoch,
                 log_end: self.durable(),
                 payload,
                 ..*latest
@@ -415,7 +426,7 @@ impl Wal {
         }
         self.control.lock().advance(record);
         self.checkpoint.store(lsn.0, Ordering::SeqCst);
-        self.flush.lock().forget_before(block_no);
+        self.flush.lock().forget_before(first.block);
         self.room_waiters.wake_all();
         Ok(())
     }
@@ -423,24 +434,24 @@ impl Wal {
 
 impl FlushState {
     /// The latest known block that does not begin behind `lsn`.
-    fn checkpoint_block(&self, lsn: Lsn) -> u64 {
+    fn checkpoint_block(&self, lsn: Lsn) -> BlockStart {
         let after = self
             .block_starts
-            .partition_point(|(_, start)| *start <= lsn);
+            .partition_point(|first| first.start <= lsn);
         let index = after
             .checked_sub(1)
             .expect("the first entry is the last checkpoint's");
         self.block_starts
             .get(index)
+            .copied()
             .expect("an index below the partition point")
-            .0
     }
 
     fn forget_before(&mut self, block: u64) {
         while self
             .block_starts
             .front()
-            .is_some_and(|(first, _)| *first < block)
+            .is_some_and(|first| first.block < block)
         {
             self.block_starts.pop_front();
         }

@@ -34,6 +34,7 @@ mod content;
 mod disk;
 mod executor;
 mod names;
+mod seeds;
 mod world;
 
 #[cfg(test)]
@@ -42,4 +43,5 @@ mod tests;
 pub use clock::SimClock;
 pub use disk::SimDisk;
 pub use executor::{SimExecutor, Stuck};
+pub use seeds::{SEED_COUNT_VARIABLE, seeds};
 pub use world::{DiskOptions, Faults};

@@ -1,0 +1,29 @@
+//! How many seeds a simulation test runs with.
+
+use std::ops::Range;
+
+/// Names the count of seeds for all simulation tests, in place of their own.
+pub const SEED_COUNT_VARIABLE: &str = "PLATEAU_SIM_SEEDS";
+
+/// The seeds of one test: `count` of them from `first` on, or as many as the environment variable
+/// [`SEED_COUNT_VARIABLE`] says.
+///
+/// # Panics
+/// If the variable is set to something else than a number.
+pub fn seeds(first: u64, count: u64) -> Range<u64> {
+    let given = std::env::var(SEED_COUNT_VARIABLE).ok();
+    let count = given.map_or(count, |text| text.parse().expect("a number of seeds"));
+    first..first + count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_begin_where_asked() {
+        let range = seeds(1000, 5);
+        assert_eq!(range.start, 1000);
+        assert!(!range.is_empty());
+    }
+}
