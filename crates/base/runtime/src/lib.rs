@@ -18,6 +18,7 @@
 //! let outcome = runtime.wait();                   // joins the workers: how many tasks were cut
 //! ```
 //!
+//! `Terminations::install()?.wait()` blocks the main thread until SIGTERM, SIGINT or SIGHUP.
 //! `runtime.block_on_worker(index, || async { .. })` runs a future on a worker and gives its result
 //! to the calling thread, which blocks: for start-up, tools and tests.
 //!
@@ -72,6 +73,7 @@ pub mod options;
 mod context;
 mod listener;
 mod stream;
+mod termination;
 
 mod received;
 mod task;
@@ -97,3 +99,4 @@ pub use received::ReceivedBytes;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
 pub use stream::Stream;
 pub use task::JoinHandle;
+pub use termination::{Termination, Terminations};

@@ -1,0 +1,83 @@
+//! Being asked to end by the system: SIGTERM, SIGINT and SIGHUP.
+
+use std::fmt;
+use std::io;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Catches the signals that ask a program to end, from [`Terminations::install`] on and for good:
+/// what was caught and not asked for is lost, but does not kill.
+pub struct Terminations {
+    signals: Signals,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Termination {
+    /// SIGTERM: a service manager, mostly.
+    Terminate,
+    /// SIGINT: Ctrl-C at the terminal.
+    Interrupt,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+}
+
+impl Terminations {
+    /// Starts to catch.
+    pub fn install() -> io::Result<Self> {
+        Ok(Self {
+            signals: Signals::new([SIGTERM, SIGINT, SIGHUP])?,
+        })
+    }
+
+    /// Blocks this thread until somebody asks. The main thread's work, once all is started; call
+    /// [`Handle::shutdown`](crate::Handle::shutdown) then, and on a second call lose patience.
+    pub fn wait(&mut self) -> Termination {
+        loop {
+            // `forever` ends only if its handle is closed, which nobody does.
+            match self.signals.forever().next() {
+                Some(SIGINT) => return Termination::Interrupt,
+                Some(SIGHUP) => return Termination::HangUp,
+                Some(SIGTERM) => return Termination::Terminate,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Terminations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Terminations")
+    }
+}
+
+impl fmt::Display for Termination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Terminate => "SIGTERM",
+            Self::Interrupt => "SIGINT",
+            Self::HangUp => "SIGHUP",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn signals_are_caught_and_told_apart() {
+        let mut terminations = Terminations::install().unwrap();
+        for (signal, expected) in [
+            (Signal::TERM, Termination::Terminate),
+            (Signal::INT, Termination::Interrupt),
+            (Signal::HUP, Termination::HangUp),
+        ] {
+            kill_process(getpid(), signal).unwrap();
+            assert_eq!(terminations.wait(), expected);
+        }
+    }
+}
