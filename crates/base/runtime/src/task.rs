@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use sync::atomic::{AtomicBool, Ordering};
+use sync::WakeFlag;
 
 use crate::shared::{Message, Shared};
 use crate::worker::{self, Worker};
@@ -28,7 +28,7 @@ pub(crate) struct Header {
     /// Index of its slot. Constant.
     slot: usize,
     /// (I1).
-    is_queued: AtomicBool,
+    is_queued: WakeFlag,
 }
 
 /// Whether the end of the runtime waits for a task.
@@ -54,7 +54,7 @@ impl Header {
             shared,
             worker_index,
             slot,
-            is_queued: AtomicBool::new(false),
+            is_queued: WakeFlag::new(),
         })
     }
 
@@ -62,15 +62,9 @@ impl Header {
         self.slot
     }
 
-    /// Just before the poll: from now on a wake-up queues the task again. Acquire: pairs with the
-    /// Release of every `mark_queued` since the last poll, so the poll sees what they were about.
+    /// Just before the poll: from now on a wake-up queues the task again.
     pub(crate) fn mark_polled(&self) {
-        self.is_queued.swap(false, Ordering::Acquire);
-    }
-
-    /// `true` for the one who has to queue the task.
-    fn mark_queued(&self) -> bool {
-        !self.is_queued.swap(true, Ordering::Release)
+        self.is_queued.clear();
     }
 
     pub(crate) fn worker_index(&self) -> usize {
@@ -84,14 +78,14 @@ impl Header {
 
 impl Wake for Header {
     fn wake(self: Arc<Self>) {
-        if self.mark_queued() && !worker::queue_if_here(&self) {
+        if self.is_queued.set() && !worker::queue_if_here(&self) {
             let (shared, worker_index) = (self.shared.clone(), self.worker_index);
             shared.send(worker_index, Message::Wake(self));
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.mark_queued() && !worker::queue_if_here(self) {
+        if self.is_queued.set() && !worker::queue_if_here(self) {
             self.shared
                 .send(self.worker_index, Message::Wake(self.clone()));
         }

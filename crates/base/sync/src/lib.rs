@@ -8,7 +8,8 @@
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
 //! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
 //! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
-//! [`LogRing`] (the log in memory, filled by all workers at once).
+//! [`LogRing`] (the log in memory, filled by all workers at once),
+//! [`WakeFlag`] (whether a task is queued).
 
 pub mod atomic;
 
@@ -19,6 +20,7 @@ mod inbox;
 mod log_ring;
 mod mutex;
 mod padded;
+mod wake_flag;
 
 pub use big_reader_lock::{BigReaderLock, WaitKey};
 pub use commit_ring::{CommitRing, RingState};
@@ -27,3 +29,4 @@ pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::CachePadded;
+pub use wake_flag::WakeFlag;
