@@ -1,0 +1,345 @@
+//! Binding a call: from a name and the types of its arguments to something that can be evaluated.
+
+use std::borrow::Cow;
+
+use value::collation::{Coercibility, TextRule, mix};
+use value::{
+    Charset, CollationId, ColumnType, Comparison, Date, Trouble, TypeKind, Value, ValueRef,
+};
+
+use crate::context::Context;
+use crate::registry::{self, Function};
+
+/// What binding knows of an argument.
+#[derive(Debug, Clone)]
+pub struct Arg {
+    /// Its type.
+    pub column: ColumnType,
+    /// Its collation and how strongly it holds.
+    pub rule: TextRule,
+    /// It may be NULL.
+    pub nullable: bool,
+    /// Its value where it is a constant; some result types depend on it.
+    pub constant: Option<Value>,
+}
+
+impl Arg {
+    /// A column of a table.
+    pub fn column(column: ColumnType, nullable: bool, env: &BindEnv) -> Self {
+        let rule = if column.kind.is_string() {
+            TextRule::column(column.collation)
+        } else {
+            TextRule::numeric(env.collation)
+        };
+        Self {
+            column,
+            rule,
+            nullable,
+            constant: None,
+        }
+    }
+
+    /// A literal, or a parameter's value: the type is that of the value.
+    pub fn literal(value: Value, env: &BindEnv) -> Self {
+        let (column, rule) = literal_type(&value, env);
+        Self {
+            column,
+            rule,
+            nullable: value.is_null(),
+            constant: Some(value),
+        }
+    }
+
+    /// The result of a bound call as an argument of the next.
+    pub fn result(bound: &Bound) -> Self {
+        Self {
+            column: bound.column.clone(),
+            rule: bound.rule,
+            nullable: bound.nullable,
+            constant: None,
+        }
+    }
+
+    /// True where the type is text or binary (ENUM and SET too).
+    pub(crate) fn is_text(&self) -> bool {
+        self.column.kind.is_string()
+    }
+}
+
+fn literal_type(value: &Value, env: &BindEnv) -> (ColumnType, TextRule) {
+    let numeric = TextRule::numeric(env.collation);
+    let mut text = Vec::new();
+    match value {
+        Value::Null => (ColumnType::new(TypeKind::Null), TextRule::NULL),
+        Value::Int(number) => {
+            let kind = if i32::try_from(*number).is_ok() {
+                TypeKind::Int
+            } else {
+                TypeKind::BigInt
+            };
+            value::text::append_int(*number, &mut text);
+            let mut column = ColumnType::new(kind);
+            column.length = stdx::to_u32(text.len());
+            (column, numeric)
+        }
+        Value::UInt(number) => {
+            value::text::append_uint(*number, &mut text);
+            let mut column = ColumnType::unsigned(TypeKind::BigInt);
+            column.length = stdx::to_u32(text.len());
+            (column, numeric)
+        }
+        Value::Float(_) | Value::Double(_) => (ColumnType::new(TypeKind::Double), numeric),
+        Value::Decimal(number) => {
+            let digits = number.integer_digits().max(1) + usize::from(number.scale());
+            let precision = stdx::low_u8(digits.min(81) as u64);
+            (ColumnType::decimal(precision, number.scale()), numeric)
+        }
+        Value::Bytes(bytes) => {
+            let chars = stdx::to_u32(env.collation.charset().char_count(bytes));
+            let column = ColumnType::varchar(chars, env.collation);
+            (column, TextRule::literal(env.collation, bytes))
+        }
+        Value::Date(_) => (ColumnType::new(TypeKind::Date), numeric),
+        Value::Time(time) => {
+            let fsp = if time.microsecond() > 0 { 6 } else { 0 };
+            (ColumnType::temporal(TypeKind::Time, fsp), numeric)
+        }
+        Value::DateTime(time) => {
+            let fsp = if time.microsecond() > 0 { 6 } else { 0 };
+            (ColumnType::temporal(TypeKind::DateTime, fsp), numeric)
+        }
+    }
+}
+
+/// What binding knows of the session.
+#[derive(Debug, Clone)]
+pub struct BindEnv {
+    /// `collation_connection`: of literals, and of numbers as text.
+    pub collation: CollationId,
+    /// `div_precision_increment`
+    pub div_precision_increment: u8,
+    /// `NO_UNSIGNED_SUBTRACTION`
+    pub no_unsigned_subtraction: bool,
+    /// The current date, as which a TIME is compared with a DATETIME.
+    pub today: Date,
+}
+
+/// A call whose types are known.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// The type of the result.
+    pub column: ColumnType,
+    /// The result may be NULL.
+    pub nullable: bool,
+    /// The result's collation and how strongly it holds.
+    pub rule: TextRule,
+    /// The text of the whole expression, for errors like 1690; the binder's caller sets it.
+    pub text: Box<str>,
+    pub(crate) function: &'static Function,
+    /// The types of the arguments.
+    pub(crate) args: Box<[ColumnType]>,
+    /// In which domain a comparison is done.
+    pub(crate) comparison: Comparison,
+    /// The collation in which the arguments' texts are taken (mostly the result's).
+    pub(crate) texts: CollationId,
+    /// A number that a function chose while it was bound (a unit, an increment, a flag).
+    pub(crate) choice: u32,
+}
+
+/// A call under inference.
+pub(crate) struct Binding<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) args: &'a [Arg],
+    pub(crate) env: &'a BindEnv,
+    pub(crate) column: ColumnType,
+    pub(crate) nullable: bool,
+    pub(crate) rule: TextRule,
+    pub(crate) comparison: Comparison,
+    pub(crate) texts: CollationId,
+    pub(crate) choice: u32,
+}
+
+/// Binds a call. Names are found in any case.
+///
+/// # Errors
+/// 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for texts whose
+/// collations do not mix, and what single functions refuse.
+pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
+    let Some(function) = registry::find(name) else {
+        return Err(Trouble::new(
+            1305,
+            format!("FUNCTION {name} does not exist"),
+        ));
+    };
+    if args.len() < function.least || args.len() > function.most {
+        return Err(Trouble::new(
+            1582,
+            format!("Incorrect parameter count in the call to native function '{name}'"),
+        ));
+    }
+    bind_function(function, name, args, env, None)
+}
+
+/// Binds CAST(argument AS target); the target's kind is one that CAST knows.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, Trouble> {
+    let args = std::slice::from_ref(arg);
+    bind_function(&registry::CAST, "cast", args, env, Some(target))
+}
+
+/// Binds `argument COLLATE collation`.
+///
+/// # Errors
+/// 1253 where the collation is of another character set.
+pub fn bind_collate(arg: &Arg, collation: CollationId, env: &BindEnv) -> Result<Bound, Trouble> {
+    let text = if arg.is_text() {
+        arg.column.charset()
+    } else {
+        env.collation.charset()
+    };
+    if text != collation.charset() {
+        return Err(Trouble::new(
+            1253,
+            format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                text.name()
+            ),
+        ));
+    }
+    let length = crate::infer::text_chars(arg);
+    let target = ColumnType::varchar(length, collation);
+    let args = std::slice::from_ref(arg);
+    let mut bound = bind_function(&registry::CAST, "collate", args, env, Some(target))?;
+    bound.rule = TextRule {
+        collation,
+        coercibility: Coercibility::Explicit,
+        ..bound.rule
+    };
+    bound.nullable = arg.nullable;
+    Ok(bound)
+}
+
+/// Binds `CONVERT(argument USING charset)`.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_convert(arg: &Arg, charset: Charset, env: &BindEnv) -> Result<Bound, Trouble> {
+    let length = crate::infer::text_chars(arg);
+    let target = ColumnType::varchar(length, charset.default_collation());
+    let args = std::slice::from_ref(arg);
+    let mut bound = bind_function(&registry::CAST, "convert", args, env, Some(target))?;
+    bound.rule.coercibility = Coercibility::Implicit;
+    Ok(bound)
+}
+
+fn bind_function(
+    function: &'static Function,
+    name: &str,
+    args: &[Arg],
+    env: &BindEnv,
+    target: Option<ColumnType>,
+) -> Result<Bound, Trouble> {
+    let mut binding = Binding {
+        name,
+        args,
+        env,
+        column: target.unwrap_or_else(|| ColumnType::new(TypeKind::Null)),
+        nullable: args.iter().any(|arg| arg.nullable),
+        rule: TextRule::numeric(env.collation),
+        comparison: Comparison::Integer,
+        texts: env.collation,
+        choice: 0,
+    };
+    (function.infer)(&mut binding)?;
+    if binding.column.kind.is_string() {
+        binding.column.collation = binding.rule.collation;
+    }
+    Ok(Bound {
+        column: binding.column,
+        nullable: binding.nullable,
+        rule: binding.rule,
+        text: "".into(),
+        function,
+        args: args.iter().map(|arg| arg.column.clone()).collect(),
+        comparison: binding.comparison,
+        texts: binding.texts,
+        choice: binding.choice,
+    })
+}
+
+impl Binding<'_> {
+    /// The mix of the collations of some arguments.
+    pub(crate) fn mixed(&self, range: std::ops::Range<usize>) -> Result<TextRule, Trouble> {
+        let rules: Vec<TextRule> = self.args[range].iter().map(|arg| arg.rule).collect();
+        mix(&rules, &self.name.to_lowercase())
+    }
+
+    /// The result is text of so many characters, in the mix of some arguments.
+    pub(crate) fn text_of(
+        &mut self,
+        range: std::ops::Range<usize>,
+        chars: u64,
+    ) -> Result<(), Trouble> {
+        self.rule = self.mixed(range)?;
+        self.texts = self.rule.collation;
+        self.column = crate::infer::text_type(chars, self.rule.collation);
+        Ok(())
+    }
+
+    /// A constant argument as a number.
+    pub(crate) fn constant_integer(&self, index: usize) -> Option<i64> {
+        let constant = self.args.get(index)?.constant.as_ref()?;
+        constant.as_ref().to_i64(&mut value::Warnings::new(0))
+    }
+}
+
+impl Bound {
+    /// The value of the call; `args` in the number and types that were bound.
+    ///
+    /// # Errors
+    /// What refuses the statement: 1690 (out of range), 1365 (division by zero, where it is one).
+    #[inline]
+    pub fn eval(&self, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Result<Value, Trouble> {
+        assert!(
+            args.len() == self.args.len(),
+            "a call is evaluated as it was bound"
+        );
+        (self.function.eval)(self, args, context)
+    }
+
+    /// The name of the function or operator.
+    pub fn name(&self) -> &'static str {
+        self.function.name
+    }
+
+    /// An argument as text in the character set of the call; None for NULL.
+    pub(crate) fn text_arg<'v>(
+        &self,
+        args: &[ValueRef<'v>],
+        index: usize,
+    ) -> Option<Cow<'v, [u8]>> {
+        text_in(args[index], &self.args[index], self.texts.charset())
+    }
+}
+
+/// A value as text in that character set; None for NULL.
+pub(crate) fn text_in<'v>(
+    value: ValueRef<'v>,
+    column: &ColumnType,
+    to: Charset,
+) -> Option<Cow<'v, [u8]>> {
+    let text = value.to_text(column)?;
+    let from = column.charset();
+    if !column.kind.is_string() || from == to || to == Charset::Binary || from == Charset::Binary {
+        return Some(text);
+    }
+    if text.is_ascii() {
+        return Some(text);
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    to.append_converted(from, &text, &mut converted);
+    Some(Cow::Owned(converted))
+}

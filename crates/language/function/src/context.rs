@@ -1,0 +1,103 @@
+//! What evaluation may know besides its arguments: the statement's time, the session, its modes.
+
+use value::temporal::DateRules;
+use value::{DateTime, Trouble, Warnings, Zone};
+
+use crate::pattern::Patterns;
+use crate::random::Seeds;
+
+/// What a division by zero is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DivisionByZero {
+    /// NULL without a word.
+    #[default]
+    Silent,
+    /// NULL with warning 1365 (`ERROR_FOR_DIVISION_BY_ZERO`).
+    Warn,
+    /// Error 1365 (that and strict mode, in a statement that writes).
+    Refuse,
+}
+
+/// What information functions tell of the session.
+#[derive(Debug, Clone, Default)]
+pub struct SessionFacts {
+    /// `DATABASE()`
+    pub database: Option<String>,
+    /// `USER()`: name and host that the client gave.
+    pub user: String,
+    /// `CURRENT_USER()`: the account that matched.
+    pub current_user: String,
+    /// `CONNECTION_ID()`
+    pub connection_id: u64,
+    /// `VERSION()`
+    pub version: String,
+    /// `LAST_INSERT_ID()`; a call with an argument sets it.
+    pub last_insert_id: u64,
+    /// `ROW_COUNT()`
+    pub row_count: i64,
+    /// `FOUND_ROWS()`
+    pub found_rows: u64,
+}
+
+/// The surroundings of an evaluation; one for a statement.
+pub struct Context<'a> {
+    /// Where warnings go.
+    pub warnings: &'a mut Warnings,
+    /// The statement's start on the session's wall clock, with microseconds.
+    pub now: DateTime,
+    /// The same in UTC.
+    pub utc_now: DateTime,
+    /// The session's time zone.
+    pub zone: &'a Zone,
+    /// Dates that `sql_mode` refuses.
+    pub dates: DateRules,
+    /// Of `/`, `DIV`, `%` and `MOD`.
+    pub division_by_zero: DivisionByZero,
+    /// Longest result of a string function in bytes (`max_allowed_packet`).
+    pub result_bytes_max: usize,
+    /// Random bits for RAND() and UUID().
+    pub random: &'a mut dyn FnMut() -> u64,
+    /// State of RAND(seed), by call.
+    pub seeds: Seeds,
+    /// Compiled regular expressions.
+    pub patterns: Patterns,
+    /// What information functions tell.
+    pub session: &'a mut SessionFacts,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Context<'_> {
+    /// NULL's reason where a divisor is zero.
+    pub(crate) fn divided_by_zero(&mut self) -> Result<(), Trouble> {
+        let trouble = Trouble::new(1365, "Division by 0");
+        match self.division_by_zero {
+            DivisionByZero::Silent => Ok(()),
+            DivisionByZero::Warn => {
+                self.warnings.warn(trouble);
+                Ok(())
+            }
+            DivisionByZero::Refuse => Err(trouble),
+        }
+    }
+
+    /// True where a result of so many bytes is allowed; else NULL with warning 1301.
+    pub(crate) fn fits(&mut self, bytes: usize, name: &str) -> bool {
+        if bytes <= self.result_bytes_max {
+            return true;
+        }
+        let limit = self.result_bytes_max;
+        let name = name.to_lowercase();
+        self.warnings.warn(Trouble::new(
+            1301,
+            format!("Result of {name}() was larger than max_allowed_packet ({limit}) - truncated"),
+        ));
+        false
+    }
+}

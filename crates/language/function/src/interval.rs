@@ -1,0 +1,595 @@
+//! Intervals: adding them to a moment, and what lies between two.
+
+use value::temporal::{DAY_MICROS, SECOND_MICROS, Time, append_date, append_datetime, append_time};
+use value::temporal::{day_number, days_in_month, parse_datetime, parse_time};
+use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
+
+use crate::bind::{Arg, Binding, Bound};
+use crate::context::Context;
+use crate::infer::{Inferred, connection_text, fsp, of_length};
+use crate::strings::some;
+use crate::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
+
+/// The units of INTERVAL, in the order of their numbers in a bound call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+    Microsecond,
+    YearMonth,
+    DayHour,
+    DayMinute,
+    DaySecond,
+    HourMinute,
+    HourSecond,
+    MinuteSecond,
+    DayMicrosecond,
+    HourMicrosecond,
+    MinuteMicrosecond,
+    SecondMicrosecond,
+}
+
+const UNITS: [(Unit, &str); 20] = [
+    (Unit::Year, "YEAR"),
+    (Unit::Quarter, "QUARTER"),
+    (Unit::Month, "MONTH"),
+    (Unit::Week, "WEEK"),
+    (Unit::Day, "DAY"),
+    (Unit::Hour, "HOUR"),
+    (Unit::Minute, "MINUTE"),
+    (Unit::Second, "SECOND"),
+    (Unit::Microsecond, "MICROSECOND"),
+    (Unit::YearMonth, "YEAR_MONTH"),
+    (Unit::DayHour, "DAY_HOUR"),
+    (Unit::DayMinute, "DAY_MINUTE"),
+    (Unit::DaySecond, "DAY_SECOND"),
+    (Unit::HourMinute, "HOUR_MINUTE"),
+    (Unit::HourSecond, "HOUR_SECOND"),
+    (Unit::MinuteSecond, "MINUTE_SECOND"),
+    (Unit::DayMicrosecond, "DAY_MICROSECOND"),
+    (Unit::HourMicrosecond, "HOUR_MICROSECOND"),
+    (Unit::MinuteMicrosecond, "MINUTE_MICROSECOND"),
+    (Unit::SecondMicrosecond, "SECOND_MICROSECOND"),
+];
+
+impl Unit {
+    /// The unit of a constant argument, which the parser gives as text.
+    fn of(arg: &Arg) -> Result<u32, Trouble> {
+        let name = match &arg.constant {
+            Some(Value::Bytes(name)) => name.as_slice(),
+            _ => &[],
+        };
+        let name = name.strip_prefix(b"SQL_TSI_").unwrap_or(name);
+        let found = UNITS
+            .iter()
+            .position(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name));
+        found
+            .map(stdx::to_u32)
+            .ok_or_else(|| Trouble::new(1210, "Incorrect arguments to INTERVAL"))
+    }
+
+    fn chosen(bound: &Bound) -> Self {
+        UNITS[stdx::to_usize(bound.choice)].0
+    }
+
+    /// Years, quarters, months, weeks and days leave the time of day alone.
+    const fn is_date(self) -> bool {
+        matches!(
+            self,
+            Self::Year | Self::Quarter | Self::Month | Self::Week | Self::Day | Self::YearMonth
+        )
+    }
+
+    const fn has_micros(self) -> bool {
+        matches!(
+            self,
+            Self::Microsecond
+                | Self::DayMicrosecond
+                | Self::HourMicrosecond
+                | Self::MinuteMicrosecond
+                | Self::SecondMicrosecond
+        )
+    }
+
+    /// Microseconds of each number of a compound unit, the last one's last.
+    const fn compound(self) -> &'static [i64] {
+        const DAY: i64 = DAY_MICROS;
+        const HOUR: i64 = 3600 * SECOND_MICROS;
+        const MINUTE: i64 = 60 * SECOND_MICROS;
+        match self {
+            Self::DayHour => &[DAY, HOUR],
+            Self::DayMinute => &[DAY, HOUR, MINUTE],
+            Self::DaySecond => &[DAY, HOUR, MINUTE, SECOND_MICROS],
+            Self::HourMinute => &[HOUR, MINUTE],
+            Self::HourSecond => &[HOUR, MINUTE, SECOND_MICROS],
+            Self::MinuteSecond => &[MINUTE, SECOND_MICROS],
+            Self::DayMicrosecond => &[DAY, HOUR, MINUTE, SECOND_MICROS, 1],
+            Self::HourMicrosecond => &[HOUR, MINUTE, SECOND_MICROS, 1],
+            Self::MinuteMicrosecond => &[MINUTE, SECOND_MICROS, 1],
+            Self::SecondMicrosecond => &[SECOND_MICROS, 1],
+            _ => &[],
+        }
+    }
+}
+
+/// What is added: months move the calendar, microseconds the clock.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    months: i64,
+    micros: i64,
+}
+
+/// DATE_ADD(moment, amount, unit); ADDDATE(moment, days) without a unit.
+pub(crate) fn infer_add(binding: &mut Binding<'_>) -> Inferred {
+    binding.choice = match binding.args.get(2) {
+        Some(unit) => Unit::of(unit)?,
+        None => 4,
+    };
+    infer_moved(binding, 0, 1)
+}
+
+/// TIMESTAMPADD(unit, amount, moment).
+pub(crate) fn infer_timestamp_add(binding: &mut Binding<'_>) -> Inferred {
+    binding.choice = Unit::of(&binding.args[0])?;
+    infer_moved(binding, 2, 1)
+}
+
+fn infer_moved(binding: &mut Binding<'_>, moment: usize, amount: usize) -> Inferred {
+    let unit = UNITS[stdx::to_usize(binding.choice)].0;
+    let arg = &binding.args[moment];
+    binding.nullable = true;
+    let of_amount = match unit {
+        Unit::Second => fsp(&binding.args[amount]),
+        unit if unit.has_micros() => 6,
+        _ => 0,
+    };
+    let digits = fsp(arg).max(of_amount);
+    match arg.column.kind {
+        TypeKind::Date if unit.is_date() => binding.column = ColumnType::new(TypeKind::Date),
+        TypeKind::Time => binding.column = ColumnType::temporal(TypeKind::Time, digits),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+            binding.column = ColumnType::temporal(TypeKind::DateTime, digits);
+        }
+        _ => connection_text(binding, 19)?,
+    }
+    Ok(())
+}
+
+pub(crate) fn date_add(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    moved(bound, args[0], args[1], &bound.args[1], context, 1)
+}
+
+pub(crate) fn date_sub(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    moved(bound, args[0], args[1], &bound.args[1], context, -1)
+}
+
+pub(crate) fn timestamp_add(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    moved(bound, args[2], args[1], &bound.args[1], context, 1)
+}
+
+fn moved(
+    bound: &Bound,
+    start: ValueRef<'_>,
+    amount: ValueRef<'_>,
+    amount_type: &ColumnType,
+    context: &mut Context<'_>,
+    sign: i64,
+) -> Evaluated {
+    let unit = Unit::chosen(bound);
+    let step = some!(step_of(amount, amount_type, unit, context));
+    let step = Step {
+        months: step.months * sign,
+        micros: step.micros.saturating_mul(sign),
+    };
+    if let (ValueRef::Time(time), TypeKind::Time) = (start, bound.column.kind) {
+        let moved = time
+            .micros()
+            .checked_add(step.micros)
+            .filter(|_| step.months == 0);
+        return Ok(match moved.and_then(Time::from_micros_checked) {
+            Some(time) => Value::Time(time.truncated(bound.column.decimals)),
+            None => overflow(context),
+        });
+    }
+    let has_time = match start {
+        ValueRef::Bytes(text) => parse_datetime(text).is_some_and(|parsed| parsed.has_time),
+        ValueRef::Date(_) => false,
+        ValueRef::DateTime(_) | ValueRef::Time(_) => true,
+        _ => start
+            .to_i64(context.warnings)
+            .is_some_and(|number| number > 99_999_999),
+    };
+    let start = some!(whole_moment(start, context));
+    let Some(end) = stepped(start, step) else {
+        return Ok(overflow(context));
+    };
+    let column = &bound.column;
+    Ok(match column.kind {
+        TypeKind::Date => Value::Date(end.date()),
+        TypeKind::DateTime => Value::DateTime(end.truncated(column.decimals)),
+        _ => {
+            let mut text = Vec::new();
+            if has_time || !unit.is_date() {
+                append_datetime(end, if end.microsecond() > 0 { 6 } else { 0 }, &mut text);
+            } else {
+                append_date(end.date(), &mut text);
+            }
+            Value::Bytes(text)
+        }
+    })
+}
+
+fn overflow(context: &mut Context<'_>) -> Value {
+    let text = "Datetime function: datetime field overflow";
+    context.warnings.warn(Trouble::new(1441, text));
+    Value::Null
+}
+
+/// The moment after a step; a day that its month lacks becomes the month's last.
+fn stepped(start: DateTime, step: Step) -> Option<DateTime> {
+    if step.months == 0 {
+        return start.plus_micros(step.micros);
+    }
+    let date = start.date();
+    let months = i64::from(date.year()) * 12 + i64::from(date.month()) - 1;
+    let months = months.checked_add(step.months)?;
+    let year = u16::try_from(months.div_euclid(12))
+        .ok()
+        .filter(|year| *year <= 9999)?;
+    let month = stdx::low_u8(months.rem_euclid(12).unsigned_abs()) + 1;
+    let day = date.day().min(days_in_month(year, month));
+    let moved = DateTime::new(Date::new(year, month, day), start.time());
+    if step.micros == 0 {
+        Some(moved)
+    } else {
+        moved.plus_micros(step.micros)
+    }
+}
+
+/// An amount in a unit as a step; None for NULL.
+fn step_of(
+    amount: ValueRef<'_>,
+    column: &ColumnType,
+    unit: Unit,
+    context: &mut Context<'_>,
+) -> Option<Step> {
+    let micros_each = match unit {
+        Unit::Week => 7 * DAY_MICROS,
+        Unit::Day => DAY_MICROS,
+        Unit::Hour => 3600 * SECOND_MICROS,
+        Unit::Minute => 60 * SECOND_MICROS,
+        Unit::Microsecond => 1,
+        _ => 0,
+    };
+    let months_each = match unit {
+        Unit::Year => 12,
+        Unit::Quarter => 3,
+        Unit::Month => 1,
+        _ => 0,
+    };
+    if unit == Unit::Second {
+        let number = amount.to_decimal(context.warnings)?;
+        let micros = micros_of(&number).unwrap_or(i64::MAX);
+        return Some(Step { months: 0, micros });
+    }
+    if unit == Unit::YearMonth {
+        let (negative, parts) = numbers(&amount.to_text(column)?, 2);
+        let months = parts[0].0.saturating_mul(12).saturating_add(parts[1].0);
+        return Some(Step {
+            months: if negative { -months } else { months },
+            micros: 0,
+        });
+    }
+    if !unit.compound().is_empty() {
+        let text = amount.to_text(column)?;
+        return Some(Step {
+            months: 0,
+            micros: compound_micros(&text, unit),
+        });
+    }
+    let number = amount.to_i64(context.warnings)?;
+    Some(Step {
+        months: number.saturating_mul(months_each),
+        micros: number.saturating_mul(micros_each),
+    })
+}
+
+fn compound_micros(text: &[u8], unit: Unit) -> i64 {
+    let weights = unit.compound();
+    let (negative, parts) = numbers(text, weights.len());
+    let mut total = 0i64;
+    for (index, ((number, digits), weight)) in parts.iter().zip(weights).enumerate() {
+        let mut number = *number;
+        // A last part in microseconds is read as digits after the point.
+        if unit.has_micros() && index + 1 == weights.len() && *digits < 6 {
+            number *= 10i64.pow(6 - stdx::to_u32(*digits));
+        }
+        total = total.saturating_add(number.saturating_mul(*weight));
+    }
+    if negative { -total } else { total }
+}
+
+/// The sign and the numbers of a text with the digits of each; missing ones are the first.
+fn numbers(text: &[u8], wanted: usize) -> (bool, Vec<(i64, usize)>) {
+    let negative = text.trim_ascii_start().starts_with(b"-");
+    let mut found: Vec<(i64, usize)> = Vec::new();
+    let runs = text
+        .split(|byte| !byte.is_ascii_digit())
+        .filter(|run| !run.is_empty());
+    for run in runs.take(wanted) {
+        let number = run.iter().fold(0i64, |sum, digit| {
+            sum.saturating_mul(10)
+                .saturating_add(i64::from(digit - b'0'))
+        });
+        found.push((number, run.len()));
+    }
+    while found.len() < wanted {
+        found.insert(0, (0, 6));
+    }
+    (negative, found)
+}
+
+pub(crate) fn date_diff(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let left = some!(whole_moment(args[0], context));
+    let right = some!(whole_moment(args[1], context));
+    Ok(Value::Int(
+        day_number(left.date()) - day_number(right.date()),
+    ))
+}
+
+pub(crate) fn infer_time_diff(binding: &mut Binding<'_>) -> Inferred {
+    let digits = binding.args.iter().map(fsp).max().unwrap_or(0);
+    binding.nullable = true;
+    binding.column = ColumnType::temporal(TypeKind::Time, digits);
+    Ok(())
+}
+
+/// A moment or a duration, whichever an argument is.
+enum Clock {
+    Moment(DateTime),
+    Duration(Time),
+}
+
+fn clock(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<Clock> {
+    match value {
+        ValueRef::Date(date) => Some(Clock::Moment(date.at_midnight())),
+        ValueRef::DateTime(moment) => Some(Clock::Moment(moment)),
+        ValueRef::Bytes(text) if parse_time(text).is_some_and(|parsed| parsed.dated) => {
+            moment(value, context).map(Clock::Moment)
+        }
+        _ => value.to_time(context.warnings).map(Clock::Duration),
+    }
+}
+
+pub(crate) fn time_diff(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    let left = some!(clock(args[0], context));
+    let right = some!(clock(args[1], context));
+    let micros = match (left, right) {
+        (Clock::Moment(left), Clock::Moment(right)) => left.to_micros() - right.to_micros(),
+        (Clock::Duration(left), Clock::Duration(right)) => left.micros() - right.micros(),
+        _ => return Ok(Value::Null),
+    };
+    if Time::from_micros_checked(micros).is_none() {
+        let mut shown = Vec::new();
+        append_time(Time::from_micros(micros), 0, &mut shown);
+        context
+            .warnings
+            .warn(value::convert::truncated("time", &shown));
+    }
+    Ok(Value::Time(
+        Time::from_micros(micros).truncated(bound.column.decimals),
+    ))
+}
+
+pub(crate) fn infer_timestamp_diff(binding: &mut Binding<'_>) -> Inferred {
+    binding.choice = Unit::of(&binding.args[0])?;
+    binding.nullable = true;
+    binding.column = of_length(TypeKind::BigInt, 21, false);
+    Ok(())
+}
+
+/// Whole units from the second argument to the third.
+pub(crate) fn timestamp_diff(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    let from = some!(whole_moment(args[1], context));
+    let to = some!(whole_moment(args[2], context));
+    let micros = to.to_micros() - from.to_micros();
+    let count = match Unit::chosen(bound) {
+        Unit::Year => months_between(from, to) / 12,
+        Unit::Quarter => months_between(from, to) / 3,
+        Unit::Month => months_between(from, to),
+        Unit::Week => micros / (7 * DAY_MICROS),
+        Unit::Day => micros / DAY_MICROS,
+        Unit::Hour => micros / (3600 * SECOND_MICROS),
+        Unit::Minute => micros / (60 * SECOND_MICROS),
+        Unit::Second => micros / SECOND_MICROS,
+        _ => micros,
+    };
+    Ok(Value::Int(count))
+}
+
+fn months_between(from: DateTime, to: DateTime) -> i64 {
+    if to < from {
+        return -months_between(to, from);
+    }
+    let months =
+        |moment: DateTime| i64::from(moment.date().year()) * 12 + i64::from(moment.date().month());
+    let rest = |moment: DateTime| (moment.date().day(), moment.time());
+    months(to) - months(from) - i64::from(rest(to) < rest(from))
+}
+
+pub(crate) fn infer_add_time(binding: &mut Binding<'_>) -> Inferred {
+    let digits = binding.args.iter().map(fsp).max().unwrap_or(0);
+    binding.nullable = true;
+    match binding.args[0].column.kind {
+        TypeKind::Time => binding.column = ColumnType::temporal(TypeKind::Time, digits),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+            binding.column = ColumnType::temporal(TypeKind::DateTime, digits);
+        }
+        _ => connection_text(binding, 26)?,
+    }
+    Ok(())
+}
+
+pub(crate) fn add_time(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    shifted(bound, args, context, 1)
+}
+
+pub(crate) fn sub_time(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    shifted(bound, args, context, -1)
+}
+
+fn shifted(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+    sign: i64,
+) -> Evaluated {
+    let start = some!(clock(args[0], context));
+    let Clock::Duration(by) = some!(clock(args[1], context)) else {
+        return Ok(Value::Null);
+    };
+    let by = by.micros() * sign;
+    let column = &bound.column;
+    let text_fsp = |micros: u32| if micros > 0 { 6 } else { 0 };
+    match start {
+        Clock::Moment(start) => {
+            let Some(end) = start.plus_micros(by) else {
+                return Ok(overflow(context));
+            };
+            if column.kind == TypeKind::DateTime {
+                return Ok(Value::DateTime(end.truncated(column.decimals)));
+            }
+            let mut text = Vec::new();
+            append_datetime(end, text_fsp(end.microsecond()), &mut text);
+            Ok(Value::Bytes(text))
+        }
+        Clock::Duration(start) => {
+            let end = Time::from_micros(start.micros() + by);
+            if column.kind == TypeKind::Time {
+                return Ok(Value::Time(end.truncated(column.decimals)));
+            }
+            let mut text = Vec::new();
+            append_time(end, text_fsp(end.microsecond()), &mut text);
+            Ok(Value::Bytes(text))
+        }
+    }
+}
+
+/// EXTRACT(unit, moment).
+pub(crate) fn infer_extract(binding: &mut Binding<'_>) -> Inferred {
+    binding.choice = Unit::of(&binding.args[0])?;
+    let (kind, length) = match UNITS[stdx::to_usize(binding.choice)].0 {
+        Unit::Year => (TypeKind::Int, 5),
+        Unit::YearMonth => (TypeKind::Int, 7),
+        Unit::Quarter | Unit::Month | Unit::Week | Unit::Day | Unit::Minute | Unit::Second => {
+            (TypeKind::Int, 3)
+        }
+        Unit::Hour => (TypeKind::Int, 4),
+        Unit::DayHour | Unit::HourMinute | Unit::MinuteSecond => (TypeKind::Int, 6),
+        Unit::Microsecond | Unit::DayMinute | Unit::HourSecond => (TypeKind::Int, 8),
+        Unit::DaySecond | Unit::SecondMicrosecond => (TypeKind::BigInt, 10),
+        Unit::MinuteMicrosecond => (TypeKind::BigInt, 12),
+        Unit::HourMicrosecond => (TypeKind::BigInt, 14),
+        Unit::DayMicrosecond => (TypeKind::BigInt, 16),
+    };
+    binding.nullable = true;
+    binding.column = of_length(kind, length, false);
+    Ok(())
+}
+
+pub(crate) fn extract(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    let unit = Unit::chosen(bound);
+    if unit.is_date() && unit != Unit::Day {
+        let date = some!(moment(args[1], context)).date();
+        let (year, month) = (i64::from(date.year()), i64::from(date.month()));
+        return Ok(Value::Int(match unit {
+            Unit::Year => year,
+            Unit::Quarter => (month + 2) / 3,
+            Unit::Month => month,
+            Unit::Week => i64::from(week_number(date, 0).1),
+            _ => year * 100 + month,
+        }));
+    }
+    let (day, time) = match some!(clock(args[1], context)) {
+        Clock::Moment(moment) => (i64::from(moment.date().day()), moment.time()),
+        Clock::Duration(time) => (i64::from(time.hour() / 24), time),
+    };
+    let with_days = matches!(
+        unit,
+        Unit::DayHour | Unit::DayMinute | Unit::DaySecond | Unit::DayMicrosecond
+    );
+    let hour = i64::from(if with_days {
+        time.hour() % 24
+    } else {
+        time.hour()
+    });
+    let number = joined(unit, day, hour, time);
+    Ok(Value::Int(if time.is_negative() {
+        -number
+    } else {
+        number
+    }))
+}
+
+/// The parts that a unit names as one number, two digits each.
+fn joined(unit: Unit, day: i64, hour: i64, time: Time) -> i64 {
+    let (minute, second) = (i64::from(time.minute()), i64::from(time.second()));
+    let micros = i64::from(time.microsecond());
+    match unit {
+        Unit::Day => day,
+        Unit::Hour => hour,
+        Unit::Minute => minute,
+        Unit::Second => second,
+        Unit::Microsecond => micros,
+        Unit::DayHour => day * 100 + hour,
+        Unit::DayMinute => day * 10_000 + hour * 100 + minute,
+        Unit::DaySecond => day * 1_000_000 + hour * 10_000 + minute * 100 + second,
+        Unit::HourMinute => hour * 100 + minute,
+        Unit::HourSecond => hour * 10_000 + minute * 100 + second,
+        Unit::MinuteSecond => minute * 100 + second,
+        Unit::DayMicrosecond => {
+            (day * 1_000_000 + hour * 10_000 + minute * 100 + second) * SECOND_MICROS + micros
+        }
+        Unit::HourMicrosecond => (hour * 10_000 + minute * 100 + second) * SECOND_MICROS + micros,
+        Unit::MinuteMicrosecond => (minute * 100 + second) * SECOND_MICROS + micros,
+        _ => second * SECOND_MICROS + micros,
+    }
+}

@@ -1,0 +1,44 @@
+//! SQL's operators and scalar functions, with MySQL's result types, NULL logic and troubles.
+//!
+//! A call is bound once ([`bind`]): the name is looked up, the number of arguments checked
+//! (error 1582) and the result's type inferred from those of the arguments. A bound call is
+//! evaluated per row ([`Bound::eval`]) over borrowed values. Operators are functions whose names
+//! are their signs: `+`, `<=>`, `AND`, `LIKE`, `BETWEEN`; [`registry::names`] lists all.
+//!
+//! Not here: aggregates, user variables and what must wait or read tables (`SLEEP`, `BENCHMARK`,
+//! `GET_LOCK`, subqueries): the executor's.
+
+#![forbid(unsafe_code)]
+
+mod bind;
+mod context;
+pub mod registry;
+
+mod infer;
+
+mod arithmetic;
+mod bits;
+mod cast;
+mod comparison;
+mod control;
+mod digest;
+mod encode;
+mod info;
+mod interval;
+mod logic;
+mod numeric;
+mod pattern;
+mod position;
+mod random;
+mod sets;
+mod strings;
+mod substring;
+mod temporal;
+mod time_format;
+mod time_parse;
+
+pub use bind::{Arg, BindEnv, Bound, bind, bind_cast, bind_collate, bind_convert};
+pub use context::{Context, DivisionByZero, SessionFacts};
+pub use infer::type_of_union;
+pub use pattern::Patterns;
+pub use random::Seeds;

@@ -1,0 +1,71 @@
+//! Functions that find text in text, by collation.
+
+use std::cmp::Ordering;
+
+use value::{CollationId, Trouble, TypeKind, Value, ValueRef};
+
+use crate::bind::{Binding, Bound};
+use crate::context::Context;
+use crate::infer::{Inferred, of_length};
+use crate::strings::some;
+
+type Evaluated = Result<Value, Trouble>;
+
+/// LOCATE(needle, text, start); the start has no collation.
+pub(crate) fn infer_locate(binding: &mut Binding<'_>) -> Inferred {
+    binding.texts = binding.mixed(0..2)?.collation;
+    binding.column = of_length(TypeKind::Int, 11, false);
+    Ok(())
+}
+
+pub(crate) fn instr(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+    let text = some!(bound.text_arg(args, 0));
+    let needle = some!(bound.text_arg(args, 1));
+    Ok(Value::Int(find(bound.texts, &text, &needle, 1)))
+}
+
+pub(crate) fn locate(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let needle = some!(bound.text_arg(args, 0));
+    let text = some!(bound.text_arg(args, 1));
+    let start = match args.get(2) {
+        Some(start) => some!(start.to_i64(context.warnings)),
+        None => 1,
+    };
+    Ok(Value::Int(find(bound.texts, &text, &needle, start)))
+}
+
+/// The number of the character, from 1, at which the needle stands from `start` on; 0 if nowhere.
+pub(crate) fn find(collation: CollationId, text: &[u8], needle: &[u8], start: i64) -> i64 {
+    let charset = collation.charset();
+    let Ok(skipped) = usize::try_from(start - 1) else {
+        return 0;
+    };
+    let count = charset.char_count(text);
+    if skipped > count {
+        return 0;
+    }
+    if needle.is_empty() {
+        return start;
+    }
+    let mut at = charset.prefix(text, skipped).len();
+    for (length, position) in charset.char_lengths(&text[at..]).zip(start..) {
+        let Some(candidate) = text.get(at..at + needle.len()) else {
+            return 0;
+        };
+        if candidate == needle || collation.compare(candidate, needle) == Ordering::Equal {
+            return position;
+        }
+        at += length;
+    }
+    0
+}
+
+pub(crate) fn strcmp(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+    let left = some!(bound.text_arg(args, 0));
+    let right = some!(bound.text_arg(args, 1));
+    Ok(Value::Int(match bound.texts.compare(&left, &right) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    }))
+}

@@ -1,0 +1,92 @@
+//! RAND and UUID. Without a seed the context gives the bits; with one, MySQL's own sequence.
+
+use value::{Trouble, Value, ValueRef};
+
+use crate::bind::{Binding, Bound};
+use crate::context::Context;
+use crate::infer::{Inferred, connection_text, double};
+
+/// Modulus of MySQL's generator.
+const MODULUS: u64 = 0x3FFF_FFFF;
+/// The seed's factors, from the manual's description of RAND(N).
+const FIRST_FACTOR: u64 = 0x1_0001;
+const FIRST_OFFSET: u64 = 55_555_555;
+const SECOND_FACTOR: u64 = 0x1000_0001;
+
+/// The sequences of RAND(seed), by call and seed.
+#[derive(Debug, Default)]
+pub struct Seeds {
+    states: Vec<(usize, u64, State)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    first: u64,
+    second: u64,
+}
+
+impl State {
+    fn new(seed: u64) -> Self {
+        let seed = u64::from(stdx::low_u32(seed));
+        let first = u64::from(stdx::low_u32(seed * FIRST_FACTOR + FIRST_OFFSET));
+        let second = u64::from(stdx::low_u32(seed * SECOND_FACTOR));
+        Self {
+            first: first % MODULUS,
+            second: second % MODULUS,
+        }
+    }
+
+    fn next(&mut self) -> f64 {
+        self.first = (self.first * 3 + self.second) % MODULUS;
+        self.second = (self.first + self.second + 33) % MODULUS;
+        stdx::u64_to_f64(self.first) / stdx::u64_to_f64(MODULUS)
+    }
+}
+
+pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = false;
+    double(binding)
+}
+
+pub(crate) fn rand(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let Some(seed) = args.first() else {
+        let bits = (context.random)() >> 11;
+        return Ok(Value::Double(
+            stdx::u64_to_f64(bits) / stdx::u64_to_f64(1 << 53),
+        ));
+    };
+    let seed = seed.to_i64(context.warnings).unwrap_or(0).cast_unsigned();
+    let call = std::ptr::from_ref(bound).addr();
+    let states = &mut context.seeds.states;
+    let known = states
+        .iter()
+        .position(|(of, with, _)| *of == call && *with == seed);
+    let index = known.unwrap_or_else(|| {
+        states.retain(|(of, _, _)| *of != call);
+        states.push((call, seed, State::new(seed)));
+        states.len() - 1
+    });
+    Ok(Value::Double(states[index].2.next()))
+}
+
+pub(crate) fn infer_uuid(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = false;
+    connection_text(binding, 36)
+}
+
+type Evaluated = Result<Value, Trouble>;
+
+/// A random (version 4) identifier.
+pub(crate) fn uuid(_: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let high = ((context.random)() & !0xF000) | 0x4000;
+    let low = ((context.random)() & !(3 << 62)) | (1 << 63);
+    let text = format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xFFFF,
+        high & 0xFFFF,
+        low >> 48,
+        low & 0xFFFF_FFFF_FFFF
+    );
+    Ok(Value::Bytes(text.into_bytes()))
+}
