@@ -45,7 +45,8 @@ pub(crate) enum Rule {
 }
 
 macro_rules! collations {
-    ($($constant:ident $id:literal $name:literal $charset:ident $default:literal $rule:ident;)*) => {
+    ($($constant:ident $id:literal $name:literal $charset:ident $default:literal
+        $rule:ident;)*) => {
         impl CollationId {
             $(#[doc = concat!("`", $name, "`")] pub const $constant: Self = Self($id);)*
         }
