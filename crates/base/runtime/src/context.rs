@@ -100,7 +100,8 @@ pub async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'stati
 }
 
 /// Calls `hook` at the end of every turn of this worker's loop, after the runnable tasks and
-/// before the kernel is asked: what it starts is submitted with the turn.
+/// before the kernel is asked: what it starts, and what tasks that it spawns or wakes start at
+/// once, is submitted with the turn.
 pub fn on_tick_end(hook: Box<dyn FnMut()>) {
     current().add_hook(hook);
 }

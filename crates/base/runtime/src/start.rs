@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use env::Clock as _;
 use env::linux::SystemClock;
+use rustix::process::{Resource, Rlimit};
 use rustix::thread::CpuSet;
 
 use crate::blocking::Helpers;
@@ -68,11 +69,13 @@ pub enum StartError {
 }
 
 impl Runtime {
-    /// Starts the workers. `setup` runs on each of them before anything else does.
+    /// Starts the workers. `setup` runs on each of them before anything else does. Raises this
+    /// process' limit of open descriptors as far as it may.
     pub fn start(
         options: Options,
         setup: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
+        raise_descriptor_limit();
         let driver = choose_driver(options.io)?;
         let cores = allowed_cores();
         let worker_count = if options.worker_count == 0 {
@@ -323,6 +326,18 @@ fn choose_driver(io: Io) -> Result<DriverChoice, StartError> {
         (Io::Auto, Err(lacks)) => Ok(choice(DriverKind::Epoll, Some(lacks))),
         (Io::Uring, Err(lacks)) => Err(StartError::Uring(lacks)),
     }
+}
+
+/// Lets this process have as many descriptors as the system allows: the usual soft limit of 1024
+/// is there for programs that use `select`.
+fn raise_descriptor_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // A container may forbid it; the limit then stays, and accepting rests when it is reached.
+    let _ = rustix::process::setrlimit(Resource::Nofile, raised);
 }
 
 /// The cores that this process may use.

@@ -1,8 +1,8 @@
 //! One worker: its tasks, its timers and its loop.
 //!
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks first come first served,
-//! call the hooks of the turn's end, then ask the kernel, once: submit what the turn wanted and
-//! wait for what comes next. The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and
+//! call the hooks of the turn's end and the tasks that they woke, then ask the kernel, once: submit
+//! what the turn wanted and wait for what comes next. The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and
 //! then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
@@ -261,10 +261,13 @@ impl Worker {
         }
     }
 
+    /// Calls the hooks of the turn's end, and polls once what they made runnable, so that it is
+    /// submitted with this turn: the log's write goes out together with the turn's replies.
     fn run_hooks(&self) {
         if self.hooks.borrow().is_empty() {
             return;
         }
+        let was_idle = self.run_queue.borrow().is_empty();
         // Out of the cell while they run: a hook may add another.
         let mut hooks = std::mem::take(&mut *self.hooks.borrow_mut());
         for hook in &mut hooks {
@@ -273,6 +276,16 @@ impl Worker {
         let mut added = self.hooks.borrow_mut();
         hooks.append(&mut added);
         *added = hooks;
+        drop(added);
+        let woken_count = if was_idle {
+            self.run_queue.borrow().len()
+        } else {
+            0
+        };
+        for _ in 0..woken_count {
+            let header = self.run_queue.borrow_mut().pop_front();
+            self.run_task(header.expect("tasks leave the queue here alone"));
+        }
     }
 
     /// Tells tasks of the wish to stop, once, and says whether the loop is to end.

@@ -163,6 +163,30 @@ fn locals_hooks_and_helpers() {
     });
 }
 
+#[test]
+fn what_a_hook_spawns_runs_in_the_same_turn() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            let turn = Rc::new(Cell::new(0u32));
+            let ran = Rc::new(RefCell::new(Vec::new()));
+            let (turn_of_hook, ran_of_hook) = (turn.clone(), ran.clone());
+            on_tick_end(Box::new(move || {
+                let number = turn_of_hook.get() + 1;
+                turn_of_hook.set(number);
+                let (turn, ran) = (turn_of_hook.clone(), ran_of_hook.clone());
+                if number <= 3 {
+                    spawn_background(async move { ran.borrow_mut().push((number, turn.get())) });
+                }
+            }));
+            while turn.get() < 5 {
+                sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(*ran.borrow(), [(1, 1), (2, 2), (3, 3)]);
+        });
+    });
+}
+
 /// Two workers wake each other's tasks as fast as they can; no wake-up may be lost.
 #[test]
 fn a_storm_of_wakes_between_workers() {
