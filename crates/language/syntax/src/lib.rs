@@ -17,6 +17,8 @@
 
 pub mod ast;
 pub mod keyword;
+pub mod parse;
 pub mod token;
 
+pub use parse::{SyntaxError, parse, parse_expr, parse_one};
 pub use token::{Mode, Span};

@@ -1,0 +1,109 @@
+//! Running the server and looking after tables.
+
+use super::cursor::{Cursor, Parsed};
+use crate::ast::{Admin, StatementKind, TableVerb};
+use crate::keyword::Keyword as K;
+use crate::token::Kind;
+
+impl Cursor<'_> {
+    /// `CHECK TABLE t, u EXTENDED` and its like.
+    pub(super) fn table_verb(&mut self, verb: TableVerb) -> Parsed<StatementKind> {
+        let start = self.bump().span;
+        self.eat_any(&[K::NoWriteToBinlog, K::Local]);
+        if self.is(K::View) {
+            return Ok(StatementKind::Refused(
+                self.refuse_rest("CHECK VIEW", start),
+            ));
+        }
+        if self.eat_any(&[K::Table, K::Tables]).is_none() {
+            return Err(self.fail());
+        }
+        let tables = self.list(Self::object_name)?;
+        let mut options = Vec::new();
+        if verb == TableVerb::Analyze && self.is(K::Persistent) {
+            let refused = self.refuse_rest("PERSISTENT FOR", start);
+            options.push(refused.name);
+        }
+        while let Some(word) = self.eat_any(&[
+            K::Extended,
+            K::Quick,
+            K::Fast,
+            K::Medium,
+            K::Changed,
+            K::UseFrm,
+        ]) {
+            options.push(word.text().to_owned());
+        }
+        if self.eat_all(&[K::For, K::Upgrade]) {
+            options.push("FOR UPGRADE".to_owned());
+        }
+        self.lock_wait()?;
+        Ok(StatementKind::Admin(Admin::Table {
+            verb,
+            tables,
+            options,
+        }))
+    }
+
+    pub(super) fn kill(&mut self) -> Parsed<StatementKind> {
+        let start = self.bump().span;
+        self.eat_any(&[K::Hard, K::Soft]);
+        let word = self.eat_any(&[K::Connection, K::Query]);
+        let query = word == Some(K::Query);
+        if self.is(K::User) || (query && self.is(K::Id)) {
+            return Ok(StatementKind::Refused(self.refuse_rest("KILL USER", start)));
+        }
+        Ok(StatementKind::Admin(Admin::Kill {
+            query,
+            id: self.expr()?,
+        }))
+    }
+
+    pub(super) fn flush(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        self.eat_any(&[K::NoWriteToBinlog, K::Local]);
+        let (mut what, mut tables, mut with_lock) = (Vec::new(), Vec::new(), false);
+        if self.eat_any(&[K::Table, K::Tables]).is_some() {
+            what.push("TABLES".to_owned());
+            if Self::is_name(self.peek()) {
+                tables = self.list(Self::object_name)?;
+            }
+            with_lock =
+                self.eat_all(&[K::With, K::Read, K::Lock]) || self.eat_all(&[K::For, K::Export]);
+            if !with_lock && self.eat(K::And) {
+                self.expect_all(&[K::Disable, K::Checkpoint])?;
+            }
+        } else {
+            what = self.list(Self::flush_word)?;
+        }
+        Ok(StatementKind::Admin(Admin::Flush {
+            what,
+            tables,
+            with_lock,
+        }))
+    }
+
+    /// One or two words: `STATUS`, `BINARY LOGS`, `QUERY CACHE`.
+    fn flush_word(&mut self) -> Parsed<String> {
+        let start = self.start();
+        if self.kind() != Kind::Word {
+            return Err(self.fail());
+        }
+        self.bump();
+        if self.is_any(&[K::Logs, K::Cache]) {
+            self.bump();
+        }
+        Ok(self.upper(self.span_from(start)))
+    }
+
+    pub(super) fn shutdown(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        if self.eat(K::Wait) {
+            self.expect_all(&[K::For, K::All])?;
+            if self.eat_any(&[K::Slaves, K::Replicas]).is_none() {
+                return Err(self.fail());
+            }
+        }
+        Ok(StatementKind::Admin(Admin::Shutdown))
+    }
+}

@@ -1,0 +1,93 @@
+//! Text to tree: recursive descent, and precedence climbing for expressions.
+//!
+//! The grammar is MariaDB 10.11's; where its manual is silent, a running server was asked.
+//! Time is linear in the text but for parentheses, where a look for the matching one costs
+//! their depth. Recursion is bounded by [`DEPTH_MAX`], the height of the tree by
+//! [`HEIGHT_MAX`], so neither reading nor dropping nor walking a tree overflows a stack.
+//! Rules that many expressions do not need are `inline(never)`: inlined, their locals would
+//! make each level of parentheses cost 10 KiB of stack.
+//!
+//! A statement that MariaDB takes and Plateau will only ever refuse by name becomes
+//! [`crate::ast::Refused`]: its text is read over, not checked.
+
+mod account;
+mod admin;
+mod alter;
+mod create;
+mod cursor;
+mod data_type;
+mod dml;
+mod error;
+mod expr;
+mod function;
+mod index;
+mod literal;
+mod query;
+mod refused;
+mod set;
+mod show;
+mod statement;
+mod table_option;
+mod table_ref;
+mod transaction;
+
+pub use cursor::{DEPTH_MAX, HEIGHT_MAX};
+pub use error::{SyntaxError, SyntaxErrorKind};
+
+use crate::ast::{Expr, Statement};
+use crate::token::{Kind, Mode};
+use cursor::Cursor;
+
+/// The first statement of `text` and the offset behind it, its `;` included.
+///
+/// A text of many statements is run one by one: parse the rest of the text after the first
+/// has been run. Spans count from the start of `text`.
+///
+/// # Errors
+///
+/// [`SyntaxErrorKind::Empty`] when there is nothing but blanks and comments.
+pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxError> {
+    let mut cursor = Cursor::new(text, mode);
+    match statement::whole(&mut cursor) {
+        Ok(statement) => {
+            let end = cursor.peek().span.end as usize;
+            Ok((statement, end))
+        }
+        Err(fail) => Err(SyntaxError::new(text, fail)),
+    }
+}
+
+/// The only statement of `text`; one `;` may follow it.
+///
+/// # Errors
+///
+/// As [`parse_one`]; a second statement is an error at its first token.
+pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
+    let mut cursor = Cursor::new(text, mode);
+    let parsed = statement::whole(&mut cursor).and_then(|statement| {
+        cursor.eat_kind(Kind::Semicolon);
+        if cursor.peek().kind == Kind::End {
+            Ok(statement)
+        } else {
+            Err(cursor.fail())
+        }
+    });
+    parsed.map_err(|fail| SyntaxError::new(text, fail))
+}
+
+/// An expression that stands alone, as stored defaults and checks do.
+///
+/// # Errors
+///
+/// As [`parse_one`].
+pub fn parse_expr(text: &[u8], mode: Mode) -> Result<Expr, SyntaxError> {
+    let mut cursor = Cursor::new(text, mode);
+    let parsed = cursor.expr().and_then(|expr| {
+        if cursor.peek().kind == Kind::End {
+            Ok(expr)
+        } else {
+            Err(cursor.fail())
+        }
+    });
+    parsed.map_err(|fail| SyntaxError::new(text, fail))
+}

@@ -1,0 +1,299 @@
+//! Which statement it is.
+
+use super::cursor::{Cursor, Parsed};
+use super::error::{Fail, SyntaxErrorKind};
+use crate::ast::{Drop, DropIndex, Explain, Prepared, Statement, StatementKind, TableVerb};
+use crate::keyword::Keyword as K;
+use crate::token::Kind;
+
+/// A statement up to its `;` or the end, which is left to be seen.
+pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if cursor.kind() == Kind::End {
+        return Err(Fail {
+            kind: SyntaxErrorKind::Empty,
+            offset: 0,
+        });
+    }
+    if cursor.kind() == Kind::Semicolon {
+        return Err(Fail {
+            kind: SyntaxErrorKind::Empty,
+            ..cursor.fail()
+        });
+    }
+    let statement = cursor.statement()?;
+    if cursor.is_end() {
+        Ok(statement)
+    } else {
+        Err(cursor.fail())
+    }
+}
+
+impl Cursor<'_> {
+    /// A statement; what follows it is not looked at.
+    pub(super) fn statement(&mut self) -> Parsed<Statement> {
+        let start = self.start();
+        let first_parameter = self.parameter_count;
+        let kind = self.deeper(Self::statement_kind)?;
+        let parameter_count = self.parameter_count - first_parameter;
+        Ok(Statement {
+            kind,
+            span: self.span_from(start),
+            parameter_count,
+        })
+    }
+
+    fn statement_kind(&mut self) -> Parsed<StatementKind> {
+        if self.kind() == Kind::LeftParen {
+            return Ok(StatementKind::Query(Box::new(self.query()?)));
+        }
+        let Some(word) = self.keyword() else {
+            return Err(self.fail());
+        };
+        match word {
+            K::Select | K::With | K::Values => Ok(StatementKind::Query(Box::new(self.query()?))),
+            K::Insert | K::Replace => self.insert(),
+            K::Update => self.update(),
+            K::Delete => self.delete(),
+            K::Truncate => {
+                self.bump();
+                self.eat(K::Table);
+                let name = self.object_name()?;
+                self.lock_wait()?;
+                Ok(StatementKind::Truncate(name))
+            }
+            K::Load => self.load(),
+            K::Do => {
+                self.bump();
+                Ok(StatementKind::Do(self.list(Self::expr)?))
+            }
+            K::Call => self.call_statement(),
+            K::Create => self.create(),
+            K::Alter => self.alter(),
+            K::Drop => self.drop(),
+            K::Rename => self.rename(),
+            _ => self.other_statement(word),
+        }
+    }
+
+    fn other_statement(&mut self, word: K) -> Parsed<StatementKind> {
+        match word {
+            K::Begin
+            | K::Start
+            | K::Commit
+            | K::Rollback
+            | K::Savepoint
+            | K::Release
+            | K::Xa
+            | K::Lock
+            | K::Unlock => self.transaction(word),
+            K::Set => self.set_statement(),
+            K::Show => Ok(StatementKind::Show(Box::new(self.show()?))),
+            K::Use => {
+                self.bump();
+                Ok(StatementKind::Use(self.ident()?))
+            }
+            K::Explain | K::Describe | K::Desc => self.explain(),
+            K::Analyze => match self.keyword_at(1) {
+                Some(K::Table | K::NoWriteToBinlog | K::Local | K::Tables) => {
+                    self.table_verb(TableVerb::Analyze)
+                }
+                _ => self.explain(),
+            },
+            K::Check | K::Checksum | K::Optimize | K::Repair => self.table_verb(match word {
+                K::Check => TableVerb::Check,
+                K::Checksum => TableVerb::Checksum,
+                K::Optimize => TableVerb::Optimize,
+                _ => TableVerb::Repair,
+            }),
+            K::Prepare | K::Execute | K::Deallocate => {
+                Ok(StatementKind::Prepared(self.prepared(word)?))
+            }
+            K::Grant | K::Revoke => self.grant_or_revoke(word),
+            K::Kill => self.kill(),
+            K::Flush => self.flush(),
+            K::Shutdown => self.shutdown(),
+            _ => self.refused_statement(word),
+        }
+    }
+
+    fn call_statement(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        let name = self.object_name()?;
+        let mut arguments = Vec::new();
+        if self.eat_kind(Kind::LeftParen) {
+            if self.kind() != Kind::RightParen {
+                arguments = self.list(Self::expr)?;
+            }
+            self.expect_kind(Kind::RightParen)?;
+        }
+        Ok(StatementKind::Call { name, arguments })
+    }
+
+    fn drop(&mut self) -> Parsed<StatementKind> {
+        let start = self.bump().span;
+        let temporary = self.is(K::Temporary);
+        if temporary && matches!(self.keyword_at(1), Some(K::Table | K::Tables)) {
+            self.bump();
+        }
+        let Some(word) = self.keyword() else {
+            return Err(self.fail());
+        };
+        self.bump();
+        match word {
+            K::Table | K::Tables | K::View => {
+                let if_exists = self.if_exists()?;
+                let names = self.list(Self::object_name)?;
+                self.lock_wait()?;
+                self.eat_any(&[K::Restrict, K::Cascade]);
+                let is_view = word == K::View;
+                Ok(StatementKind::Drop(Drop {
+                    is_view,
+                    temporary,
+                    if_exists,
+                    names,
+                }))
+            }
+            K::Database | K::Schema => {
+                let if_exists = self.if_exists()?;
+                Ok(StatementKind::DropDatabase {
+                    name: self.ident()?,
+                    if_exists,
+                })
+            }
+            K::Index | K::Key => {
+                let if_exists = self.if_exists()?;
+                let name = self.index_name()?;
+                self.expect(K::On)?;
+                let table = self.object_name()?;
+                self.lock_wait()?;
+                while self.is_any(&[K::Algorithm, K::Lock]) {
+                    self.bump();
+                    self.eat_kind(Kind::Equal);
+                    self.bump();
+                }
+                Ok(StatementKind::DropIndex(DropIndex {
+                    if_exists,
+                    name,
+                    table,
+                }))
+            }
+            K::Prepare => Ok(StatementKind::Prepared(Prepared::Deallocate(self.ident()?))),
+            K::User => self.drop_user(),
+            _ => self.refused_drop(word, start),
+        }
+    }
+
+    fn rename(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        if self.eat(K::User) {
+            return self.rename_user();
+        }
+        if self.eat_any(&[K::Table, K::Tables]).is_none() {
+            return Err(self.fail());
+        }
+        self.if_exists()?;
+        let pairs = self.list(|this| {
+            let from = this.object_name()?;
+            this.lock_wait()?;
+            this.expect(K::To)?;
+            Ok((from, this.object_name()?))
+        })?;
+        Ok(StatementKind::RenameTables(pairs))
+    }
+
+    fn prepared(&mut self, word: K) -> Parsed<Prepared> {
+        self.bump();
+        match word {
+            K::Prepare => {
+                let name = self.ident()?;
+                self.expect(K::From)?;
+                Ok(Prepared::Prepare {
+                    name,
+                    from: self.expr()?,
+                })
+            }
+            K::Execute if self.is(K::Immediate) => {
+                self.bump();
+                let from = self.expr()?;
+                Ok(Prepared::ExecuteImmediate {
+                    from,
+                    using: self.using()?,
+                })
+            }
+            K::Execute => {
+                let name = self.ident()?;
+                Ok(Prepared::Execute {
+                    name,
+                    using: self.using()?,
+                })
+            }
+            _ => {
+                self.expect(K::Prepare)?;
+                Ok(Prepared::Deallocate(self.ident()?))
+            }
+        }
+    }
+
+    fn using(&mut self) -> Parsed<Vec<crate::ast::Expr>> {
+        if self.eat(K::Using) {
+            self.list(Self::expr)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    fn explain(&mut self) -> Parsed<StatementKind> {
+        let analyze = self.bump().keyword == Some(K::Analyze);
+        let (mut extended, mut partitions, mut json) = (false, false, false);
+        if self.eat(K::Format) {
+            self.expect_kind(Kind::Equal)?;
+            let format = self.ident_or_string()?;
+            json = format.is("json");
+        } else if self.eat(K::Extended) {
+            extended = true;
+        } else if self.eat(K::Partitions) {
+            partitions = true;
+        }
+        if self.eat(K::For) {
+            self.expect(K::Connection)?;
+            let explain = Explain::Connection(self.expr()?);
+            return Ok(StatementKind::Explain(Box::new(explain)));
+        }
+        let is_statement = self.kind() == Kind::LeftParen
+            || self.is_any(&[
+                K::Select,
+                K::With,
+                K::Values,
+                K::Insert,
+                K::Replace,
+                K::Update,
+                K::Delete,
+                K::Analyze,
+                K::Set,
+            ]);
+        if is_statement {
+            let statement = Box::new(self.statement()?);
+            let explain = Explain::Statement {
+                analyze,
+                extended,
+                partitions,
+                json,
+                statement,
+            };
+            return Ok(StatementKind::Explain(Box::new(explain)));
+        }
+        if analyze {
+            return Err(self.fail());
+        }
+        let table = self.object_name()?;
+        let column = if self.is_end() {
+            None
+        } else {
+            Some(self.ident_or_string()?.text.into_bytes())
+        };
+        Ok(StatementKind::Explain(Box::new(Explain::Table {
+            table,
+            column,
+        })))
+    }
+}

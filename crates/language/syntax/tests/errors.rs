@@ -1,0 +1,93 @@
+//! Errors: number, place and text as MariaDB 10.11 gives them.
+
+use syntax::{Mode, parse, parse_one};
+
+fn near(sql: &str) -> (u16, String, u32) {
+    let error = parse(sql.as_bytes(), Mode::default()).expect_err(sql);
+    (error.code(), error.near.clone(), error.line)
+}
+
+#[test]
+fn errors_name_the_token_and_line() {
+    let cases = [
+        ("SELEC 1", "SELEC 1", 1),
+        ("SELECT 1 FROM", "", 1),
+        ("SELECT 1\nFROM t WHERE\n", "", 3),
+        ("SELECT * FROM t WHERE a ==", "=", 1),
+        ("SELECT 1;;", ";", 1),
+        ("SELECT 1; SELECT 2", "SELECT 2", 1),
+        ("CREATE TABLE t (select INT)", "INT)", 1),
+        ("SELECT 'abc", "'abc", 1),
+        ("SELECT\n1 +\n* 2", "* 2", 3),
+        ("SELECT a FROM t LIMIT -1", "-1", 1),
+        ("INSERT INTO t VALUES (1,2", "", 1),
+        ("UPDATE t SET", "", 1),
+        ("SELECT DISTINCT ALL 1", "ALL 1", 1),
+    ];
+    for (sql, text, line) in cases {
+        assert_eq!(near(sql), (1064, text.to_owned(), line), "{sql}");
+    }
+}
+
+#[test]
+fn the_quoted_text_is_cut_at_80_characters() {
+    let sql = format!("SELECT * FROM t WHERE ) {}", "x".repeat(200));
+    assert_eq!(near(&sql).1.chars().count(), 80);
+}
+
+#[test]
+fn an_empty_text_is_empty() {
+    for sql in [
+        "",
+        "  ",
+        "-- nothing",
+        "/* nothing */",
+        "/*!99999 SELECT 1 */",
+        ";",
+    ] {
+        assert_eq!(near(sql).0, 1065, "{sql}");
+    }
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let cases = [
+        ("(", ")"),
+        ("-", ""),
+        ("NOT ", ""),
+        ("(SELECT ", ")"),
+        ("f(", ")"),
+        ("CASE WHEN ", " THEN 1 END"),
+        ("1 BETWEEN ", " AND 2"),
+    ];
+    for (open, close) in cases {
+        let sql = format!("SELECT {}1{}", open.repeat(50_000), close.repeat(50_000));
+        assert_eq!(near(&sql).0, 1436, "{open}");
+    }
+    let joins = format!("SELECT 1 FROM t{}", " JOIN t".repeat(10_000));
+    assert_eq!(near(&joins).0, 1436);
+    let sums = format!("SELECT 1{}", "+1".repeat(10_000));
+    assert_eq!(near(&sums).0, 1436);
+    let unions = format!("SELECT 1{}", " UNION SELECT 1".repeat(10_000));
+    assert_eq!(near(&unions).0, 1436);
+}
+
+#[test]
+fn long_lists_and_conditions_are_fine() {
+    let ors = format!("SELECT 1 WHERE a=0{}", " OR a=1".repeat(50_000));
+    assert!(parse(ors.as_bytes(), Mode::default()).is_ok());
+    let list = format!("SELECT 1 WHERE a IN (0{})", ",1".repeat(100_000));
+    assert!(parse(list.as_bytes(), Mode::default()).is_ok());
+}
+
+#[test]
+fn a_text_is_split_at_semicolons() {
+    let mut text: &[u8] = b"SELECT 1; /* a;b */ SELECT ';' ;\n INSERT INTO t VALUES (1)";
+    let mut count = 0;
+    while !text.is_empty() {
+        let (_, end) = parse_one(text, Mode::default()).expect("a statement");
+        text = &text[end..];
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
