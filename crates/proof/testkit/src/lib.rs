@@ -1,17 +1,20 @@
-//! Fixtures of tests: servers started and ended, a small client, folders that vanish.
+//! Fixtures of tests: servers started and ended, a small client, folders that vanish, a store in
+//! memory.
 //!
-//! Everything here talks to real processes over loopback. Nothing waits by the clock: readiness is
-//! a line that the server prints, an end is the end of its process. Every process that a fixture
-//! starts is ended, by its id, when the fixture is dropped.
+//! Everything here but the store talks to real processes over loopback. Nothing waits by the clock:
+//! readiness is a line that the server prints, an end is the end of its process. Every process that
+//! a fixture starts is ended, by its id, when the fixture is dropped.
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod folder;
+pub mod naive_store;
 pub mod process;
 pub mod server;
 
 pub use client::{Client, Login, Outcome, ServerError};
 pub use folder::Folder;
+pub use naive_store::NaiveStore;
 pub use server::{Launch, Server, ServerKind};
 
 use std::net::TcpListener;

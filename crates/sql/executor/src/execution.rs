@@ -1,8 +1,8 @@
 //! [`Execution`]: one plan, run again and again.
 //!
 //! ```text
-//! new ──> Idle ──start──> Ready ──step──> Running ──step──> .. ──> Idle
-//!                                            └── Paused (the sink wants room), Suspend, Error
+//! new --> Idle --start--> Ready --step--> Running --step--> .. --> Idle
+//!         Running also ends a step by: Paused (the sink wants room), Suspend, an error
 //! ```
 //!
 //! An execution keeps its tables, cursors and buffers, so a session that caches it with its plan
@@ -263,7 +263,10 @@ impl Machine {
             .collect();
         let frame = Frame::new(slots, plan.subqueries.len());
         let runner = match &plan.action {
-            Action::Select(query) => Runner::Select(SelectRunner::new(query.clone(), &tables)),
+            Action::Select(query) | Action::Do(query) => {
+                let is_silent = matches!(plan.action, Action::Do(_));
+                Runner::Select(SelectRunner::new(query.clone(), is_silent, &tables))
+            }
             Action::Rows(_) => Runner::Rows {
                 plan: plan.clone(),
                 at: 0,
@@ -308,11 +311,13 @@ struct SelectRunner {
     dependents: Dependents,
     /// The root's row is not given yet.
     holds_row: bool,
+    /// `DO`: rows are computed and thrown away.
+    is_silent: bool,
     returned_rows: u64,
 }
 
 impl SelectRunner {
-    fn new(query: Rc<Query>, tables: &[Rc<dyn Table>]) -> Self {
+    fn new(query: Rc<Query>, is_silent: bool, tables: &[Rc<dyn Table>]) -> Self {
         let root = build(&query.root, tables);
         let dependents = Dependents::new(&query.dependent);
         Self {
@@ -320,6 +325,7 @@ impl SelectRunner {
             query,
             dependents,
             holds_row: false,
+            is_silent,
             returned_rows: 0,
         }
     }
@@ -342,7 +348,11 @@ impl SelectRunner {
             self.dependents.run(cx)?;
             self.holds_row = false;
             self.returned_rows += 1;
-            if give_row(&self.query, cx, sink)? == Flow::Pause {
+            if self.is_silent {
+                for expression in &self.query.output {
+                    cx.evaluate(expression)?;
+                }
+            } else if give_row(&self.query, cx, sink)? == Flow::Pause {
                 return Ok(Progress::Paused);
             }
             cx.frame.recycle();

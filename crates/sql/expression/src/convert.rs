@@ -1,34 +1,93 @@
 //! Conversions of values to types: implied and asked for ones ([`convert_value`]) and those of
 //! stored values ([`store_value`]).
 
-use errcode::{
-    ClientError, ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE,
-    ErrorCode,
-};
+use errcode::{ClientError, ER_WARN_DATA_OUT_OF_RANGE};
 use value::decimal::Rounding;
-use value::{ColumnType, DateTime, Decimal, TypeKind, Value, ValueRef};
+use value::number::Integer;
+use value::{ColumnType, DateTime, Decimal, Place, TypeKind, Value, ValueRef, Warnings};
 
-use value::number::parse_double;
-
-use crate::domain::{as_double, plain_temporal};
 use crate::{Failure, Statement};
 
-/// What was lost on the way to a type.
-enum Loss {
-    Nothing,
-    OutOfRange,
-    TooLong,
-    Wrong(&'static str),
-}
-
-/// The value converted to a type; what does not fit is cut, with a warning.
+/// The value converted to a type as CAST does: what does not fit is cut, with a warning.
 pub fn convert_value(
     value: ValueRef<'_>,
     from: &ColumnType,
     to: &ColumnType,
-    _: &Statement<'_>,
+    statement: &Statement<'_>,
 ) -> Result<Value, Failure> {
-    Ok(convert(value, from, to).0)
+    let mut warnings = statement.diagnostics.warnings();
+    let warnings = &mut *warnings;
+    let converted = match to.kind {
+        _ if value.is_null() => None,
+        kind if kind.is_integer() => value
+            .to_integer(warnings)
+            .map(|number| to_integer(number, to)),
+        TypeKind::Decimal => value
+            .to_decimal(warnings)
+            .map(|number| to_decimal(&number, to, warnings)),
+        TypeKind::Float => value
+            .to_f64(warnings)
+            .map(|number| Value::Float(stdx::f64_to_f32(number))),
+        TypeKind::Double => value.to_f64(warnings).map(Value::Double),
+        kind if kind.is_bytes() => value.to_text(from).map(|text| to_bytes(&text, from, to)),
+        TypeKind::Date => {
+            let time = value.to_datetime(statement.today(), warnings);
+            time.map(|time| Value::Date(time.date()))
+        }
+        TypeKind::DateTime | TypeKind::Timestamp => {
+            let time = value.to_datetime(statement.today(), warnings);
+            time.map(|time| Value::DateTime(time.truncated(to.decimals)))
+        }
+        TypeKind::Time => {
+            let time = value.to_time(warnings);
+            time.map(|time| Value::Time(time.truncated(to.decimals)))
+        }
+        _ => Some(value.to_value()),
+    };
+    Ok(converted.unwrap_or(Value::Null))
+}
+
+/// The integer in the sign of the type; the 64 bits stay what they are.
+fn to_integer(number: Integer, to: &ColumnType) -> Value {
+    match (to.unsigned, number) {
+        (true, number) => Value::UInt(number.bits()),
+        (false, number) => Value::Int(number.bits().cast_signed()),
+    }
+}
+
+fn to_decimal(number: &Decimal, to: &ColumnType, warnings: &mut Warnings) -> Value {
+    let rounded = number
+        .round(i32::from(to.decimals), Rounding::HalfUp)
+        .unwrap_or(*number);
+    let precision = u8::try_from(to.length).unwrap_or(Decimal::PRECISION_MAX);
+    let greatest = Decimal::greatest(precision, to.decimals);
+    let clamped = rounded.clamp(greatest.negated(), greatest);
+    if clamped != rounded {
+        let error = ClientError::new(ER_WARN_DATA_OUT_OF_RANGE, &[&number, &1]);
+        warnings.warn(value::Trouble::new(error.code.number(), error.message));
+    }
+    Value::Decimal(clamped)
+}
+
+fn to_bytes(text: &[u8], from: &ColumnType, to: &ColumnType) -> Value {
+    let (source, target) = (from.charset(), to.charset());
+    let mut bytes = Vec::with_capacity(text.len());
+    if from.kind.is_string() && source != target && !from.is_binary() && !to.is_binary() {
+        target.append_converted(source, text, &mut bytes);
+    } else {
+        bytes.extend_from_slice(text);
+    }
+    let length = stdx::to_usize(to.length);
+    let end = if to.kind.is_blob() {
+        bytes.len().min(length)
+    } else {
+        target.prefix(&bytes, length).len()
+    };
+    bytes.truncate(end);
+    if to.kind == TypeKind::Binary {
+        bytes.resize(length, 0);
+    }
+    Value::Bytes(bytes)
 }
 
 /// The value converted to a column's type as INSERT and UPDATE do: in strict mode what does not
@@ -37,200 +96,12 @@ pub fn store_value(
     value: ValueRef<'_>,
     from: &ColumnType,
     to: &ColumnType,
-    column: &str,
-    row_number: u64,
+    place: Place<'_>,
     statement: &Statement<'_>,
 ) -> Result<Value, Failure> {
-    let (converted, loss) = convert(value, from, to);
-    let error = match loss {
-        Loss::Nothing => return Ok(converted),
-        Loss::OutOfRange => ClientError::new(ER_WARN_DATA_OUT_OF_RANGE, &[&column, &row_number]),
-        Loss::TooLong => ClientError::new(ER_DATA_TOO_LONG, &[&column, &row_number]),
-        Loss::Wrong(type_name) => {
-            let mut text = Vec::new();
-            value.append_text(from, &mut text);
-            wrong_value(
-                type_name,
-                &String::from_utf8_lossy(&text),
-                column,
-                row_number,
-            )
-        }
-    };
-    if statement.is_strict {
-        return Err(Box::new(error));
-    }
-    statement.warn(match loss {
-        Loss::TooLong => ClientError::new(errcode::WARN_DATA_TRUNCATED, &[&column, &row_number]),
-        _ => error,
-    });
-    Ok(converted)
-}
-
-fn wrong_value(type_name: &str, text: &str, column: &str, row_number: u64) -> ClientError {
-    let code: ErrorCode = ER_TRUNCATED_WRONG_VALUE_FOR_FIELD;
-    ClientError::with_message(
-        code,
-        format!("Incorrect {type_name} value: '{text}' for column '{column}' at row {row_number}"),
-    )
-}
-
-fn convert(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> (Value, Loss) {
-    if value.is_null() {
-        return (Value::Null, Loss::Nothing);
-    }
-    match to.kind {
-        kind if kind.is_integer() => to_integer(value, to),
-        TypeKind::Decimal => to_decimal(value, from, to),
-        TypeKind::Float => (
-            Value::Float(stdx::f64_to_f32(as_double(value))),
-            Loss::Nothing,
-        ),
-        TypeKind::Double => to_double(value),
-        kind if kind.is_bytes() => to_bytes(value, from, to),
-        kind if kind.is_temporal() => to_temporal(value, to),
-        _ => (value.to_value(), Loss::Nothing),
-    }
-}
-
-fn to_double(value: ValueRef<'_>) -> (Value, Loss) {
-    let ValueRef::Bytes(bytes) = value else {
-        return (Value::Double(as_double(value)), Loss::Nothing);
-    };
-    let parsed = parse_double(bytes);
-    let loss = if parsed.whole {
-        Loss::Nothing
-    } else {
-        Loss::Wrong("double")
-    };
-    (Value::Double(parsed.value), loss)
-}
-
-fn to_integer(value: ValueRef<'_>, to: &ColumnType) -> (Value, Loss) {
-    let mut loss = Loss::Nothing;
-    let number = match value {
-        ValueRef::Int(number) => i128::from(number),
-        ValueRef::UInt(number) => i128::from(number),
-        ValueRef::Decimal(number) => whole(&number.to_decimal()),
-        ValueRef::Bytes(bytes) => {
-            let parsed = Decimal::parse_prefix(bytes);
-            if parsed.used < bytes.trim_ascii_end().len() || parsed.used == 0 {
-                loss = Loss::Wrong("integer");
-            }
-            whole(&parsed.value)
-        }
-        other => {
-            let number = as_double(other).round();
-            if number.abs() < 1e19 {
-                Decimal::from_f64(number).map_or(0, |parsed| whole(&parsed.value))
-            } else if number > 0.0 {
-                i128::MAX
-            } else {
-                i128::MIN
-            }
-        }
-    };
-    let clamped = number.clamp(i128::from(to.integer_min()), i128::from(to.integer_max()));
-    if clamped != number {
-        loss = Loss::OutOfRange;
-    }
-    let value = if to.unsigned {
-        Value::UInt(u64::try_from(clamped).expect("clamped to the type's range"))
-    } else {
-        Value::Int(i64::try_from(clamped).expect("clamped to the type's range"))
-    };
-    (value, loss)
-}
-
-/// The nearest integer, halves away from zero.
-fn whole(number: &Decimal) -> i128 {
-    let rounded = number.round(0, Rounding::HalfUp).unwrap_or(*number);
-    let extreme = if number.is_negative() {
-        i128::MIN
-    } else {
-        i128::MAX
-    };
-    rounded.to_string().parse().unwrap_or(extreme)
-}
-
-fn to_decimal(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> (Value, Loss) {
-    let mut loss = Loss::Nothing;
-    let number = match value {
-        ValueRef::Decimal(number) => number.to_decimal(),
-        ValueRef::Int(number) => Decimal::from(number),
-        ValueRef::UInt(number) => Decimal::from(number),
-        ValueRef::Bytes(bytes) => {
-            let parsed = Decimal::parse_prefix(bytes);
-            if parsed.used < bytes.trim_ascii_end().len() || parsed.used == 0 {
-                loss = Loss::Wrong("decimal");
-            }
-            parsed.value
-        }
-        other => {
-            let _ = from;
-            Decimal::from_f64(as_double(other)).map_or(Decimal::ZERO, |parsed| parsed.value)
-        }
-    };
-    let rounded = number
-        .round(i32::from(to.decimals), Rounding::HalfUp)
-        .unwrap_or(number);
-    let precision = u8::try_from(to.length).unwrap_or(Decimal::PRECISION_MAX);
-    let greatest = Decimal::greatest(precision, to.decimals);
-    if rounded > greatest {
-        return (Value::Decimal(greatest), Loss::OutOfRange);
-    }
-    if rounded < greatest.negated() {
-        return (Value::Decimal(greatest.negated()), Loss::OutOfRange);
-    }
-    (Value::Decimal(rounded), loss)
-}
-
-fn to_bytes(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> (Value, Loss) {
-    let mut text = Vec::new();
-    value.append_text(from, &mut text);
-    let (source, target) = (from.charset(), to.charset());
-    if from.kind.is_string() && source != target && !text.is_ascii() && !to.is_binary() {
-        let mut converted = Vec::with_capacity(text.len() * 2);
-        target.append_converted(source, &text, &mut converted);
-        text = converted;
-    }
-    let length = stdx::to_usize(to.length);
-    let end = if to.kind.is_blob() {
-        text.len().min(length)
-    } else {
-        target.prefix(&text, length).len()
-    };
-    let cut_blanks_only = text[end..].iter().all(|byte| *byte == b' ') && !to.is_binary();
-    let loss = if end == text.len() || cut_blanks_only {
-        Loss::Nothing
-    } else {
-        Loss::TooLong
-    };
-    text.truncate(end);
-    if to.kind == TypeKind::Binary {
-        text.resize(length, 0);
-    }
-    (Value::Bytes(text), loss)
-}
-
-fn to_temporal(value: ValueRef<'_>, to: &ColumnType) -> (Value, Loss) {
-    let kind = if to.kind == TypeKind::Time {
-        TypeKind::Time
-    } else {
-        TypeKind::DateTime
-    };
-    match (to.kind, plain_temporal(value, kind)) {
-        (TypeKind::Date, Some(Value::DateTime(time))) => (Value::Date(time.date()), Loss::Nothing),
-        (_, Some(Value::DateTime(time))) => match time.rounded(to.decimals) {
-            Some(rounded) => (Value::DateTime(rounded), Loss::Nothing),
-            None => (
-                Value::DateTime(time.truncated(to.decimals)),
-                Loss::OutOfRange,
-            ),
-        },
-        (_, Some(Value::Time(time))) => (Value::Time(time.rounded(to.decimals)), Loss::Nothing),
-        _ => (Value::Null, Loss::Wrong(to.kind.name())),
-    }
+    let rules = statement.store_rules();
+    let mut warnings = statement.diagnostics.warnings();
+    value::store_value(value, from, to, place, &rules, &mut warnings).map_err(crate::failure)
 }
 
 /// True if the value can stand in a column of that type as it is: `store_value` would change
@@ -278,16 +149,10 @@ pub fn zero_of(column_type: &ColumnType) -> Value {
 /// The statement's moment as a value of a column with `CURRENT_TIMESTAMP`. A TIMESTAMP is kept in
 /// UTC, a DATETIME in the session's zone.
 pub fn now_for(column_type: &ColumnType, statement: &Statement<'_>) -> Value {
-    let options = statement.options;
-    let offset_us = i64::from(options.zone_offset_s) * 1_000_000;
-    let is_utc = column_type.kind == TypeKind::Timestamp;
-    let micros = if is_utc {
-        options.now_us
+    let now = if column_type.kind == TypeKind::Timestamp {
+        DateTime::from_unix_micros(statement.options.now_us).unwrap_or_default()
     } else {
-        options.now_us + offset_us
+        statement.now()
     };
-    match DateTime::from_unix_micros(micros) {
-        Some(now) => Value::DateTime(now.truncated(column_type.decimals)),
-        None => Value::DateTime(DateTime::default()),
-    }
+    Value::DateTime(now.truncated(column_type.decimals))
 }

@@ -161,27 +161,47 @@ impl<'a> Evaluator<'a> {
                 _ => self.evaluate(&compare.left),
             },
             ExpressionKind::Cast(operand) => self.cast(operand, expression),
-            ExpressionKind::Function(call) => crate::library::call(self, call, expression),
-            ExpressionKind::UserVariable(name) => {
-                let value = self.statement.session.user_variable(name);
-                Ok(self.keep(value))
+            ExpressionKind::Collate(operand) => {
+                let value = self.evaluate(operand)?;
+                let to = expression.column_type.charset();
+                Ok(self.domain().text_in(value, &operand.column_type, to))
             }
+            ExpressionKind::Now => {
+                let now = self
+                    .statement
+                    .now()
+                    .truncated(expression.column_type.decimals);
+                Ok(ValueRef::DateTime(now))
+            }
+            ExpressionKind::Local(operand) => Ok(match self.evaluate(operand)? {
+                ValueRef::DateTime(utc) => match self.statement.options.zone.from_utc(utc) {
+                    Some(local) => ValueRef::DateTime(local),
+                    None => ValueRef::Null,
+                },
+                other => other,
+            }),
+            ExpressionKind::Function(call) => crate::library::call(self, call, expression),
+            ExpressionKind::UserVariable(_)
+            | ExpressionKind::AssignUserVariable(_)
+            | ExpressionKind::SystemVariable(_) => self.variable(expression),
+        }
+    }
+
+    fn variable(&self, expression: &'a Expression) -> Evaluated<'a> {
+        let session = self.statement.session;
+        match &expression.kind {
+            ExpressionKind::UserVariable(name) => Ok(self.keep(session.user_variable(name))),
             ExpressionKind::AssignUserVariable(assignment) => {
                 let (name, operand) = &**assignment;
                 let value = self.evaluate(operand)?;
-                let kept = value.to_value();
-                self.statement
-                    .session
-                    .set_user_variable(name, kept, &operand.column_type);
+                session.set_user_variable(name, value.to_value(), &operand.column_type);
                 Ok(value)
             }
             ExpressionKind::SystemVariable(variable) => {
-                let value = self
-                    .statement
-                    .session
-                    .system_variable(variable.scope, &variable.name)?;
+                let value = session.system_variable(variable.scope, &variable.name)?;
                 Ok(self.keep(value))
             }
+            _ => unreachable!("called for variables"),
         }
     }
 

@@ -3,7 +3,10 @@
 use std::cell::{RefCell, RefMut};
 
 use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
-use value::{CollationId, ColumnType, Date, DateTime, Level, Trouble, Value, Warnings};
+use value::temporal::DateRules;
+use value::{
+    CollationId, ColumnType, Date, DateTime, Level, StoreRules, Trouble, Value, Warnings, Zone,
+};
 
 use crate::{Failure, SessionFunction, VariableScope};
 
@@ -33,9 +36,8 @@ pub struct StatementOptions {
     pub sql_mode: SqlMode,
     /// When the statement began: microseconds since 1970 UTC (or `SET timestamp`).
     pub now_us: i64,
-    /// The session's zone east of UTC at `now_us`, in seconds; a zone by name is resolved by the
-    /// function library.
-    pub zone_offset_s: i32,
+    /// `time_zone`.
+    pub zone: Zone,
     /// `div_precision_increment`.
     pub division_increment: u8,
     /// `group_concat_max_len`.
@@ -53,7 +55,7 @@ impl Default for StatementOptions {
         Self {
             sql_mode: SqlMode::DEFAULT,
             now_us: 0,
-            zone_offset_s: 0,
+            zone: Zone::Utc,
             division_increment: 4,
             group_concat_bytes_max: 1 << 20,
             collation: CollationId::UTF8MB4_GENERAL_CI,
@@ -153,10 +155,30 @@ impl Statement<'_> {
         self.diagnostics.push(Level::Warning, error);
     }
 
+    /// When the statement began, by the clock on the session's wall.
+    pub fn now(&self) -> DateTime {
+        let utc = DateTime::from_unix_micros(self.options.now_us).unwrap_or_default();
+        self.options.zone.from_utc(utc).unwrap_or(utc)
+    }
+
     /// The date on which the statement runs, in the session's zone.
     pub fn today(&self) -> Date {
-        let local = self.options.now_us + i64::from(self.options.zone_offset_s) * 1_000_000;
-        DateTime::from_unix_micros(local).map_or(Date::ZERO, DateTime::date)
+        self.now().date()
+    }
+
+    /// How values are stored.
+    pub fn store_rules(&self) -> StoreRules<'_> {
+        let mode = self.options.sql_mode;
+        StoreRules {
+            strict: self.is_strict,
+            dates: DateRules {
+                no_zero_date: mode.has(SqlMode::NO_ZERO_DATE),
+                no_zero_in_date: mode.has(SqlMode::NO_ZERO_IN_DATE),
+                allow_invalid: mode.has(SqlMode::ALLOW_INVALID_DATES),
+            },
+            today: self.today(),
+            zone: &self.options.zone,
+        }
     }
 
     /// Places that a quotient has more than its dividend.

@@ -82,7 +82,14 @@ pub enum ExpressionKind {
     NullIf(Box<Compare>),
     /// A conversion to this expression's type: `CAST`, `CONVERT`, or one that is implied.
     Cast(Box<Expression>),
-    /// A function of the library, by the name it has there.
+    /// `COLLATE`: the operand's text, in this expression's collation.
+    Collate(Box<Expression>),
+    /// The statement's moment, on the clock of the session's zone: `CURRENT_TIMESTAMP` as a
+    /// default.
+    Now,
+    /// A stored TIMESTAMP (UTC) as the wall clock of the session's zone.
+    Local(Box<Expression>),
+    /// A function of the library.
     Function(Box<Call>),
     /// `@name`.
     UserVariable(Box<str>),
@@ -398,8 +405,18 @@ impl Expression {
         }
     }
 
-    /// The place, if this is a column.
+    /// The place, if this is a column and nothing else (a TIMESTAMP in the session's zone is its
+    /// column too).
     pub fn as_column(&self) -> Option<ColumnPlace> {
+        match &self.kind {
+            ExpressionKind::Column(place) => Some(*place),
+            ExpressionKind::Local(operand) => operand.as_column(),
+            _ => None,
+        }
+    }
+
+    /// The place, if this reads a column and does nothing else with it.
+    fn read_place(&self) -> Option<ColumnPlace> {
         match self.kind {
             ExpressionKind::Column(place) => Some(place),
             _ => None,
@@ -435,11 +452,18 @@ impl Expression {
         found
     }
 
+    /// True if two evaluations may differ though no row does: it may not bound an index.
+    pub fn is_volatile(&self) -> bool {
+        self.contains(&|expression| {
+            matches!(expression.kind, ExpressionKind::AssignUserVariable(_))
+        })
+    }
+
     /// The slots whose columns are read.
     pub fn slots(&self) -> Vec<usize> {
         let mut slots = Vec::new();
         self.walk(&mut |expression| {
-            if let Some(place) = expression.as_column()
+            if let Some(place) = expression.read_place()
                 && !slots.contains(&place.slot)
             {
                 slots.push(place.slot);
@@ -476,6 +500,7 @@ impl Expression {
             | Kind::Aggregate(_)
             | Kind::Subquery(_)
             | Kind::Exists(_)
+            | Kind::Now
             | Kind::UserVariable(_)
             | Kind::SystemVariable(_) => {}
             Kind::Quantified(quantified) => quantified.left.iter().for_each(visit),
@@ -483,6 +508,8 @@ impl Expression {
             | Kind::Negate(operand)
             | Kind::Complement(operand)
             | Kind::Cast(operand)
+            | Kind::Collate(operand)
+            | Kind::Local(operand)
             | Kind::Is { operand, .. } => visit(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => list.iter().for_each(visit),
             Kind::Xor(pair) => pair.iter().for_each(visit),
@@ -528,6 +555,7 @@ impl Expression {
             | Kind::Aggregate(_)
             | Kind::Subquery(_)
             | Kind::Exists(_)
+            | Kind::Now
             | Kind::UserVariable(_)
             | Kind::SystemVariable(_) => {}
             Kind::Quantified(quantified) => quantified.left.iter_mut().for_each(change),
@@ -535,6 +563,8 @@ impl Expression {
             | Kind::Negate(operand)
             | Kind::Complement(operand)
             | Kind::Cast(operand)
+            | Kind::Collate(operand)
+            | Kind::Local(operand)
             | Kind::Is { operand, .. } => change(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => {
                 list.iter_mut().for_each(change);

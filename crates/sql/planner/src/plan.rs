@@ -42,7 +42,10 @@ pub struct Plan {
 impl Plan {
     /// True if rows or locks of a table are asked for that a plain snapshot read does not need.
     pub fn is_write(&self) -> bool {
-        !matches!(self.action, Action::Select(_) | Action::Rows(_))
+        !matches!(
+            self.action,
+            Action::Select(_) | Action::Do(_) | Action::Rows(_)
+        )
     }
 }
 
@@ -51,6 +54,8 @@ impl Plan {
 pub enum Action {
     /// A query whose rows go to the sink.
     Select(Rc<Query>),
+    /// `DO`: a query whose rows are thrown away.
+    Do(Rc<Query>),
     /// Rows known at plan time: `EXPLAIN`.
     Rows(Vec<Vec<value::Value>>),
     /// `INSERT` and `REPLACE`.

@@ -3,7 +3,7 @@
 use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD};
 use expression::{Expression, Rows, fits_as_is, store_value, zero_of};
 use store::{ColumnDefinition, TableDefinition};
-use value::{Value, ValueRef};
+use value::{Place, Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -42,8 +42,12 @@ pub(super) fn assign(
         value,
         &expression.column_type,
         &target.column_type,
-        &target.name,
-        row_number,
+        Place {
+            database: &definition.name.database,
+            table: &definition.name.table,
+            column: &target.name,
+            row: row_number,
+        },
         cx.statement,
     )?;
     if stored.is_null() {

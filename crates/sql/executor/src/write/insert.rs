@@ -1,10 +1,9 @@
 //! `INSERT` and `REPLACE`.
 //!
 //! ```text
-//! Next ──row computed──> Number ──AUTO_INCREMENT filled──> Insert ──done──> Next
-//!                                                            │ duplicate
-//!                             Delete (REPLACE) <─────────────┼──────────> Find (ON DUPLICATE KEY)
-//!                                └──> Insert                 └──> Next      └──> Update ──> Next
+//! Next --row computed--> Number --AUTO_INCREMENT filled--> Insert --done--> Pass --> Next
+//! Insert --duplicate, REPLACE--> Delete --> Insert
+//! Insert --duplicate, ON DUPLICATE KEY UPDATE--> Find --changed--> Update --> Next
 //! ```
 
 use std::rc::Rc;

@@ -1,0 +1,688 @@
+//! Access paths: how one table is read.
+//!
+//! Each index is tried against the conditions on the table: equalities on its first parts, then a
+//! range, a list or a LIKE prefix on the next. What remains cheapest by the estimates is taken.
+//! Conditions that the index answers exactly are not tested again.
+
+use std::rc::Rc;
+
+use errcode::ER_KEY_DOES_NOT_EXISTS;
+use expression::{Class, ColumnPlace, CompareOperator, Expression, ExpressionKind, Test};
+use store::{Direction, IndexDefinition, TableDefinition, TableStatistics, Uniqueness};
+use syntax::ast;
+use value::{ColumnType, TypeKind};
+
+use crate::PlanError;
+use crate::bind::{Binder, error};
+use crate::plan::{Access, Edge, KeyEqual, Node, RangePlan, Scan};
+
+/// Rows that a table is thought to have when nothing is known.
+const ROWS_UNKNOWN: f64 = 1000.0;
+
+/// A lookup of the row behind a secondary index, against reading on in the same index.
+const LOOKUP_COST: f64 = 2.0;
+
+/// Which indexes a statement wants used.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Hints {
+    /// Only these.
+    only: Option<Vec<usize>>,
+    ignored: Vec<usize>,
+    is_forced: bool,
+}
+
+/// The order in which rows are wanted.
+#[derive(Debug)]
+pub(crate) struct WantedOrder {
+    pub(crate) columns: Vec<(ColumnPlace, bool)>,
+    /// Only the first rows are wanted.
+    pub(crate) is_limited: bool,
+}
+
+/// A way to read a table.
+#[derive(Debug)]
+pub(crate) struct AccessChoice {
+    pub(crate) index: Option<usize>,
+    pub(crate) access: Access,
+    /// Rows that come out, roughly.
+    pub(crate) rows: f64,
+    cost: f64,
+    /// The conditions that the access answers, by place.
+    covered: Vec<usize>,
+    /// Parts bound by equality.
+    equal_count: usize,
+    pub(crate) is_ordered: bool,
+    pub(crate) direction: Direction,
+}
+
+impl AccessChoice {
+    /// True if no condition narrows the scan.
+    pub(crate) fn reads_all(&self) -> bool {
+        matches!(self.access, Access::All)
+    }
+}
+
+impl Hints {
+    /// What the statement's hints say.
+    pub(crate) fn of(
+        hints: &[ast::IndexHint],
+        definition: &TableDefinition,
+    ) -> Result<Self, PlanError> {
+        let mut all = Self::default();
+        for hint in hints {
+            let mut indexes = Vec::with_capacity(hint.indexes.len());
+            for name in &hint.indexes {
+                let is_named = |index: &IndexDefinition| name.is(&index.name);
+                let Some(place) = definition.indexes.iter().position(is_named) else {
+                    let table = &definition.name.table;
+                    return Err(error(ER_KEY_DOES_NOT_EXISTS, &[&name.text, table]));
+                };
+                indexes.push(place);
+            }
+            match hint.kind {
+                ast::IndexHintKind::Ignore => all.ignored.extend(indexes),
+                ast::IndexHintKind::Use => all.only.get_or_insert_default().extend(indexes),
+                ast::IndexHintKind::Force => {
+                    all.only.get_or_insert_default().extend(indexes);
+                    all.is_forced = true;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn allows(&self, index: usize) -> bool {
+        !self.ignored.contains(&index)
+            && self.only.as_ref().is_none_or(|only| only.contains(&index))
+    }
+}
+
+/// What a condition says of one column.
+enum Bound<'e> {
+    Equal {
+        value: &'e Expression,
+        null_safe: bool,
+    },
+    IsNull,
+    Lower(&'e Expression, Edge),
+    Upper(&'e Expression, Edge),
+    Prefix(&'e Expression),
+    List(&'e [Expression]),
+}
+
+impl Binder<'_> {
+    /// The node that reads a table, and whether its rows come in the wanted order.
+    pub(crate) fn table_node(
+        &mut self,
+        table: usize,
+        slot: usize,
+        hints: &Hints,
+        conditions: Vec<Expression>,
+        wanted: Option<&WantedOrder>,
+    ) -> (Node, bool) {
+        let visible: Vec<&Expression> = conditions.iter().collect();
+        let choice = self.choose_access(table, slot, hints, &visible, wanted);
+        let is_ordered = choice.is_ordered;
+        let dependent = self.dependents(access_values(&choice.access));
+        let limited = wanted.is_some_and(|wanted| wanted.is_limited) && is_ordered;
+        let scan = Scan {
+            slot,
+            table,
+            index: choice.index,
+            access: choice.access,
+            direction: choice.direction,
+            lock: self.lock.0,
+            wait: self.lock.1,
+            columns: self.columns_of(table, slot),
+            fetch_rows_max: if limited { 16 } else { 64 },
+            dependent,
+        };
+        let rest = conditions
+            .into_iter()
+            .enumerate()
+            .filter(|(place, _)| !choice.covered.contains(place))
+            .map(|(_, condition)| condition)
+            .collect();
+        (
+            self.with_filter(Node::Scan(Rc::new(scan)), rest),
+            is_ordered,
+        )
+    }
+
+    /// The columns of a table that the statement reads; `None` for all.
+    fn columns_of(&self, table: usize, slot: usize) -> Option<Rc<[usize]>> {
+        if self.reads_whole_rows {
+            return None;
+        }
+        let used = self.used_columns.iter().filter(|place| place.slot == slot);
+        let mut columns: Vec<usize> = used.map(|place| place.column).collect();
+        columns.sort_unstable();
+        let is_all = columns.len() == self.tables[table].definition.columns.len();
+        (!is_all).then(|| columns.into())
+    }
+
+    /// The cheapest way to read a table under the conditions; they read only slots that are
+    /// placed, and the table's own.
+    pub(crate) fn choose_access(
+        &self,
+        table: usize,
+        slot: usize,
+        hints: &Hints,
+        conditions: &[&Expression],
+        wanted: Option<&WantedOrder>,
+    ) -> AccessChoice {
+        let definition = &self.tables[table].definition;
+        let statistics = self.names.statistics(definition);
+        let rows = match statistics.row_count {
+            0 => ROWS_UNKNOWN,
+            count => stdx::u64_to_f64(count),
+        };
+        let mut best = AccessChoice {
+            index: None,
+            access: Access::All,
+            rows,
+            cost: if hints.is_forced {
+                rows * 1e6
+            } else {
+                rows + 1.0
+            },
+            covered: Vec::new(),
+            equal_count: 0,
+            is_ordered: wanted.is_none(),
+            direction: Direction::Forward,
+        };
+        let all_index = definition.primary_key().map(|_| 0);
+        weigh_order(&mut best, all_index, slot, definition, wanted);
+        for index in 0..definition.indexes.len() {
+            if !hints.allows(index) {
+                continue;
+            }
+            let finder = Finder {
+                binder: self,
+                slot,
+                definition,
+                index,
+                conditions,
+            };
+            let mut candidates = vec![finder.narrowed(rows, &statistics)];
+            if wanted.is_some() || hints.is_forced {
+                candidates.push(Some(finder.whole(rows)));
+            }
+            for mut candidate in candidates.into_iter().flatten() {
+                weigh_order(&mut candidate, Some(index), slot, definition, wanted);
+                if candidate.cost < best.cost {
+                    best = candidate;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// One index against the conditions.
+struct Finder<'f, 'a> {
+    binder: &'f Binder<'a>,
+    slot: usize,
+    definition: &'f TableDefinition,
+    index: usize,
+    conditions: &'f [&'f Expression],
+}
+
+impl<'f> Finder<'f, '_> {
+    fn index(&self) -> &'f IndexDefinition {
+        &self.definition.indexes[self.index]
+    }
+
+    /// All of the index, for its order.
+    fn whole(&self, rows: f64) -> AccessChoice {
+        let is_primary = self.index().uniqueness == Uniqueness::Primary;
+        AccessChoice {
+            index: Some(self.index),
+            access: Access::All,
+            rows,
+            cost: rows * if is_primary { 1.0 } else { LOOKUP_COST } + 2.0,
+            covered: Vec::new(),
+            equal_count: 0,
+            is_ordered: false,
+            direction: Direction::Forward,
+        }
+    }
+
+    /// The part of the index that the conditions leave; `None` if they leave all of it.
+    fn narrowed(&self, rows: f64, statistics: &TableStatistics) -> Option<AccessChoice> {
+        let index = self.index();
+        let mut covered = Vec::new();
+        let mut equal = Vec::new();
+        for part in &index.parts {
+            let Some((place, bound)) = self.equality(part.column) else {
+                break;
+            };
+            if part.prefix_length.is_none() {
+                covered.push(place);
+            }
+            equal.push(bound);
+            if part.prefix_length.is_some() {
+                break;
+            }
+        }
+        let equal_count = equal.len();
+        let is_unique = index.uniqueness != Uniqueness::None;
+        let is_plain = |equal: &KeyEqual| !equal.null_safe;
+        let has_prefix = index.parts.iter().any(|part| part.prefix_length.is_some());
+        if is_unique
+            && equal_count == index.parts.len()
+            && equal.iter().all(is_plain)
+            && !has_prefix
+        {
+            let values = equal.into_iter().map(|equal| equal.value).collect();
+            return Some(self.choice(Access::Unique(values), 1.0, covered, equal_count));
+        }
+        let mut estimate = self.equal_rows(rows, equal_count, statistics);
+        let ranges = match index.parts.get(equal_count) {
+            Some(part) => self.ranges(part.column, &equal, &mut covered, &mut estimate),
+            None => None,
+        };
+        let ranges = match ranges {
+            Some(ranges) => ranges,
+            None if equal_count == 0 => return None,
+            None => vec![RangePlan {
+                equal,
+                lower: None,
+                upper: None,
+            }],
+        };
+        Some(self.choice(Access::Ranges(ranges), estimate, covered, equal_count))
+    }
+
+    fn choice(
+        &self,
+        access: Access,
+        rows: f64,
+        covered: Vec<usize>,
+        equal_count: usize,
+    ) -> AccessChoice {
+        let is_primary = self.index().uniqueness == Uniqueness::Primary;
+        let factor = if is_primary || self.is_covering() {
+            1.0
+        } else {
+            LOOKUP_COST
+        };
+        AccessChoice {
+            index: Some(self.index),
+            access,
+            rows,
+            cost: rows * factor,
+            covered,
+            equal_count,
+            is_ordered: false,
+            direction: Direction::Forward,
+        }
+    }
+
+    /// True if the index holds every column that is read.
+    fn is_covering(&self) -> bool {
+        let primary = self
+            .definition
+            .primary_key()
+            .map_or(&[][..], |key| &key.parts);
+        let parts = self.index().parts.iter().chain(primary);
+        let held: Vec<usize> = parts
+            .filter(|part| part.prefix_length.is_none())
+            .map(|part| part.column)
+            .collect();
+        let mut used = self
+            .binder
+            .used_columns
+            .iter()
+            .filter(|place| place.slot == self.slot);
+        !self.binder.reads_whole_rows && used.all(|place| held.contains(&place.column))
+    }
+
+    fn equal_rows(&self, rows: f64, equal_count: usize, statistics: &TableStatistics) -> f64 {
+        if equal_count == 0 {
+            return rows;
+        }
+        let known = statistics
+            .distinct
+            .get(self.index)
+            .and_then(|d| d.get(equal_count - 1));
+        match known {
+            Some(&distinct) if distinct > 0 => rows / stdx::u64_to_f64(distinct),
+            _ => {
+                let power = i32::try_from(equal_count).unwrap_or(i32::MAX);
+                (rows / 100f64.powi(power)).max(2.0)
+            }
+        }
+    }
+
+    /// The condition that binds a column to one value.
+    fn equality(&self, column: usize) -> Option<(usize, KeyEqual)> {
+        self.conditions
+            .iter()
+            .enumerate()
+            .find_map(|(place, condition)| {
+                let equal = match self.bound(condition, column)? {
+                    Bound::Equal { value, null_safe } => KeyEqual {
+                        value: value.clone(),
+                        null_safe,
+                    },
+                    Bound::IsNull => KeyEqual {
+                        value: Expression::null(),
+                        null_safe: true,
+                    },
+                    _ => return None,
+                };
+                Some((place, equal))
+            })
+    }
+
+    /// The ranges of a column behind the parts bound by equality.
+    fn ranges(
+        &self,
+        column: usize,
+        equal: &[KeyEqual],
+        covered: &mut Vec<usize>,
+        rows: &mut f64,
+    ) -> Option<Vec<RangePlan>> {
+        let has_prefix = self.index().parts[equal.len()].prefix_length.is_some();
+        let mut range = RangePlan {
+            equal: equal.to_vec(),
+            lower: None,
+            upper: None,
+        };
+        for (place, condition) in self.conditions.iter().enumerate() {
+            match self.bound(condition, column) {
+                Some(Bound::Lower(value, edge)) if range.lower.is_none() => {
+                    range.lower = Some((value.clone(), edge));
+                    if !has_prefix {
+                        covered.push(place);
+                    }
+                }
+                Some(Bound::Upper(value, edge)) if range.upper.is_none() => {
+                    range.upper = Some((value.clone(), edge));
+                    if !has_prefix {
+                        covered.push(place);
+                    }
+                }
+                _ => {}
+            }
+        }
+        match (&range.lower, &range.upper) {
+            (Some(_), Some(_)) => *rows *= 0.05,
+            (Some(_), None) | (None, Some(_)) => *rows *= 0.3,
+            (None, None) => return self.other_ranges(column, equal, covered, rows),
+        }
+        Some(vec![range])
+    }
+
+    /// Lists, alternatives and LIKE prefixes.
+    fn other_ranges(
+        &self,
+        column: usize,
+        equal: &[KeyEqual],
+        covered: &mut Vec<usize>,
+        rows: &mut f64,
+    ) -> Option<Vec<RangePlan>> {
+        let has_prefix = self.index().parts[equal.len()].prefix_length.is_some();
+        for (place, condition) in self.conditions.iter().enumerate() {
+            match self.bound(condition, column) {
+                Some(Bound::List(list)) => {
+                    if !has_prefix {
+                        covered.push(place);
+                    }
+                    let count = stdx::u64_to_f64(stdx::to_u64(list.len()));
+                    let is_unique = self.index().uniqueness != Uniqueness::None
+                        && self.index().parts.len() == equal.len() + 1;
+                    let each = if is_unique {
+                        1.0
+                    } else {
+                        (*rows / 100.0).max(2.0)
+                    };
+                    *rows = rows.min(count * each);
+                    return Some(list.iter().map(|value| point(equal, value)).collect());
+                }
+                Some(Bound::Prefix(pattern)) => {
+                    *rows *= 0.2;
+                    let lower = Some((pattern.clone(), Edge::Prefix));
+                    let upper = Some((pattern.clone(), Edge::Prefix));
+                    return Some(vec![RangePlan {
+                        equal: equal.to_vec(),
+                        lower,
+                        upper,
+                    }]);
+                }
+                _ => {}
+            }
+            if let ExpressionKind::Or(list) = &condition.kind
+                && let Some(ranges) = self.alternatives(list, column, equal)
+            {
+                let count = stdx::u64_to_f64(stdx::to_u64(ranges.len()));
+                *rows = rows.min(count * (*rows * 0.1));
+                return Some(ranges);
+            }
+        }
+        None
+    }
+
+    /// The ranges of alternatives that all bound the column.
+    fn alternatives(
+        &self,
+        list: &[Expression],
+        column: usize,
+        equal: &[KeyEqual],
+    ) -> Option<Vec<RangePlan>> {
+        let mut ranges = Vec::with_capacity(list.len());
+        for alternative in list {
+            let parts = match &alternative.kind {
+                ExpressionKind::And(parts) => parts.as_slice(),
+                _ => std::slice::from_ref(alternative),
+            };
+            let mut range = RangePlan {
+                equal: equal.to_vec(),
+                lower: None,
+                upper: None,
+            };
+            let mut is_bound = false;
+            for part in parts {
+                match self.bound(part, column) {
+                    Some(Bound::Equal { value, null_safe }) => {
+                        range = point(equal, value);
+                        range.equal.last_mut().expect("a point ends it").null_safe = null_safe;
+                        is_bound = true;
+                        break;
+                    }
+                    Some(Bound::IsNull) => {
+                        range = point(equal, &Expression::null());
+                        range.equal.last_mut().expect("a point ends it").null_safe = true;
+                        is_bound = true;
+                        break;
+                    }
+                    Some(Bound::List(list)) => {
+                        ranges.extend(list.iter().map(|value| point(equal, value)));
+                        is_bound = true;
+                    }
+                    Some(Bound::Lower(value, edge)) => {
+                        range.lower = Some((value.clone(), edge));
+                        is_bound = true;
+                    }
+                    Some(Bound::Upper(value, edge)) => {
+                        range.upper = Some((value.clone(), edge));
+                        is_bound = true;
+                    }
+                    Some(Bound::Prefix(_)) | None => {}
+                }
+            }
+            if !is_bound {
+                return None;
+            }
+            let is_list =
+                range.equal.len() == equal.len() && range.lower.is_none() && range.upper.is_none();
+            if !is_list {
+                ranges.push(range);
+            }
+        }
+        Some(ranges)
+    }
+
+    /// What a condition says of a column, where an index can answer it.
+    fn bound<'e>(&self, condition: &'e Expression, column: usize) -> Option<Bound<'e>> {
+        let place = ColumnPlace {
+            slot: self.slot,
+            column,
+        };
+        let column_type = &self.definition.columns[column].column_type;
+        let is_column = |side: &Expression| side.as_column() == Some(place);
+        let is_value = |side: &Expression| {
+            !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
+        };
+        match &condition.kind {
+            ExpressionKind::Compare(compare) => {
+                if !is_usable(column_type, compare.class) {
+                    return None;
+                }
+                if is_column(&compare.left) && is_value(&compare.right) {
+                    comparison_bound(compare.operator, &compare.right)
+                } else if is_column(&compare.right) && is_value(&compare.left) {
+                    comparison_bound(compare.operator.mirrored(), &compare.left)
+                } else {
+                    None
+                }
+            }
+            ExpressionKind::Is {
+                operand,
+                test: Test::Null,
+                negated: false,
+            } => is_column(operand).then_some(Bound::IsNull),
+            ExpressionKind::In(list) => {
+                let can_use = !list.negated
+                    && is_column(&list.operand)
+                    && is_usable(column_type, list.class)
+                    && list.list.iter().all(is_value);
+                can_use.then_some(Bound::List(&list.list))
+            }
+            ExpressionKind::Like(like) => {
+                let can_use = !like.negated
+                    && like.escape == Some(u32::from(b'\\'))
+                    && is_column(&like.operand)
+                    && column_type.kind.is_bytes()
+                    && like.collation == column_type.collation
+                    && is_value(&like.pattern);
+                can_use.then_some(Bound::Prefix(&like.pattern))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn comparison_bound(operator: CompareOperator, value: &Expression) -> Option<Bound<'_>> {
+    Some(match operator {
+        CompareOperator::Equal => Bound::Equal {
+            value,
+            null_safe: false,
+        },
+        CompareOperator::NullSafeEqual => Bound::Equal {
+            value,
+            null_safe: true,
+        },
+        CompareOperator::Less => Bound::Upper(value, Edge::Exclusive),
+        CompareOperator::LessOrEqual => Bound::Upper(value, Edge::Inclusive),
+        CompareOperator::Greater => Bound::Lower(value, Edge::Exclusive),
+        CompareOperator::GreaterOrEqual => Bound::Lower(value, Edge::Inclusive),
+        CompareOperator::NotEqual => return None,
+    })
+}
+
+fn point(equal: &[KeyEqual], value: &Expression) -> RangePlan {
+    let mut equal = equal.to_vec();
+    equal.push(KeyEqual {
+        value: value.clone(),
+        null_safe: false,
+    });
+    RangePlan {
+        equal,
+        lower: None,
+        upper: None,
+    }
+}
+
+/// True if the index's order of the column is the one in which the comparison works.
+fn is_usable(column_type: &ColumnType, class: Class) -> bool {
+    match (column_type.kind, class) {
+        (kind, Class::Text(collation)) => kind.is_bytes() && collation == column_type.collation,
+        (kind, Class::DateTime) => {
+            matches!(
+                kind,
+                TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp
+            )
+        }
+        (kind, Class::Time) => kind == TypeKind::Time,
+        (kind, Class::Integer | Class::Decimal | Class::Double) => {
+            kind.is_integer()
+                || matches!(
+                    kind,
+                    TypeKind::Year | TypeKind::Bit | TypeKind::Decimal | TypeKind::Double
+                )
+        }
+    }
+}
+
+/// Finds out whether the rows come in the wanted order, in which direction, and what that is
+/// worth.
+fn weigh_order(
+    choice: &mut AccessChoice,
+    order_index: Option<usize>,
+    slot: usize,
+    definition: &TableDefinition,
+    wanted: Option<&WantedOrder>,
+) {
+    let Some(wanted) = wanted else {
+        choice.is_ordered = true;
+        return;
+    };
+    let parts = order_index.map_or(&[][..], |index| &definition.indexes[index].parts);
+    let (bound, free) = parts.split_at(choice.equal_count.min(parts.len()));
+    let is_bound = |place: &ColumnPlace| {
+        place.slot == slot && bound.iter().any(|part| part.column == place.column)
+    };
+    let is_unique = matches!(choice.access, Access::Unique(_));
+    let rest: Vec<&(ColumnPlace, bool)> = wanted
+        .columns
+        .iter()
+        .filter(|(place, _)| !is_bound(place))
+        .collect();
+    let descending = rest.first().is_some_and(|(_, descending)| *descending);
+    let follows = rest.len() <= free.len()
+        && rest.iter().zip(free).all(|((place, desc), part)| {
+            let is_part = place.slot == slot && place.column == part.column;
+            is_part && part.prefix_length.is_none() && *desc == descending
+        });
+    choice.is_ordered = is_unique || follows;
+    if choice.is_ordered {
+        if descending {
+            choice.direction = Direction::Backward;
+        }
+        if wanted.is_limited {
+            choice.cost *= 0.2;
+        }
+    } else {
+        choice.cost += choice.rows * 0.5;
+    }
+}
+
+fn access_values(access: &Access) -> Vec<&Expression> {
+    match access {
+        Access::All => Vec::new(),
+        Access::Unique(values) => values.iter().collect(),
+        Access::Ranges(ranges) => ranges
+            .iter()
+            .flat_map(|range| {
+                let bounds = range
+                    .lower
+                    .iter()
+                    .chain(&range.upper)
+                    .map(|(value, _)| value);
+                range.equal.iter().map(|equal| &equal.value).chain(bounds)
+            })
+            .collect(),
+    }
+}

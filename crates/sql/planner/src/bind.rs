@@ -1,0 +1,237 @@
+//! Binding: from names to places in the frame, from syntax to typed expressions.
+
+use std::rc::Rc;
+
+use errcode::ClientError;
+use expression::{AggregateCall, Expression};
+use syntax::ast;
+
+use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse};
+use crate::{Names, PlanError, Settings, not_supported};
+
+mod call;
+mod compare;
+mod literal;
+mod scope;
+mod subquery;
+mod term;
+
+pub(crate) use scope::{Relation, RelationColumn, Scope, plain_output};
+
+/// A plan under construction.
+pub(crate) struct Binder<'a> {
+    /// The text, for names of result columns and messages.
+    pub(crate) source: &'a [u8],
+    pub(crate) names: &'a dyn Names,
+    pub(crate) settings: &'a Settings,
+    pub(crate) tables: Vec<TableUse>,
+    pub(crate) slots: Vec<SlotShape>,
+    /// Finished subqueries by number; `None` while one is being bound.
+    pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
+    /// For each subquery the outer slots that it reads.
+    pub(crate) subquery_slots: Vec<Vec<usize>>,
+    /// The queries around the place being bound, the innermost last.
+    pub(crate) blocks: Vec<Block>,
+    /// `WITH` queries in sight, later ones in front of earlier ones.
+    pub(crate) common_tables: Vec<ast::CommonTable>,
+    pub(crate) parameter_count: usize,
+    /// Columns that are read anywhere.
+    pub(crate) used_columns: Vec<expression::ColumnPlace>,
+    /// The statement changes rows: they are read whole.
+    pub(crate) reads_whole_rows: bool,
+    /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
+    pub(crate) new_row: Option<(usize, usize)>,
+    /// How the tables of the query at hand are locked.
+    pub(crate) lock: (store::RowLock, store::LockWait),
+}
+
+/// A query block being bound.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// What its names can mean.
+    pub(crate) scope: Scope,
+    /// The aggregate calls found so far; `ExpressionKind::Aggregate` names them.
+    pub(crate) calls: Vec<AggregateCall>,
+    /// Aggregates are allowed where binding is now.
+    pub(crate) allows_aggregates: bool,
+    /// Which clause is being bound, for messages.
+    pub(crate) clause: Clause,
+    /// Select items by alias, for HAVING, GROUP BY and ORDER BY.
+    pub(crate) aliases: Vec<(String, Expression)>,
+    /// Outer slots that were read from within.
+    pub(crate) outer_slots: Vec<usize>,
+}
+
+/// A clause, as messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Clause {
+    #[default]
+    Fields,
+    Where,
+    On,
+    Group,
+    Having,
+    Order,
+}
+
+impl Clause {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Fields => "field list",
+            Self::Where => "where clause",
+            Self::On => "on clause",
+            Self::Group => "group statement",
+            Self::Having => "having clause",
+            Self::Order => "order clause",
+        }
+    }
+}
+
+impl<'a> Binder<'a> {
+    pub(crate) fn new(source: &'a [u8], names: &'a dyn Names, settings: &'a Settings) -> Self {
+        Self {
+            source,
+            names,
+            settings,
+            tables: Vec::new(),
+            slots: Vec::new(),
+            subqueries: Vec::new(),
+            subquery_slots: Vec::new(),
+            blocks: Vec::new(),
+            common_tables: Vec::new(),
+            parameter_count: 0,
+            used_columns: Vec::new(),
+            reads_whole_rows: false,
+            new_row: None,
+            lock: (store::RowLock::None, store::LockWait::Wait),
+        }
+    }
+
+    /// The plan of a whole statement.
+    pub(crate) fn statement(mut self, statement: &ast::Statement) -> Result<Plan, PlanError> {
+        self.parameter_count = stdx::to_usize(statement.parameter_count);
+        match &statement.kind {
+            ast::StatementKind::Query(query) => {
+                let into = crate::query::into_variables(query.into.as_ref())?;
+                let (bound, _) = self.query(query)?;
+                let mut plan = self.finish(Action::Select(Rc::new(bound.query)), bound.columns);
+                plan.into_variables = into;
+                Ok(plan)
+            }
+            ast::StatementKind::Insert(insert) => {
+                let action = self.insert(insert)?;
+                Ok(self.finish(action, Vec::new()))
+            }
+            ast::StatementKind::Update(update) => {
+                let action = self.update(update)?;
+                Ok(self.finish(action, Vec::new()))
+            }
+            ast::StatementKind::Delete(delete) => {
+                let action = self.delete(delete)?;
+                Ok(self.finish(action, Vec::new()))
+            }
+            ast::StatementKind::Do(expressions) => {
+                let query = self.do_query(expressions)?;
+                Ok(self.finish(Action::Do(Rc::new(query)), Vec::new()))
+            }
+            ast::StatementKind::Explain(explain) => match &**explain {
+                ast::Explain::Statement {
+                    analyze: false,
+                    json: false,
+                    statement,
+                    ..
+                } => {
+                    let plan = self.statement(statement)?;
+                    Ok(crate::explain::explain(&plan))
+                }
+                ast::Explain::Statement { .. } => Err(not_supported("ANALYZE and EXPLAIN FORMAT")),
+                _ => Err(not_supported("EXPLAIN")),
+            },
+            _ => Err(not_supported("this statement")),
+        }
+    }
+
+    fn finish(self, action: Action, columns: Vec<crate::OutputColumn>) -> Plan {
+        let finished = |subquery: Option<Rc<Subquery>>| subquery.expect("each one was bound");
+        Plan {
+            action,
+            tables: self.tables,
+            slots: self.slots,
+            subqueries: self.subqueries.into_iter().map(finished).collect(),
+            parameter_count: self.parameter_count,
+            columns: columns.into(),
+            into_variables: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The block at hand.
+    pub(crate) fn block(&mut self) -> &mut Block {
+        self.blocks
+            .last_mut()
+            .expect("binding happens within a block")
+    }
+
+    /// A new slot.
+    pub(crate) fn add_slot(&mut self, shape: SlotShape) -> usize {
+        self.slots.push(shape);
+        self.slots.len() - 1
+    }
+
+    /// A new slot for values of these expressions.
+    pub(crate) fn computed_slot(&mut self, expressions: &[Expression]) -> usize {
+        let types = expressions
+            .iter()
+            .map(|expression| expression.column_type.clone())
+            .collect();
+        self.add_slot(SlotShape::Computed(types))
+    }
+
+    /// All slots that a condition reads: its own columns, and what its subqueries read outside.
+    pub(crate) fn slots_of(&self, expression: &Expression) -> Vec<usize> {
+        let mut slots = expression.slots();
+        for number in expression.subqueries() {
+            for &slot in &self.subquery_slots[number] {
+                if !slots.contains(&slot) {
+                    slots.push(slot);
+                }
+            }
+        }
+        slots
+    }
+
+    /// The subqueries that must be run before the expressions are evaluated.
+    pub(crate) fn dependents<'e>(
+        &self,
+        expressions: impl IntoIterator<Item = &'e Expression>,
+    ) -> Vec<usize> {
+        let mut numbers: Vec<usize> = Vec::new();
+        for expression in expressions {
+            for number in expression.subqueries() {
+                if !numbers.contains(&number) {
+                    numbers.push(number);
+                }
+            }
+        }
+        numbers
+    }
+
+    /// The text of a span.
+    pub(crate) fn text(&self, span: syntax::Span) -> String {
+        String::from_utf8_lossy(span.of(self.source)).into_owned()
+    }
+
+    /// The database of a name, or the default one.
+    pub(crate) fn database_of(&self, name: &ast::ObjectName) -> Result<String, PlanError> {
+        match (&name.schema, &self.settings.database) {
+            (Some(schema), _) => Ok(schema.text.clone()),
+            (None, Some(database)) => Ok(database.clone()),
+            (None, None) => Err(error(errcode::ER_NO_DB_ERROR, &[])),
+        }
+    }
+}
+
+/// An error of the table.
+pub(crate) fn error(code: errcode::ErrorCode, arguments: &[&dyn std::fmt::Display]) -> PlanError {
+    Box::new(ClientError::new(code, arguments))
+}

@@ -1,0 +1,120 @@
+//! Literals and parameters.
+
+use errcode::{ER_UNKNOWN_CHARACTER_SET, ER_WRONG_VALUE};
+use expression::{Expression, ExpressionKind};
+use syntax::ast::{Literal, TemporalKind};
+use value::temporal::{parse_datetime, parse_time};
+use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
+
+use super::{Binder, error};
+use crate::PlanError;
+
+impl Binder<'_> {
+    pub(super) fn literal(&self, literal: &Literal) -> Result<Expression, PlanError> {
+        Ok(match literal {
+            Literal::Null => Expression::null(),
+            Literal::Bool(truth) => Expression::boolean(*truth),
+            Literal::Integer(number) => integer(*number),
+            Literal::Decimal(text) => decimal(text),
+            Literal::Float(text) => {
+                let parsed = value::number::parse_double(text.as_bytes());
+                let double = ColumnType::new(TypeKind::Double);
+                Expression::constant(Value::Double(parsed.value), double)
+            }
+            Literal::String { value, charset } => self.string(value, charset.as_deref())?,
+            Literal::Hex { value, charset, .. } | Literal::Bit { value, charset } => {
+                let charset = charset.as_deref().unwrap_or("binary");
+                self.string(value, Some(charset))?
+            }
+            Literal::Temporal { kind, text } => temporal(*kind, text)?,
+        })
+    }
+
+    fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expression, PlanError> {
+        let collation = match charset {
+            None => self.settings.collation,
+            Some(name) => charset_named(name)?.default_collation(),
+        };
+        Ok(text_constant(bytes, collation))
+    }
+
+    pub(super) fn parameter(&self, number: u32) -> Expression {
+        let number = stdx::to_usize(number);
+        let known = self.settings.parameter_types.get(number);
+        let column_type = known
+            .cloned()
+            .unwrap_or_else(|| ColumnType::new(TypeKind::Null));
+        Expression::new(ExpressionKind::Parameter(number), column_type)
+    }
+}
+
+/// The character set of a name.
+pub(super) fn charset_named(name: &str) -> Result<Charset, PlanError> {
+    Charset::from_name(name).ok_or_else(|| error(ER_UNKNOWN_CHARACTER_SET, &[&name]))
+}
+
+/// A string.
+pub(crate) fn text_constant(bytes: &[u8], collation: CollationId) -> Expression {
+    let chars = stdx::to_u32(collation.charset().char_count(bytes));
+    let column_type = ColumnType::varchar(chars, collation);
+    Expression::constant(Value::Bytes(bytes.to_vec()), column_type)
+}
+
+/// An integer literal: INT where it surely fits, signed where it can be.
+fn integer(number: u64) -> Expression {
+    let length = stdx::to_u32(number.to_string().len());
+    let mut column_type = match i64::try_from(number) {
+        Ok(_) if length < 10 => ColumnType::new(TypeKind::Int),
+        Ok(_) => ColumnType::new(TypeKind::BigInt),
+        Err(_) => ColumnType::unsigned(TypeKind::BigInt),
+    };
+    column_type.length = length;
+    let value = i64::try_from(number).map_or(Value::UInt(number), Value::Int);
+    Expression::constant(value, column_type)
+}
+
+fn decimal(text: &str) -> Expression {
+    let number = Decimal::parse_prefix(text.as_bytes()).value;
+    let scale = usize::from(number.scale());
+    let digits = (number.integer_digits().max(1) + scale).min(usize::from(u8::MAX));
+    let precision = u8::try_from(digits).unwrap_or(Decimal::PRECISION_MAX);
+    let column_type = ColumnType::decimal(precision, number.scale());
+    Expression::constant(Value::Decimal(number), column_type)
+}
+
+fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
+    let fsp = text
+        .rsplit_once('.')
+        .map_or(0, |(_, digits)| digits.len().min(6));
+    let fsp = u8::try_from(fsp).unwrap_or(0);
+    let (found, name) = match kind {
+        TemporalKind::Time => {
+            let time = parse_time(text.as_bytes()).filter(|parsed| !parsed.truncated);
+            let column_type = ColumnType::temporal(TypeKind::Time, fsp);
+            (
+                time.map(|parsed| (Value::Time(parsed.value), column_type)),
+                "TIME",
+            )
+        }
+        TemporalKind::Date => {
+            let date = parse_datetime(text.as_bytes()).filter(|parsed| !parsed.truncated);
+            let column_type = ColumnType::new(TypeKind::Date);
+            (
+                date.map(|parsed| (Value::Date(parsed.value.date()), column_type)),
+                "DATE",
+            )
+        }
+        TemporalKind::Timestamp => {
+            let time = parse_datetime(text.as_bytes()).filter(|parsed| !parsed.truncated);
+            let column_type = ColumnType::temporal(TypeKind::DateTime, fsp);
+            (
+                time.map(|parsed| (Value::DateTime(parsed.value), column_type)),
+                "DATETIME",
+            )
+        }
+    };
+    match found {
+        Some((value, column_type)) => Ok(Expression::constant(value, column_type)),
+        None => Err(error(ER_WRONG_VALUE, &[&name, &text])),
+    }
+}

@@ -1,0 +1,185 @@
+//! [`Scope`]: the tables in sight, and what a column's name means among them.
+
+use errcode::{ER_BAD_FIELD_ERROR, ER_NON_UNIQ_ERROR};
+use expression::{ColumnPlace, Expression, ExpressionKind};
+use syntax::ast;
+use value::{ColumnType, TypeKind};
+
+use super::{Binder, error};
+use crate::PlanError;
+use crate::plan::{KeyFlag, OutputColumn};
+
+/// The relations of a query block, in the order of the text.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Scope {
+    pub(crate) relations: Vec<Relation>,
+    /// Relations before this one are out of sight: within ON, and between the parts of a list.
+    pub(crate) visible_from: usize,
+    /// Columns that NATURAL and USING merged: the place that is shown, and the one hidden by it.
+    pub(crate) merged: Vec<(ColumnPlace, ColumnPlace)>,
+}
+
+/// A table, or what stands for one.
+#[derive(Debug, Clone)]
+pub(crate) struct Relation {
+    /// What the statement calls it.
+    pub(crate) alias: String,
+    /// Its database, empty for a derived table.
+    pub(crate) database: String,
+    /// Its own name, empty for a derived table.
+    pub(crate) table: String,
+    /// Where its row stands.
+    pub(crate) slot: usize,
+    pub(crate) columns: Vec<RelationColumn>,
+    /// On the inner side of an outer join: every column can be NULL.
+    pub(crate) is_optional: bool,
+}
+
+/// A column of a relation.
+#[derive(Debug, Clone)]
+pub(crate) struct RelationColumn {
+    pub(crate) name: String,
+    pub(crate) column_type: ColumnType,
+    pub(crate) nullable: bool,
+    pub(crate) invisible: bool,
+    /// What a client is told of it.
+    pub(crate) output: OutputColumn,
+}
+
+impl Relation {
+    /// The column as an expression.
+    pub(crate) fn expression(&self, column: usize) -> Expression {
+        let place = ColumnPlace {
+            slot: self.slot,
+            column,
+        };
+        let described = &self.columns[column];
+        let nullable = described.nullable || self.is_optional;
+        let expression = Expression::column(place, described.column_type.clone(), nullable);
+        let is_stored = !self.table.is_empty();
+        if described.column_type.kind == TypeKind::Timestamp && is_stored {
+            return Expression {
+                column_type: described.column_type.clone(),
+                nullable,
+                kind: ExpressionKind::Local(Box::new(expression)),
+            };
+        }
+        expression
+    }
+}
+
+impl Scope {
+    /// Where a name stands: (relation, column). `None` if nowhere here.
+    fn find(&self, name: &ast::ColumnName) -> Result<Option<(usize, usize)>, ()> {
+        let mut found = None;
+        let relations = self.relations.iter().enumerate();
+        for (relation_index, relation) in relations.skip(self.visible_from) {
+            if let Some(table) = &name.table
+                && relation.alias != table.text
+            {
+                continue;
+            }
+            if let Some(schema) = &name.schema
+                && relation.database != schema.text
+            {
+                continue;
+            }
+            let is_named = |column: &RelationColumn| name.column.is(&column.name);
+            let Some(column) = relation.columns.iter().position(is_named) else {
+                continue;
+            };
+            let place = ColumnPlace {
+                slot: relation.slot,
+                column,
+            };
+            let is_hidden = self.merged.iter().any(|(_, hidden)| *hidden == place);
+            if is_hidden && name.table.is_none() {
+                continue;
+            }
+            if found.is_some() {
+                return Err(());
+            }
+            found = Some((relation_index, column));
+        }
+        Ok(found)
+    }
+
+    /// The column of a place.
+    pub(crate) fn described(&self, place: ColumnPlace) -> Option<(&Relation, &RelationColumn)> {
+        let relation = self
+            .relations
+            .iter()
+            .find(|relation| relation.slot == place.slot)?;
+        Some((relation, relation.columns.get(place.column)?))
+    }
+}
+
+impl Binder<'_> {
+    /// The column that a name means, in the block at hand or one around it.
+    pub(crate) fn column(&mut self, name: &ast::ColumnName) -> Result<Expression, PlanError> {
+        let clause = self.block().clause;
+        for depth in (0..self.blocks.len()).rev() {
+            let found = self.blocks[depth].scope.find(name);
+            let Ok(found) = found else {
+                return Err(error(ER_NON_UNIQ_ERROR, &[&shown(name), &clause.text()]));
+            };
+            let Some((relation, column)) = found else {
+                continue;
+            };
+            let relation = &self.blocks[depth].scope.relations[relation];
+            let slot = relation.slot;
+            let expression = relation.expression(column);
+            self.note_used(&expression);
+            for block in &mut self.blocks[depth + 1..] {
+                if !block.outer_slots.contains(&slot) {
+                    block.outer_slots.push(slot);
+                }
+            }
+            return Ok(expression);
+        }
+        Err(error(ER_BAD_FIELD_ERROR, &[&shown(name), &clause.text()]))
+    }
+
+    /// Notes that a column is read.
+    pub(crate) fn note_used(&mut self, expression: &Expression) {
+        if let Some(place) = expression.as_column()
+            && !self.used_columns.contains(&place)
+        {
+            self.used_columns.push(place);
+        }
+    }
+
+    /// True if the block at hand has a column of this name.
+    pub(crate) fn has_column(&mut self, name: &ast::ColumnName) -> bool {
+        !matches!(self.block().scope.find(name), Ok(None))
+    }
+}
+
+/// A name as messages show it.
+pub(crate) fn shown(name: &ast::ColumnName) -> String {
+    let parts = [&name.schema, &name.table];
+    let mut text = String::new();
+    for part in parts.into_iter().flatten() {
+        text.push_str(&part.text);
+        text.push('.');
+    }
+    text.push_str(&name.column.text);
+    text
+}
+
+/// What a client is told of a column that no table has.
+pub(crate) fn plain_output(name: String, column_type: ColumnType, nullable: bool) -> OutputColumn {
+    OutputColumn {
+        name,
+        original_name: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        database: String::new(),
+        column_type,
+        nullable,
+        key: KeyFlag::None,
+        auto_increment: false,
+        no_default: false,
+        on_update_now: false,
+    }
+}

@@ -1,0 +1,101 @@
+//! Queries inside expressions.
+
+use std::rc::Rc;
+
+use errcode::ER_OPERAND_COLUMNS;
+use expression::{CompareOperator, Expression, ExpressionKind, Quantified};
+use syntax::ast::{self, Expr, ExprKind};
+
+use super::term::Bound;
+use super::{Binder, error};
+use crate::PlanError;
+use crate::plan::{Subquery, SubqueryKind};
+
+impl Binder<'_> {
+    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Bound {
+        let number = self.subquery(query, SubqueryKind::Scalar)?;
+        let output = self.subquery_output(number);
+        let [only] = output.as_slice() else {
+            return Err(error(ER_OPERAND_COLUMNS, &[&1]));
+        };
+        let column_type = only.column_type.clone();
+        Ok(Expression::new(
+            ExpressionKind::Subquery(number),
+            column_type,
+        ))
+    }
+
+    pub(super) fn exists(&mut self, query: &ast::Query) -> Bound {
+        let number = self.subquery(query, SubqueryKind::Exists)?;
+        Ok(Expression::condition(ExpressionKind::Exists(number), false))
+    }
+
+    pub(super) fn quantified(
+        &mut self,
+        operator: CompareOperator,
+        is_all: bool,
+        value: &Expr,
+        query: &ast::Query,
+    ) -> Bound {
+        let left: Vec<Expression> = match &value.kind {
+            ExprKind::Row(parts) => parts
+                .iter()
+                .map(|part| self.term(part))
+                .collect::<Result<_, _>>()?,
+            _ => vec![self.term(value)?],
+        };
+        let subquery = self.subquery(query, SubqueryKind::Set)?;
+        let output = self.subquery_output(subquery);
+        if output.len() != left.len() {
+            return Err(error(ER_OPERAND_COLUMNS, &[&left.len()]));
+        }
+        let mut classes = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(&output) {
+            classes.push(self.class(left, right, "in")?);
+        }
+        let types = output
+            .iter()
+            .map(|output| output.column_type.clone())
+            .collect();
+        let quantified = Quantified {
+            operator,
+            is_all,
+            left,
+            classes,
+            types,
+            subquery,
+        };
+        let kind = ExpressionKind::Quantified(Box::new(quantified));
+        Ok(Expression::condition(kind, true))
+    }
+
+    fn subquery_output(&self, number: usize) -> Vec<Expression> {
+        let subquery = self.subqueries[number].as_ref().expect("it was bound");
+        subquery.query.output.clone()
+    }
+
+    /// Binds a query inside an expression; gives its number.
+    fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind) -> Result<usize, PlanError> {
+        let number = self.subqueries.len();
+        self.subqueries.push(None);
+        self.subquery_slots.push(Vec::new());
+        let lock = std::mem::take(&mut self.lock);
+        let bound = self.query(query);
+        self.lock = lock;
+        let (bound, outer_slots) = bound?;
+        let slot = match kind {
+            SubqueryKind::Set => self.computed_slot(&bound.query.output),
+            SubqueryKind::Scalar | SubqueryKind::Exists => usize::MAX,
+        };
+        let is_correlated = !outer_slots.is_empty();
+        let query = Rc::new(bound.query);
+        self.subqueries[number] = Some(Rc::new(Subquery {
+            query,
+            kind,
+            is_correlated,
+            slot,
+        }));
+        self.subquery_slots[number] = outer_slots;
+        Ok(number)
+    }
+}

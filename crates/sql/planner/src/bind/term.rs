@@ -1,0 +1,518 @@
+//! Expressions: from syntax to typed trees.
+
+use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_OPERAND_COLUMNS};
+use expression::{
+    BitOperator, Bits, Case, CompareOperator, Expression, ExpressionKind, InList, Like, Test,
+    failure,
+};
+use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
+use value::collation::mix_to_compare;
+use value::{ColumnType, TypeKind};
+
+use super::{Binder, error};
+use crate::{PlanError, not_supported};
+
+/// What binding gives.
+pub(crate) type Bound = Result<Expression, PlanError>;
+
+impl Binder<'_> {
+    /// An expression with one value.
+    pub(crate) fn term(&mut self, expr: &Expr) -> Bound {
+        match &expr.kind {
+            ExprKind::Literal(literal) => self.literal(literal),
+            ExprKind::Parameter(number) => Ok(self.parameter(*number)),
+            ExprKind::Column(name) => self.named(name),
+            ExprKind::UserVariable(_) | ExprKind::Assign { .. } | ExprKind::SystemVariable(_) => {
+                self.variable(&expr.kind)
+            }
+            ExprKind::Unary { operator, operand } => self.unary(*operator, operand, expr),
+            ExprKind::Binary {
+                operator,
+                left,
+                right,
+            } => self.binary(*operator, left, right, expr),
+            ExprKind::Like { .. } => self.like(&expr.kind),
+            ExprKind::Between {
+                negated,
+                value,
+                low,
+                high,
+            } => self.between(*negated, value, low, high),
+            ExprKind::InList {
+                negated,
+                value,
+                list,
+            } => self.in_list(*negated, value, list),
+            ExprKind::InQuery {
+                negated,
+                value,
+                query,
+            } => {
+                let operator = if *negated {
+                    CompareOperator::NotEqual
+                } else {
+                    CompareOperator::Equal
+                };
+                self.quantified(operator, *negated, value, query)
+            }
+            ExprKind::Quantified {
+                operator,
+                for_all,
+                value,
+                query,
+            } => {
+                let operator = compare_operator(*operator)
+                    .ok_or_else(|| not_supported("this operator before ANY or ALL"))?;
+                self.quantified(operator, *for_all, value, query)
+            }
+            ExprKind::Exists(query) => self.exists(query),
+            ExprKind::Subquery(query) => self.scalar_subquery(query),
+            ExprKind::IsNull { negated, value } => self.test(value, Test::Null, *negated),
+            ExprKind::IsTruth {
+                negated,
+                value,
+                truth,
+            } => {
+                let test = match truth {
+                    Some(true) => Test::True,
+                    Some(false) => Test::False,
+                    None => Test::Null,
+                };
+                self.test(value, test, *negated)
+            }
+            _ => self.other_term(expr),
+        }
+    }
+
+    fn other_term(&mut self, expr: &Expr) -> Bound {
+        match &expr.kind {
+            ExprKind::Row(_) => Err(error(ER_OPERAND_COLUMNS, &[&1])),
+            ExprKind::Case {
+                operand,
+                branches,
+                otherwise,
+            } => self.case(operand.as_deref(), branches, otherwise.as_deref()),
+            ExprKind::Aggregate(aggregate) => self.aggregate(aggregate),
+            ExprKind::InsertedValue(name) => self.inserted_value(name),
+            ExprKind::Default(_) => Err(not_supported("DEFAULT in an expression")),
+            _ => self.call(expr),
+        }
+    }
+
+    /// A condition.
+    pub(crate) fn condition(&mut self, expr: &Expr) -> Bound {
+        self.term(expr)
+    }
+
+    /// A column's name: a select item's alias where the clause allows it.
+    fn named(&mut self, name: &ast::ColumnName) -> Bound {
+        use super::Clause;
+        let is_plain = name.table.is_none() && name.schema.is_none();
+        let clause = self.block().clause;
+        if is_plain {
+            let alias = self.alias(&name.column.text);
+            let prefers_alias = matches!(clause, Clause::Order | Clause::Having);
+            if let Some(expression) = alias
+                && (prefers_alias || (clause == Clause::Group && !self.has_column(name)))
+            {
+                return Ok(expression);
+            }
+        }
+        self.column(name)
+    }
+
+    fn alias(&mut self, name: &str) -> Option<Expression> {
+        let aliases = &self.block().aliases;
+        let found = aliases
+            .iter()
+            .find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        found.map(|(_, expression)| expression.clone())
+    }
+
+    fn variable(&mut self, kind: &ExprKind) -> Bound {
+        Ok(match kind {
+            ExprKind::UserVariable(name) => {
+                let column_type =
+                    ColumnType::text(TypeKind::LongText, u32::MAX, self.settings.collation);
+                let name = name.to_lowercase().into();
+                Expression::new(ExpressionKind::UserVariable(name), column_type)
+            }
+            ExprKind::Assign { variable, value } => {
+                let value = self.term(value)?;
+                let column_type = value.column_type.clone();
+                let assignment = Box::new((variable.to_lowercase().into(), value));
+                Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
+            }
+            ExprKind::SystemVariable(variable) => {
+                let scope = variable.scope.map(|scope| match scope {
+                    ast::VariableScope::Global => expression::VariableScope::Global,
+                    ast::VariableScope::Session => expression::VariableScope::Session,
+                });
+                let name: Box<str> = variable.name.text.to_lowercase().into();
+                let value = self.names.system_variable(scope, &name)?;
+                let column_type = variable_type(&value, self.settings.collation);
+                let variable = expression::SystemVariable { scope, name };
+                let kind = ExpressionKind::SystemVariable(Box::new(variable));
+                Expression::new(kind, column_type)
+            }
+            _ => unreachable!("called for variables"),
+        })
+    }
+
+    fn unary(&mut self, operator: UnaryOperator, operand: &Expr, whole: &Expr) -> Bound {
+        match operator {
+            UnaryOperator::Plus => self.term(operand),
+            UnaryOperator::Not => {
+                let operand = self.condition(operand)?;
+                let nullable = operand.nullable;
+                Ok(Expression::condition(
+                    ExpressionKind::Not(Box::new(operand)),
+                    nullable,
+                ))
+            }
+            UnaryOperator::Negate => {
+                let operand = self.term(operand)?;
+                self.negate(operand, whole)
+            }
+            UnaryOperator::BitNot => {
+                let operand = self.term(operand)?;
+                let kind = ExpressionKind::Complement(Box::new(operand));
+                Ok(Expression::new(
+                    kind,
+                    ColumnType::unsigned(TypeKind::BigInt),
+                ))
+            }
+        }
+    }
+
+    fn binary(
+        &mut self,
+        operator: BinaryOperator,
+        left: &Expr,
+        right: &Expr,
+        whole: &Expr,
+    ) -> Bound {
+        if let Some(operator) = compare_operator(operator) {
+            return self.compare_terms(operator, left, right);
+        }
+        match operator {
+            BinaryOperator::And | BinaryOperator::Or => {
+                let (left, right) = (self.condition(left)?, self.condition(right)?);
+                Ok(join_conditions(
+                    operator == BinaryOperator::And,
+                    left,
+                    right,
+                ))
+            }
+            BinaryOperator::Xor => {
+                let (left, right) = (self.condition(left)?, self.condition(right)?);
+                let nullable = left.nullable || right.nullable;
+                let kind = ExpressionKind::Xor(Box::new([left, right]));
+                Ok(Expression::condition(kind, nullable))
+            }
+            BinaryOperator::BitOr
+            | BinaryOperator::BitAnd
+            | BinaryOperator::BitXor
+            | BinaryOperator::ShiftLeft
+            | BinaryOperator::ShiftRight => {
+                let operator = match operator {
+                    BinaryOperator::BitOr => BitOperator::Or,
+                    BinaryOperator::BitAnd => BitOperator::And,
+                    BinaryOperator::BitXor => BitOperator::Xor,
+                    BinaryOperator::ShiftLeft => BitOperator::ShiftLeft,
+                    _ => BitOperator::ShiftRight,
+                };
+                let (left, right) = (self.term(left)?, self.term(right)?);
+                let nullable = left.nullable || right.nullable;
+                let kind = ExpressionKind::Bits(Box::new(Bits {
+                    operator,
+                    left,
+                    right,
+                }));
+                let column_type = ColumnType::unsigned(TypeKind::BigInt);
+                Ok(Expression {
+                    kind,
+                    column_type,
+                    nullable,
+                })
+            }
+            _ => {
+                let (left, right) = (self.term(left)?, self.term(right)?);
+                self.arithmetic(operator, left, right, whole)
+            }
+        }
+    }
+
+    /// A comparison of values, or of rows part by part.
+    fn compare_terms(&mut self, operator: CompareOperator, left: &Expr, right: &Expr) -> Bound {
+        let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) else {
+            let (left, right) = (self.term(left)?, self.term(right)?);
+            return self.comparison(operator, left, right);
+        };
+        if lefts.len() != rights.len() {
+            return Err(error(ER_OPERAND_COLUMNS, &[&lefts.len()]));
+        }
+        let is_equality = matches!(
+            operator,
+            CompareOperator::Equal | CompareOperator::NullSafeEqual | CompareOperator::NotEqual
+        );
+        if !is_equality {
+            return Err(not_supported("order comparison of rows"));
+        }
+        let part_operator = match operator {
+            CompareOperator::NotEqual => CompareOperator::Equal,
+            other => other,
+        };
+        let mut parts = Vec::with_capacity(lefts.len());
+        for (left, right) in lefts.iter().zip(rights) {
+            parts.push(self.compare_terms(part_operator, left, right)?);
+        }
+        let all = Expression::all(parts).expect("a row has at least two parts");
+        if operator == CompareOperator::NotEqual {
+            let nullable = all.nullable;
+            return Ok(Expression::condition(
+                ExpressionKind::Not(Box::new(all)),
+                nullable,
+            ));
+        }
+        Ok(all)
+    }
+
+    fn like(&mut self, kind: &ExprKind) -> Bound {
+        let ExprKind::Like {
+            negated,
+            value,
+            pattern,
+            escape,
+        } = kind
+        else {
+            unreachable!("called for LIKE")
+        };
+        let (operand, pattern) = (self.term(value)?, self.term(pattern)?);
+        let escape = match escape {
+            None => Some(u32::from(b'\\')),
+            Some(escape) => match &escape.kind {
+                ExprKind::Literal(ast::Literal::String { value, .. }) => self
+                    .settings
+                    .collation
+                    .charset()
+                    .decode(value)
+                    .map(|(code, _)| code),
+                _ => return Err(not_supported("ESCAPE of other than a string")),
+            },
+        };
+        let rules = [self.text_rule(&operand), self.text_rule(&pattern)];
+        let collation = mix_to_compare(&rules, "like").map_err(failure)?.collation;
+        let nullable = operand.nullable || pattern.nullable;
+        let like = Like {
+            operand,
+            pattern,
+            escape,
+            collation,
+            negated: *negated,
+        };
+        Ok(Expression::condition(
+            ExpressionKind::Like(Box::new(like)),
+            nullable,
+        ))
+    }
+
+    fn between(&mut self, negated: bool, value: &Expr, low: &Expr, high: &Expr) -> Bound {
+        let value = self.term(value)?;
+        let (low, high) = (self.term(low)?, self.term(high)?);
+        let above = self.comparison(CompareOperator::GreaterOrEqual, value.clone(), low)?;
+        let below = self.comparison(CompareOperator::LessOrEqual, value, high)?;
+        let both = join_conditions(true, above, below);
+        if negated {
+            let nullable = both.nullable;
+            return Ok(Expression::condition(
+                ExpressionKind::Not(Box::new(both)),
+                nullable,
+            ));
+        }
+        Ok(both)
+    }
+
+    fn in_list(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
+        if matches!(value.kind, ExprKind::Row(_)) {
+            let mut any: Option<Expression> = None;
+            for candidate in list {
+                let equal = self.compare_terms(CompareOperator::Equal, value, candidate)?;
+                any = Some(match any {
+                    Some(any) => join_conditions(false, any, equal),
+                    None => equal,
+                });
+            }
+            let any = any.expect("a list has at least one member");
+            let nullable = any.nullable;
+            return Ok(if negated {
+                Expression::condition(ExpressionKind::Not(Box::new(any)), nullable)
+            } else {
+                any
+            });
+        }
+        let operand = self.term(value)?;
+        let list: Result<Vec<_>, _> = list.iter().map(|member| self.term(member)).collect();
+        let list = list?;
+        let mut class = self.class(&operand, &list[0], "in")?;
+        let mut is_uniform = true;
+        for member in &list[1..] {
+            let other = self.class(&operand, member, "in")?;
+            is_uniform &= other == class || member.column_type.kind == TypeKind::Null;
+            if list[0].column_type.kind == TypeKind::Null {
+                class = other;
+            }
+        }
+        if !is_uniform {
+            return self.in_mixed_list(negated, &operand, list);
+        }
+        let nullable = operand.nullable || list.iter().any(|member| member.nullable);
+        let kind = ExpressionKind::In(Box::new(InList {
+            operand,
+            list,
+            class,
+            negated,
+        }));
+        Ok(Expression::condition(kind, nullable))
+    }
+
+    /// Members of different classes are compared each in its own.
+    fn in_mixed_list(
+        &mut self,
+        negated: bool,
+        operand: &Expression,
+        list: Vec<Expression>,
+    ) -> Bound {
+        let mut any: Option<Expression> = None;
+        for member in list {
+            let equal = self.comparison(CompareOperator::Equal, operand.clone(), member)?;
+            any = Some(match any {
+                Some(any) => join_conditions(false, any, equal),
+                None => equal,
+            });
+        }
+        let any = any.expect("a list has at least one member");
+        let nullable = any.nullable;
+        Ok(if negated {
+            Expression::condition(ExpressionKind::Not(Box::new(any)), nullable)
+        } else {
+            any
+        })
+    }
+
+    fn test(&mut self, value: &Expr, test: Test, negated: bool) -> Bound {
+        let operand = Box::new(self.term(value)?);
+        Ok(Expression::condition(
+            ExpressionKind::Is {
+                operand,
+                test,
+                negated,
+            },
+            false,
+        ))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Expr>,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+    ) -> Bound {
+        let operand = operand.map(|operand| self.term(operand)).transpose()?;
+        let mut bound = Vec::with_capacity(branches.len());
+        for (condition, value) in branches {
+            let condition = match &operand {
+                Some(operand) => {
+                    let when = self.term(condition)?;
+                    self.comparison(CompareOperator::Equal, operand.clone(), when)?
+                }
+                None => self.condition(condition)?,
+            };
+            bound.push((condition, self.term(value)?));
+        }
+        let otherwise = otherwise
+            .map(|otherwise| self.term(otherwise))
+            .transpose()?;
+        let values = bound.iter().map(|(_, value)| value).chain(&otherwise);
+        let (column_type, nullable) = self.union_type(values)?;
+        let nullable = nullable || otherwise.is_none();
+        let kind = ExpressionKind::Case(Box::new(Case {
+            branches: bound,
+            otherwise,
+        }));
+        Ok(Expression {
+            kind,
+            column_type,
+            nullable,
+        })
+    }
+
+    fn inserted_value(&mut self, name: &ast::ColumnName) -> Bound {
+        let Some((slot, table)) = self.new_row else {
+            return Ok(Expression::null());
+        };
+        let definition = self.tables[table].definition.clone();
+        let Some(column) = definition.column_position(&name.column.text) else {
+            let shown = super::scope::shown(name);
+            return Err(error(errcode::ER_BAD_FIELD_ERROR, &[&shown, &"field list"]));
+        };
+        let place = expression::ColumnPlace { slot, column };
+        let column_type = definition.columns[column].column_type.clone();
+        Ok(Expression::column(place, column_type, true))
+    }
+
+    /// Refuses an aggregate where none may stand.
+    pub(super) fn check_aggregate_allowed(&mut self) -> Result<(), PlanError> {
+        if self.block().allows_aggregates {
+            return Ok(());
+        }
+        Err(error(ER_INVALID_GROUP_FUNC_USE, &[]))
+    }
+}
+
+/// `AND` or `OR` of two, without nesting one in its own kind.
+pub(crate) fn join_conditions(is_and: bool, left: Expression, right: Expression) -> Expression {
+    let nullable = left.nullable || right.nullable;
+    let mut list = Vec::new();
+    for side in [left, right] {
+        match side.kind {
+            ExpressionKind::And(parts) if is_and => list.extend(parts),
+            ExpressionKind::Or(parts) if !is_and => list.extend(parts),
+            _ => list.push(side),
+        }
+    }
+    let kind = if is_and {
+        ExpressionKind::And(list)
+    } else {
+        ExpressionKind::Or(list)
+    };
+    Expression::condition(kind, nullable)
+}
+
+/// The comparison that an operator is, if it is one.
+pub(super) fn compare_operator(operator: BinaryOperator) -> Option<CompareOperator> {
+    Some(match operator {
+        BinaryOperator::Equal => CompareOperator::Equal,
+        BinaryOperator::NullSafeEqual => CompareOperator::NullSafeEqual,
+        BinaryOperator::NotEqual => CompareOperator::NotEqual,
+        BinaryOperator::Less => CompareOperator::Less,
+        BinaryOperator::LessEqual => CompareOperator::LessOrEqual,
+        BinaryOperator::Greater => CompareOperator::Greater,
+        BinaryOperator::GreaterEqual => CompareOperator::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// The type that a client is told of a system variable.
+fn variable_type(value: &value::Value, collation: value::CollationId) -> ColumnType {
+    match value {
+        value::Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+        value::Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
+        value::Value::Double(_) => ColumnType::new(TypeKind::Double),
+        value::Value::Bytes(bytes) => {
+            let chars = stdx::to_u32(collation.charset().char_count(bytes));
+            ColumnType::varchar(chars, collation)
+        }
+        _ => ColumnType::new(TypeKind::Null),
+    }
+}

@@ -1,0 +1,446 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+
+use std::rc::Rc;
+
+use errcode::{
+    ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_UNKNOWN_TABLE, ER_WRONG_VALUE_COUNT_ON_ROW,
+};
+use expression::{Expression, ExpressionKind};
+use store::{ColumnDefault, LockWait, RowLock, TableDefinition};
+use syntax::ast::{self, ExprKind};
+use value::{TypeKind, Value};
+
+use crate::access::WantedOrder;
+use crate::bind::{Binder, Block, Clause, error};
+use crate::join::From;
+use crate::plan::{
+    Access, Action, Assignment, Delete, Insert, InsertSource, Node, OnDuplicate, SlotShape, Sort,
+    SortKey, Update, UpdateTarget,
+};
+use crate::query::place_of;
+use crate::{PlanError, not_supported};
+
+impl Binder<'_> {
+    pub(crate) fn insert(&mut self, insert: &ast::Insert) -> Result<Action, PlanError> {
+        if !insert.returning.is_empty() {
+            return Err(not_supported("INSERT .. RETURNING"));
+        }
+        if !insert.partitions.is_empty() {
+            return Err(not_supported("PARTITION"));
+        }
+        self.blocks.push(Block::default());
+        let (table, old_slot) = self.open_table(&insert.table, &insert.table.name.text)?;
+        let definition = self.tables[table].definition.clone();
+        let types = definition
+            .columns
+            .iter()
+            .map(|column| column.column_type.clone())
+            .collect();
+        let new_slot = self.add_slot(SlotShape::Computed(types));
+        let columns = target_columns(insert, &definition)?;
+        let source = match &insert.source {
+            ast::InsertSource::Values(rows) => {
+                InsertSource::Values(self.value_rows(rows, &columns, new_slot)?)
+            }
+            ast::InsertSource::Query(query) => self.insert_query(query, table, columns.len())?,
+        };
+        let columns = match &source {
+            // `VALUES ()` gives every column its default.
+            InsertSource::Values(rows) if rows.iter().all(Vec::is_empty) => Vec::new(),
+            _ => columns,
+        };
+        let duplicate = if insert.is_replace {
+            OnDuplicate::Replace
+        } else if !insert.on_duplicate.is_empty() {
+            self.new_row = Some((new_slot, table));
+            let assignments = self.assignments(&insert.on_duplicate, &definition)?;
+            self.new_row = None;
+            OnDuplicate::Update(assignments)
+        } else if insert.ignore {
+            OnDuplicate::Ignore
+        } else {
+            OnDuplicate::Error
+        };
+        self.blocks.pop();
+        let defaults = self.defaults(&definition)?;
+        Ok(Action::Insert(Rc::new(Insert {
+            table,
+            new_slot,
+            old_slot,
+            columns,
+            source,
+            duplicate,
+            is_ignore: insert.ignore,
+            defaults,
+        })))
+    }
+
+    fn value_rows(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        columns: &[usize],
+        new_slot: usize,
+    ) -> Result<Vec<Vec<Option<Expression>>>, PlanError> {
+        // A value may read a column that was assigned before it: the new row is in sight.
+        let relation = &mut self.block().scope.relations[0];
+        let old_slot = std::mem::replace(&mut relation.slot, new_slot);
+        let mut bound = Vec::with_capacity(rows.len());
+        for (place, row) in rows.iter().enumerate() {
+            let is_empty = row.is_empty() && rows[0].is_empty();
+            if row.len() != columns.len() && !is_empty {
+                return Err(error(ER_WRONG_VALUE_COUNT_ON_ROW, &[&(place + 1)]));
+            }
+            let mut values = Vec::with_capacity(row.len());
+            for expr in row {
+                values.push(self.assigned(expr)?);
+            }
+            bound.push(values);
+        }
+        self.block().scope.relations[0].slot = old_slot;
+        Ok(bound)
+    }
+
+    /// The value of an assignment; `None` is `DEFAULT`.
+    fn assigned(&mut self, expr: &ast::Expr) -> Result<Option<Expression>, PlanError> {
+        match expr.kind {
+            ExprKind::Default(None) => Ok(None),
+            _ => self.term(expr).map(Some),
+        }
+    }
+
+    fn insert_query(
+        &mut self,
+        query: &ast::Query,
+        table: usize,
+        column_count: usize,
+    ) -> Result<InsertSource, PlanError> {
+        // The rows that are read are locked, so that what is written follows from them for good.
+        self.lock = (RowLock::Shared, LockWait::Wait);
+        let around = std::mem::take(&mut self.blocks);
+        let bound = self.query(query);
+        self.blocks = around;
+        self.lock = (RowLock::None, LockWait::Wait);
+        let (bound, _) = bound?;
+        if bound.columns.len() != column_count {
+            return Err(error(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
+        }
+        let id = self.tables[table].definition.id;
+        let is_kept = self
+            .tables
+            .iter()
+            .enumerate()
+            .any(|(place, used)| place != table && used.definition.id == id);
+        Ok(InsertSource::Query {
+            query: Rc::new(bound.query),
+            is_kept,
+        })
+    }
+
+    fn assignments(
+        &mut self,
+        assignments: &[ast::Assignment],
+        definition: &TableDefinition,
+    ) -> Result<Vec<Assignment>, PlanError> {
+        self.block().clause = Clause::Fields;
+        let mut bound = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let name = &assignment.column.column.text;
+            let Some(column) = definition.column_position(name) else {
+                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"field list"]));
+            };
+            let value = self.assigned(&assignment.value)?;
+            if value
+                .as_ref()
+                .is_some_and(|value| !value.subqueries().is_empty())
+            {
+                return Err(not_supported("a subquery in ON DUPLICATE KEY UPDATE"));
+            }
+            bound.push(Assignment { column, value });
+        }
+        Ok(bound)
+    }
+
+    /// What each column gets that is given nothing.
+    fn defaults(
+        &mut self,
+        definition: &TableDefinition,
+    ) -> Result<Vec<Option<Expression>>, PlanError> {
+        let mut defaults = Vec::with_capacity(definition.columns.len());
+        for column in &definition.columns {
+            defaults.push(match &column.default {
+                ColumnDefault::None => None,
+                ColumnDefault::Value(value) => Some(stored_default(value, column)),
+                ColumnDefault::Now => {
+                    let column_type = column.column_type.clone();
+                    let kind = ExpressionKind::Now;
+                    Some(Expression {
+                        kind,
+                        column_type,
+                        nullable: false,
+                    })
+                }
+                ColumnDefault::Expression(_) => {
+                    return Err(not_supported("DEFAULT (expression)"));
+                }
+            });
+        }
+        Ok(defaults)
+    }
+
+    pub(crate) fn update(&mut self, update: &ast::Update) -> Result<Action, PlanError> {
+        if update.portion.is_some() {
+            return Err(not_supported("FOR PORTION OF"));
+        }
+        self.reads_whole_rows = true;
+        self.lock = (RowLock::Exclusive, LockWait::Wait);
+        self.blocks.push(Block::default());
+        let from = self.bind_from(&update.tables)?;
+        let (tables, are_plain) = from.tables();
+        let mut targets: Vec<UpdateTarget> = Vec::new();
+        self.block().clause = Clause::Fields;
+        for assignment in &update.assignments {
+            let target = self.column(&assignment.column)?;
+            let place = target.as_column().expect("a column was bound");
+            let Some(&(table, slot)) = tables.iter().find(|(_, slot)| *slot == place.slot) else {
+                let name = &assignment.column.column.text;
+                return Err(error(errcode::ER_NON_UPDATABLE_TABLE, &[name, &"UPDATE"]));
+            };
+            let value = self.assigned(&assignment.value)?;
+            let position = match targets.iter().position(|target| target.slot == slot) {
+                Some(position) => position,
+                None => {
+                    let definition = self.tables[table].definition.clone();
+                    let defaults = self.defaults(&definition)?;
+                    let assignments = Vec::new();
+                    targets.push(UpdateTarget {
+                        table,
+                        slot,
+                        assignments,
+                        defaults,
+                    });
+                    targets.len() - 1
+                }
+            };
+            targets[position].assignments.push(Assignment {
+                column: place.column,
+                value,
+            });
+        }
+        let conditions = self.where_clause(update.condition.as_ref())?;
+        let order = self.write_order(&update.order_by)?;
+        let input = self.write_input(from, conditions, order, update.limit.as_ref())?;
+        self.blocks.pop();
+        let is_kept = targets.len() > 1 || tables.len() > 1 || {
+            let target = &targets[0];
+            let definition = self.tables[target.table].definition.clone();
+            moves_rows(&input, target, &definition)
+        };
+        if is_kept && !are_plain {
+            return Err(not_supported("UPDATE of a join with a derived table"));
+        }
+        let values = targets.iter().flat_map(|target| &target.assignments);
+        let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
+        Ok(Action::Update(Rc::new(Update {
+            input,
+            targets,
+            is_kept,
+            is_ignore: update.ignore,
+            kept: tables,
+            dependent,
+        })))
+    }
+
+    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<Action, PlanError> {
+        if !delete.returning.is_empty() {
+            return Err(not_supported("DELETE .. RETURNING"));
+        }
+        if delete.period.is_some() {
+            return Err(not_supported("DELETE HISTORY"));
+        }
+        self.reads_whole_rows = true;
+        self.lock = (RowLock::Exclusive, LockWait::Wait);
+        self.blocks.push(Block::default());
+        let from = self.bind_from(&delete.from)?;
+        let (tables, are_plain) = from.tables();
+        let targets = if delete.targets.is_empty() {
+            tables.clone()
+        } else {
+            self.delete_targets(&delete.targets, &tables)?
+        };
+        let conditions = self.where_clause(delete.condition.as_ref())?;
+        let order = self.write_order(&delete.order_by)?;
+        let input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
+        self.blocks.pop();
+        let is_kept = tables.len() > 1 || !are_plain;
+        Ok(Action::Delete(Rc::new(Delete {
+            input,
+            targets,
+            is_kept,
+        })))
+    }
+
+    fn delete_targets(
+        &mut self,
+        names: &[ast::ObjectName],
+        tables: &[(usize, usize)],
+    ) -> Result<Vec<(usize, usize)>, PlanError> {
+        let mut targets = Vec::with_capacity(names.len());
+        for name in names {
+            let relations = &self.block().scope.relations;
+            let found = relations.iter().find(|relation| {
+                relation.alias == name.name.text
+                    && name
+                        .schema
+                        .as_ref()
+                        .is_none_or(|s| s.text == relation.database)
+            });
+            let slot = found.map(|relation| relation.slot);
+            match tables
+                .iter()
+                .find(|(_, table_slot)| Some(*table_slot) == slot)
+            {
+                Some(target) => targets.push(*target),
+                None => {
+                    let clause = "MULTI DELETE";
+                    return Err(error(ER_UNKNOWN_TABLE, &[&name.name.text, &clause]));
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    fn write_order(
+        &mut self,
+        order_by: &[ast::OrderItem],
+    ) -> Result<Vec<(Expression, bool)>, PlanError> {
+        self.block().clause = Clause::Order;
+        let mut order = Vec::with_capacity(order_by.len());
+        for item in order_by {
+            order.push((self.term(&item.expr)?, item.descending));
+        }
+        Ok(order)
+    }
+
+    /// The rows that an UPDATE or DELETE changes, in order and limited.
+    fn write_input(
+        &mut self,
+        from: From,
+        conditions: Vec<Expression>,
+        order: Vec<(Expression, bool)>,
+        limit: Option<&ast::Limit>,
+    ) -> Result<Node, PlanError> {
+        let (tables, _) = from.tables();
+        let columns: Option<Vec<_>> = order
+            .iter()
+            .map(|(key, desc)| Some((key.as_column()?, *desc)))
+            .collect();
+        let wanted = columns
+            .filter(|columns| !columns.is_empty())
+            .map(|columns| WantedOrder {
+                columns,
+                is_limited: limit.is_some(),
+            });
+        let (node, is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        let limit = self.limit(limit, false)?;
+        if order.is_empty() || (wanted.is_some() && is_ordered) {
+            return Ok(match limit {
+                Some(limit) => Node::Limit(Box::new(node), Rc::new(limit)),
+                None => node,
+            });
+        }
+        let mut kept = Vec::with_capacity(order.len());
+        let keys = order
+            .iter()
+            .map(|(key, descending)| SortKey {
+                kept: place_of(&mut kept, key),
+                descending: *descending,
+            })
+            .collect();
+        let slot = self.computed_slot(&kept);
+        let dependent = self.dependents(&kept);
+        let kept_slots = tables.into_iter().map(|(_, slot)| slot).collect();
+        let sort = Sort {
+            slot,
+            kept,
+            kept_slots,
+            keys,
+            limit,
+            dependent,
+        };
+        Ok(Node::Sort(Box::new(node), Rc::new(sort)))
+    }
+}
+
+/// The columns that an INSERT gives values for.
+fn target_columns(
+    insert: &ast::Insert,
+    definition: &TableDefinition,
+) -> Result<Vec<usize>, PlanError> {
+    if !insert.has_columns && insert.columns.is_empty() {
+        let visible = definition
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.invisible);
+        return Ok(visible.map(|(place, _)| place).collect());
+    }
+    let mut columns = Vec::with_capacity(insert.columns.len());
+    for name in &insert.columns {
+        let Some(column) = definition.column_position(&name.text) else {
+            return Err(error(ER_BAD_FIELD_ERROR, &[&name.text, &"field list"]));
+        };
+        if columns.contains(&column) {
+            return Err(error(ER_FIELD_SPECIFIED_TWICE, &[&name.text]));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// A default that is stored as it is: a TIMESTAMP is UTC there already.
+fn stored_default(value: &Value, column: &store::ColumnDefinition) -> Expression {
+    let constant = Expression::constant(value.clone(), column.column_type.clone());
+    if column.column_type.kind == TypeKind::Timestamp && !value.is_null() {
+        let nullable = constant.nullable;
+        return Expression {
+            kind: ExpressionKind::Local(Box::new(constant)),
+            column_type: column.column_type.clone(),
+            nullable,
+        };
+    }
+    constant
+}
+
+/// True if an assignment changes what the scan goes by, so that it could meet a row again.
+fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition) -> bool {
+    let scan = match input {
+        Node::Scan(scan) => scan,
+        Node::Filter(input, _) | Node::Limit(input, _) => {
+            return moves_rows(input, target, definition);
+        }
+        // A sort has read all rows before it gives one.
+        Node::Sort(..) | Node::Nothing | Node::One => return false,
+        _ => return true,
+    };
+    if matches!(scan.access, Access::Unique(_)) {
+        return false;
+    }
+    let is_assigned = |column: usize| {
+        let touched = definition.columns[column].on_update_now;
+        touched
+            || target
+                .assignments
+                .iter()
+                .any(|assignment| assignment.column == column)
+    };
+    let primary = definition.primary_key().map(|_| 0);
+    let Some(index) = scan.index.or(primary) else {
+        return false;
+    };
+    let mut parts = definition.indexes[index].parts.iter();
+    let moves_in_index = parts.any(|part| is_assigned(part.column));
+    let moves_rows = definition
+        .primary_key()
+        .is_some_and(|key| key.parts.iter().any(|part| is_assigned(part.column)));
+    moves_in_index || moves_rows
+}

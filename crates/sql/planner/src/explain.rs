@@ -1,0 +1,338 @@
+//! EXPLAIN: the plan as MariaDB's table.
+
+use expression::Expression;
+use store::Uniqueness;
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+use crate::bind::plain_output;
+use crate::plan::{
+    Access, Action, InsertSource, JoinKind, Node, OutputColumn, Plan, Query, Scan, SubqueryKind,
+};
+
+/// A line of EXPLAIN.
+#[derive(Debug, Default)]
+struct Line {
+    id: Option<u64>,
+    select_type: &'static str,
+    table: Option<String>,
+    kind: Option<&'static str>,
+    possible_keys: Option<String>,
+    key: Option<String>,
+    key_length: Option<String>,
+    reference: Option<String>,
+    rows: Option<u64>,
+    extra: Vec<&'static str>,
+}
+
+/// Lines under construction.
+struct Explainer<'p> {
+    plan: &'p Plan,
+    lines: Vec<Line>,
+    next_id: u64,
+}
+
+/// The plan that tells of a plan.
+pub(crate) fn explain(plan: &Plan) -> Plan {
+    let mut explainer = Explainer {
+        plan,
+        lines: Vec::new(),
+        next_id: 1,
+    };
+    match &plan.action {
+        Action::Select(query) | Action::Do(query) => {
+            let select_type = if plan.subqueries.is_empty() && !has_derived(&query.root) {
+                "SIMPLE"
+            } else {
+                "PRIMARY"
+            };
+            explainer.query(query, select_type);
+        }
+        Action::Insert(insert) => {
+            let table = plan.tables[insert.table].definition.name.table.clone();
+            explainer.lines.push(Line {
+                id: Some(1),
+                select_type: "INSERT",
+                table: Some(table),
+                kind: Some("ALL"),
+                ..Line::default()
+            });
+            if let InsertSource::Query { query, .. } = &insert.source {
+                explainer.query(query, "SIMPLE");
+            }
+        }
+        Action::Update(update) => explainer.node(&update.input, 1, "SIMPLE"),
+        Action::Delete(delete) => explainer.node(&delete.input, 1, "SIMPLE"),
+        Action::Rows(_) => {}
+    }
+    explainer.subqueries();
+    let rows = explainer.lines.iter().map(Line::values).collect();
+    Plan {
+        action: Action::Rows(rows),
+        tables: Vec::new(),
+        slots: Vec::new(),
+        subqueries: Vec::new(),
+        parameter_count: plan.parameter_count,
+        columns: columns().into(),
+        into_variables: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn columns() -> Vec<OutputColumn> {
+    let text = |name: &str, chars: u32, nullable: bool| {
+        let column_type = ColumnType::varchar(chars, CollationId::UTF8MB4_GENERAL_CI);
+        plain_output(name.to_owned(), column_type, nullable)
+    };
+    let number = |name: &str, length: u32| {
+        let mut column_type = ColumnType::new(TypeKind::BigInt);
+        column_type.length = length;
+        plain_output(name.to_owned(), column_type, true)
+    };
+    vec![
+        number("id", 3),
+        text("select_type", 19, false),
+        text("table", 64, true),
+        text("type", 10, true),
+        text("possible_keys", 4096, true),
+        text("key", 64, true),
+        text("key_len", 64, true),
+        text("ref", 2048, true),
+        number("rows", 10),
+        text("Extra", 255, false),
+    ]
+}
+
+impl Line {
+    fn values(&self) -> Vec<Value> {
+        let text = |text: &Option<String>| match text {
+            Some(text) => Value::bytes(text.as_str()),
+            None => Value::Null,
+        };
+        let number = |number: Option<u64>| match number.map(i64::try_from) {
+            Some(Ok(number)) => Value::Int(number),
+            _ => Value::Null,
+        };
+        vec![
+            number(self.id),
+            Value::bytes(self.select_type),
+            text(&self.table),
+            self.kind.map_or(Value::Null, Value::bytes),
+            text(&self.possible_keys),
+            text(&self.key),
+            text(&self.key_length),
+            text(&self.reference),
+            number(self.rows),
+            Value::bytes(self.extra.join("; ")),
+        ]
+    }
+}
+
+impl Explainer<'_> {
+    fn query(&mut self, query: &Query, select_type: &'static str) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.node(&query.root, id, select_type);
+    }
+
+    fn subqueries(&mut self) {
+        for place in 0..self.plan.subqueries.len() {
+            let subquery = self.plan.subqueries[place].clone();
+            let select_type = match (subquery.is_correlated, subquery.kind) {
+                (true, _) => "DEPENDENT SUBQUERY",
+                (false, SubqueryKind::Set) => "MATERIALIZED",
+                (false, _) => "SUBQUERY",
+            };
+            self.query(&subquery.query, select_type);
+        }
+    }
+
+    fn node(&mut self, node: &Node, id: u64, select_type: &'static str) {
+        let first = self.lines.len();
+        match node {
+            Node::Nothing => self.note(id, select_type, "Impossible WHERE"),
+            Node::One => self.note(id, select_type, "No tables used"),
+            Node::Scan(scan) => self.scan(scan, id, select_type),
+            Node::Filter(input, _) => {
+                self.node(input, id, select_type);
+                self.extra(self.lines.len().saturating_sub(1), "Using where");
+            }
+            Node::NestedLoop(left, right, join) => {
+                self.node(left, id, select_type);
+                let place = self.lines.len();
+                self.node(right, id, select_type);
+                if join.kind == JoinKind::Left && self.lines[place].kind == Some("ALL") {
+                    self.extra(place, "Using where");
+                }
+            }
+            Node::HashJoin(left, right, _) => {
+                self.node(left, id, select_type);
+                let place = self.lines.len();
+                self.node(right, id, select_type);
+                self.lines[place].kind = Some("hash_ALL");
+                self.extra(place, "Using join buffer (flat, BNLH join)");
+            }
+            Node::Derived(query, _) => {
+                let inner = self.next_id;
+                self.lines.push(Line {
+                    id: Some(id),
+                    select_type,
+                    table: Some(format!("<derived{inner}>")),
+                    kind: Some("ALL"),
+                    rows: Some(2),
+                    ..Line::default()
+                });
+                self.query(query, "DERIVED");
+            }
+            Node::Aggregate(input, aggregate) => {
+                self.node(input, id, select_type);
+                if !aggregate.keys.is_empty() && !aggregate.is_ordered {
+                    self.extra(first, "Using temporary");
+                }
+            }
+            Node::Sort(input, _) => {
+                self.node(input, id, select_type);
+                self.extra(first, "Using filesort");
+            }
+            Node::Distinct(input, _) => {
+                self.node(input, id, select_type);
+                self.extra(first, "Using temporary");
+            }
+            Node::Limit(input, _) => self.node(input, id, select_type),
+            Node::Union(queries, _) => {
+                let ids: Vec<String> = (0..queries.len())
+                    .map(|place| (id + place as u64).to_string())
+                    .collect();
+                self.next_id = id;
+                for (place, query) in queries.iter().enumerate() {
+                    self.query(query, if place == 0 { select_type } else { "UNION" });
+                }
+                self.lines.push(Line {
+                    select_type: "UNION RESULT",
+                    table: Some(format!("<union{}>", ids.join(","))),
+                    kind: Some("ALL"),
+                    ..Line::default()
+                });
+            }
+        }
+    }
+
+    fn note(&mut self, id: u64, select_type: &'static str, extra: &'static str) {
+        let extra = vec![extra];
+        self.lines.push(Line {
+            id: Some(id),
+            select_type,
+            extra,
+            ..Line::default()
+        });
+    }
+
+    fn extra(&mut self, line: usize, text: &'static str) {
+        if let Some(line) = self.lines.get_mut(line)
+            && !line.extra.contains(&text)
+        {
+            line.extra.push(text);
+        }
+    }
+
+    fn scan(&mut self, scan: &Scan, id: u64, select_type: &'static str) {
+        let definition = &self.plan.tables[scan.table].definition;
+        let index = scan.index.map(|index| &definition.indexes[index]);
+        let (kind, parts, reference) = match &scan.access {
+            Access::All if index.is_some() => ("index", usize::MAX, None),
+            Access::All => ("ALL", 0, None),
+            Access::Unique(values) => {
+                let is_constant = values.iter().all(|value| value.slots().is_empty());
+                let kind = if is_constant { "const" } else { "eq_ref" };
+                (
+                    kind,
+                    values.len(),
+                    Some(references(values.iter(), self.plan)),
+                )
+            }
+            Access::Ranges(ranges) => {
+                let range = &ranges[0];
+                let is_equal = ranges.len() == 1 && range.lower.is_none() && range.upper.is_none();
+                if is_equal {
+                    let values = range.equal.iter().map(|equal| &equal.value);
+                    (
+                        "ref",
+                        range.equal.len(),
+                        Some(references(values, self.plan)),
+                    )
+                } else {
+                    let has_bound = range.lower.is_some() || range.upper.is_some();
+                    ("range", range.equal.len() + usize::from(has_bound), None)
+                }
+            }
+        };
+        let key_length = index.map(|index| {
+            let parts = index.parts.iter().take(parts);
+            let bytes: usize = parts
+                .map(|part| {
+                    let column = &definition.columns[part.column];
+                    key_bytes(&column.column_type, part.prefix_length)
+                        + usize::from(column.nullable)
+                })
+                .sum();
+            bytes.to_string()
+        });
+        let is_one = matches!(scan.access, Access::Unique(_))
+            && index.is_some_and(|index| index.uniqueness != Uniqueness::None);
+        self.lines.push(Line {
+            id: Some(id),
+            select_type,
+            table: Some(definition.name.table.clone()),
+            kind: Some(kind),
+            possible_keys: index
+                .filter(|_| kind != "index")
+                .map(|index| index.name.clone()),
+            key: index.map(|index| index.name.clone()),
+            key_length,
+            reference,
+            rows: Some(if is_one { 1 } else { 1000 }),
+            extra: Vec::new(),
+        });
+    }
+}
+
+fn has_derived(node: &Node) -> bool {
+    match node {
+        Node::Derived(..) | Node::Union(..) => true,
+        Node::Nothing | Node::One | Node::Scan(_) => false,
+        Node::Filter(input, _)
+        | Node::Aggregate(input, _)
+        | Node::Sort(input, _)
+        | Node::Distinct(input, _)
+        | Node::Limit(input, _) => has_derived(input),
+        Node::NestedLoop(left, right, _) => has_derived(left) || has_derived(right),
+        Node::HashJoin(left, right, _) => has_derived(left) || has_derived(right),
+    }
+}
+
+fn references<'e>(values: impl Iterator<Item = &'e Expression>, plan: &Plan) -> String {
+    let name = |value: &Expression| {
+        let Some(place) = value.as_column() else {
+            return String::from("const");
+        };
+        match &plan.slots[place.slot] {
+            crate::plan::SlotShape::Table(table) => {
+                let definition = &plan.tables[*table].definition;
+                let column = &definition.columns[place.column].name;
+                format!("{}.{column}", definition.name)
+            }
+            crate::plan::SlotShape::Computed(_) => String::from("func"),
+        }
+    };
+    values.map(name).collect::<Vec<_>>().join(",")
+}
+
+/// Bytes of a key part as MySQL counts them: text with two bytes of length.
+fn key_bytes(column_type: &ColumnType, prefix_length: Option<u32>) -> usize {
+    let bytes = match prefix_length {
+        Some(length) => stdx::to_usize(length) * column_type.collation.char_bytes_max(),
+        None => column_type.byte_length_max(),
+    };
+    let is_variable = column_type.kind.is_blob()
+        || matches!(column_type.kind, TypeKind::VarChar | TypeKind::VarBinary);
+    bytes + if is_variable { 2 } else { 0 }
+}

@@ -1,0 +1,782 @@
+//! FROM: the tables of a query block, their joins, and the order in which they are read.
+//!
+//! Inner joins are flattened into one list of items with one list of conditions; the right side of
+//! an outer join is an item of its own with its ON condition. Items are then placed one by one,
+//! the cheapest first among those whose ON conditions find their columns placed. A condition is
+//! tested as soon as all its columns are there.
+
+use std::rc::Rc;
+
+use errcode::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE};
+use expression::{CompareOperator, Expression, ExpressionKind};
+use syntax::ast::{self, TableRef};
+
+use crate::access::{Hints, WantedOrder};
+use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
+use crate::output::{derived_output, table_output};
+use crate::plan::{Derived, Filter, HashJoin, Join, JoinKind, Node, Query, SlotShape, TableUse};
+use crate::{PlanError, not_supported};
+
+/// What is joined: an item of a flattened list of joins.
+#[derive(Debug)]
+pub(crate) struct Item {
+    kind: JoinKind,
+    source: Source,
+    /// `ON` of an outer join.
+    on: Vec<Expression>,
+    /// Slots that it fills.
+    slots: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Table {
+        table: usize,
+        slot: usize,
+        hints: Hints,
+    },
+    Derived {
+        slot: usize,
+        query: Rc<Query>,
+    },
+    /// The right side of an outer join that is itself a join.
+    Group(From),
+}
+
+/// A flattened list of joins.
+#[derive(Debug, Default)]
+pub(crate) struct From {
+    items: Vec<Item>,
+    conditions: Vec<Expression>,
+    /// Read in the order of the text.
+    is_straight: bool,
+}
+
+impl From {
+    /// The (table, slot) pairs of all plain tables, and whether there is nothing else.
+    pub(crate) fn tables(&self) -> (Vec<(usize, usize)>, bool) {
+        let mut tables = Vec::new();
+        let mut are_all = true;
+        for item in &self.items {
+            match &item.source {
+                Source::Table { table, slot, .. } => tables.push((*table, *slot)),
+                Source::Derived { .. } => are_all = false,
+                Source::Group(from) => {
+                    let (inner, are_inner_all) = from.tables();
+                    tables.extend(inner);
+                    are_all &= are_inner_all;
+                }
+            }
+        }
+        (tables, are_all)
+    }
+
+    /// Reads the tables in the order of the text.
+    pub(crate) fn set_straight(&mut self) {
+        self.is_straight = true;
+    }
+
+    fn slots(&self) -> Vec<usize> {
+        self.items
+            .iter()
+            .flat_map(|item| item.slots.iter().copied())
+            .collect()
+    }
+}
+
+/// A condition and the slots of the list at hand that it reads.
+#[derive(Debug)]
+pub(crate) struct Conjunct {
+    pub(crate) expression: Expression,
+    pub(crate) slots: Vec<usize>,
+    pub(crate) is_used: bool,
+}
+
+impl Binder<'_> {
+    /// Binds the tables of a FROM clause into the scope of the block at hand.
+    pub(crate) fn bind_from(&mut self, tables: &[TableRef]) -> Result<From, PlanError> {
+        let mut from = From::default();
+        for table in tables {
+            self.block().scope.visible_from = self.block().scope.relations.len();
+            let part = self.table_reference(table)?;
+            from.is_straight |= part.is_straight;
+            from.items.extend(part.items);
+            from.conditions.extend(part.conditions);
+        }
+        self.block().scope.visible_from = 0;
+        self.check_aliases()?;
+        Ok(from)
+    }
+
+    /// Error 1066 for two tables of one name.
+    fn check_aliases(&mut self) -> Result<(), PlanError> {
+        let relations = &self.block().scope.relations;
+        for (place, relation) in relations.iter().enumerate() {
+            let is_twin = |other: &Relation| {
+                other.alias == relation.alias && other.database == relation.database
+            };
+            if relations[..place].iter().any(is_twin) {
+                return Err(error(ER_NONUNIQ_TABLE, &[&relation.alias]));
+            }
+        }
+        Ok(())
+    }
+
+    fn table_reference(&mut self, reference: &TableRef) -> Result<From, PlanError> {
+        match reference {
+            TableRef::Table(named) => self.named_table(named),
+            TableRef::Derived {
+                query,
+                alias,
+                columns,
+                ..
+            } => self.derived_table(query, &alias.text, columns),
+            TableRef::Join {
+                kind,
+                natural,
+                left,
+                right,
+                on,
+                using,
+            } => self.join(*kind, *natural, left, right, on.as_ref(), using),
+            TableRef::List(tables) => {
+                let mut from = From::default();
+                for table in tables {
+                    let part = self.table_reference(table)?;
+                    from.items.extend(part.items);
+                    from.conditions.extend(part.conditions);
+                }
+                Ok(from)
+            }
+            TableRef::JsonTable { .. } => Err(not_supported("JSON_TABLE")),
+        }
+    }
+
+    fn named_table(&mut self, named: &ast::NamedTable) -> Result<From, PlanError> {
+        if !named.partitions.is_empty() {
+            return Err(not_supported("PARTITION"));
+        }
+        if named.system_time.is_some() {
+            return Err(not_supported("FOR SYSTEM_TIME"));
+        }
+        let alias = named
+            .alias
+            .as_ref()
+            .unwrap_or(&named.name.name)
+            .text
+            .clone();
+        if named.name.schema.is_none()
+            && let Some(place) = self
+                .common_tables
+                .iter()
+                .rposition(|common| common.name.text == named.name.name.text)
+        {
+            // A WITH query sees only those before it.
+            let visible = self.common_tables[..place].to_vec();
+            let common = self.common_tables[place].clone();
+            let all = std::mem::replace(&mut self.common_tables, visible);
+            let bound = self.derived_table(&common.query, &alias, &common.columns);
+            self.common_tables = all;
+            return bound;
+        }
+        let (table, slot) = self.open_table(&named.name, &alias)?;
+        let definition = self.tables[table].definition.clone();
+        let hints = Hints::of(&named.hints, &definition)?;
+        let source = Source::Table { table, slot, hints };
+        let item = Item {
+            kind: JoinKind::Inner,
+            source,
+            on: Vec::new(),
+            slots: vec![slot],
+        };
+        Ok(From {
+            items: vec![item],
+            ..From::default()
+        })
+    }
+
+    /// Finds a table and brings it into the scope of the block at hand.
+    pub(crate) fn open_table(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: &str,
+    ) -> Result<(usize, usize), PlanError> {
+        let database = self.database_of(name)?;
+        let Some(definition) = self.names.table(&database, &name.name.text) else {
+            if !self.names.has_database(&database) {
+                return Err(error(ER_BAD_DB_ERROR, &[&database]));
+            }
+            return Err(error(ER_NO_SUCH_TABLE, &[&database, &name.name.text]));
+        };
+        if definition.view.is_some() {
+            return Err(not_supported("views"));
+        }
+        let columns = definition
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| RelationColumn {
+                name: column.name.clone(),
+                column_type: column.column_type.clone(),
+                nullable: column.nullable,
+                invisible: column.invisible,
+                output: table_output(&definition, place, alias),
+            })
+            .collect();
+        self.tables.push(TableUse {
+            definition: definition.clone(),
+        });
+        let table = self.tables.len() - 1;
+        let slot = self.add_slot(SlotShape::Table(table));
+        self.block().scope.relations.push(Relation {
+            alias: alias.to_owned(),
+            database,
+            table: definition.name.table.clone(),
+            slot,
+            columns,
+            is_optional: false,
+        });
+        Ok((table, slot))
+    }
+
+    fn derived_table(
+        &mut self,
+        query: &ast::Query,
+        alias: &str,
+        names: &[ast::Ident],
+    ) -> Result<From, PlanError> {
+        // A derived table sees none of the tables beside it.
+        let around = std::mem::take(&mut self.blocks);
+        let bound = self.query(query);
+        self.blocks = around;
+        let (bound, _) = bound?;
+        if !names.is_empty() && names.len() != bound.columns.len() {
+            return Err(error(errcode::ER_VIEW_WRONG_LIST, &[]));
+        }
+        let slot = self.computed_slot(&bound.query.output);
+        let columns = bound
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| {
+                let name = names
+                    .get(place)
+                    .map_or(&column.name, |name| &name.text)
+                    .clone();
+                RelationColumn {
+                    column_type: column.column_type.clone(),
+                    nullable: column.nullable,
+                    invisible: false,
+                    output: derived_output(column, &name, alias),
+                    name,
+                }
+            })
+            .collect();
+        self.block().scope.relations.push(Relation {
+            alias: alias.to_owned(),
+            database: String::new(),
+            table: String::new(),
+            slot,
+            columns,
+            is_optional: false,
+        });
+        let source = Source::Derived {
+            slot,
+            query: Rc::new(bound.query),
+        };
+        let item = Item {
+            kind: JoinKind::Inner,
+            source,
+            on: Vec::new(),
+            slots: vec![slot],
+        };
+        Ok(From {
+            items: vec![item],
+            ..From::default()
+        })
+    }
+
+    fn join(
+        &mut self,
+        kind: ast::JoinKind,
+        natural: bool,
+        left: &TableRef,
+        right: &TableRef,
+        on: Option<&ast::Expr>,
+        using: &[ast::Ident],
+    ) -> Result<From, PlanError> {
+        let start = self.block().scope.relations.len();
+        let mut left_part = self.table_reference(left)?;
+        let middle = self.block().scope.relations.len();
+        let mut right_part = self.table_reference(right)?;
+        let end = self.block().scope.relations.len();
+        let is_right = kind == ast::JoinKind::Right;
+        let mut on = match on {
+            Some(on) => {
+                let scope = &mut self.block().scope;
+                let visible_from = std::mem::replace(&mut scope.visible_from, start);
+                let clause = std::mem::replace(&mut self.block().clause, Clause::On);
+                let bound = self.condition(on);
+                self.block().clause = clause;
+                self.block().scope.visible_from = visible_from;
+                conjuncts(bound?)
+            }
+            None => Vec::new(),
+        };
+        on.extend(self.merge_columns((start, middle, end), natural, using, is_right)?);
+        if matches!(
+            kind,
+            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight
+        ) {
+            left_part.is_straight |= kind == ast::JoinKind::Straight || right_part.is_straight;
+            left_part.items.append(&mut right_part.items);
+            left_part.conditions.append(&mut right_part.conditions);
+            left_part.conditions.append(&mut on);
+            return Ok(left_part);
+        }
+        let (mut outer, inner, optional) = if is_right {
+            (right_part, left_part, start..middle)
+        } else {
+            (left_part, right_part, middle..end)
+        };
+        for relation in &mut self.block().scope.relations[optional] {
+            relation.is_optional = true;
+        }
+        outer.items.push(optional_item(inner, on));
+        Ok(outer)
+    }
+
+    /// The conditions of NATURAL and USING; their columns become one in sight.
+    fn merge_columns(
+        &mut self,
+        (start, middle, end): (usize, usize, usize),
+        natural: bool,
+        using: &[ast::Ident],
+        is_right: bool,
+    ) -> Result<Vec<Expression>, PlanError> {
+        let scope = &self.block().scope;
+        let find = |range: std::ops::Range<usize>, name: &str| {
+            let hidden: Vec<_> = scope.merged.iter().map(|(_, hidden)| *hidden).collect();
+            scope.relations[range].iter().find_map(|relation| {
+                let column = relation
+                    .columns
+                    .iter()
+                    .position(|c| c.name.eq_ignore_ascii_case(name))?;
+                let place = expression::ColumnPlace {
+                    slot: relation.slot,
+                    column,
+                };
+                (!hidden.contains(&place)).then(|| (relation.expression(column), place))
+            })
+        };
+        let names: Vec<String> = if natural {
+            let right = scope.relations[middle..end].iter().flat_map(|r| &r.columns);
+            let right: Vec<&str> = right.map(|column| column.name.as_str()).collect();
+            let left = scope.relations[start..middle]
+                .iter()
+                .flat_map(|r| &r.columns);
+            left.map(|column| column.name.clone())
+                .filter(|name| right.iter().any(|other| other.eq_ignore_ascii_case(name)))
+                .collect()
+        } else {
+            using.iter().map(|name| name.text.clone()).collect()
+        };
+        let mut pairs = Vec::with_capacity(names.len());
+        for name in &names {
+            let (Some(left), Some(right)) = (find(start..middle, name), find(middle..end, name))
+            else {
+                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"from clause"]));
+            };
+            pairs.push((left, right));
+        }
+        let mut conditions = Vec::with_capacity(pairs.len());
+        for ((left, left_place), (right, right_place)) in pairs {
+            let (seen, hidden) = if is_right {
+                (right_place, left_place)
+            } else {
+                (left_place, right_place)
+            };
+            self.block().scope.merged.push((seen, hidden));
+            self.note_used(&left);
+            self.note_used(&right);
+            conditions.push(self.comparison(CompareOperator::Equal, left, right)?);
+        }
+        Ok(conditions)
+    }
+
+    /// The node that reads the tables, all conditions tested. True if rows come in the wanted
+    /// order.
+    pub(crate) fn plan_from(
+        &mut self,
+        from: From,
+        conditions: Vec<Expression>,
+        wanted: Option<&WantedOrder>,
+    ) -> Result<(Node, bool), PlanError> {
+        let all = from.conditions.into_iter().chain(conditions);
+        let own = from
+            .items
+            .iter()
+            .flat_map(|item| item.slots.iter().copied())
+            .collect::<Vec<_>>();
+        let mut conjuncts: Vec<Conjunct> = all.map(|c| self.conjunct(c, &own)).collect();
+        let is_impossible = |conjunct: &Conjunct| is_never(&conjunct.expression);
+        if conjuncts.iter().any(is_impossible) {
+            return Ok((Node::Nothing, true));
+        }
+        if from.items.is_empty() {
+            let node = self.filtered(Node::One, &mut conjuncts, &[]);
+            return Ok((node, true));
+        }
+        let mut items = from.items;
+        let wanted = if items.len() == 1 { wanted } else { None };
+        let mut placed: Vec<usize> = Vec::new();
+        let mut planned: Option<(Node, bool)> = None;
+        while !items.is_empty() {
+            let next = self.next_item(&items, &conjuncts, &placed, &own, from.is_straight);
+            let item = items.remove(next);
+            let slots = item.slots.clone();
+            planned = Some(match planned {
+                None => self.first_item(item, &mut conjuncts, wanted)?,
+                Some((node, _)) => (
+                    self.joined_item(node, item, &mut conjuncts, &placed)?,
+                    false,
+                ),
+            });
+            placed.extend(slots);
+        }
+        let (node, is_ordered) = planned.expect("there is at least one item");
+        let node = self.filtered(node, &mut conjuncts, &placed);
+        Ok((node, is_ordered))
+    }
+
+    pub(crate) fn conjunct(&self, expression: Expression, own: &[usize]) -> Conjunct {
+        let mut slots = self.slots_of(&expression);
+        slots.retain(|slot| own.contains(slot));
+        Conjunct {
+            expression,
+            slots,
+            is_used: false,
+        }
+    }
+
+    /// Which item to place next.
+    fn next_item(
+        &self,
+        items: &[Item],
+        conjuncts: &[Conjunct],
+        placed: &[usize],
+        own: &[usize],
+        is_straight: bool,
+    ) -> usize {
+        let is_ready = |item: &Item| {
+            item.kind == JoinKind::Inner
+                || item.on.iter().flat_map(|on| self.slots_of(on)).all(|slot| {
+                    !own.contains(&slot) || placed.contains(&slot) || item.slots.contains(&slot)
+                }) && !placed.is_empty()
+        };
+        let mut ready = items.iter().enumerate().filter(|(_, item)| is_ready(item));
+        if is_straight {
+            return ready.next().map_or(0, |(place, _)| place);
+        }
+        let mut best = (0, f64::INFINITY);
+        for (place, item) in ready {
+            let cost = self.item_cost(item, conjuncts, placed);
+            if cost < best.1 {
+                best = (place, cost);
+            }
+        }
+        best.0
+    }
+
+    fn item_cost(&self, item: &Item, conjuncts: &[Conjunct], placed: &[usize]) -> f64 {
+        match &item.source {
+            Source::Table { table, slot, hints } => {
+                let visible: Vec<&Expression> = if item.kind == JoinKind::Left {
+                    item.on.iter().collect()
+                } else {
+                    let is_visible = |conjunct: &&Conjunct| {
+                        conjunct
+                            .slots
+                            .iter()
+                            .all(|s| placed.contains(s) || s == slot)
+                    };
+                    conjuncts
+                        .iter()
+                        .filter(is_visible)
+                        .map(|c| &c.expression)
+                        .collect()
+                };
+                let access = self.choose_access(*table, *slot, hints, &visible, None);
+                let is_tied = placed.is_empty()
+                    || visible.iter().any(|condition| {
+                        let slots = self.slots_of(condition);
+                        slots.contains(slot) && slots.iter().any(|s| placed.contains(s))
+                    });
+                // A table that nothing ties to the placed ones multiplies their rows.
+                if is_tied {
+                    access.rows
+                } else {
+                    access.rows * 1e3 + 1e6
+                }
+            }
+            Source::Derived { .. } => 500.0,
+            Source::Group(_) => 5e3,
+        }
+    }
+
+    fn first_item(
+        &mut self,
+        item: Item,
+        conjuncts: &mut [Conjunct],
+        wanted: Option<&WantedOrder>,
+    ) -> Result<(Node, bool), PlanError> {
+        assert!(
+            item.kind == JoinKind::Inner,
+            "an outer join's right side is never first"
+        );
+        let slots = item.slots.clone();
+        let own = take_visible(conjuncts, &slots, &[]);
+        self.item_node(item, own, false, wanted)
+    }
+
+    fn joined_item(
+        &mut self,
+        left: Node,
+        mut item: Item,
+        conjuncts: &mut [Conjunct],
+        placed: &[usize],
+    ) -> Result<Node, PlanError> {
+        let kind = item.kind;
+        let slots = item.slots.clone();
+        let conditions = match kind {
+            JoinKind::Left => std::mem::take(&mut item.on),
+            JoinKind::Inner => take_visible(conjuncts, &slots, placed),
+        };
+        if let Some(node) = self.try_hash_join(&item, &conditions, placed) {
+            return self.hash_joined(left, item, conditions, placed, node);
+        }
+        let (right, _) = self.item_node(item, conditions, true, None)?;
+        let join = Join {
+            kind,
+            on: None,
+            dependent: Vec::new(),
+            right_slots: slots.clone(),
+        };
+        let node = Node::NestedLoop(Box::new(left), Box::new(right), Rc::new(join));
+        if kind == JoinKind::Left {
+            let mut all = placed.to_vec();
+            all.extend(slots);
+            return Ok(self.filtered(node, conjuncts, &all));
+        }
+        Ok(node)
+    }
+
+    /// The pairs of keys by which an item can be joined with a hash table, if that is better than
+    /// an index lookup for each row.
+    fn try_hash_join(
+        &self,
+        item: &Item,
+        conditions: &[Expression],
+        placed: &[usize],
+    ) -> Option<Vec<usize>> {
+        let equal: Vec<usize> = conditions
+            .iter()
+            .enumerate()
+            .filter(|(_, condition)| self.equal_sides(condition, &item.slots, placed).is_some())
+            .map(|(place, _)| place)
+            .collect();
+        if equal.is_empty() {
+            return None;
+        }
+        match &item.source {
+            Source::Table { table, slot, hints } => {
+                let visible: Vec<&Expression> = conditions.iter().collect();
+                let access = self.choose_access(*table, *slot, hints, &visible, None);
+                access.reads_all().then_some(equal)
+            }
+            Source::Derived { .. } | Source::Group(_) => Some(equal),
+        }
+    }
+
+    /// The (left, right) sides of an equality between placed slots and the item's own.
+    fn equal_sides<'e>(
+        &self,
+        condition: &'e Expression,
+        own: &[usize],
+        placed: &[usize],
+    ) -> Option<(&'e Expression, &'e Expression)> {
+        let ExpressionKind::Compare(compare) = &condition.kind else {
+            return None;
+        };
+        if compare.operator != CompareOperator::Equal || !condition.subqueries().is_empty() {
+            return None;
+        }
+        let is_of = |side: &Expression, slots: &[usize]| {
+            let read = side.slots();
+            !read.is_empty() && read.iter().all(|slot| slots.contains(slot))
+        };
+        if is_of(&compare.left, placed) && is_of(&compare.right, own) {
+            Some((&compare.left, &compare.right))
+        } else if is_of(&compare.right, placed) && is_of(&compare.left, own) {
+            Some((&compare.right, &compare.left))
+        } else {
+            None
+        }
+    }
+
+    fn hash_joined(
+        &mut self,
+        left: Node,
+        item: Item,
+        conditions: Vec<Expression>,
+        placed: &[usize],
+        equal: Vec<usize>,
+    ) -> Result<Node, PlanError> {
+        let kind = item.kind;
+        let slots = item.slots.clone();
+        let (mut left_keys, mut right_keys, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut own, mut residual) = (Vec::new(), Vec::new());
+        for (place, condition) in conditions.into_iter().enumerate() {
+            if equal.contains(&place) {
+                let (left_key, right_key) = self
+                    .equal_sides(&condition, &slots, placed)
+                    .expect("it was found before");
+                left_keys.push(left_key.clone());
+                right_keys.push(right_key.clone());
+                let ExpressionKind::Compare(compare) = &condition.kind else {
+                    unreachable!("an equality is a comparison")
+                };
+                classes.push(compare.class);
+            } else if self
+                .slots_of(&condition)
+                .iter()
+                .all(|slot| !placed.contains(slot))
+            {
+                own.push(condition);
+            } else if condition.subqueries().is_empty() {
+                residual.push(condition);
+            } else {
+                return Err(not_supported("a subquery in the condition of this join"));
+            }
+        }
+        let (right, _) = self.item_node(item, own, false, None)?;
+        let residual = Expression::all(residual);
+        let plan = HashJoin {
+            kind,
+            left_keys,
+            right_keys,
+            classes,
+            residual,
+            right_slots: slots,
+        };
+        Ok(Node::HashJoin(
+            Box::new(left),
+            Box::new(right),
+            Rc::new(plan),
+        ))
+    }
+
+    /// The node that reads one item, its conditions tested.
+    fn item_node(
+        &mut self,
+        item: Item,
+        conditions: Vec<Expression>,
+        is_repeated: bool,
+        wanted: Option<&WantedOrder>,
+    ) -> Result<(Node, bool), PlanError> {
+        match item.source {
+            Source::Table { table, slot, hints } => {
+                Ok(self.table_node(table, slot, &hints, conditions, wanted))
+            }
+            Source::Derived { slot, query } => {
+                let derived = Derived {
+                    slot,
+                    is_kept: is_repeated,
+                };
+                let node = Node::Derived(query, Rc::new(derived));
+                Ok((self.with_filter(node, conditions), false))
+            }
+            Source::Group(from) => {
+                // Within the group, conditions from outside read placed slots as outer ones.
+                let (node, _) = self.plan_from(from, conditions, None)?;
+                Ok((node, false))
+            }
+        }
+    }
+
+    /// Puts the conditions above a node.
+    pub(crate) fn with_filter(&self, node: Node, conditions: Vec<Expression>) -> Node {
+        match Expression::all(conditions) {
+            None => node,
+            Some(predicate) => {
+                let dependent = self.dependents([&predicate]);
+                Node::Filter(
+                    Box::new(node),
+                    Rc::new(Filter {
+                        predicate,
+                        dependent,
+                    }),
+                )
+            }
+        }
+    }
+
+    /// Puts the unused conditions whose slots are placed above a node.
+    fn filtered(&self, node: Node, conjuncts: &mut [Conjunct], placed: &[usize]) -> Node {
+        let conditions = take_visible(conjuncts, placed, &[]);
+        self.with_filter(node, conditions)
+    }
+}
+
+/// The unused conditions whose slots are all in `own` or `placed`, marked as used.
+fn take_visible(conjuncts: &mut [Conjunct], own: &[usize], placed: &[usize]) -> Vec<Expression> {
+    let mut taken = Vec::new();
+    for conjunct in conjuncts {
+        let is_visible = conjunct
+            .slots
+            .iter()
+            .all(|slot| own.contains(slot) || placed.contains(slot));
+        if !conjunct.is_used && is_visible {
+            conjunct.is_used = true;
+            taken.push(conjunct.expression.clone());
+        }
+    }
+    taken
+}
+
+fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {
+    let slots = inner.slots();
+    let is_single = inner.items.len() == 1 && inner.conditions.is_empty();
+    if is_single && inner.items[0].kind == JoinKind::Inner {
+        let item = inner.items.remove(0);
+        return Item {
+            kind: JoinKind::Left,
+            on,
+            ..item
+        };
+    }
+    Item {
+        kind: JoinKind::Left,
+        source: Source::Group(inner),
+        on,
+        slots,
+    }
+}
+
+/// The parts of a condition that must all hold.
+pub(crate) fn conjuncts(condition: Expression) -> Vec<Expression> {
+    match condition.kind {
+        ExpressionKind::And(list) => list.into_iter().flat_map(conjuncts).collect(),
+        _ => vec![condition],
+    }
+}
+
+/// True for a condition that is false or NULL whatever the data.
+fn is_never(condition: &Expression) -> bool {
+    match &condition.kind {
+        ExpressionKind::Constant(value) => {
+            value.as_ref().to_bool(&mut value::Warnings::new(0)) != Some(true)
+        }
+        _ => false,
+    }
+}

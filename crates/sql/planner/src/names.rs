@@ -1,0 +1,59 @@
+//! [`Names`]: where the planner finds what a name stands for.
+
+use std::sync::Arc;
+
+use errcode::{ClientError, ER_UNKNOWN_SYSTEM_VARIABLE};
+use expression::VariableScope;
+use store::{TableDefinition, TableStatistics};
+use value::Value;
+
+use crate::PlanError;
+
+/// The tables that statements may name.
+pub trait Names {
+    /// The definition of a table; `None` if there is none.
+    fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>>;
+
+    /// True if there is such a database.
+    fn has_database(&self, database: &str) -> bool;
+
+    /// `@@name` as it is now, for the type of its values (the value itself is asked for when the
+    /// plan runs). The default knows none: error 1193.
+    fn system_variable(
+        &self,
+        _scope: Option<VariableScope>,
+        name: &str,
+    ) -> Result<Value, PlanError> {
+        Err(Box::new(ClientError::new(
+            ER_UNKNOWN_SYSTEM_VARIABLE,
+            &[&name],
+        )))
+    }
+
+    /// Estimates about a table that `table` gave; the default knows nothing.
+    fn statistics(&self, _definition: &TableDefinition) -> TableStatistics {
+        TableStatistics::default()
+    }
+}
+
+/// A fixed set of definitions, for tests.
+#[derive(Debug, Default)]
+pub struct FixedNames {
+    /// The tables.
+    pub tables: Vec<Arc<TableDefinition>>,
+}
+
+impl Names for FixedNames {
+    fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>> {
+        let is_named = |definition: &&Arc<TableDefinition>| {
+            definition.name.database == database && definition.name.table == table
+        };
+        self.tables.iter().find(is_named).cloned()
+    }
+
+    fn has_database(&self, database: &str) -> bool {
+        self.tables
+            .iter()
+            .any(|definition| definition.name.database == database)
+    }
+}

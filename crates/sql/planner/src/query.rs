@@ -1,0 +1,360 @@
+//! Query blocks and what is made of them: SELECT, UNION, ORDER BY, LIMIT.
+//!
+//! A SELECT is bound clause by clause, then its nodes are put together from the tables upward:
+//! tables, WHERE, groups, HAVING, DISTINCT, ORDER BY, LIMIT. Each node that keeps rows gives them a
+//! new slot, and the expressions above are rewritten to read that.
+
+use std::rc::Rc;
+
+use errcode::{
+    ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+};
+use expression::{ColumnPlace, Expression, ExpressionKind};
+use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
+
+use crate::access::WantedOrder;
+use crate::bind::{Binder, Block, Clause, error, plain_output};
+use crate::join::conjuncts;
+use crate::plan::{Aggregate, Computed, Limit, Node, OutputColumn, Query, Sort, SortKey, Union};
+use crate::{PlanError, not_supported};
+
+mod rewrite;
+mod select;
+
+/// A bound query: its nodes, and what a client is told of its columns.
+#[derive(Debug)]
+pub(crate) struct BoundQuery {
+    pub(crate) query: Query,
+    pub(crate) columns: Vec<OutputColumn>,
+}
+
+/// ORDER BY, LIMIT and the like around a query's body.
+pub(crate) struct Tail<'q> {
+    pub(crate) order_by: &'q [ast::OrderItem],
+    pub(crate) limit: Option<&'q ast::Limit>,
+}
+
+/// The names of the variables that take the only row.
+pub(crate) fn into_variables(into: Option<&ast::SelectInto>) -> Result<Vec<String>, PlanError> {
+    let Some(into) = into else {
+        return Ok(Vec::new());
+    };
+    let ast::SelectInto::Variables(targets) = into else {
+        return Err(not_supported("SELECT .. INTO OUTFILE"));
+    };
+    let name = |target: &ast::IntoTarget| match target {
+        ast::IntoTarget::User(name) => Ok(name.to_lowercase()),
+        ast::IntoTarget::Local(_) => Err(not_supported("SELECT .. INTO a routine's variable")),
+    };
+    targets.iter().map(name).collect()
+}
+
+impl Binder<'_> {
+    /// A query inside something, with the outer slots that it reads.
+    pub(crate) fn query(
+        &mut self,
+        query: &ast::Query,
+    ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        let lock = self.lock;
+        if let Some(row_lock) = &query.lock {
+            self.lock = crate::select_lock(row_lock)?;
+        }
+        let common_count = self.common_tables.len();
+        if let Some(with) = &query.with {
+            if with.recursive {
+                return Err(not_supported("WITH RECURSIVE"));
+            }
+            self.common_tables.extend(with.tables.iter().cloned());
+        }
+        let tail = Tail {
+            order_by: &query.order_by,
+            limit: query.limit.as_ref(),
+        };
+        let bound = self.body(&query.body, &tail);
+        self.common_tables.truncate(common_count);
+        self.lock = lock;
+        bound
+    }
+
+    /// The body of a query with what stands around it.
+    fn body(
+        &mut self,
+        body: &QueryBody,
+        tail: &Tail<'_>,
+    ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        let has_tail = !tail.order_by.is_empty() || tail.limit.is_some();
+        match body {
+            QueryBody::Select(select) => self.in_block(|binder| binder.select(select, tail)),
+            QueryBody::Nested(query) if !has_tail => self.query(query),
+            QueryBody::Nested(query) => {
+                let (inner, outer_slots) = self.query(query)?;
+                let (bound, more) = self.in_block(|binder| binder.with_tail(inner, tail))?;
+                Ok((bound, merged(outer_slots, more)))
+            }
+            QueryBody::Set {
+                operator: ast::SetOperator::Union,
+                ..
+            } => self.union(body, tail),
+            QueryBody::Set { .. } => Err(not_supported("EXCEPT and INTERSECT")),
+            QueryBody::Values(_) => Err(not_supported("VALUES as a query")),
+        }
+    }
+
+    /// Binds within a new block; gives the outer slots that were read.
+    fn in_block<T>(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
+    ) -> Result<(T, Vec<usize>), PlanError> {
+        self.blocks.push(Block::default());
+        let bound = bind(self);
+        let block = self.blocks.pop().expect("pushed above");
+        Ok((bound?, block.outer_slots))
+    }
+
+    fn union(
+        &mut self,
+        body: &QueryBody,
+        tail: &Tail<'_>,
+    ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        let mut members = Vec::new();
+        flatten_union(body, false, &mut members)?;
+        let none = Tail {
+            order_by: &[],
+            limit: None,
+        };
+        let (mut queries, mut outer_slots) = (Vec::new(), Vec::new());
+        let mut columns: Vec<OutputColumn> = Vec::new();
+        for (member, _) in &members {
+            let (bound, outer) = self.body(member, &none)?;
+            outer_slots = merged(outer_slots, outer);
+            if columns.is_empty() {
+                columns = bound.columns;
+            } else if columns.len() != bound.columns.len() {
+                return Err(error(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+            }
+            queries.push(Rc::new(bound.query));
+        }
+        let mut types = Vec::with_capacity(columns.len());
+        for (place, column) in columns.iter_mut().enumerate() {
+            let values = queries.iter().map(|query| &query.output[place]);
+            let (column_type, nullable) = self.union_type(values)?;
+            *column = plain_output(column.name.clone(), column_type.clone(), nullable);
+            types.push(column_type);
+        }
+        let slot = self.add_slot(crate::plan::SlotShape::Computed(types.clone()));
+        // A plain UNION makes all rows before it distinct too.
+        let last_distinct = members.iter().rposition(|(_, distinct)| *distinct);
+        let distinct: Vec<bool> = (0..members.len())
+            .map(|place| last_distinct.is_some_and(|l| place <= l))
+            .collect();
+        let output = columns
+            .iter()
+            .enumerate()
+            .map(|(column, described)| {
+                let place = ColumnPlace { slot, column };
+                Expression::column(place, described.column_type.clone(), described.nullable)
+            })
+            .collect();
+        let root = Node::Union(
+            queries,
+            Rc::new(Union {
+                slot,
+                distinct,
+                types,
+            }),
+        );
+        let query = Query {
+            root,
+            output,
+            dependent: Vec::new(),
+        };
+        let bound = BoundQuery { query, columns };
+        let (bound, more) = self.in_block(|binder| binder.with_tail(bound, tail))?;
+        Ok((bound, merged(outer_slots, more)))
+    }
+
+    /// ORDER BY and LIMIT around rows that are computed already.
+    fn with_tail(&mut self, bound: BoundQuery, tail: &Tail<'_>) -> Result<BoundQuery, PlanError> {
+        let BoundQuery { mut query, columns } = bound;
+        if tail.order_by.is_empty() && tail.limit.is_none() {
+            return Ok(BoundQuery { query, columns });
+        }
+        self.block().clause = Clause::Order;
+        self.block().aliases = columns
+            .iter()
+            .zip(&query.output)
+            .map(|(column, output)| (column.name.clone(), output.clone()))
+            .collect();
+        let mut keys = Vec::with_capacity(tail.order_by.len());
+        for item in tail.order_by {
+            keys.push((self.order_term(item, &query.output)?, item.descending));
+        }
+        let limit = self.limit(tail.limit, false)?;
+        if !keys.is_empty() {
+            let Query {
+                root,
+                mut output,
+                dependent,
+            } = query;
+            let root = self.sorted(root, &mut output, &keys, limit.clone(), dependent);
+            query = Query {
+                root,
+                output,
+                dependent: Vec::new(),
+            };
+        } else if let Some(limit) = limit {
+            query.root = Node::Limit(Box::new(query.root), Rc::new(limit));
+        }
+        Ok(BoundQuery { query, columns })
+    }
+
+    /// A term of ORDER BY or GROUP BY: a position, an alias, or an expression.
+    pub(crate) fn order_term(
+        &mut self,
+        item: &ast::OrderItem,
+        output: &[Expression],
+    ) -> Result<Expression, PlanError> {
+        if let ExprKind::Literal(ast::Literal::Integer(number)) = &item.expr.kind {
+            let place = usize::try_from(*number)
+                .ok()
+                .and_then(|number| number.checked_sub(1));
+            return match place.and_then(|place| output.get(place)) {
+                Some(expression) => Ok(expression.clone()),
+                None => {
+                    let clause = self.block().clause.text();
+                    Err(error(ER_BAD_FIELD_ERROR, &[number, &clause]))
+                }
+            };
+        }
+        self.term(&item.expr)
+    }
+
+    /// `LIMIT`.
+    pub(crate) fn limit(
+        &mut self,
+        limit: Option<&ast::Limit>,
+        counts_all: bool,
+    ) -> Result<Option<Limit>, PlanError> {
+        let Some(limit) = limit else { return Ok(None) };
+        if limit.with_ties {
+            return Err(not_supported("WITH TIES"));
+        }
+        if limit.rows_examined.is_some() {
+            return Err(not_supported("LIMIT ROWS EXAMINED"));
+        }
+        let count = limit
+            .count
+            .as_ref()
+            .map(|count| self.term(count))
+            .transpose()?;
+        let offset = limit
+            .offset
+            .as_ref()
+            .map(|offset| self.term(offset))
+            .transpose()?;
+        Ok(Some(Limit {
+            count,
+            offset,
+            counts_all,
+        }))
+    }
+
+    /// Puts a sort above a node; the outputs then read its slot.
+    pub(crate) fn sorted(
+        &mut self,
+        input: Node,
+        output: &mut [Expression],
+        keys: &[(Expression, bool)],
+        limit: Option<Limit>,
+        dependent: Vec<usize>,
+    ) -> Node {
+        let mut kept = Vec::with_capacity(output.len() + keys.len());
+        let places: Vec<usize> = output
+            .iter()
+            .map(|expression| place_of(&mut kept, expression))
+            .collect();
+        let keys: Vec<SortKey> = keys
+            .iter()
+            .map(|(key, descending)| SortKey {
+                kept: place_of(&mut kept, key),
+                descending: *descending,
+            })
+            .collect();
+        let slot = self.computed_slot(&kept);
+        let mut all_dependent = self.dependents(&kept);
+        all_dependent.extend(dependent.into_iter().filter(|n| !kept_has(&kept, *n)));
+        for (expression, column) in output.iter_mut().zip(places) {
+            let place = ColumnPlace { slot, column };
+            *expression =
+                Expression::column(place, expression.column_type.clone(), expression.nullable);
+        }
+        let counts_all = limit.as_ref().is_some_and(|limit| limit.counts_all);
+        let sort_limit = if counts_all { None } else { limit.clone() };
+        let sort = Sort {
+            slot,
+            kept,
+            kept_slots: Vec::new(),
+            keys,
+            limit: sort_limit,
+            dependent: all_dependent,
+        };
+        let node = Node::Sort(Box::new(input), Rc::new(sort));
+        match limit.filter(|_| counts_all) {
+            Some(limit) => Node::Limit(Box::new(node), Rc::new(limit)),
+            None => node,
+        }
+    }
+}
+
+/// True if one of the expressions uses the subquery.
+fn kept_has(kept: &[Expression], number: usize) -> bool {
+    kept.iter()
+        .any(|expression| expression.subqueries().contains(&number))
+}
+
+/// The place of an expression among the kept ones; added if it is not there.
+pub(crate) fn place_of(kept: &mut Vec<Expression>, expression: &Expression) -> usize {
+    if let Some(place) = kept.iter().position(|known| known == expression) {
+        return place;
+    }
+    kept.push(expression.clone());
+    kept.len() - 1
+}
+
+fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {
+    for slot in b {
+        if !a.contains(&slot) {
+            a.push(slot);
+        }
+    }
+    a
+}
+
+/// The members of a chain of UNIONs, each with whether the UNION before it leaves out duplicates.
+fn flatten_union<'q>(
+    body: &'q QueryBody,
+    distinct: bool,
+    members: &mut Vec<(&'q QueryBody, bool)>,
+) -> Result<(), PlanError> {
+    match body {
+        QueryBody::Set {
+            operator: ast::SetOperator::Union,
+            all,
+            left,
+            right,
+        } => {
+            flatten_union(left, distinct, members)?;
+            let is_first = members.len() == 1;
+            if is_first && !all {
+                members[0].1 = true;
+            }
+            members.push((right, !all));
+            Ok(())
+        }
+        QueryBody::Set { .. } => Err(not_supported("EXCEPT and INTERSECT")),
+        _ => {
+            members.push((body, distinct));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Rewriting expressions so that they read what a node below has kept.
+
+use expression::{AggregateCall, AggregateFunction, ColumnPlace, Expression, ExpressionKind};
+
+/// What a grouping node's slot holds, while the expressions above are rewritten.
+pub(super) struct Groups {
+    pub(super) slot: usize,
+    pub(super) keys: Vec<Expression>,
+    pub(super) calls: Vec<AggregateCall>,
+    /// Slots of the tables that are grouped.
+    pub(super) own_slots: Vec<usize>,
+    /// `WITH ROLLUP`: keys can be NULL.
+    pub(super) with_rollup: bool,
+}
+
+impl Groups {
+    /// Makes the expression read the groups: a key or a call by its column, and a column that is
+    /// not grouped by as the value of the group's first row.
+    pub(super) fn rewrite(&mut self, expression: &mut Expression) {
+        if let Some(key) = self.keys.iter().position(|key| key == expression) {
+            let nullable = expression.nullable || self.with_rollup;
+            let place = ColumnPlace {
+                slot: self.slot,
+                column: key,
+            };
+            *expression = Expression::column(place, expression.column_type.clone(), nullable);
+            return;
+        }
+        match &expression.kind {
+            ExpressionKind::Aggregate(number) => {
+                let column = self.keys.len() + number;
+                let place = ColumnPlace {
+                    slot: self.slot,
+                    column,
+                };
+                let nullable = expression.nullable;
+                let column_type = expression.column_type.clone();
+                *expression = Expression::column(place, column_type, nullable);
+            }
+            ExpressionKind::Column(place) if self.own_slots.contains(&place.slot) => {
+                let call = AggregateCall {
+                    function: AggregateFunction::First,
+                    arguments: vec![expression.clone()],
+                    is_distinct: false,
+                    order: Vec::new(),
+                    separator: Box::default(),
+                    limit: None,
+                    column_type: expression.column_type.clone(),
+                };
+                let known = self.calls.iter().position(|known| *known == call);
+                let number = known.unwrap_or_else(|| {
+                    self.calls.push(call);
+                    self.calls.len() - 1
+                });
+                let column = self.keys.len() + number;
+                let place = ColumnPlace {
+                    slot: self.slot,
+                    column,
+                };
+                *expression = Expression::column(place, expression.column_type.clone(), true);
+            }
+            _ => expression.for_each_child_mut(&mut |child| self.rewrite(child)),
+        }
+    }
+}
+
+/// Makes each expression that was kept read its column of the slot; others are rewritten below.
+pub(super) fn read_kept(expression: &mut Expression, kept: &[Expression], slot: usize) {
+    if let Some(column) = kept.iter().position(|known| known == expression) {
+        let place = ColumnPlace { slot, column };
+        *expression =
+            Expression::column(place, expression.column_type.clone(), expression.nullable);
+        return;
+    }
+    expression.for_each_child_mut(&mut |child| read_kept(child, kept, slot));
+}

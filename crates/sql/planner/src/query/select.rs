@@ -1,0 +1,370 @@
+//! SELECT: one query block.
+
+use super::rewrite::{Groups, read_kept};
+use super::*;
+
+/// A SELECT's clauses, bound.
+struct Parts {
+    output: Vec<Expression>,
+    columns: Vec<OutputColumn>,
+    keys: Vec<Expression>,
+    having: Option<Expression>,
+    order: Vec<(Expression, bool)>,
+}
+
+impl Binder<'_> {
+    pub(super) fn select(
+        &mut self,
+        select: &ast::Select,
+        tail: &Tail<'_>,
+    ) -> Result<BoundQuery, PlanError> {
+        if select.procedure.is_some() {
+            return Err(not_supported("PROCEDURE"));
+        }
+        if !select.windows.is_empty() {
+            return Err(not_supported("window functions"));
+        }
+        let mut from = self.bind_from(&select.from)?;
+        if select.options.straight_join {
+            from.set_straight();
+        }
+        let conditions = self.where_clause(select.condition.as_ref())?;
+        let mut parts = self.parts(select, tail)?;
+        let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
+        let calls = std::mem::take(&mut self.block().calls);
+        let is_grouped = !parts.keys.is_empty() || !calls.is_empty() || select.with_rollup;
+        let wanted = wanted_order(&parts, is_grouped, select.options.distinct, limit.is_some());
+        let own_slots: Vec<usize> = self
+            .block()
+            .scope
+            .relations
+            .iter()
+            .map(|relation| relation.slot)
+            .collect();
+        let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        is_ordered &= wanted.is_some();
+        if is_grouped {
+            node = self.grouped(node, &mut parts, calls, own_slots, select.with_rollup)?;
+        }
+        if let Some(having) = parts.having.take() {
+            node = self.with_filter(node, vec![having]);
+        }
+        if select.options.distinct {
+            node = self.distinct(node, &mut parts);
+        }
+        if !parts.order.is_empty() && !is_ordered {
+            let order = std::mem::take(&mut parts.order);
+            node = self.sorted(node, &mut parts.output, &order, limit, Vec::new());
+        } else if let Some(limit) = limit {
+            node = Node::Limit(Box::new(node), Rc::new(limit));
+        }
+        let dependent = self.dependents(&parts.output);
+        let query = Query {
+            root: node,
+            output: parts.output,
+            dependent,
+        };
+        Ok(BoundQuery {
+            query,
+            columns: parts.columns,
+        })
+    }
+
+    /// The conditions of a WHERE clause.
+    pub(crate) fn where_clause(
+        &mut self,
+        condition: Option<&ast::Expr>,
+    ) -> Result<Vec<Expression>, PlanError> {
+        let Some(condition) = condition else {
+            return Ok(Vec::new());
+        };
+        self.block().clause = Clause::Where;
+        let bound = self.condition(condition)?;
+        Ok(conjuncts(bound))
+    }
+
+    fn parts(&mut self, select: &ast::Select, tail: &Tail<'_>) -> Result<Parts, PlanError> {
+        self.block().clause = Clause::Fields;
+        self.block().allows_aggregates = true;
+        let (output, columns) = self.select_items(&select.items)?;
+        let names = columns.iter().map(|column| column.name.clone());
+        self.block().aliases = names.zip(output.iter().cloned()).collect();
+        self.block().clause = Clause::Group;
+        self.block().allows_aggregates = false;
+        let (mut keys, mut key_order) = (Vec::new(), Vec::new());
+        for item in &select.group_by {
+            let key = self.order_term(item, &output)?;
+            key_order.push((key.clone(), item.descending));
+            place_of(&mut keys, &key);
+        }
+        self.block().clause = Clause::Having;
+        self.block().allows_aggregates = true;
+        let having = select
+            .having
+            .as_ref()
+            .map(|having| self.condition(having))
+            .transpose()?;
+        self.block().clause = Clause::Order;
+        let mut order = Vec::with_capacity(tail.order_by.len());
+        for item in tail.order_by {
+            let key = self.order_term(item, &output)?;
+            if !matches!(key.kind, ExpressionKind::Constant(_)) {
+                order.push((key, item.descending));
+            }
+        }
+        // As MariaDB: groups come sorted unless another order (or NULL) is asked for.
+        if tail.order_by.is_empty() && !key_order.is_empty() && !select.with_rollup {
+            order = key_order;
+        }
+        Ok(Parts {
+            output,
+            columns,
+            keys,
+            having,
+            order,
+        })
+    }
+
+    fn select_items(
+        &mut self,
+        items: &[SelectItem],
+    ) -> Result<(Vec<Expression>, Vec<OutputColumn>), PlanError> {
+        let (mut output, mut columns) = (Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                SelectItem::Wildcard { schema, table, .. } => {
+                    self.wildcard(schema.as_ref(), table.as_ref(), &mut output, &mut columns)?;
+                }
+                SelectItem::Expr { expr, .. } => {
+                    let expression = self.term(expr)?;
+                    let name = item.name(self.source).unwrap_or_default();
+                    columns.push(self.described(&expression, name));
+                    output.push(expression);
+                }
+            }
+        }
+        Ok((output, columns))
+    }
+
+    /// What a client is told of an expression.
+    fn described(&mut self, expression: &Expression, name: String) -> OutputColumn {
+        let found = expression.as_column().and_then(|place| {
+            let mut blocks = self.blocks.iter().rev();
+            blocks.find_map(|block| block.scope.described(place))
+        });
+        match found {
+            Some((_, column)) => OutputColumn {
+                name,
+                nullable: expression.nullable,
+                ..column.output.clone()
+            },
+            None => plain_output(name, expression.column_type.clone(), expression.nullable),
+        }
+    }
+
+    fn wildcard(
+        &mut self,
+        schema: Option<&ast::Ident>,
+        table: Option<&ast::Ident>,
+        output: &mut Vec<Expression>,
+        columns: &mut Vec<OutputColumn>,
+    ) -> Result<(), PlanError> {
+        let scope = self.block().scope.clone();
+        if scope.relations.is_empty() {
+            return Err(error(ER_NO_TABLES_USED, &[]));
+        }
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        let place_in = |place: ColumnPlace| {
+            let relation = scope.relations.iter().position(|r| r.slot == place.slot);
+            (
+                relation.expect("a merged column is of a relation"),
+                place.column,
+            )
+        };
+        if table.is_none() {
+            places.extend(scope.merged.iter().map(|(seen, _)| place_in(*seen)));
+        }
+        let mut is_found = false;
+        for (relation_index, relation) in scope.relations.iter().enumerate() {
+            let is_wanted = table.is_none_or(|table| relation.alias == table.text)
+                && schema.is_none_or(|schema| relation.database == schema.text);
+            if !is_wanted {
+                continue;
+            }
+            is_found = true;
+            for (column, described) in relation.columns.iter().enumerate() {
+                let place = ColumnPlace {
+                    slot: relation.slot,
+                    column,
+                };
+                let is_merged = scope
+                    .merged
+                    .iter()
+                    .any(|(seen, hidden)| *seen == place || *hidden == place);
+                let is_hidden = described.invisible || (is_merged && table.is_none());
+                if !is_hidden {
+                    places.push((relation_index, column));
+                }
+            }
+        }
+        if !is_found {
+            let name = table.map_or_else(String::new, |table| table.text.clone());
+            return Err(error(ER_BAD_TABLE_ERROR, &[&name]));
+        }
+        for (relation, column) in places {
+            let expression = scope.relations[relation].expression(column);
+            self.note_used(&expression);
+            let described = &scope.relations[relation].columns[column];
+            columns.push(OutputColumn {
+                nullable: expression.nullable,
+                ..described.output.clone()
+            });
+            output.push(expression);
+        }
+        Ok(())
+    }
+
+    /// Puts grouping above a node; the clauses above then read the groups.
+    fn grouped(
+        &mut self,
+        input: Node,
+        parts: &mut Parts,
+        calls: Vec<expression::AggregateCall>,
+        own_slots: Vec<usize>,
+        with_rollup: bool,
+    ) -> Result<Node, PlanError> {
+        let mut input = input;
+        let mut keys = std::mem::take(&mut parts.keys);
+        let slot = self.add_slot(crate::plan::SlotShape::Computed(Vec::new()));
+        let mut groups = Groups {
+            slot,
+            keys: keys.clone(),
+            calls,
+            own_slots,
+            with_rollup,
+        };
+        for expression in &mut parts.output {
+            groups.rewrite(expression);
+        }
+        if let Some(having) = &mut parts.having {
+            groups.rewrite(having);
+        }
+        for (key, _) in &mut parts.order {
+            groups.rewrite(key);
+        }
+        let mut calls = groups.calls;
+        let is_ordered = with_rollup && !keys.is_empty();
+        if is_ordered {
+            // A rollup needs equal keys side by side: all that is read is sorted by the keys.
+            let mut read = keys.clone();
+            for call in &calls {
+                for argument in &call.arguments {
+                    place_of(&mut read, argument);
+                }
+                for (key, _) in &call.order {
+                    place_of(&mut read, key);
+                }
+            }
+            let order: Vec<_> = keys.iter().map(|key| (key.clone(), false)).collect();
+            let kept = read.clone();
+            input = self.sorted(input, &mut read, &order, None, Vec::new());
+            let sorted_slot = read[0].as_column().expect("a sort gives columns").slot;
+            let into_slot = |expression: &mut Expression| read_kept(expression, &kept, sorted_slot);
+            keys.iter_mut().for_each(into_slot);
+            for call in &mut calls {
+                call.arguments.iter_mut().for_each(into_slot);
+                call.order.iter_mut().for_each(|(key, _)| into_slot(key));
+            }
+        }
+        let key_types = keys.iter().map(|key| key.column_type.clone());
+        let call_types = calls.iter().map(|call| call.column_type.clone());
+        let types = key_types.chain(call_types).collect();
+        self.slots[slot] = crate::plan::SlotShape::Computed(types);
+        let arguments = calls.iter().flat_map(|call| {
+            call.arguments
+                .iter()
+                .chain(call.order.iter().map(|(key, _)| key))
+        });
+        let dependent = self.dependents(keys.iter().chain(arguments));
+        let aggregate = Aggregate {
+            slot,
+            keys,
+            calls,
+            is_ordered,
+            with_rollup,
+            dependent,
+        };
+        Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
+    }
+
+    fn distinct(&mut self, input: Node, parts: &mut Parts) -> Node {
+        let mut kept = Vec::with_capacity(parts.output.len());
+        let places: Vec<usize> = parts
+            .output
+            .iter()
+            .map(|output| place_of(&mut kept, output))
+            .collect();
+        let key_count = kept.len();
+        let orders: Vec<usize> = parts
+            .order
+            .iter()
+            .map(|(key, _)| place_of(&mut kept, key))
+            .collect();
+        let slot = self.computed_slot(&kept);
+        let dependent = self.dependents(&kept);
+        let column = |column: usize, expression: &Expression| {
+            let place = ColumnPlace { slot, column };
+            Expression::column(place, expression.column_type.clone(), expression.nullable)
+        };
+        for (output, place) in parts.output.iter_mut().zip(places) {
+            *output = column(place, output);
+        }
+        for ((key, _), place) in parts.order.iter_mut().zip(orders) {
+            *key = column(place, key);
+        }
+        let computed = Computed {
+            slot,
+            kept,
+            key_count,
+            dependent,
+        };
+        Node::Distinct(Box::new(input), Rc::new(computed))
+    }
+
+    /// The query of `DO`.
+    pub(crate) fn do_query(&mut self, expressions: &[ast::Expr]) -> Result<Query, PlanError> {
+        let (output, _) = self.in_block(|binder| {
+            expressions
+                .iter()
+                .map(|expr| binder.term(expr))
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        let dependent = self.dependents(&output);
+        Ok(Query {
+            root: Node::One,
+            output,
+            dependent,
+        })
+    }
+}
+
+/// The order that the tables' rows should come in, where an index may give it.
+fn wanted_order(
+    parts: &Parts,
+    is_grouped: bool,
+    is_distinct: bool,
+    is_limited: bool,
+) -> Option<WantedOrder> {
+    if is_grouped || is_distinct || parts.order.is_empty() {
+        return None;
+    }
+    let columns: Option<Vec<_>> = parts
+        .order
+        .iter()
+        .map(|(key, descending)| Some((key.as_column()?, *descending)))
+        .collect();
+    Some(WantedOrder {
+        columns: columns?,
+        is_limited,
+    })
+}
