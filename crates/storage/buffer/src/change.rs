@@ -47,6 +47,14 @@ struct HeldPage {
     undo: Undo,
 }
 
+/// The buffers of a mini-transaction, for reuse by the worker's next.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeBuffers {
+    held: Vec<HeldPage>,
+    body: Vec<u8>,
+    payload: Vec<u8>,
+}
+
 /// A mini-transaction of one worker. See the [crate's](crate) rules B3 to B5.
 pub struct Change<'p> {
     pages: &'p Pages,
@@ -71,10 +79,14 @@ impl Pages {
         );
         self.permit()?;
         self.has_change.set(true);
-        let mut body = self.bodies.borrow_mut().pop().unwrap_or_default();
+        let ChangeBuffers {
+            held,
+            mut body,
+            payload,
+        } = self.buffers.take();
         body.clear();
         body.resize(MTR_HEADER_BYTES, 0);
-        let (held, payload) = (Vec::new(), Vec::new());
+        assert!(held.is_empty());
         Ok(Change {
             pages: self,
             held,
@@ -343,7 +355,7 @@ impl Change<'_> {
             pages.unhold();
         }
         self.is_applied = false;
-        pages.bodies.borrow_mut().push(body);
+        self.body = body;
         end
     }
 
@@ -396,9 +408,19 @@ impl Drop for Change<'_> {
     fn drop(&mut self) {
         let is_lost = self.is_applied && !std::thread::panicking();
         assert!(!is_lost, "a change that has applied an operation commits");
-        for held in std::mem::take(&mut self.held) {
+        while let Some(held) = self.held.pop() {
             self.give_up(held);
         }
+        let (held, body) = (
+            std::mem::take(&mut self.held),
+            std::mem::take(&mut self.body),
+        );
+        let payload = std::mem::take(&mut self.payload);
+        self.pages.buffers.replace(ChangeBuffers {
+            held,
+            body,
+            payload,
+        });
         self.pages.has_change.set(false);
     }
 }

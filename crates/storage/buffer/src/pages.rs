@@ -14,6 +14,7 @@ use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, NoRoom, Wal, WalWriter};
 
+use crate::change::ChangeBuffers;
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Joining, Load, Reading};
 use crate::optimistic::Optimistic;
@@ -41,7 +42,7 @@ pub struct Pages {
     spaces: RefCell<Vec<Option<Arc<Space>>>>,
     removals_seen: Cell<u64>,
     /// Buffers of mini-transactions, for reuse.
-    pub(crate) bodies: RefCell<Vec<Vec<u8>>>,
+    pub(crate) buffers: RefCell<ChangeBuffers>,
 }
 
 impl Pages {
@@ -56,7 +57,7 @@ impl Pages {
             has_change: Cell::new(false),
             spaces: RefCell::default(),
             removals_seen: Cell::new(0),
-            bodies: RefCell::default(),
+            buffers: RefCell::default(),
         }
     }
 
