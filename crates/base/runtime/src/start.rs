@@ -169,6 +169,7 @@ impl Runtime {
     }
 
     /// Waits until the workers have ended, which somebody has to ask for: [`Handle::shutdown`].
+    /// They also end, all of them, when the kernel fails one.
     ///
     /// # Panics
     /// With a worker's panic.
@@ -302,13 +303,34 @@ fn run_worker(
             return Ok(0);
         }
     };
+    let mut guard = StopTheOthers {
+        shared: shared.clone(),
+        is_armed: true,
+    };
     let worker = Rc::new(Worker::new(index, shared, driver));
     worker.enter();
     setup();
     // The starter may have given up because of another worker; then it has asked to stop as well.
     let _ = ready.send(Ok(()));
     drop(ready);
-    worker.run()
+    let outcome = worker.run();
+    guard.is_armed = outcome.is_err();
+    outcome
+}
+
+/// A worker that fails takes its sessions with it, and with them what others wait for: then all
+/// end, and who waits for the runtime hears of it.
+struct StopTheOthers {
+    shared: Arc<Shared>,
+    is_armed: bool,
+}
+
+impl Drop for StopTheOthers {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.shared.stop(SystemClock.now(), Duration::ZERO);
+        }
+    }
 }
 
 fn make_driver(kind: DriverKind, shared: &Arc<Shared>, index: usize) -> io::Result<Rc<dyn Driver>> {

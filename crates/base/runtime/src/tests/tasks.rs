@@ -292,3 +292,15 @@ fn dropping_the_runtime_ends_it() {
         assert_eq!(Arc::strong_count(&alive), 1);
     });
 }
+
+#[test]
+fn a_worker_that_dies_ends_the_others() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        runtime
+            .handle()
+            .send_to(1, Box::new(|| panic!("a test's panic")));
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.wait()));
+        assert!(waited.is_err(), "the panic is handed on");
+    });
+}
