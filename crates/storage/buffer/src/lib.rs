@@ -38,6 +38,7 @@ mod pool;
 mod redo;
 mod space;
 mod start;
+mod verify;
 
 pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
@@ -46,6 +47,7 @@ pub use crate::pages::{Pages, Shared};
 pub use crate::pool::{Pool, PoolOptions};
 pub use crate::redo::{Note, RecoveryError};
 pub use crate::start::{StartOptions, Started, start};
+pub use crate::verify::{DamagedPage, SpaceReport, verify_space};
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use wal::{LogLevel, WalOptions};
 use super::*;
 
 mod crash;
+mod threads;
 
 /// Between two looks of a background task: some fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);
@@ -336,6 +337,30 @@ fn a_damaged_page_is_named() {
             assert!(error.contains("space_5.pdb page 1: checksum"), "{error}");
         }
     });
+}
+
+#[test]
+fn every_page_of_a_file_is_looked_at() {
+    let world = World::new(12);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        for page in [0, 1, 2, 6] {
+            create(&at_work, page, 1).await.unwrap();
+        }
+        at_work.clean_all().await.unwrap();
+    });
+    world
+        .disk
+        .damage(Path::new("data/space_5.pdb"), 4096 + 24, 1);
+    let disk = world.disk();
+    let report = world.run(async move {
+        verify_space(&*disk, Path::new("data"), SPACE, PageSize::KiB4)
+            .await
+            .unwrap()
+    });
+    assert_eq!((report.whole, report.unwritten), (3, 3));
+    assert!(matches!(report.damaged[..], [DamagedPage { id: damaged, .. }] if damaged == id(1)));
 }
 
 #[test]
