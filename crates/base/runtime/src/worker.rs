@@ -2,8 +2,8 @@
 //!
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks first come first served,
 //! call the hooks of the turn's end and the tasks that they woke, then ask the kernel, once: submit
-//! what the turn wanted and wait for what comes next. The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and
-//! then not beyond its next timer.
+//! what the turn wanted and wait for what comes next. The worker sleeps only if its inbox agrees
+//! (`Inbox::try_sleep`), and then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
 //! [`Worker::spend`]); a turn that never ends, by [`TURN_POLLS_MAX`].
