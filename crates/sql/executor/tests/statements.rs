@@ -1,0 +1,587 @@
+//! Statements from text to rows, over the naive store.
+//!
+//! Each statement runs twice where it only reads: straight through, and with a suspension at every
+//! third operation of the store; both must give the same rows.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use executor::{Execution, Halt, KeptRows, Progress, Summary, World};
+use expression::{
+    Diagnostics, Failure, SessionFunction, Statement, StatementOptions, Surroundings, VariableScope,
+};
+use planner::{Names, Settings};
+use store::{
+    ColumnDefault, ColumnDefinition, Durability, IndexDefinition, IndexPart, Isolation, Store,
+    TableDefinition, TableId, TableName, TableStatistics, Transaction, TransactionOptions,
+    Uniqueness,
+};
+use testkit::NaiveStore;
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+/// A session of one user variable table and nothing else.
+#[derive(Default)]
+struct Session {
+    variables: RefCell<HashMap<String, Value>>,
+}
+
+impl Surroundings for Session {
+    fn user_variable(&self, name: &str) -> Value {
+        self.variables
+            .borrow()
+            .get(name)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value, _: &ColumnType) {
+        self.variables.borrow_mut().insert(name.to_owned(), value);
+    }
+
+    fn system_variable(&self, _: Option<VariableScope>, _: &str) -> Result<Value, Failure> {
+        Ok(Value::Int(1))
+    }
+
+    fn session_function(&self, _: SessionFunction) -> Value {
+        Value::Null
+    }
+
+    fn is_killed(&self) -> bool {
+        false
+    }
+}
+
+struct Bench {
+    store: NaiveStore,
+    txn: Box<dyn Transaction>,
+    session: Session,
+    settings: Settings,
+    is_strict: bool,
+    /// The store suspends anyway.
+    is_interrupted: bool,
+}
+
+struct StoreNames<'s>(&'s NaiveStore);
+
+impl Names for StoreNames<'_> {
+    fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>> {
+        let definitions = self.0.definitions();
+        let is_named = |definition: &&Arc<TableDefinition>| {
+            definition.name.database == database && definition.name.table == table
+        };
+        definitions.iter().find(is_named).cloned()
+    }
+
+    fn has_database(&self, database: &str) -> bool {
+        database == "test"
+    }
+
+    fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
+        self.0
+            .table(definition.id)
+            .map(|table| table.statistics())
+            .unwrap_or_default()
+    }
+}
+
+fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    let default = if nullable {
+        ColumnDefault::Value(Value::Null)
+    } else {
+        ColumnDefault::None
+    };
+    ColumnDefinition {
+        name: name.to_owned(),
+        column_type,
+        nullable,
+        default,
+        on_update_now: false,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+    }
+}
+
+fn index(name: &str, uniqueness: Uniqueness, columns: &[usize]) -> IndexDefinition {
+    let part = |&column: &usize| IndexPart {
+        column,
+        prefix_length: None,
+    };
+    IndexDefinition {
+        name: name.to_owned(),
+        uniqueness,
+        parts: columns.iter().map(part).collect(),
+        comment: String::new(),
+    }
+}
+
+fn table(
+    name: &str,
+    columns: Vec<ColumnDefinition>,
+    indexes: Vec<IndexDefinition>,
+) -> TableDefinition {
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        name: TableName {
+            database: "test".into(),
+            table: name.into(),
+        },
+        columns,
+        indexes,
+        collation: CollationId::UTF8MB4_GENERAL_CI,
+        auto_increment_start: 1,
+        comment: String::new(),
+        options: Vec::new(),
+        created_us: 0,
+        view: None,
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let store = NaiveStore::new();
+        let int = || ColumnType::new(TypeKind::Int);
+        let text = |chars| ColumnType::varchar(chars, CollationId::UTF8MB4_GENERAL_CI);
+        let mut id = column("id", int(), false);
+        id.auto_increment = true;
+        let mut k = column("k", int(), false);
+        k.default = ColumnDefault::Value(Value::Int(0));
+        let mut c = column("c", text(120), false);
+        c.default = ColumnDefault::Value(Value::bytes(""));
+        let mut pad = column("pad", text(60), false);
+        pad.default = ColumnDefault::Value(Value::bytes(""));
+        let sbtest = table(
+            "sbtest1",
+            vec![id, k, c, pad],
+            vec![
+                index("PRIMARY", Uniqueness::Primary, &[0]),
+                index("k_1", Uniqueness::None, &[1]),
+            ],
+        );
+        store.add_table(sbtest);
+        let people = table(
+            "people",
+            vec![
+                column("id", int(), false),
+                column("name", text(20), true),
+                column("city", int(), true),
+                column("age", int(), true),
+            ],
+            vec![
+                index("PRIMARY", Uniqueness::Primary, &[0]),
+                index("name", Uniqueness::Unique, &[1]),
+                index("city_age", Uniqueness::None, &[2, 3]),
+            ],
+        );
+        store.add_table(people);
+        let cities = table(
+            "cities",
+            vec![column("id", int(), false), column("title", text(20), true)],
+            vec![index("PRIMARY", Uniqueness::Primary, &[0])],
+        );
+        store.add_table(cities);
+        let options = TransactionOptions {
+            isolation: Isolation::RepeatableRead,
+            read_only: false,
+            lock_wait_timeout_s: 1,
+        };
+        let txn = store.begin(options);
+        let settings = Settings {
+            database: Some("test".into()),
+            ..Settings::default()
+        };
+        let bench = Self {
+            store,
+            txn,
+            session: Session::default(),
+            settings,
+            is_strict: true,
+            is_interrupted: false,
+        };
+        bench.filled()
+    }
+
+    fn filled(mut self) -> Self {
+        self.ok("INSERT INTO cities VALUES (1, 'Turku'), (2, 'Oulu'), (3, 'Pori')");
+        self.ok(
+            "INSERT INTO people VALUES (1, 'Anna', 1, 30), (2, 'bert', 2, 40), \
+             (3, 'Cecil', 1, 50), (4, 'dora', NULL, 20), (5, NULL, 2, NULL)",
+        );
+        self
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(Vec<Vec<Value>>, Summary), String> {
+        self.run_with(sql, &[])
+    }
+
+    fn run_with(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+    ) -> Result<(Vec<Vec<Value>>, Summary), String> {
+        let parsed = syntax::parse(sql.as_bytes(), syntax::Mode::default());
+        let statement = parsed.map_err(|error| format!("{error:?}"))?;
+        let names = StoreNames(&self.store);
+        let plan = planner::plan(&statement, sql.as_bytes(), &names, &self.settings)
+            .map_err(|error| error.to_string())?;
+        let is_read = !plan.is_write();
+        let mut execution = Execution::new(Rc::new(plan));
+        let first = self.execute(&mut execution, parameters)?;
+        if is_read && !self.is_interrupted {
+            self.store.suspend_every(3);
+            let again = self.execute(&mut execution, parameters);
+            self.store.suspend_every(0);
+            assert_eq!(again.as_ref(), Ok(&first), "{sql} restarted");
+        }
+        Ok(first)
+    }
+
+    fn execute(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+    ) -> Result<(Vec<Vec<Value>>, Summary), String> {
+        let options = StatementOptions::default();
+        let diagnostics = Diagnostics::default();
+        let statement = Statement {
+            session: &self.session,
+            options: &options,
+            diagnostics: &diagnostics,
+            is_strict: self.is_strict,
+        };
+        let mark = self.txn.mark();
+        let mut sink = KeptRows::default();
+        execution.start(parameters);
+        loop {
+            let mut world = World {
+                store: &self.store,
+                txn: &mut *self.txn,
+                statement: &statement,
+            };
+            match execution.step(&mut world, &mut sink) {
+                Ok(Progress::Done(summary)) => return Ok((sink.rows, summary)),
+                Ok(Progress::Paused) | Err(Halt::Suspend(_)) => {}
+                Err(Halt::Error(error)) => {
+                    self.txn
+                        .rollback_to(mark)
+                        .map_err(|_| "rollback".to_owned())?;
+                    return Err(error.error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The rows as text, a row a line.
+    fn rows(&mut self, sql: &str) -> String {
+        match self.run(sql) {
+            Ok((rows, _)) => shown(&rows),
+            Err(error) => error,
+        }
+    }
+
+    fn ok(&mut self, sql: &str) -> Summary {
+        match self.run(sql) {
+            Ok((_, summary)) => summary,
+            Err(error) => panic!("{sql}: {error}"),
+        }
+    }
+
+    fn check(&mut self, sql: &str, expected: &[&str]) {
+        assert_eq!(self.rows(sql), expected.join("\n"), "{sql}");
+    }
+
+    fn end(&mut self) {
+        let committed = self.txn.commit(Durability::Durable);
+        assert!(committed.is_ok(), "the naive store commits");
+    }
+}
+
+fn shown(rows: &[Vec<Value>]) -> String {
+    let value = |value: &Value| match value {
+        Value::Null => String::from("NULL"),
+        other => {
+            let text = ColumnType::new(TypeKind::Null);
+            let text = other.as_ref().to_text(&text).unwrap_or_default();
+            String::from_utf8_lossy(&text).into_owned()
+        }
+    };
+    let row = |row: &Vec<Value>| row.iter().map(value).collect::<Vec<_>>().join(" ");
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn tables_are_read_by_every_access_path() {
+    let mut bench = Bench::new();
+    bench.check("SELECT name FROM people WHERE id = 3", &["Cecil"]);
+    bench.check("SELECT id FROM people WHERE name = 'ANNA'", &["1"]);
+    bench.check(
+        "SELECT id FROM people WHERE id BETWEEN 2 AND 4",
+        &["2", "3", "4"],
+    );
+    bench.check(
+        "SELECT id FROM people WHERE id IN (4, 1, 1, 9)",
+        &["1", "4"],
+    );
+    bench.check("SELECT id FROM people WHERE id = 1 OR id > 4", &["1", "5"]);
+    bench.check("SELECT id FROM people WHERE city = 1 AND age > 40", &["3"]);
+    bench.check("SELECT id FROM people WHERE city IS NULL", &["4"]);
+    bench.check("SELECT id FROM people WHERE name LIKE 'b%'", &["2"]);
+    bench.check(
+        "SELECT id FROM people WHERE age < 45 ORDER BY id",
+        &["1", "2", "4"],
+    );
+    bench.check(
+        "SELECT id FROM people ORDER BY id DESC LIMIT 2",
+        &["5", "4"],
+    );
+    bench.check(
+        "SELECT id FROM people ORDER BY age DESC, id LIMIT 1, 2",
+        &["2", "1"],
+    );
+    bench.check("SELECT id FROM people WHERE id = '3'", &["3"]);
+    bench.check("SELECT id FROM people WHERE id = 2.5", &[]);
+    bench.check("SELECT id FROM people WHERE id > 3.5", &["4", "5"]);
+    bench.check("SELECT 1 FROM people WHERE 1 = 0", &[]);
+    bench.check("SELECT 1, 'a', NULL", &["1 a NULL"]);
+    bench.end();
+}
+
+#[test]
+fn joins_pair_rows() {
+    let mut bench = Bench::new();
+    let join = "SELECT p.id, c.title FROM people p JOIN cities c ON c.id = p.city ORDER BY p.id";
+    bench.check(join, &["1 Turku", "2 Oulu", "3 Turku", "5 Oulu"]);
+    let left = "SELECT p.id, c.title FROM people p LEFT JOIN cities c ON c.id = p.city \
+                ORDER BY p.id";
+    bench.check(left, &["1 Turku", "2 Oulu", "3 Turku", "4 NULL", "5 Oulu"]);
+    let right = "SELECT c.id, p.name FROM people p RIGHT JOIN cities c ON c.id = p.city \
+                 AND p.age > 30 ORDER BY c.id";
+    bench.check(right, &["1 Cecil", "2 bert", "3 NULL"]);
+    let hashed = "SELECT a.id, b.id FROM people a JOIN people b ON a.age = b.age + 10 \
+                  ORDER BY a.id, b.id";
+    bench.check(hashed, &["1 4", "2 1", "3 2"]);
+    bench.check("SELECT COUNT(*) FROM people, cities", &["15"]);
+    let using = "SELECT * FROM cities JOIN people USING (id) ORDER BY id";
+    bench.check(
+        using,
+        &["1 Turku Anna 1 30", "2 Oulu bert 2 40", "3 Pori Cecil 1 50"],
+    );
+    let derived = "SELECT d.n, c.title FROM (SELECT city, COUNT(*) n FROM people GROUP BY city) d \
+                   JOIN cities c ON c.id = d.city ORDER BY c.title";
+    bench.check(derived, &["2 Oulu", "2 Turku"]);
+    bench.end();
+}
+
+#[test]
+fn groups_and_aggregates() {
+    let mut bench = Bench::new();
+    let grouped = "SELECT city, COUNT(*), SUM(age), MIN(name), MAX(age) FROM people GROUP BY city";
+    bench.check(
+        grouped,
+        &["NULL 1 20 dora 20", "1 2 80 Anna 50", "2 2 40 bert 40"],
+    );
+    bench.check(
+        "SELECT COUNT(*), SUM(age), AVG(age) FROM people",
+        &["5 140 35.0000"],
+    );
+    bench.check(
+        "SELECT COUNT(*), SUM(age) FROM people WHERE id > 9",
+        &["0 NULL"],
+    );
+    bench.check(
+        "SELECT COUNT(DISTINCT city), COUNT(city) FROM people",
+        &["2 4"],
+    );
+    let having = "SELECT city, COUNT(*) n FROM people GROUP BY city HAVING n > 1 ORDER BY 1 DESC";
+    bench.check(having, &["2 2", "1 2"]);
+    let rollup = "SELECT city, COUNT(*) FROM people WHERE city > 0 GROUP BY city WITH ROLLUP";
+    bench.check(rollup, &["1 2", "2 2", "NULL 4"]);
+    let concat = "SELECT GROUP_CONCAT(name ORDER BY name DESC SEPARATOR '+') FROM people";
+    bench.check(concat, &["dora+Cecil+bert+Anna"]);
+    bench.check(
+        "SELECT DISTINCT city FROM people ORDER BY city",
+        &["NULL", "1", "2"],
+    );
+    bench.check("SELECT BIT_OR(id), BIT_AND(id) FROM people", &["7 0"]);
+    bench.end();
+}
+
+#[test]
+fn subqueries_and_unions() {
+    let mut bench = Bench::new();
+    bench.check(
+        "SELECT id FROM people WHERE age = (SELECT MAX(age) FROM people)",
+        &["3"],
+    );
+    let inside = "SELECT id FROM people WHERE city IN (SELECT id FROM cities WHERE title > 'P') \
+                  ORDER BY id";
+    bench.check(inside, &["1", "3"]);
+    let correlated = "SELECT id FROM people p WHERE age = (SELECT MAX(age) FROM people q \
+                      WHERE q.city = p.city) ORDER BY id";
+    bench.check(correlated, &["2", "3"]);
+    let exists = "SELECT title FROM cities c WHERE NOT EXISTS \
+                  (SELECT 1 FROM people p WHERE p.city = c.id)";
+    bench.check(exists, &["Pori"]);
+    bench.check("SELECT 1 UNION SELECT 2 UNION SELECT 1", &["1", "2"]);
+    bench.check(
+        "SELECT 1 AS a UNION ALL SELECT 1 ORDER BY a LIMIT 1",
+        &["1"],
+    );
+    bench.check(
+        "SELECT id FROM people WHERE id > ALL (SELECT id FROM cities)",
+        &["4", "5"],
+    );
+    bench.check(
+        "WITH old AS (SELECT id FROM people WHERE age > 35) SELECT * FROM old",
+        &["2", "3"],
+    );
+    bench.check(
+        "SELECT (SELECT id FROM people)",
+        &["ERROR 1242 (21000): Subquery returns more than 1 row"],
+    );
+    bench.end();
+}
+
+#[test]
+fn rows_are_inserted_changed_and_deleted() {
+    let bench = Bench::new();
+    change_rows(bench);
+}
+
+#[test]
+fn writes_go_on_where_a_wait_stopped_them() {
+    let mut bench = Bench::new();
+    bench.is_interrupted = true;
+    bench.store.suspend_every(2);
+    change_rows(bench);
+}
+
+fn change_rows(mut bench: Bench) {
+    let summary = bench.ok("INSERT INTO sbtest1 (k, c, pad) VALUES (5, 'a', 'x'), (6, 'b', 'y')");
+    assert_eq!((summary.affected_rows, summary.last_insert_id), (2, 1));
+    let summary = bench.ok("UPDATE sbtest1 SET k = k + 1 WHERE id = 2");
+    assert_eq!((summary.affected_rows, summary.matched_rows), (1, 1));
+    let summary = bench.ok("UPDATE sbtest1 SET k = 7 WHERE id = 2");
+    assert_eq!((summary.affected_rows, summary.matched_rows), (0, 1));
+    bench.check("SELECT id, k, c FROM sbtest1", &["1 5 a", "2 7 b"]);
+    bench.check(
+        "INSERT INTO sbtest1 (id, k) VALUES (1, 9)",
+        &["ERROR 1062 (23000): Duplicate entry '1' for key 'PRIMARY'"],
+    );
+    let summary =
+        bench.ok("INSERT INTO sbtest1 (id, k) VALUES (1, 9) ON DUPLICATE KEY UPDATE k = VALUES(k)");
+    assert_eq!(summary.affected_rows, 2);
+    let summary = bench.ok("REPLACE INTO sbtest1 (id, k) VALUES (1, 10), (8, 80)");
+    assert_eq!(summary.affected_rows, 3);
+    bench.ok("INSERT IGNORE INTO sbtest1 (id, k) VALUES (8, 1), (9, 90)");
+    bench.check(
+        "SELECT id, k FROM sbtest1",
+        &["1 10", "2 7", "8 80", "9 90"],
+    );
+    bench.ok("UPDATE sbtest1 SET id = id + 100, k = id WHERE id > 2 ORDER BY id DESC LIMIT 2");
+    bench.check(
+        "SELECT id, k FROM sbtest1",
+        &["1 10", "2 7", "108 108", "109 109"],
+    );
+    let summary = bench.ok("DELETE FROM sbtest1 WHERE k > 9 ORDER BY k DESC LIMIT 2");
+    assert_eq!(summary.affected_rows, 2);
+    bench.check("SELECT id FROM sbtest1", &["1", "2"]);
+    bench.ok("INSERT INTO sbtest1 (k) SELECT k FROM sbtest1");
+    bench.check("SELECT COUNT(*) FROM sbtest1", &["4"]);
+    bench.ok("UPDATE people p JOIN cities c ON p.city = c.id SET p.name = c.title WHERE p.id = 5");
+    bench.check("SELECT name FROM people WHERE id = 5", &["Oulu"]);
+    bench.ok("DELETE p FROM people p JOIN cities c ON p.city = c.id WHERE c.id = 1");
+    bench.check("SELECT id FROM people", &["2", "4", "5"]);
+    bench.end();
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let mut bench = Bench::new();
+    let cases = [
+        (
+            "SELECT x FROM people",
+            "ERROR 1054 (42S22): Unknown column 'x' in 'field list'",
+        ),
+        (
+            "SELECT 1 FROM people WHERE x = 1",
+            "ERROR 1054 (42S22): Unknown column 'x' in 'where clause'",
+        ),
+        (
+            "SELECT id FROM people, cities",
+            "ERROR 1052 (23000): Column 'id' in field list is ambiguous",
+        ),
+        (
+            "SELECT * FROM nope",
+            "ERROR 1146 (42S02): Table 'test.nope' doesn't exist",
+        ),
+        (
+            "SELECT * FROM a.b",
+            "ERROR 1049 (42000): Unknown database 'a'",
+        ),
+        ("SELECT *", "ERROR 1096 (HY000): No tables used"),
+        (
+            "SELECT id FROM people p, cities p",
+            "ERROR 1066 (42000): Not unique table/alias: 'p'",
+        ),
+        (
+            "SELECT 1 FROM people WHERE COUNT(*) > 1",
+            "ERROR 1111 (HY000): Invalid use of group function",
+        ),
+        (
+            "INSERT INTO people (id) VALUES (NULL)",
+            "ERROR 1048 (23000): Column 'id' cannot be null",
+        ),
+        (
+            "INSERT INTO people (name) VALUES ('x')",
+            "ERROR 1364 (HY000): Field 'id' doesn't have a default value",
+        ),
+        (
+            "INSERT INTO people (id, id) VALUES (1, 1)",
+            "ERROR 1110 (42000): Column 'id' specified twice",
+        ),
+        (
+            "INSERT INTO people VALUES (1)",
+            "ERROR 1136 (21S01): Column count doesn't match value count at row 1",
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(bench.rows(sql), expected, "{sql}");
+    }
+    bench.end();
+}
+
+#[test]
+fn a_plan_runs_again_with_other_parameters() {
+    let mut bench = Bench::new();
+    let sql = "SELECT name FROM people WHERE id = ?";
+    for (id, name) in [(1, "Anna"), (3, "Cecil"), (9, "")] {
+        let (rows, _) = bench.run_with(sql, &[Value::Int(id)]).expect("it runs");
+        assert_eq!(shown(&rows), name);
+    }
+    let sql = "SELECT id FROM people WHERE id > ? ORDER BY id LIMIT ?";
+    let (rows, _) = bench
+        .run_with(sql, &[Value::Int(2), Value::Int(2)])
+        .unwrap();
+    assert_eq!(shown(&rows), "3\n4");
+    bench.end();
+}
+
+#[test]
+fn explain_shows_the_access_path() {
+    let mut bench = Bench::new();
+    let by_key = "EXPLAIN SELECT name FROM people WHERE id = 3";
+    bench.check(
+        by_key,
+        &["1 SIMPLE people const PRIMARY PRIMARY 4 const 1 "],
+    );
+    let by_range = "EXPLAIN SELECT name FROM people WHERE city = 1 AND age > 3";
+    bench.check(
+        by_range,
+        &["1 SIMPLE people range city_age city_age 10 NULL 1000 "],
+    );
+    bench.end();
+}
