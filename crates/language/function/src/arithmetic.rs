@@ -69,6 +69,16 @@ pub(crate) fn infer_subtract(binding: &mut Binding<'_>) -> Inferred {
             Numeric::Integer => integer_type(whole + 2, false),
         };
         choose(binding, domain);
+        // A constant whose opposite is out of range, and dates, become exact numbers.
+        let beyond = match only.constant {
+            Some(Value::Int(number)) => number == i64::MIN,
+            Some(Value::UInt(number)) => number > i64::MIN.unsigned_abs(),
+            _ => false,
+        };
+        if beyond || only.column.kind.is_temporal() {
+            binding.column = decimal_type(whole + 1, scale);
+            choose(binding, Numeric::Decimal);
+        }
         return Ok(());
     }
     infer_add(binding)?;

@@ -4,7 +4,6 @@ use value::collation::{Coercibility, TextRule};
 use value::convert::truncated;
 use value::decimal::Rounding;
 use value::number::Integer;
-use value::temporal::Time;
 use value::{Charset, CollationId, ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
 
 use crate::arithmetic::of_integer;
@@ -97,11 +96,11 @@ fn to_integer(value: ValueRef<'_>, to: &ColumnType, context: &mut Context<'_>) -
         return Value::Null;
     };
     if to.unsigned {
-        if let (Integer::Signed(negative), ValueRef::Decimal(_) | ValueRef::Double(_)) =
-            (number, value)
-            && negative < 0
-            && matches!(value, ValueRef::Decimal(_))
-        {
+        let inexact = matches!(
+            value,
+            ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Time(_)
+        );
+        if matches!(number, Integer::Signed(..0)) && inexact {
             let text = value
                 .to_text(&ColumnType::new(TypeKind::Null))
                 .unwrap_or_default();
@@ -143,15 +142,8 @@ fn to_decimal(value: ValueRef<'_>, to: &ColumnType, context: &mut Context<'_>) -
 }
 
 fn to_time(value: ValueRef<'_>, fsp: u8, context: &mut Context<'_>) -> Value {
-    match value.to_time(context.warnings) {
-        Some(time) => Value::Time(time.truncated(fsp)),
-        None => match value {
-            ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) | ValueRef::Double(_) => {
-                Value::Time(Time::MAX.truncated(fsp))
-            }
-            _ => Value::Null,
-        },
-    }
+    let time = value.to_time(context.warnings);
+    time.map_or(Value::Null, |time| Value::Time(time.truncated(fsp)))
 }
 
 fn to_text(

@@ -23,10 +23,14 @@ pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {
     }
     let today = binding.env.today;
     let mut domain: Option<Comparison> = None;
-    for pair in args.windows(2) {
-        let (left, right) = (&pair[0].column, &pair[1].column);
-        let next = Comparison::of(left, right, binding.texts, today);
-        domain = Some(domain.map_or(next, |known| wider(known, next)));
+    for (index, left) in args.iter().enumerate() {
+        for right in &args[index + 1..] {
+            let next = Comparison::of(&left.column, &right.column, binding.texts, today);
+            let known_null = |arg: &Arg| arg.column.kind == TypeKind::Null;
+            if args.len() == 2 || !(known_null(left) || known_null(right)) {
+                domain = Some(domain.map_or(next, |known| wider(known, next)));
+            }
+        }
     }
     binding.comparison = domain.unwrap_or(Comparison::Integer);
     Ok(())

@@ -53,10 +53,45 @@ pub(crate) fn infer_extreme(binding: &mut Binding<'_>) -> Inferred {
     let all: Vec<usize> = (0..binding.args.len()).collect();
     union_type(binding, &all)?;
     plan(binding, binding.args)?;
+    let kinds = || binding.args.iter().map(|arg| arg.column.kind);
+    // A mix with dates is compared and given as a date, a mix of texts and numbers as a double.
+    if let (true, Some(kind)) = (
+        kinds().any(TypeKind::is_temporal),
+        extreme_temporal(binding.args),
+    ) {
+        let digits = binding
+            .args
+            .iter()
+            .map(crate::infer::fsp)
+            .max()
+            .unwrap_or(0);
+        let digits = if kind == TypeKind::Date { 0 } else { digits };
+        binding.column = ColumnType::temporal(kind, digits);
+        binding.nullable = true;
+    } else if kinds().any(TypeKind::is_number)
+        && kinds().any(|kind| kind.is_string() || kind == TypeKind::Null)
+    {
+        binding.column = crate::infer::double_type();
+        binding.comparison = value::Comparison::Double;
+    }
     if binding.column.kind.is_temporal() || binding.column.kind.is_string() {
         binding.texts = binding.rule.collation;
     }
     Ok(())
+}
+
+/// The temporal type of a mix with dates: the widest there is.
+fn extreme_temporal(args: &[crate::Arg]) -> Option<TypeKind> {
+    let has = |kind| args.iter().any(|arg| arg.column.kind == kind);
+    let (date, time) = (has(TypeKind::Date), has(TypeKind::Time));
+    let both = has(TypeKind::DateTime) || has(TypeKind::Timestamp) || (date && time);
+    [
+        (both, TypeKind::DateTime),
+        (date, TypeKind::Date),
+        (time, TypeKind::Time),
+    ]
+    .into_iter()
+    .find_map(|(found, kind)| found.then_some(kind))
 }
 
 /// An argument in the result's type.

@@ -82,7 +82,7 @@ pub(crate) fn hex(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
         let text = some!(args[0].to_text(column));
         return Ok(Value::Bytes(hex_upper(&text)));
     }
-    let number = some!(args[0].to_integer(context.warnings)).bits();
+    let number = some!(crate::bits::bits(args[0], context));
     Ok(Value::Bytes(format!("{number:X}").into_bytes()))
 }
 

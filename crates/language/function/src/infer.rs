@@ -1,5 +1,6 @@
 //! Result types: what clients see as type, length and decimals of an expression.
 
+use value::temporal::{parse_datetime, parse_time};
 use value::{CollationId, ColumnType, Decimal, Trouble, TypeKind};
 
 use crate::bind::{Arg, Binding};
@@ -29,7 +30,7 @@ pub(crate) fn numeric(column: &ColumnType) -> Numeric {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if column.decimals > 0 => {
             Numeric::Decimal
         }
-        TypeKind::Float | TypeKind::Double => Numeric::Double,
+        TypeKind::Float | TypeKind::Double | TypeKind::Null => Numeric::Double,
         kind if kind.is_bytes() => Numeric::Double,
         TypeKind::Enum | TypeKind::Set => Numeric::Double,
         _ => Numeric::Integer,
@@ -143,20 +144,35 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
         }
         TypeKind::Float | TypeKind::Double => FSP_MAX,
         kind if kind.is_string() => match &arg.constant {
-            Some(value::Value::Bytes(text)) => {
-                let point = text.iter().rposition(|byte| *byte == b'.');
-                let digits = point.map_or(0, |at| {
-                    text[at + 1..]
-                        .iter()
-                        .take_while(|byte| byte.is_ascii_digit())
-                        .count()
-                });
-                stdx::low_u8(digits.min(6) as u64)
-            }
+            Some(value::Value::Bytes(text)) if is_temporal_text(text) => digits_after_point(text),
             _ => FSP_MAX,
         },
         _ => 0,
     }
+}
+
+/// Fractional digits of a number of seconds; of a constant text those that it has.
+pub(crate) fn fsp_of_seconds(arg: &Arg) -> u8 {
+    match &arg.constant {
+        Some(value::Value::Bytes(text)) => digits_after_point(text),
+        _ => fsp(arg),
+    }
+}
+
+fn digits_after_point(text: &[u8]) -> u8 {
+    let point = text.iter().rposition(|byte| *byte == b'.');
+    let digits = point.map_or(0, |at| {
+        text[at + 1..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    });
+    stdx::low_u8(digits.min(6) as u64)
+}
+
+/// True where a text is a date or a time, whose digits then are known.
+fn is_temporal_text(text: &[u8]) -> bool {
+    parse_datetime(text).is_some() || parse_time(text).is_some()
 }
 
 pub(crate) type Inferred = Result<(), Trouble>;

@@ -29,7 +29,12 @@ fn system_text(binding: &mut Binding<'_>, chars: u64) -> Inferred {
 pub(crate) fn infer_name(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = binding.args.is_empty();
     if let Some(arg) = binding.args.first() {
-        binding.choice = u32::from(arg.rule.collation.id());
+        let collation = if arg.is_text() {
+            arg.rule.collation
+        } else {
+            CollationId::BINARY
+        };
+        binding.choice = u32::from(collation.id());
     }
     system_text(binding, NAME_CHARS)
 }

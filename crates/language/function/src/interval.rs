@@ -145,6 +145,7 @@ fn infer_moved(binding: &mut Binding<'_>, moment: usize, amount: usize) -> Infer
     let arg = &binding.args[moment];
     binding.nullable = true;
     let of_amount = match unit {
+        Unit::Second if binding.args[amount].is_text() => 6,
         Unit::Second => fsp(&binding.args[amount]),
         unit if unit.has_micros() => 6,
         _ => 0,
@@ -156,7 +157,12 @@ fn infer_moved(binding: &mut Binding<'_>, moment: usize, amount: usize) -> Infer
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
             binding.column = ColumnType::temporal(TypeKind::DateTime, digits);
         }
-        _ => connection_text(binding, 19)?,
+        _ => {
+            let fraction = if digits > 0 { 1 + u64::from(digits) } else { 0 };
+            connection_text(binding, 19 + fraction)?;
+            binding.column.kind = TypeKind::Char;
+            binding.column.decimals = digits;
+        }
     }
     Ok(())
 }
@@ -228,7 +234,7 @@ fn moved(
         _ => {
             let mut text = Vec::new();
             if has_time || !unit.is_date() {
-                append_datetime(end, if end.microsecond() > 0 { 6 } else { 0 }, &mut text);
+                append_datetime(end, column.decimals, &mut text);
             } else {
                 append_date(end.date(), &mut text);
             }
@@ -291,7 +297,7 @@ fn step_of(
         return Some(Step { months: 0, micros });
     }
     if unit == Unit::YearMonth {
-        let (negative, parts) = numbers(&amount.to_text(column)?, 2);
+        let (negative, parts) = numbers(&amount.to_text(column)?, 2)?;
         let months = parts[0].0.saturating_mul(12).saturating_add(parts[1].0);
         return Some(Step {
             months: if negative { -months } else { months },
@@ -302,7 +308,7 @@ fn step_of(
         let text = amount.to_text(column)?;
         return Some(Step {
             months: 0,
-            micros: compound_micros(&text, unit),
+            micros: compound_micros(&text, unit)?,
         });
     }
     let number = amount.to_i64(context.warnings)?;
@@ -312,9 +318,9 @@ fn step_of(
     })
 }
 
-fn compound_micros(text: &[u8], unit: Unit) -> i64 {
+fn compound_micros(text: &[u8], unit: Unit) -> Option<i64> {
     let weights = unit.compound();
-    let (negative, parts) = numbers(text, weights.len());
+    let (negative, parts) = numbers(text, weights.len())?;
     let mut total = 0i64;
     for (index, ((number, digits), weight)) in parts.iter().zip(weights).enumerate() {
         let mut number = *number;
@@ -324,17 +330,21 @@ fn compound_micros(text: &[u8], unit: Unit) -> i64 {
         }
         total = total.saturating_add(number.saturating_mul(*weight));
     }
-    if negative { -total } else { total }
+    Some(if negative { -total } else { total })
 }
 
-/// The sign and the numbers of a text with the digits of each; missing ones are the first.
-fn numbers(text: &[u8], wanted: usize) -> (bool, Vec<(i64, usize)>) {
+/// The sign and the numbers of a text with the digits of each; missing ones are the first. None
+/// where there are too many.
+fn numbers(text: &[u8], wanted: usize) -> Option<(bool, Vec<(i64, usize)>)> {
     let negative = text.trim_ascii_start().starts_with(b"-");
     let mut found: Vec<(i64, usize)> = Vec::new();
-    let runs = text
+    for run in text
         .split(|byte| !byte.is_ascii_digit())
-        .filter(|run| !run.is_empty());
-    for run in runs.take(wanted) {
+        .filter(|run| !run.is_empty())
+    {
+        if found.len() == wanted {
+            return None;
+        }
         let number = run.iter().fold(0i64, |sum, digit| {
             sum.saturating_mul(10)
                 .saturating_add(i64::from(digit - b'0'))
@@ -344,7 +354,7 @@ fn numbers(text: &[u8], wanted: usize) -> (bool, Vec<(i64, usize)>) {
     while found.len() < wanted {
         found.insert(0, (0, 6));
     }
-    (negative, found)
+    Some((negative, found))
 }
 
 pub(crate) fn date_diff(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
@@ -446,6 +456,7 @@ fn months_between(from: DateTime, to: DateTime) -> i64 {
 pub(crate) fn infer_add_time(binding: &mut Binding<'_>) -> Inferred {
     let digits = binding.args.iter().map(fsp).max().unwrap_or(0);
     binding.nullable = true;
+    binding.choice = u32::from(digits);
     match binding.args[0].column.kind {
         TypeKind::Time => binding.column = ColumnType::temporal(TypeKind::Time, digits),
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
@@ -479,12 +490,24 @@ fn shifted(
     sign: i64,
 ) -> Evaluated {
     let start = some!(clock(args[0], context));
+    let beyond =
+        |number: value::Decimal| number.abs() >= value::Decimal::from(99_991_231_235_959u64);
+    if bound.args[1].kind.is_number() && args[1].to_decimal(context.warnings).is_some_and(beyond) {
+        return Ok(Value::Null);
+    }
     let Clock::Duration(by) = some!(clock(args[1], context)) else {
         return Ok(Value::Null);
     };
     let by = by.micros() * sign;
     let column = &bound.column;
-    let text_fsp = |micros: u32| if micros > 0 { 6 } else { 0 };
+    // A number's digits are known; a text shows six or none.
+    let numeric = bound.args[0].kind.is_number();
+    let digits = stdx::low_u8(u64::from(bound.choice));
+    let text_fsp = |micros: u32| match micros {
+        _ if numeric => digits,
+        0 => 0,
+        _ => 6,
+    };
     match start {
         Clock::Moment(start) => {
             let Some(end) = start.plus_micros(by) else {
@@ -548,7 +571,16 @@ pub(crate) fn extract(
             _ => year * 100 + month,
         }));
     }
-    let (day, time) = match some!(clock(args[1], context)) {
+    let dated = match args[1] {
+        ValueRef::Bytes(text) => is_dated(text),
+        _ => false,
+    };
+    let clock = if dated {
+        moment(args[1], context).map(Clock::Moment)
+    } else {
+        clock(args[1], context)
+    };
+    let (day, time) = match some!(clock) {
         Clock::Moment(moment) => (i64::from(moment.date().day()), moment.time()),
         Clock::Duration(time) => (i64::from(time.hour() / 24), time),
     };
@@ -567,6 +599,13 @@ pub(crate) fn extract(
     } else {
         number
     }))
+}
+
+/// True where a text begins as a date with hyphens.
+fn is_dated(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && text.get(digits) == Some(&b'-')
 }
 
 /// The parts that a unit names as one number, two digits each.

@@ -25,7 +25,7 @@ pub(crate) fn infer_abs(binding: &mut Binding<'_>) -> Inferred {
         Numeric::Decimal => column.clone(),
         Numeric::Double => double_type(),
     };
-    if binding.column.kind.is_temporal() {
+    if column.kind.is_temporal() {
         let (whole, scale) = digits(column);
         binding.column = decimal_type(whole, scale);
     }
@@ -149,8 +149,9 @@ fn infer_rounded(binding: &mut Binding<'_>, carry: u32) -> Inferred {
             _ => integer_type(column.length + carry, column.unsigned),
         },
         Numeric::Decimal => {
+            let most = i64::from(Decimal::SCALE_MAX);
             let kept = places.map_or(scale, |places| {
-                u32::try_from(places.clamp(0, i64::from(scale))).unwrap_or(0)
+                u32::try_from(places.clamp(0, most)).unwrap_or(0)
             });
             decimal_type(whole + if kept < scale { carry } else { 0 }, kept)
         }

@@ -29,9 +29,17 @@ pub(crate) fn elt(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
 
 pub(crate) fn infer_field(binding: &mut Binding<'_>) -> Inferred {
     plan(binding, binding.args)?;
+    let all = |is: fn(TypeKind) -> bool| binding.args.iter().all(|arg| is(arg.column.kind));
+    if !all(TypeKind::is_string) && !all(TypeKind::is_integer) && !all(is_exact) {
+        binding.comparison = value::Comparison::Double;
+    }
     binding.nullable = false;
     binding.column = of_length(TypeKind::Int, 3, false);
     Ok(())
+}
+
+fn is_exact(kind: TypeKind) -> bool {
+    kind.is_integer() || kind == TypeKind::Decimal
 }
 
 pub(crate) fn field(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {

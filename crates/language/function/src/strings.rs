@@ -334,26 +334,37 @@ const SOUNDEX: &[u8; 26] = b"01230120022455012623010202";
 /// A letter and three digits or more: how a name sounds in English.
 pub(crate) fn soundex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
-    let code = |letter: u8| SOUNDEX[usize::from(letter - b'A')];
+    let charset = bound.texts.charset();
     let mut out = Vec::new();
     let mut last = 0;
-    for letter in bytes.iter().filter(|byte| byte.is_ascii_alphabetic()) {
-        let letter = letter.to_ascii_uppercase();
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let length = charset.decode(rest).map_or(1, |(_, length)| length);
+        let (letter, after) = rest.split_at(length);
+        rest = after;
+        // Letters beyond ASCII have no code; they stand as the first one.
+        let next = match letter {
+            [ascii] if ascii.is_ascii_alphabetic() => {
+                SOUNDEX[usize::from(ascii.to_ascii_uppercase() - b'A')]
+            }
+            [ascii] if ascii.is_ascii() => continue,
+            _ => b'0',
+        };
         if out.is_empty() {
-            out.push(letter);
-            last = code(letter);
+            charset.append_upper(letter, &mut out);
+            last = next;
             continue;
         }
-        let next = code(letter);
         if next != b'0' && next != last {
             out.push(next);
         }
-        if next != b'0' || !matches!(letter, b'H' | b'W') {
+        if next != b'0' || !matches!(letter, [b'H' | b'W' | b'h' | b'w']) {
             last = next;
         }
     }
-    while !out.is_empty() && out.len() < 4 {
-        out.push(b'0');
+    let shown = charset.char_count(&out);
+    if shown > 0 && shown < 4 {
+        out.resize(out.len() + 4 - shown, b'0');
     }
     text(out)
 }

@@ -114,8 +114,15 @@ pub(crate) fn date(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) 
 }
 
 pub(crate) fn infer_time(binding: &mut Binding<'_>) -> Inferred {
+    let arg = &binding.args[0];
+    let seconds = binding.name.eq_ignore_ascii_case("SEC_TO_TIME");
+    let digits = if seconds && arg.is_text() {
+        6
+    } else {
+        fsp(arg)
+    };
     binding.nullable = true;
-    binding.column = ColumnType::temporal(TypeKind::Time, fsp(&binding.args[0]));
+    binding.column = ColumnType::temporal(TypeKind::Time, digits);
     Ok(())
 }
 
@@ -425,7 +432,10 @@ pub(crate) fn make_date(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<
 
 pub(crate) fn infer_make_time(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
-    binding.column = ColumnType::temporal(TypeKind::Time, fsp(&binding.args[2]));
+    binding.column = ColumnType::temporal(TypeKind::Time, {
+        let seconds = &binding.args[2];
+        if seconds.is_text() { 6 } else { fsp(seconds) }
+    });
     Ok(())
 }
 
@@ -498,7 +508,14 @@ pub(crate) fn period_diff(
 }
 
 pub(crate) fn infer_unix(binding: &mut Binding<'_>) -> Inferred {
-    let fsp = binding.args.first().map_or(0, fsp);
+    let moment = |arg: &crate::Arg| match &arg.constant {
+        Some(Value::Bytes(text)) => value::temporal::parse_datetime(text).is_some(),
+        _ => true,
+    };
+    let fsp = binding
+        .args
+        .first()
+        .map_or(0, |arg| if moment(arg) { fsp(arg) } else { 6 });
     binding.column = if fsp == 0 {
         of_length(TypeKind::BigInt, 17, false)
     } else {

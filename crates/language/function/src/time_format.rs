@@ -6,7 +6,7 @@ use value::{ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
-use crate::infer::{Inferred, chars, connection_text, fsp};
+use crate::infer::{Inferred, chars, connection_text, fsp_of_seconds};
 use crate::strings::some;
 use crate::temporal::{DAYS, Evaluated, MONTHS, micros_of, moment, week_number};
 
@@ -42,7 +42,7 @@ pub(crate) fn infer_from_unixtime(binding: &mut Binding<'_>) -> Inferred {
     if binding.args.len() == 2 {
         return infer(binding);
     }
-    binding.column = ColumnType::temporal(TypeKind::DateTime, fsp(&binding.args[0]));
+    binding.column = ColumnType::temporal(TypeKind::DateTime, fsp_of_seconds(&binding.args[0]));
     Ok(())
 }
 

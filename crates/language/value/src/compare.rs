@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use crate::collation::CollationId;
 use crate::number::Integer;
-use crate::temporal::Date;
+use crate::temporal::{Date, DateTime, Time};
 use crate::{ColumnType, TypeKind, ValueRef, Warnings};
 
 /// The domain in which two values are compared.
@@ -109,10 +109,14 @@ impl Comparison {
                 Some(collation.compare(&left.to_text(&plain)?, &right.to_text(&plain)?))
             }
             Self::DateTime(today) => {
-                let left = left.to_datetime(today, warnings)?;
-                Some(left.cmp(&right.to_datetime(today, warnings)?))
+                // What is not a date compares as the zero date; neither is NULL.
+                let left = left.to_datetime(today, warnings).unwrap_or(DateTime::ZERO);
+                Some(left.cmp(&right.to_datetime(today, warnings).unwrap_or(DateTime::ZERO)))
             }
-            Self::Time => Some(left.to_time(warnings)?.cmp(&right.to_time(warnings)?)),
+            Self::Time => {
+                let left = left.to_time(warnings).unwrap_or(Time::ZERO);
+                Some(left.cmp(&right.to_time(warnings).unwrap_or(Time::ZERO)))
+            }
         }
     }
 }

@@ -294,12 +294,17 @@ pub fn time_of_number(number: &Decimal) -> Option<Time> {
         .abs()
         .to_u64()
         .ok()?;
-    let magnitude = whole.abs().to_u64().ok()?;
-    if magnitude > 9_999_999 {
-        if magnitude >= 10_000_000_000 && !number.is_negative() {
-            return datetime_of_number(number).map(DateTime::time);
-        }
-        return None;
+    let magnitude = whole.abs().to_u64().unwrap_or_else(|bound| bound);
+    // So many digits are a date with time; the last one is 9999-12-31 23:59:59.
+    if (10_000_000..99_991_231_235_959).contains(&magnitude) && !number.is_negative() {
+        return datetime_of_number(number).map(DateTime::time);
+    }
+    if magnitude > 8_385_959 && magnitude / 10_000 > 838 {
+        return Some(if number.is_negative() {
+            Time::MIN
+        } else {
+            Time::MAX
+        });
     }
     let (minute, second) = (magnitude / 100 % 100, magnitude % 100);
     if minute > 59 || second > 59 {

@@ -89,14 +89,20 @@ pub fn parse_time(text: &[u8]) -> Option<ParsedTime> {
     if scan.digits_ahead() == 0 && scan.peek() != Some(b'.') {
         return None;
     }
-    if !negative && scan.looks_like_datetime() {
-        return parse_datetime(text).map(|parsed| ParsedTime {
+    if !negative
+        && scan.looks_like_datetime()
+        && let Some(parsed) = parse_datetime(text).filter(|parsed| parsed.has_time)
+    {
+        return Some(ParsedTime {
             value: parsed.value.time(),
             truncated: parsed.truncated,
             out_of_range: false,
             dated: true,
             next_digit: parsed.next_digit,
         });
+    }
+    if scan.is_scientific() {
+        return None;
     }
     let (parts, day) = scan.time_parts();
     let [hour, minute, second] = parts;
@@ -190,7 +196,7 @@ impl Scan<'_> {
         } else {
             two_digit_year(year)
         };
-        let month = self.number(2).unwrap_or(0);
+        let month = self.number(2)?;
         let day = self.number(2).unwrap_or(0);
         if matches!(self.peek(), Some(b'T' | b't')) {
             self.at += 1;
@@ -268,6 +274,15 @@ impl Scan<'_> {
         }
         let rest = self.text.get(self.at + run..).unwrap_or(&[]);
         matches!(rest.first(), Some(b'-' | b'/')) && (run == 4 || run == 2) && rest.len() >= 4
+    }
+
+    /// Digits with an exponent are a number, not a time.
+    fn is_scientific(&self) -> bool {
+        let rest = self
+            .text
+            .get(self.at + self.digits_ahead()..)
+            .unwrap_or(&[]);
+        matches!(rest, [b'e' | b'E', digit, ..] if digit.is_ascii_digit())
     }
 
     /// Hours, minutes, seconds; and days where a blank followed the first number.
