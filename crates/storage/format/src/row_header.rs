@@ -8,10 +8,12 @@ use crate::ids::{TxnId, UndoPointer};
 /// Bytes of a row's header.
 pub const ROW_HEADER_BYTES: usize = 15;
 /// Bytes of the payload of an entry of a secondary index.
-pub const ENTRY_BYTES: usize = 7;
+pub const ENTRY_BYTES: usize = 9;
 
 /// Flag: the newest version of the row is its deletion.
 const FLAG_DELETED: u8 = 1;
+/// Flag of an entry: its transaction has revived a deleted one.
+const FLAG_REVIVED: u8 = 2;
 /// Flag: the body is a reference to a large value that holds the row.
 const FLAG_SPILLED: u8 = 2;
 
@@ -82,30 +84,30 @@ pub struct EntryHeader {
     pub txn: TxnId,
     /// The entry does not belong to the newest version of its row.
     pub is_deleted: bool,
+    /// Before `txn` the entry was there and deleted.
+    pub is_revived: bool,
+    /// How much of the key is the index's own; the row's primary key follows.
+    pub own_length: u16,
 }
 
 impl EntryHeader {
     /// The bytes on the page.
     pub fn encode(&self) -> [u8; ENTRY_BYTES] {
         let [a, b, c, d, e, f] = self.txn.to_bytes();
-        [
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            if self.is_deleted { FLAG_DELETED } else { 0 },
-        ]
+        let deleted = if self.is_deleted { FLAG_DELETED } else { 0 };
+        let revived = if self.is_revived { FLAG_REVIVED } else { 0 };
+        let [g, h] = self.own_length.to_le_bytes();
+        [a, b, c, d, e, f, deleted | revived, g, h]
     }
 
     /// The header that a payload is; `None` if it has another length.
     pub fn decode(payload: &[u8]) -> Option<Self> {
-        let [a, b, c, d, e, f, flags] = *payload.as_array::<ENTRY_BYTES>()?;
-        let txn = TxnId::from_bytes([a, b, c, d, e, f]);
+        let [a, b, c, d, e, f, flags, g, h] = *payload.as_array::<ENTRY_BYTES>()?;
         Some(Self {
-            txn,
+            txn: TxnId::from_bytes([a, b, c, d, e, f]),
             is_deleted: flags & FLAG_DELETED != 0,
+            is_revived: flags & FLAG_REVIVED != 0,
+            own_length: u16::from_le_bytes([g, h]),
         })
     }
 }
@@ -162,8 +164,10 @@ mod tests {
         let entry = EntryHeader {
             txn: header.txn,
             is_deleted: true,
+            is_revived: true,
+            own_length: 0x0807,
         };
-        assert_eq!(entry.encode(), [1, 2, 3, 4, 5, 6, 1]);
+        assert_eq!(entry.encode(), [1, 2, 3, 4, 5, 6, 3, 7, 8]);
         assert_eq!(EntryHeader::decode(&entry.encode()), Some(entry));
         assert_eq!(EntryHeader::decode(&[0; 6]), None);
         let lob = LobReference {

@@ -17,6 +17,10 @@ const USED: usize = PAGE_HEADER_BYTES;
 pub const UNDO_NEXT: usize = PAGE_HEADER_BYTES + 4;
 /// Offset of the first record.
 pub const UNDO_RECORDS_START: usize = PAGE_HEADER_BYTES + 8;
+/// Offset in a record of the byte that says its kind.
+pub const UNDO_KIND_AT: usize = 2;
+/// Set in that byte once the record is settled.
+pub const SETTLED: u8 = 0x80;
 /// Bytes of a record before its variable parts.
 pub const UNDO_RECORD_HEADER_BYTES: usize = 2 + 1 + 6 + 7;
 
@@ -35,16 +39,19 @@ pub enum UndoKind {
     RolledBack,
     /// A page was taken for a large value: undo gives it back.
     PageTaken,
+    /// Nothing was done that needs undoing; purge shall look at the remains.
+    Remains,
 }
 
 impl UndoKind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Insert,
         Self::Update,
         Self::Delete,
         Self::Commit,
         Self::RolledBack,
         Self::PageTaken,
+        Self::Remains,
     ];
 
     fn code(self) -> u8 {
@@ -55,6 +62,7 @@ impl UndoKind {
             Self::Commit => 4,
             Self::RolledBack => 5,
             Self::PageTaken => 6,
+            Self::Remains => 7,
         }
     }
 
@@ -74,6 +82,8 @@ impl UndoKind {
 pub struct UndoRecord<'a> {
     /// What was done.
     pub kind: UndoKind,
+    /// It has been undone, or purge is through with it.
+    pub is_settled: bool,
     /// By whom.
     pub txn: TxnId,
     /// The transaction's record before this one.
@@ -100,6 +110,7 @@ impl<'a> UndoRecord<'a> {
         assert!(kind.is_end(), "a commit or a complete rollback");
         Self {
             kind,
+            is_settled: false,
             txn,
             previous,
             table: TableId(0),
@@ -119,7 +130,7 @@ impl<'a> UndoRecord<'a> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 2]);
-        out.push(self.kind.code());
+        out.push(self.kind.code() | if self.is_settled { SETTLED } else { 0 });
         out.extend_from_slice(&self.txn.to_bytes());
         out.extend_from_slice(&self.previous.to_bytes());
         if !self.kind.is_end() {
@@ -148,7 +159,8 @@ impl<'a> UndoRecord<'a> {
     }
 
     fn decode_fields(from: &mut Reader<'a>) -> Result<Self, Truncated> {
-        let code = from.u8()?;
+        let byte = from.u8()?;
+        let code = byte & !SETTLED;
         let kind = UndoKind::ALL
             .into_iter()
             .find(|kind| kind.code() == code)
@@ -162,6 +174,7 @@ impl<'a> UndoRecord<'a> {
         let key = take_part(from)?;
         let mut record = Self {
             kind,
+            is_settled: byte & SETTLED != 0,
             table,
             key,
             ..Self::end(UndoKind::Commit, txn, previous)
@@ -201,6 +214,8 @@ pub enum Remains<'a> {
     },
     /// A large value.
     Lob {
+        /// The tablespace.
+        space: u32,
         /// Its first page.
         first_page: u32,
     },
@@ -218,8 +233,9 @@ impl<'a> Remains<'a> {
                 out.extend_from_slice(&index.to_le_bytes());
                 put_part(out, key);
             }
-            Self::Lob { first_page } => {
+            Self::Lob { space, first_page } => {
                 out.push(2);
+                out.extend_from_slice(&space.to_le_bytes());
                 out.extend_from_slice(&first_page.to_le_bytes());
             }
         }
@@ -238,6 +254,7 @@ impl<'a> Remains<'a> {
                 key: take_part(from)?,
             }),
             2 => Ok(Self::Lob {
+                space: from.u32()?,
                 first_page: from.u32()?,
             }),
             _ => Err(Truncated),
@@ -318,6 +335,7 @@ mod tests {
     fn sample() -> UndoRecord<'static> {
         UndoRecord {
             kind: UndoKind::Update,
+            is_settled: false,
             txn: TxnId::new(0x0102).unwrap(),
             previous: UndoPointer::NULL,
             table: TableId(7),

@@ -173,6 +173,15 @@ impl LockTable {
             .is_some_and(|queue| queue.must_wait(owner, LockKind::INSERT_INTENTION))
     }
 
+    /// True if a write of the named entry by `owner` must wait for somebody's explicit lock; cheap,
+    /// takes no place in any queue. Call it with the leaf latched exclusively.
+    pub fn is_record_locked(&self, owner: TxnId, name: &LockName) -> bool {
+        let queues = self.queue_shard(name);
+        queues
+            .get(name)
+            .is_some_and(|queue| queue.must_wait(owner, LockKind::EXCLUSIVE_RECORD))
+    }
+
     /// An insert has put `new_key` before `successor`: whoever has locked the gap before the
     /// successor has both halves locked from now on. Call it with the leaf latched exclusively.
     pub fn split_gap(&self, new_key: &LockName, successor: &LockName) {

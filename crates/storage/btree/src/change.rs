@@ -1,0 +1,187 @@
+//! Changing entries: the leaf is latched exclusively, its parents not at all.
+
+use format::PageId;
+use format::page_bytes::PageBytes;
+use format::page_op::PageOp;
+use format::slotted::{Splice, TreePage};
+use store::Outcome;
+
+use crate::Tree;
+use crate::descend::{Miss, Target};
+use crate::error::damaged;
+use crate::pages::{Change, Latched, Pages};
+use crate::split::{Wanted, apply, has_room, narrow};
+
+/// A key's place in a latched leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// The leaf.
+    pub leaf: Latched,
+    /// The first slot whose key is not below the one looked for.
+    pub slot: usize,
+    /// Whether that slot has the key.
+    pub is_match: bool,
+}
+
+impl Spot {
+    /// The slot as operations name it.
+    pub fn slot_number(&self) -> u16 {
+        narrow(self.slot)
+    }
+}
+
+/// What [`Tree::modify`] shall do with an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Nothing.
+    Keep,
+    /// Put this payload in, whether the key is there or not.
+    Put(Vec<u8>),
+    /// Remove the entry.
+    Remove,
+}
+
+impl Tree {
+    /// Latches the leaf that covers `key` and finds its place. `None`: the leaf has moved away in
+    /// between; drop the change and begin again with a new one.
+    pub fn latch(
+        &self,
+        pages: &Pages,
+        change: &mut Change<'_>,
+        key: &[u8],
+    ) -> Outcome<Option<Spot>> {
+        let id = match self.find_leaf(pages, key) {
+            Ok(id) => id,
+            Err(Miss::Changed) => self.locate(pages, key, 0)?.0,
+            Err(Miss::Halt(halt)) => return Err(halt),
+        };
+        let leaf = change.latch(id)?;
+        let position = self.leaf_of(change.bytes(leaf), key).map(|view| view.search(key));
+        match position {
+            None => Ok(None),
+            Some(None) => Err(damaged(id, "a cell leaves the page")),
+            Some(Some(position)) => {
+                let (slot, is_match) = (position.slot, position.is_match);
+                Ok(Some(Spot { leaf, slot, is_match }))
+            }
+        }
+    }
+
+    fn find_leaf(&self, pages: &Pages, key: &[u8]) -> Result<PageId, Miss> {
+        let node = self.descend_optimistic(pages, Target::At(key), 0)?;
+        Ok(node.id())
+    }
+
+    /// Reads an entry with its leaf latched shared, so that nobody changes it while `look` looks at
+    /// its payload and at the locks on it.
+    pub fn read_latched<T>(
+        &self,
+        pages: &Pages,
+        key: &[u8],
+        mut look: impl FnMut(Option<&[u8]>) -> Outcome<T>,
+    ) -> Outcome<T> {
+        loop {
+            let (id, _) = self.locate(pages, key, 0)?;
+            let page = pages.shared(id)?;
+            let Some(view) = self.leaf_of(page.bytes(), key) else { continue };
+            let damage = || damaged(id, "a cell leaves the page");
+            let position = view.search(key).ok_or_else(damage)?;
+            if !position.is_match {
+                return look(None);
+            }
+            let extent = view.payload(position.slot).ok_or_else(damage)?;
+            let payload = page.bytes().get(extent.offset..extent.offset + extent.length);
+            return look(Some(payload.ok_or_else(damage)?));
+        }
+    }
+
+    /// The page as this tree's leaf for the key, if it is that.
+    fn leaf_of<'a>(&self, page: &'a [u8], key: &[u8]) -> Option<TreePage<'a, [u8]>> {
+        TreePage::new(page).filter(|view| {
+            view.index_id() == Some(self.index.0)
+                && view.level() == Some(0)
+                && view.covers(key) == Some(true)
+        })
+    }
+
+    /// Decides about an entry under the leaf's latch and does it: `decide` is given the payload that
+    /// is there. It may be called several times; what it answers last counts. True if something was
+    /// changed.
+    pub fn modify(
+        &self,
+        pages: &Pages,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&[u8]>) -> Outcome<Edit>,
+    ) -> Outcome<bool> {
+        let mut old = Vec::new();
+        loop {
+            let mut change = pages.change()?;
+            let Some(spot) = self.latch(pages, &mut change, key)? else { continue };
+            if spot.is_match {
+                payload(&change, spot, &mut old)?;
+            }
+            let edit = decide(spot.is_match.then_some(old.as_slice()))?;
+            let new = match edit {
+                Edit::Keep => return Ok(false),
+                Edit::Remove if !spot.is_match => return Ok(false),
+                Edit::Remove => {
+                    let op = PageOp::TreeRemove { slot: spot.slot_number() };
+                    apply(&mut change, spot.leaf, &op)?;
+                    change.commit();
+                    return Ok(true);
+                }
+                Edit::Put(new) => new,
+            };
+            let wanted = if spot.is_match {
+                let payload_bytes = new.len().saturating_sub(old.len());
+                Wanted { key, payload_bytes, is_new: false }
+            } else {
+                Wanted { key, payload_bytes: new.len(), is_new: true }
+            };
+            if !fits(change.bytes(spot.leaf), wanted) {
+                drop(change);
+                self.make_room(pages, wanted)?;
+                continue;
+            }
+            put(&mut change, spot, key, (&old, &new))?;
+            change.commit();
+            return Ok(true);
+        }
+    }
+}
+
+/// Whether a leaf has room for what is wanted; if not, [`Tree::make_room`] makes it.
+pub fn fits(leaf: &[u8], wanted: Wanted<'_>) -> bool {
+    if wanted.is_new {
+        return has_room(leaf, wanted.key.len(), wanted.payload_bytes);
+    }
+    let prefix_length = TreePage::new(leaf).and_then(TreePage::prefix_length).unwrap_or(0);
+    wanted.payload_bytes == 0 || has_room(leaf, prefix_length, wanted.payload_bytes)
+}
+
+fn put(
+    change: &mut Change<'_>,
+    spot: Spot,
+    key: &[u8],
+    (old, new): (&[u8], &[u8]),
+) -> Outcome<()> {
+    let slot = spot.slot_number();
+    if spot.is_match {
+        let splice = Splice { offset: 0, removed: old.len(), inserted: new };
+        apply(change, spot.leaf, &PageOp::TreeSplice { slot, change: splice })
+    } else {
+        apply(change, spot.leaf, &PageOp::TreeInsert { slot, key, payload: new })
+    }
+}
+
+/// Copies the payload at a spot with a match to `out`, which is cleared first.
+pub fn payload(change: &Change<'_>, spot: Spot, out: &mut Vec<u8>) -> Outcome<()> {
+    assert!(spot.is_match, "there is an entry at the spot");
+    out.clear();
+    read_slot(change.bytes(spot.leaf), spot.slot, out)
+        .ok_or_else(|| damaged(change.id(spot.leaf), "a cell leaves the page"))
+}
+
+fn read_slot<P: PageBytes + ?Sized>(page: &P, slot: usize, out: &mut Vec<u8>) -> Option<()> {
+    TreePage::new(page)?.append_payload(slot, out)
+}

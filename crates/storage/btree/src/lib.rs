@@ -1,0 +1,96 @@
+//! B+trees over the buffer pool, and the tablespaces that their pages come from.
+//!
+//! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time).
+//! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
+//! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
+//! [`check`] verifies a whole tree. Everything goes through [`pages`], the door to the pool.
+//!
+//! (I1) Latches are taken from parent to child and from left to right, then the space's header and
+//! maps, then new pages. A change that had to wait would give up instead, so order is for progress,
+//! not for safety from deadlock.
+//! (I2) A mini-transaction takes every latch before it changes the first byte: an operation that
+//! suspends has changed nothing in the step at hand, and steps already committed leave a whole tree.
+//! (I3) The fences of a child are the keys around its slot in the parent; a page is found by fences
+//! alone, there are no sibling pointers.
+//! (I4) A tree's root never moves.
+
+#![forbid(unsafe_code)]
+
+pub mod change;
+pub mod check;
+pub mod lob;
+pub mod merge;
+pub mod pages;
+pub mod scan;
+pub mod space;
+pub mod split;
+
+mod descend;
+mod error;
+
+use format::page_op::PageOp;
+use format::slotted::TreePageShape;
+use format::{IndexId, PageId, PageNo, PageType, SpaceId};
+use store::Outcome;
+
+pub use change::Spot;
+pub use error::damaged;
+pub use pages::{Change, Latched, Pages};
+pub use scan::{From, Place, Run};
+pub use split::Wanted;
+
+use crate::space::Reservation;
+use crate::split::apply;
+
+/// A tree: where its root is. Cheap to copy; knows nothing of its pages' contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tree {
+    /// The tablespace of all its pages.
+    pub space: SpaceId,
+    /// The root, which never moves.
+    pub root: PageNo,
+    /// Stands in each of its pages.
+    pub index: IndexId,
+}
+
+/// The longest key that a tree with pages of this size takes: two fences and an entry with the
+/// largest payload fit into a leaf, and three separators into an inner page.
+pub fn key_bytes_max(page_bytes: usize) -> usize {
+    page_bytes / 5 - 76
+}
+
+/// The longest payload in a leaf; what is longer is kept apart (see [`lob`]).
+pub fn payload_bytes_max(page_bytes: usize) -> usize {
+    page_bytes / 4
+}
+
+impl Tree {
+    /// Makes an empty tree in a space; the whole of it is a root leaf.
+    pub fn create(pages: &Pages, space: SpaceId, index: IndexId) -> Outcome<Self> {
+        loop {
+            let mut change = pages.change()?;
+            let Some(taken) = Reservation::make(&mut change, space, &[PageType::BtreeLeaf])? else {
+                drop(change);
+                space::grow(pages, space)?;
+                continue;
+            };
+            let (root, page) = taken.page(0);
+            taken.take(&mut change)?;
+            let shape = TreePageShape { level: 0, index_id: index.0, lower: &[], upper: None };
+            apply(&mut change, page, &PageOp::TreeInit(shape))?;
+            change.commit();
+            return Ok(Self { space, root, index });
+        }
+    }
+
+    pub(crate) fn root_id(&self) -> PageId {
+        self.page_id(self.root)
+    }
+
+    pub(crate) fn page_id(&self, page: PageNo) -> PageId {
+        PageId::new(self.space, page)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Values too large for a leaf: chains of pages, written once.
+//!
+//! A chain is written from its end to its start, so that each page is complete when it is made and
+//! is never touched again; the page made last is the first. Each page is a mini-transaction of the
+//! caller's, who notes in its undo that the page is taken. Reading and giving back go page by page
+//! and keep their place in the caller's hands.
+//!
+//! Layout: `docs/formats/row_header.md`.
+
+use format::page_bytes::PageBytes;
+use format::page_op::PageOp;
+use format::{PAGE_HEADER_BYTES, PageId, PageNo, SpaceId};
+use store::Outcome;
+
+use crate::error::damaged;
+use crate::pages::{Change, Latched, Pages};
+use crate::space::Release;
+use crate::split::apply;
+
+const NEXT_AT: usize = PAGE_HEADER_BYTES;
+const LENGTH_AT: usize = PAGE_HEADER_BYTES + 4;
+const BYTES_AT: usize = PAGE_HEADER_BYTES + 8;
+
+/// Bytes of a value that a page holds.
+pub fn chunk_bytes(page_bytes: usize) -> usize {
+    page_bytes - BYTES_AT
+}
+
+/// Fills a new page with a part of a value; `next` is the page with what follows, 0 for none.
+pub fn fill(
+    change: &mut Change<'_>,
+    page: Latched,
+    next: PageNo,
+    chunk: &[u8],
+) -> Outcome<()> {
+    assert!(chunk.len() <= chunk_bytes(change.page_bytes()), "a chunk fits into a page");
+    let length = u32::try_from(chunk.len()).expect("a page is shorter than 4 GiB");
+    let mut body = Vec::with_capacity(8 + chunk.len());
+    body.extend_from_slice(&next.0.to_le_bytes());
+    body.extend_from_slice(&length.to_le_bytes());
+    body.extend_from_slice(chunk);
+    apply(change, page, &PageOp::BodyFill { bytes: &body })
+}
+
+/// How far a value has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LobCursor {
+    /// The page to be read next; 0 when all is read.
+    next: u32,
+    /// Bytes still to come.
+    rest: u32,
+}
+
+impl LobCursor {
+    /// At the start of a value.
+    pub fn new(first_page: u32, length: u32) -> Self {
+        Self { next: first_page, rest: length }
+    }
+
+    /// Appends the rest of the value to `out`. What was read before a suspension stays read.
+    pub fn read(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
+        while self.rest != 0 {
+            let id = PageId::new(space, PageNo(self.next));
+            let page = pages.shared(id)?;
+            let step = copy_chunk(page.bytes(), self.rest, out);
+            let (next, length) = step.ok_or_else(|| damaged(id, "no part of a large value"))?;
+            self.next = next;
+            self.rest -= length;
+        }
+        Ok(())
+    }
+}
+
+fn copy_chunk(page: &[u8], rest: u32, out: &mut Vec<u8>) -> Option<(u32, u32)> {
+    let next = page.u32_at(NEXT_AT)?;
+    let length = page.u32_at(LENGTH_AT)?;
+    let is_whole = length <= rest && length != 0 && (next != 0) == (length < rest);
+    if !is_whole {
+        return None;
+    }
+    page.append_to(BYTES_AT, usize::try_from(length).ok()?, out)?;
+    Some((next, length))
+}
+
+/// Gives back the second page of a value; false if it has one page only, which the caller gives
+/// back together with the last mention of the value.
+pub fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<bool> {
+    let first_id = PageId::new(space, first);
+    let mut change = pages.change()?;
+    let head = change.latch(first_id)?;
+    let no_part = || damaged(first_id, "no part of a large value");
+    let second = change.bytes(head).u32_at(NEXT_AT).ok_or_else(no_part)?;
+    if second == 0 {
+        return Ok(false);
+    }
+    let page = change.latch(PageId::new(space, PageNo(second)))?;
+    let third = change.bytes(page).u32_at(NEXT_AT).ok_or_else(no_part)?;
+    let release = Release::make(&mut change, page)?;
+    let offset = crate::split::narrow(NEXT_AT);
+    apply(&mut change, head, &PageOp::BytesPut { offset, bytes: &third.to_le_bytes() })?;
+    release.give_back(&mut change)?;
+    change.commit();
+    Ok(true)
+}
+
+/// The pages of a value, for a check of the whole space.
+pub fn page_list(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<Vec<PageNo>> {
+    let mut list = Vec::new();
+    let mut next = first;
+    while next.0 != 0 {
+        let id = PageId::new(space, next);
+        list.push(next);
+        let page = pages.shared(id)?;
+        let after = page.bytes().u32_at(NEXT_AT);
+        next = PageNo(after.ok_or_else(|| damaged(id, "no part of a large value"))?);
+    }
+    Ok(list)
+}

@@ -1,0 +1,196 @@
+//! Giving pages back: a page with few entries is joined with a neighbour.
+//!
+//! Done by who removes entries for good (purge, rollback), never on the way of a statement. A step
+//! latches the parent, the left page, the right page, and what the space needs. The left page takes
+//! the right one's entries and range; if both do not fit into one page, nothing happens.
+
+use format::page_bytes::PageBytes;
+use format::page_op::PageOp;
+use format::slotted::{self, SLOTS_START, TreePage, TreePageShape};
+use format::{PageId, PageNo, PageType};
+use store::Outcome;
+
+use crate::Tree;
+use crate::error::damaged;
+use crate::pages::{Change, Latched, Pages};
+use crate::space::Release;
+use crate::split::{apply, narrow};
+
+/// A page is joined when its entries fill less than this part of it.
+const SPARSE_DIVISOR: usize = 4;
+
+impl Tree {
+    /// Joins the leaf that covers `key` with a neighbour if it has become sparse, and its parents
+    /// likewise.
+    pub fn shrink(&self, pages: &Pages, key: &[u8]) -> Outcome<()> {
+        let mut level = 0;
+        while self.shrink_level(pages, key, level)? {
+            level += 1;
+        }
+        Ok(())
+    }
+
+    /// True if a page of this level was given back.
+    fn shrink_level(&self, pages: &Pages, key: &[u8], level: u8) -> Outcome<bool> {
+        let (node, parent_id) = self.locate(pages, key, level)?;
+        if node == self.root_id() {
+            return self.lower_root(pages);
+        }
+        let mut change = pages.change()?;
+        let parent = change.latch(parent_id)?;
+        let Some(pair) = self.pair(change.bytes(parent), key, (node, level)) else {
+            return Ok(false);
+        };
+        let left = change.latch(self.page_id(pair.left))?;
+        let right = change.latch(self.page_id(pair.right))?;
+        let is_sparse = |page: &[u8]| live_bytes(page).is_some_and(|bytes| {
+            bytes <= (page.len() - SLOTS_START) / SPARSE_DIVISOR
+        });
+        if !is_sparse(change.bytes(left)) && !is_sparse(change.bytes(right)) {
+            return Ok(false);
+        }
+        let Some(joined) = self.join(change.bytes(left), change.bytes(right), level) else {
+            return Ok(false);
+        };
+        let release = Release::make(&mut change, right)?;
+        let upper = joined.upper.as_deref();
+        apply(&mut change, left, &PageOp::TreeAbsorb { upper, cells: &joined.cells })?;
+        apply(&mut change, parent, &PageOp::TreeRemove { slot: narrow(pair.right_slot) })?;
+        release.give_back(&mut change)?;
+        change.commit();
+        Ok(true)
+    }
+
+    /// The child at `key` and a neighbour, as the parent has them.
+    fn pair(&self, parent: &[u8], key: &[u8], (node, level): (PageId, u8)) -> Option<Pair> {
+        let view = TreePage::new(parent)?;
+        let is_parent = view.index_id()? == self.index.0
+            && view.level()? == level + 1
+            && view.covers(key)?;
+        let slot = view.search_child(key)?;
+        if !is_parent || view.child(slot)? != node.page.0 || view.slot_count()? < 2 {
+            return None;
+        }
+        let right_slot = slot.max(1);
+        let left = PageNo(view.child(right_slot - 1)?);
+        let right = PageNo(view.child(right_slot)?);
+        Some(Pair { left, right, right_slot })
+    }
+
+    /// What the left page takes over, if it has room for it.
+    fn join(&self, left: &[u8], right: &[u8], level: u8) -> Option<Joined> {
+        let (left_view, right_view) = (TreePage::new(left)?, TreePage::new(right)?);
+        let of_tree = |view: TreePage<'_, [u8]>| {
+            view.index_id() == Some(self.index.0) && view.level() == Some(level)
+        };
+        if !of_tree(left_view) || !of_tree(right_view) {
+            return None;
+        }
+        let mut joined = Joined::default();
+        let mut upper = Vec::new();
+        joined.upper = right_view.append_upper(&mut upper)?.then_some(upper);
+        slotted::append_cells(right_view, 0..right_view.slot_count()?, &mut joined.cells)?;
+        let mut trial = left.to_vec();
+        slotted::absorb(&mut trial, joined.upper.as_deref(), &joined.cells).ok()?;
+        Some(joined)
+    }
+
+    /// A root with one child takes the child's place.
+    fn lower_root(&self, pages: &Pages) -> Outcome<bool> {
+        let mut change = pages.change()?;
+        let root = change.latch(self.root_id())?;
+        let Some(child_no) = only_child(change.bytes(root)) else { return Ok(false) };
+        let child = change.latch(self.page_id(child_no))?;
+        let mut cells = Vec::new();
+        let level = copy_all(change.bytes(child), &mut cells)
+            .ok_or_else(|| damaged(change.id(child), "a cell leaves the page"))?;
+        let release = Release::make(&mut change, child)?;
+        if level == 0 {
+            change.set_type(root, PageType::BtreeLeaf);
+        }
+        self.refill_root(&mut change, root, level, &cells)?;
+        release.give_back(&mut change)?;
+        change.commit();
+        Ok(true)
+    }
+
+    fn refill_root(
+        &self,
+        change: &mut Change<'_>,
+        root: Latched,
+        level: u8,
+        cells: &[u8],
+    ) -> Outcome<()> {
+        let shape = TreePageShape { level, index_id: self.index.0, lower: &[], upper: None };
+        apply(change, root, &PageOp::TreeInit(shape))?;
+        if cells.is_empty() { Ok(()) } else { apply(change, root, &PageOp::TreeExtend { cells }) }
+    }
+
+    /// Gives back every page of the tree. Nobody else may use it any more.
+    pub fn destroy(&self, pages: &Pages) -> Outcome<()> {
+        while self.destroy_step(pages)? {}
+        Ok(())
+    }
+
+    /// Gives back the first page without children; false if that was the root.
+    fn destroy_step(&self, pages: &Pages) -> Outcome<bool> {
+        let (mut id, mut parent) = (self.root_id(), None);
+        loop {
+            let child = {
+                let page = pages.shared(id)?;
+                let Some(view) = TreePage::new(page.bytes()) else {
+                    // Given back by an earlier call that could not finish.
+                    return Ok(false);
+                };
+                if view.level() == Some(0) || view.slot_count() == Some(0) { None } else { view.child(0) }
+            };
+            let Some(child) = child else { break };
+            parent = Some(id);
+            id = self.page_id(PageNo(child));
+        }
+        let mut change = pages.change()?;
+        let parent = parent.map(|parent| change.latch(parent)).transpose()?;
+        let page = change.latch(id)?;
+        let release = Release::make(&mut change, page)?;
+        if let Some(parent) = parent {
+            apply(&mut change, parent, &PageOp::TreeRemove { slot: 0 })?;
+        }
+        release.give_back(&mut change)?;
+        change.commit();
+        Ok(parent.is_some())
+    }
+}
+
+/// Two neighbours.
+struct Pair {
+    left: PageNo,
+    right: PageNo,
+    right_slot: usize,
+}
+
+/// What the right page has.
+#[derive(Default)]
+struct Joined {
+    upper: Option<Vec<u8>>,
+    cells: Vec<u8>,
+}
+
+/// Bytes that entries take in a page.
+fn live_bytes<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
+    let view = TreePage::new(page)?;
+    (0..view.slot_count()?).map(|slot| view.slot_cost(slot)).sum()
+}
+
+fn only_child(root: &[u8]) -> Option<PageNo> {
+    let view = TreePage::new(root)?;
+    if view.level()? == 0 || view.slot_count()? != 1 {
+        return None;
+    }
+    view.child(0).map(PageNo)
+}
+
+fn copy_all(page: &[u8], cells: &mut Vec<u8>) -> Option<u8> {
+    let view = TreePage::new(page)?;
+    slotted::append_cells(view, 0..view.slot_count()?, cells)?;
+    view.level()
+}

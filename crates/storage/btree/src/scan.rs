@@ -1,0 +1,255 @@
+//! Reading runs of entries in order, a leaf at a time.
+//!
+//! A run is copied out, so that nothing is held between two calls. It ends at the leaf's fence or
+//! at the asked number of entries; [`Run::next`] says where the following one begins. Splits and
+//! merges in between move no key across that place.
+
+use format::PageNo;
+use format::page_bytes::PageBytes;
+use format::slotted::TreePage;
+use store::Outcome;
+
+use crate::Tree;
+use crate::descend::{LeafRead, Target};
+use crate::error::damaged;
+use crate::pages::Pages;
+
+/// Where a run begins. The key is in a buffer of its own, [`Place::key`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum From {
+    /// Forward: at the first key that is not below the place's.
+    #[default]
+    AtLeast,
+    /// Forward: at the first key above the place's.
+    Above,
+    /// Backward: at the last key that is not above the place's.
+    AtMost,
+    /// Backward: at the last key below the place's.
+    Below,
+    /// Backward: at the last key.
+    Last,
+    /// Nowhere: nothing is left.
+    Nothing,
+}
+
+/// A place between two keys, and a direction.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// How the key is meant.
+    pub from: From,
+    /// The key; empty where `from` needs none.
+    pub key: Vec<u8>,
+}
+
+impl Place {
+    /// Before everything, forward.
+    pub fn first() -> Self {
+        Self::default()
+    }
+
+    /// After everything, backward.
+    pub fn last() -> Self {
+        Self { from: From::Last, key: Vec::new() }
+    }
+
+    /// At a key.
+    pub fn new(from: From, key: &[u8]) -> Self {
+        Self { from, key: key.to_vec() }
+    }
+}
+
+/// Entries copied out of a leaf, in the order of the scan. Reused from call to call.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// Keys and payloads, one behind the other.
+    bytes: Vec<u8>,
+    /// For each entry where its key and its payload end.
+    ends: Vec<(usize, usize)>,
+    /// Where the scan goes on.
+    pub next: Place,
+}
+
+impl Run {
+    /// An empty run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Entries in the run.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Is there no entry? More may follow all the same.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The key and payload of an entry.
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn entry(&self, index: usize) -> (&[u8], &[u8]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (key_end, end) = self.ends[index];
+        (&self.bytes[start..key_end], &self.bytes[key_end..end])
+    }
+
+    /// Forgets the entries.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+impl Tree {
+    /// Copies the payload of `key` to `out`, which is cleared first; false if there is no such key.
+    pub fn get(&self, pages: &Pages, key: &[u8], out: &mut Vec<u8>) -> Outcome<bool> {
+        self.read(pages, Target::At(key), &mut Get { key, out })
+    }
+
+    /// Reads the run at `from`, up to `limit` entries. An empty run is not the end: look at
+    /// [`Run::next`].
+    pub fn read_run(
+        &self,
+        pages: &Pages,
+        from: &Place,
+        limit: usize,
+        run: &mut Run,
+    ) -> Outcome<()> {
+        let key = from.key.as_slice();
+        match from.from {
+            From::AtLeast | From::Above => {
+                let mut reader = Forward { key, above: from.from == From::Above, limit, run };
+                self.read(pages, Target::At(key), &mut reader)
+            }
+            From::AtMost => {
+                self.read(pages, Target::At(key), &mut Backward { place: from, limit, run })
+            }
+            From::Below if !key.is_empty() => {
+                self.read(pages, Target::Below(key), &mut Backward { place: from, limit, run })
+            }
+            From::Last => {
+                self.read(pages, Target::Last, &mut Backward { place: from, limit, run })
+            }
+            From::Below | From::Nothing => {
+                run.clear();
+                run.next.from = From::Nothing;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Tree {
+    /// How many children the first page of each level has, the entries of the first leaf last: a
+    /// base for estimates.
+    pub fn fanouts(&self, pages: &Pages) -> Outcome<Vec<u64>> {
+        let mut fanouts = Vec::new();
+        let mut id = self.root_id();
+        loop {
+            let page = pages.shared(id)?;
+            let read = TreePage::new(page.bytes()).and_then(|view| {
+                let child = if view.level()? == 0 { None } else { Some(view.child(0)?) };
+                Some((u64::try_from(view.slot_count()?).ok()?, child))
+            });
+            let (count, child) = read.ok_or_else(|| damaged(id, "no tree page"))?;
+            fanouts.push(count);
+            match child {
+                Some(child) => id = self.page_id(PageNo(child)),
+                None => return Ok(fanouts),
+            }
+        }
+    }
+}
+
+struct Get<'a> {
+    key: &'a [u8],
+    out: &'a mut Vec<u8>,
+}
+
+impl LeafRead for Get<'_> {
+    type Answer = bool;
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<bool> {
+        self.out.clear();
+        let position = leaf.search(self.key)?;
+        if position.is_match {
+            leaf.append_payload(position.slot, self.out)?;
+        }
+        Some(position.is_match)
+    }
+}
+
+struct Forward<'a> {
+    key: &'a [u8],
+    above: bool,
+    limit: usize,
+    run: &'a mut Run,
+}
+
+impl LeafRead for Forward<'_> {
+    type Answer = ();
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+        self.run.clear();
+        let position = leaf.search(self.key)?;
+        let first = position.slot + usize::from(self.above && position.is_match);
+        let count = leaf.slot_count()?;
+        let end = count.min(first.saturating_add(self.limit));
+        for slot in first..end {
+            push(self.run, leaf, slot)?;
+        }
+        let next = &mut self.run.next;
+        next.key.clear();
+        if end < count {
+            next.from = From::Above;
+            return leaf.append_key(end.checked_sub(1)?, &mut next.key);
+        }
+        let has_upper = leaf.append_upper(&mut next.key)?;
+        next.from = if has_upper { From::AtLeast } else { From::Nothing };
+        Some(())
+    }
+}
+
+struct Backward<'a> {
+    place: &'a Place,
+    limit: usize,
+    run: &'a mut Run,
+}
+
+impl LeafRead for Backward<'_> {
+    type Answer = ();
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+        self.run.clear();
+        let end = match self.place.from {
+            From::Last => leaf.slot_count()?,
+            from => {
+                let position = leaf.search(&self.place.key)?;
+                position.slot + usize::from(position.is_match && from == From::AtMost)
+            }
+        };
+        let first = end.saturating_sub(self.limit);
+        for slot in (first..end).rev() {
+            push(self.run, leaf, slot)?;
+        }
+        let next = &mut self.run.next;
+        next.key.clear();
+        if 0 < first {
+            leaf.append_key(first, &mut next.key)?;
+        } else {
+            leaf.append_lower(&mut next.key)?;
+        }
+        next.from = if next.key.is_empty() { From::Nothing } else { From::Below };
+        Some(())
+    }
+}
+
+fn push<P: PageBytes + ?Sized>(run: &mut Run, leaf: TreePage<'_, P>, slot: usize) -> Option<()> {
+    leaf.append_key(slot, &mut run.bytes)?;
+    let key_end = run.bytes.len();
+    leaf.append_payload(slot, &mut run.bytes)?;
+    run.ends.push((key_end, run.bytes.len()));
+    Some(())
+}

@@ -1,0 +1,267 @@
+//! The pages of a tablespace: which are taken, and giving them out and back.
+//!
+//! Layout: `docs/formats/space.md`. Page 0 is the header: how many pages the file has room for
+//! (`high`), and a page below which none is free (`hint`). Allocation maps hold a bit for each page:
+//! map *k* covers a stretch of as many pages as it has bits, and stands at the stretch's second
+//! page (*k* = 0) or first.
+//!
+//! (I1) A page's bit is set exactly if the page is in use, a map and the header included.
+//! (I2) No page below `hint` is free. No page at or above `high` is in use.
+//! (I3) Giving out latches the header, then maps upwards, then the new pages; giving back latches
+//! the header, then the map, behind whatever the caller has latched.
+
+use format::page_bytes::PageBytes;
+use format::page_op::PageOp;
+use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId};
+use store::Outcome;
+
+use crate::error::damaged;
+use crate::pages::{Change, Latched, Pages};
+use crate::split::{apply, narrow};
+
+/// First bytes of the header's body.
+const MAGIC: u32 = 0x5053_4C50;
+const MAGIC_AT: usize = PAGE_HEADER_BYTES;
+const HIGH_AT: usize = PAGE_HEADER_BYTES + 4;
+const HINT_AT: usize = PAGE_HEADER_BYTES + 8;
+/// Where the owner of a space may keep facts of its own in the header page.
+pub const OWNER_AT: usize = PAGE_HEADER_BYTES + 64;
+
+/// Pages that a new space has room for.
+const FIRST_PAGES: u32 = 8;
+/// Pages that a space grows by at most: 1 MiB of 16 KiB pages.
+const GROWTH_PAGES_MAX: u32 = 64;
+
+/// Pages that one map covers.
+fn pages_per_map(page_bytes: usize) -> u32 {
+    u32::try_from((page_bytes - PAGE_HEADER_BYTES) * 8).expect("a page has at most 32 KiB")
+}
+
+/// The page of the map that covers `page`.
+fn map_of(page: PageNo, per_map: u32) -> PageNo {
+    let stretch = page.0 / per_map;
+    if stretch == 0 { PageNo(1) } else { PageNo(stretch * per_map) }
+}
+
+/// Makes the header and the first map of a new space: pages 0 and 1. The file exists.
+pub fn create(pages: &Pages, space: SpaceId) -> Outcome<()> {
+    pages.grow(space, FIRST_PAGES)?;
+    let mut change = pages.change()?;
+    let header = change.create(PageId::new(space, PageNo(0)), PageType::SpaceHeader)?;
+    let map = change.create(PageId::new(space, PageNo(1)), PageType::AllocationMap)?;
+    let mut body = MAGIC.to_le_bytes().to_vec();
+    body.extend_from_slice(&FIRST_PAGES.to_le_bytes());
+    body.extend_from_slice(&2u32.to_le_bytes());
+    apply(&mut change, header, &PageOp::BodyFill { bytes: &body })?;
+    apply(&mut change, map, &PageOp::BodyFill { bytes: &[3] })?;
+    change.commit();
+    Ok(())
+}
+
+/// Pages that are latched and about to be taken.
+#[derive(Debug)]
+pub struct Reservation {
+    header: Latched,
+    /// For each page: its number, its latch, its map and its bit there.
+    taken: Vec<(PageNo, Latched, Latched, u32)>,
+}
+
+impl Reservation {
+    /// Finds and latches a page for each type; `None` if the space must [`grow`] first. To be
+    /// followed by [`Reservation::take`].
+    pub fn make(
+        change: &mut Change<'_>,
+        space: SpaceId,
+        types: &[PageType],
+    ) -> Outcome<Option<Self>> {
+        let header_id = PageId::new(space, PageNo(0));
+        let header = change.latch(header_id)?;
+        let facts = Facts::read(change.bytes(header))
+            .ok_or_else(|| damaged(header_id, "no space header"))?;
+        let mut finder = Finder { space, facts, next: facts.hint, map: None };
+        let mut free = Vec::new();
+        for _ in types {
+            let Some(found) = finder.find(change)? else { return Ok(None) };
+            free.push(found);
+        }
+        let mut taken = Vec::new();
+        for (&(no, map, bit), &page_type) in free.iter().zip(types) {
+            let page = change.create(PageId::new(space, no), page_type)?;
+            taken.push((no, page, map, bit));
+        }
+        Ok(Some(Self { header, taken }))
+    }
+
+    /// Number and latch of a reserved page.
+    ///
+    /// # Panics
+    /// If fewer were asked for.
+    pub fn page(&self, index: usize) -> (PageNo, Latched) {
+        let (no, page, _, _) = self.taken[index];
+        (no, page)
+    }
+
+    /// Marks the pages as used.
+    pub fn take(&self, change: &mut Change<'_>) -> Outcome<()> {
+        let mut hint = 0;
+        for &(no, _, map, bit) in &self.taken {
+            apply(change, map, &PageOp::BitsPut { first: bit, count: 1, value: true })?;
+            hint = no.0 + 1;
+        }
+        put_header(change, self.header, HINT_AT, hint)
+    }
+}
+
+fn put_header(change: &mut Change<'_>, header: Latched, at: usize, value: u32) -> Outcome<()> {
+    let op = PageOp::BytesPut { offset: narrow(at), bytes: &value.to_le_bytes() };
+    apply(change, header, &op)
+}
+
+/// The header's numbers.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    high: u32,
+    hint: u32,
+}
+
+impl Facts {
+    fn read(page: &[u8]) -> Option<Self> {
+        let is_header = page.u32_at(MAGIC_AT)? == MAGIC;
+        let facts = Self { high: page.u32_at(HIGH_AT)?, hint: page.u32_at(HINT_AT)? };
+        is_header.then_some(facts)
+    }
+}
+
+/// Walks over the free pages of a space.
+struct Finder {
+    space: SpaceId,
+    facts: Facts,
+    next: u32,
+    map: Option<(PageNo, Latched)>,
+}
+
+impl Finder {
+    /// The next free page with its map and bit, or `None` if the space is full.
+    fn find(&mut self, change: &mut Change<'_>) -> Outcome<Option<(PageNo, Latched, u32)>> {
+        while self.next < self.facts.high {
+            let no = PageNo(self.next);
+            let per_map = pages_per_map(change.page_bytes());
+            let map = self.map(change, map_of(no, per_map))?;
+            let bit = no.0 % per_map;
+            let end = (self.facts.high - (no.0 - bit)).min(per_map);
+            if let Some(found) = clear_bit(change.bytes(map), bit, end) {
+                self.next = no.0 - bit + found + 1;
+                return Ok(Some((PageNo(self.next - 1), map, found)));
+            }
+            self.next = no.0 - bit + end;
+        }
+        Ok(None)
+    }
+
+    fn map(&mut self, change: &mut Change<'_>, no: PageNo) -> Outcome<Latched> {
+        if let Some((have, map)) = self.map
+            && have == no
+        {
+            return Ok(map);
+        }
+        let map = change.latch(PageId::new(self.space, no))?;
+        self.map = Some((no, map));
+        Ok(map)
+    }
+}
+
+/// The first clear bit from `from` on, below `end`.
+fn clear_bit(map: &[u8], from: u32, end: u32) -> Option<u32> {
+    let mut bit = from;
+    while bit < end {
+        let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).ok()?;
+        let byte = map.u8_at(at)?;
+        if byte == 0xFF {
+            bit = (bit / 8 + 1) * 8;
+        } else if byte & (1 << (bit % 8)) == 0 {
+            return Some(bit);
+        } else {
+            bit += 1;
+        }
+    }
+    None
+}
+
+/// Makes room for more pages in the file, and their maps.
+pub fn grow(pages: &Pages, space: SpaceId) -> Outcome<()> {
+    let header_id = PageId::new(space, PageNo(0));
+    let mut change = pages.change()?;
+    let header = change.latch(header_id)?;
+    let facts =
+        Facts::read(change.bytes(header)).ok_or_else(|| damaged(header_id, "no space header"))?;
+    let per_map = pages_per_map(change.page_bytes());
+    let step = (facts.high / 4).clamp(4, GROWTH_PAGES_MAX);
+    let stretch_end = (facts.high / per_map + 1) * per_map;
+    let high = (facts.high + step).min(stretch_end);
+    pages.grow(space, high)?;
+    if facts.high % per_map == 0 {
+        let map = change.create(PageId::new(space, PageNo(facts.high)), PageType::AllocationMap)?;
+        apply(&mut change, map, &PageOp::BodyFill { bytes: &[1] })?;
+    }
+    put_header(&mut change, header, HIGH_AT, high)?;
+    change.commit();
+    Ok(())
+}
+
+/// The latches needed to give a page back.
+#[derive(Debug)]
+pub struct Release {
+    header: Latched,
+    map: Latched,
+    page: Latched,
+    no: PageNo,
+    bit: u32,
+    lowers_hint: bool,
+}
+
+impl Release {
+    /// Latches what is needed to give back `page`, which the caller has latched in `change`.
+    pub fn make(change: &mut Change<'_>, page: Latched) -> Outcome<Self> {
+        let id = change.id(page);
+        let header_id = PageId::new(id.space, PageNo(0));
+        let header = change.latch(header_id)?;
+        let per_map = pages_per_map(change.page_bytes());
+        let map = change.latch(PageId::new(id.space, map_of(id.page, per_map)))?;
+        let facts = Facts::read(change.bytes(header))
+            .ok_or_else(|| damaged(header_id, "no space header"))?;
+        let bit = id.page.0 % per_map;
+        let lowers_hint = id.page.0 < facts.hint;
+        Ok(Self { header, map, page, no: id.page, bit, lowers_hint })
+    }
+
+    /// Gives the page back. Its body becomes zeroes, so that who still has its number sees that it
+    /// is no page of theirs any more.
+    pub fn give_back(self, change: &mut Change<'_>) -> Outcome<()> {
+        apply(change, self.page, &PageOp::BodyFill { bytes: &[] })?;
+        apply(change, self.map, &PageOp::BitsPut { first: self.bit, count: 1, value: false })?;
+        if self.lowers_hint { put_header(change, self.header, HINT_AT, self.no.0) } else { Ok(()) }
+    }
+}
+
+/// The numbers of all pages in use, header and maps included.
+pub fn used_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
+    let header_id = PageId::new(space, PageNo(0));
+    let facts = {
+        let header = pages.shared(header_id)?;
+        Facts::read(header.bytes()).ok_or_else(|| damaged(header_id, "no space header"))?
+    };
+    let per_map = pages_per_map(pages.page_bytes());
+    let mut used = Vec::new();
+    let mut first = 0;
+    while first < facts.high {
+        let map = pages.shared(PageId::new(space, map_of(PageNo(first), per_map)))?;
+        for bit in 0..per_map.min(facts.high - first) {
+            let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).expect("a bit of a page");
+            if map.bytes().u8_at(at).is_some_and(|byte| byte & (1 << (bit % 8)) != 0) {
+                used.push(PageNo(first + bit));
+            }
+        }
+        first += per_map;
+    }
+    Ok(used)
+}

@@ -1,0 +1,356 @@
+//! Making room: splits, from the page that is full up to the first parent with room.
+//!
+//! A split is a mini-transaction of its own that latches a parent, its child and what the space
+//! needs to give out a page, in this order. The parent must have room for the new separator; if it
+//! has not, it is split first and everything begins anew. All latches are taken before the first
+//! byte changes, so a suspension leaves nothing half done.
+
+use format::page_op::PageOp;
+use format::slotted::{self, SLOTS_START, TreePage, TreePageShape};
+use format::{PageId, PageType};
+use store::{Halt, Outcome};
+
+use crate::Tree;
+use crate::error::{change_failed, damaged};
+use crate::pages::{Change, Latched, Pages};
+use crate::space::{self, Reservation};
+
+/// An entry that wants room.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// Bytes of its payload: all of them for a new entry, the growth for one that is there.
+    pub payload_bytes: usize,
+    /// Whether the entry is new.
+    pub is_new: bool,
+}
+
+impl Tree {
+    /// Splits until the leaf that covers the wanted entry has room for it.
+    pub fn make_room(&self, pages: &Pages, wanted: Wanted<'_>) -> Outcome<()> {
+        self.make_room_at(pages, wanted, 0)
+    }
+
+    fn make_room_at(&self, pages: &Pages, wanted: Wanted<'_>, level: u8) -> Outcome<()> {
+        loop {
+            let (node, parent) = self.locate(pages, wanted.key, level)?;
+            let mut change = pages.change()?;
+            let done = if node == self.root_id() {
+                self.split_root(&mut change, wanted, level)?
+            } else {
+                self.split_child(&mut change, (parent, node), wanted, level)?
+            };
+            match done {
+                Step::Again => {}
+                Step::Applied => {
+                    change.commit();
+                }
+                Step::HasRoom => return Ok(()),
+                Step::SpaceIsFull => {
+                    drop(change);
+                    space::grow(pages, self.space)?;
+                }
+                Step::ParentIsFull(separator) => {
+                    drop(change);
+                    let entry = Wanted { key: &separator, payload_bytes: 4, is_new: true };
+                    self.make_room_at(pages, entry, level + 1)?;
+                }
+            }
+        }
+    }
+
+    /// Latches a page and makes sure that it is the tree's page of `level` that covers `key`.
+    fn latch_node(
+        &self,
+        change: &mut Change<'_>,
+        id: PageId,
+        key: &[u8],
+        level: u8,
+    ) -> Outcome<Option<Latched>> {
+        let node = change.latch(id)?;
+        let is_right = TreePage::new(change.bytes(node)).is_some_and(|view| {
+            view.index_id() == Some(self.index.0)
+                && view.level() == Some(level)
+                && view.covers(key) == Some(true)
+        });
+        Ok(is_right.then_some(node))
+    }
+
+    fn split_child(
+        &self,
+        change: &mut Change<'_>,
+        (parent_id, id): (PageId, PageId),
+        wanted: Wanted<'_>,
+        level: u8,
+    ) -> Outcome<Step> {
+        let Some(parent) = self.latch_node(change, parent_id, wanted.key, level + 1)? else {
+            return Ok(Step::Again);
+        };
+        let Some(slot) = child_slot(change.bytes(parent), wanted.key, id) else {
+            return Ok(Step::Again);
+        };
+        let Some(node) = self.latch_node(change, id, wanted.key, level)? else {
+            return Ok(Step::Again);
+        };
+        let Some(plan) = plan(id, change.bytes(node), wanted)? else {
+            return Ok(Step::HasRoom);
+        };
+        if !has_room(change.bytes(parent), plan.separator.len(), 4) {
+            return Ok(Step::ParentIsFull(plan.separator));
+        }
+        let Some(reservation) = Reservation::make(change, self.space, &[page_type(level)])? else {
+            return Ok(Step::SpaceIsFull);
+        };
+        let (right_no, right) = reservation.page(0);
+        reservation.take(change)?;
+        self.fill_right(change, (node, right), &plan, level)?;
+        let from = narrow(plan.from);
+        apply(change, node, &PageOp::TreeCut { from, upper: &plan.separator })?;
+        let child = right_no.0.to_le_bytes();
+        let slot = narrow(slot + 1);
+        let separator = PageOp::TreeInsert { slot, key: &plan.separator, payload: &child };
+        apply(change, parent, &separator)?;
+        Ok(Step::Applied)
+    }
+
+    /// Makes `right` the page of the slots from the plan's on.
+    fn fill_right(
+        &self,
+        change: &mut Change<'_>,
+        (node, right): (Latched, Latched),
+        plan: &Plan,
+        level: u8,
+    ) -> Outcome<()> {
+        let (mut upper, mut cells) = (Vec::new(), Vec::new());
+        let id = change.id(node);
+        let view = TreePage::new(change.bytes(node)).ok_or_else(|| damaged(id, "no tree page"))?;
+        let read = || {
+            let has_upper = view.append_upper(&mut upper)?;
+            slotted::append_cells(view, plan.from..view.slot_count()?, &mut cells)?;
+            Some(has_upper)
+        };
+        let has_upper = { read }().ok_or_else(|| damaged(id, "a cell leaves the page"))?;
+        let upper = has_upper.then_some(upper.as_slice());
+        let lower = plan.separator.as_slice();
+        self.fill(change, right, TreePageShape { level, index_id: self.index.0, lower, upper }, &cells)
+    }
+
+    fn fill(
+        &self,
+        change: &mut Change<'_>,
+        page: Latched,
+        shape: TreePageShape<'_>,
+        cells: &[u8],
+    ) -> Outcome<()> {
+        apply(change, page, &PageOp::TreeInit(shape))?;
+        if cells.is_empty() { Ok(()) } else { apply(change, page, &PageOp::TreeExtend { cells }) }
+    }
+
+    /// The root keeps its number: its entries move to two new children.
+    fn split_root(&self, change: &mut Change<'_>, wanted: Wanted<'_>, level: u8) -> Outcome<Step> {
+        let Some(root) = self.latch_node(change, self.root_id(), wanted.key, level)? else {
+            return Ok(Step::Again);
+        };
+        let Some(plan) = plan(self.root_id(), change.bytes(root), wanted)? else {
+            return Ok(Step::HasRoom);
+        };
+        let kind = page_type(level);
+        let Some(reservation) = Reservation::make(change, self.space, &[kind, kind])? else {
+            return Ok(Step::SpaceIsFull);
+        };
+        let (left_no, left) = reservation.page(0);
+        let (right_no, right) = reservation.page(1);
+        reservation.take(change)?;
+        let mut cells = Vec::new();
+        let id = self.root_id();
+        TreePage::new(change.bytes(root))
+            .and_then(|view| slotted::append_cells(view, 0..plan.from, &mut cells))
+            .ok_or_else(|| damaged(id, "a cell leaves the page"))?;
+        let separator = plan.separator.as_slice();
+        let index_id = self.index.0;
+        let shape = TreePageShape { level, index_id, lower: &[], upper: Some(separator) };
+        self.fill(change, left, shape, &cells)?;
+        self.fill_right(change, (root, right), &plan, level)?;
+        let mut children = Vec::new();
+        push_cell(&mut children, &[], &left_no.0.to_le_bytes());
+        push_cell(&mut children, separator, &right_no.0.to_le_bytes());
+        let shape = TreePageShape { level: level + 1, index_id, lower: &[], upper: None };
+        change.set_type(root, PageType::BtreeInner);
+        self.fill(change, root, shape, &children)?;
+        Ok(Step::Applied)
+    }
+}
+
+/// What came of one attempt.
+enum Step {
+    /// The pages were not what they had been: look for them again.
+    Again,
+    /// A page was split.
+    Applied,
+    /// There is room.
+    HasRoom,
+    /// The file must grow first.
+    SpaceIsFull,
+    /// The parent must be split first, for this separator.
+    ParentIsFull(Vec<u8>),
+}
+
+/// Where a page is cut.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// The first slot of the right half; may be the slot count.
+    from: usize,
+    /// The fence between the halves.
+    separator: Vec<u8>,
+}
+
+/// How to split the page for the wanted entry, or `None` if it has room.
+fn plan(id: PageId, page: &[u8], wanted: Wanted<'_>) -> Outcome<Option<Plan>> {
+    let view = TreePage::new(page).ok_or_else(|| damaged(id, "no tree page"))?;
+    let made = plan_view(view, wanted, page.len());
+    let made = made.ok_or_else(|| damaged(id, "a cell leaves the page"))?;
+    if made.as_ref().is_some_and(|plan| plan.separator.is_empty()) {
+        return Err(damaged(id, "a page with one entry is full"));
+    }
+    Ok(made)
+}
+
+fn plan_view(
+    view: TreePage<'_, [u8]>,
+    wanted: Wanted<'_>,
+    page_bytes: usize,
+) -> Option<Option<Plan>> {
+    let key_bytes = if wanted.is_new { wanted.key.len() } else { view.prefix_length()? };
+    let cost = view.cell_cost(key_bytes, wanted.payload_bytes)?;
+    if cost <= view.free_bytes()? {
+        return Some(None);
+    }
+    assert!(cost < page_bytes - SLOTS_START, "an entry is smaller than an empty page");
+    let count = view.slot_count()?;
+    let position = view.search(wanted.key)?;
+    let costs: Vec<usize> =
+        (0..count).map(|slot| view.slot_cost(slot)).collect::<Option<Vec<_>>>()?;
+    let is_append = position.slot == count && !view.has_upper()? && wanted.is_new;
+    if view.level()? != 0 {
+        let balanced = if is_append { count } else { balanced_cut(&costs, None) };
+        return plan_inner(view, balanced, count);
+    }
+    let from = if is_append && 0 < count {
+        count
+    } else {
+        balanced_cut(&costs, wanted.is_new.then_some((position.slot, cost)))
+    };
+    let separator = leaf_separator(view, from, wanted, position.slot)?;
+    Some(Some(Plan { from, separator }))
+}
+
+/// An inner page is cut at a slot whose key becomes the separator, so that each half begins with
+/// the key of its lower fence.
+fn plan_inner(
+    view: TreePage<'_, [u8]>,
+    balanced: usize,
+    count: usize,
+) -> Option<Option<Plan>> {
+    let from = balanced.clamp(1, count.checked_sub(1).filter(|last| 1 <= *last)?);
+    let mut separator = Vec::new();
+    view.append_key(from, &mut separator)?;
+    Some(Some(Plan { from, separator }))
+}
+
+/// The shortest key between the halves of a leaf. Where one half has the new entry alone, it is the
+/// fence of that half; empty if there is nothing to cut between.
+fn leaf_separator(
+    view: TreePage<'_, [u8]>,
+    from: usize,
+    wanted: Wanted<'_>,
+    new_slot: usize,
+) -> Option<Vec<u8>> {
+    let count = view.slot_count()?;
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    if 0 < from {
+        view.append_key(from - 1, &mut left)?;
+    }
+    if from < count {
+        view.append_key(from, &mut right)?;
+    }
+    let is_new_here = wanted.is_new && new_slot == from;
+    let separator = match (0 < from, from < count) {
+        (true, true) => slotted::separator(&left, &right),
+        (true, false) if is_new_here => slotted::separator(&left, wanted.key),
+        (false, true) if is_new_here => slotted::separator(wanted.key, &right),
+        _ => &[],
+    };
+    Some(separator.to_vec())
+}
+
+/// The slot before which a page with entries of these costs is cut so that the halves are as equal
+/// as can be, with a new entry (its slot and cost) counted where it will stand. Neither half is
+/// left without entries, the new one included.
+fn balanced_cut(costs: &[usize], new: Option<(usize, usize)>) -> usize {
+    let total: usize = costs.iter().sum::<usize>() + new.map_or(0, |(_, cost)| cost);
+    let mut best = (usize::MAX, 0);
+    let mut left = 0;
+    for from in 0..=costs.len() {
+        if 0 < from {
+            left += costs[from - 1];
+        }
+        // A new entry in the gap at the cut goes right, or left where the right has others.
+        let new_left = new.is_some_and(|(slot, _)| slot < from || (slot == from && from == 0));
+        let left_all = left + if new_left { new.map_or(0, |(_, cost)| cost) } else { 0 };
+        let has_both = 0 < left_all && left_all < total;
+        let difference = left_all.abs_diff(total - left_all);
+        if has_both && difference < best.0 {
+            best = (difference, from);
+        }
+    }
+    best.1
+}
+
+fn child_slot(parent: &[u8], key: &[u8], child: PageId) -> Option<usize> {
+    let view = TreePage::new(parent)?;
+    let slot = view.search_child(key)?;
+    (view.child(slot)? == child.page.0).then_some(slot)
+}
+
+/// Whether a page has room for a new entry.
+pub(crate) fn has_room(page: &[u8], key_bytes: usize, payload_bytes: usize) -> bool {
+    TreePage::new(page)
+        .and_then(|view| Some(view.cell_cost(key_bytes, payload_bytes)? <= view.free_bytes()?))
+        .unwrap_or(false)
+}
+
+pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
+    let id = change.id(page);
+    change.apply(page, op).map_err(|error| -> Halt { change_failed(id, error) })
+}
+
+fn page_type(level: u8) -> PageType {
+    if level == 0 { PageType::BtreeLeaf } else { PageType::BtreeInner }
+}
+
+fn push_cell(cells: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
+    cells.extend_from_slice(&narrow(key.len()).to_le_bytes());
+    cells.extend_from_slice(&narrow(payload.len()).to_le_bytes());
+    cells.extend_from_slice(key);
+    cells.extend_from_slice(payload);
+}
+
+pub(crate) fn narrow(value: usize) -> u16 {
+    u16::try_from(value).expect("offsets and counts inside a page are below 64 KiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_are_balanced_and_leave_no_empty_half() {
+        assert_eq!(balanced_cut(&[10, 10, 10, 10], None), 2);
+        assert_eq!(balanced_cut(&[100, 10, 10], None), 1);
+        assert_eq!(balanced_cut(&[10, 10, 100], Some((3, 100))), 3);
+        assert_eq!(balanced_cut(&[10], Some((1, 10))), 1);
+        assert_eq!(balanced_cut(&[10], Some((0, 10))), 0);
+        assert_eq!(balanced_cut(&[90, 90], Some((1, 5))), 1);
+    }
+}

@@ -1,0 +1,190 @@
+//! The tree against a `BTreeMap`, with suspensions at random places.
+
+use std::collections::BTreeMap;
+
+use format::PageSize;
+use proptest::prelude::*;
+use store::Halt;
+
+use super::*;
+use crate::change::Edit;
+
+/// Calls an operation until it is done.
+fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> T {
+    loop {
+        match operation() {
+            Ok(answer) => return answer,
+            Err(Halt::Suspend(_)) => {}
+            Err(Halt::Error(error)) => panic!("{error}"),
+        }
+    }
+}
+
+struct Pair {
+    pages: Pages,
+    tree: Tree,
+    twin: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+const SPACE: SpaceId = SpaceId(3);
+
+impl Pair {
+    fn new(suspend_every: u64) -> Self {
+        let pages = Pages::new(PageSize::KiB4, suspend_every);
+        until_done(|| space::create(&pages, SPACE));
+        let tree = until_done(|| Tree::create(&pages, SPACE, IndexId(9)));
+        Self { pages, tree, twin: BTreeMap::new() }
+    }
+
+    fn put(&mut self, key: Vec<u8>, payload: Vec<u8>) {
+        let edit = |_: Option<&[u8]>| Ok(Edit::Put(payload.clone()));
+        until_done(|| self.tree.modify(&self.pages, &key, edit));
+        self.twin.insert(key, payload);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        let done = until_done(|| self.tree.modify(&self.pages, key, |_| Ok(Edit::Remove)));
+        assert_eq!(done, self.twin.remove(key).is_some());
+        until_done(|| self.tree.shrink(&self.pages, key));
+    }
+
+    fn get(&self, key: &[u8]) {
+        let mut payload = Vec::new();
+        let found = until_done(|| self.tree.get(&self.pages, key, &mut payload));
+        assert_eq!(found.then_some(&payload), self.twin.get(key));
+    }
+
+    fn scan(&self, from: Place, limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut run = Run::new();
+        let mut place = from;
+        let mut found = Vec::new();
+        while place.from != From::Nothing {
+            until_done(|| self.tree.read_run(&self.pages, &place, limit, &mut run));
+            found.extend((0..run.len()).map(|index| {
+                let (key, payload) = run.entry(index);
+                (key.to_vec(), payload.to_vec())
+            }));
+            place = run.next.clone();
+        }
+        found
+    }
+
+    fn compare(&self, key: &[u8], limit: usize) {
+        let owned = |(key, payload): (&Vec<u8>, &Vec<u8>)| (key.clone(), payload.clone());
+        let key = key.to_vec();
+        let all: Vec<_> = self.twin.iter().map(owned).collect();
+        assert_eq!(self.scan(Place::first(), limit), all);
+        let backward: Vec<_> = self.twin.iter().rev().map(owned).collect();
+        assert_eq!(self.scan(Place::last(), limit), backward);
+        let from: Vec<_> = self.twin.range(key.clone()..).map(owned).collect();
+        assert_eq!(self.scan(Place::new(From::AtLeast, &key), limit), from);
+        let below: Vec<_> = self.twin.range(..key.clone()).rev().map(owned).collect();
+        assert_eq!(self.scan(Place::new(From::Below, &key), limit), below);
+        let upto: Vec<_> = self.twin.range(..=key.clone()).rev().map(owned).collect();
+        assert_eq!(self.scan(Place::new(From::AtMost, &key), limit), upto);
+        let report = until_done(|| self.tree.check(&self.pages));
+        assert_eq!(report.faults, Vec::<String>::new());
+        assert_eq!(report.entry_count, self.twin.len() as u64);
+        let mut used = until_done(|| space::used_pages(&self.pages, SPACE));
+        let mut expected = report.pages;
+        expected.extend([PageNo(0), PageNo(1)]);
+        used.sort();
+        expected.sort();
+        assert_eq!(used, expected, "each page is in the tree or free");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(Vec<u8>, usize),
+    Remove(Vec<u8>),
+    Get(Vec<u8>),
+}
+
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    let short = (0u16..600).prop_map(|number| format!("table/row/{number:05}").into_bytes());
+    let long = (0u8..30).prop_map(|byte| vec![byte; 700]);
+    let any = proptest::collection::vec(any::<u8>(), 0..5);
+    prop_oneof![20 => short, 1 => long, 3 => any]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (key(), prop_oneof![0usize..90, 900usize..1024]).prop_map(|(k, n)| Step::Put(k, n)),
+        3 => key().prop_map(Step::Remove),
+        1 => key().prop_map(Step::Get),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn behaves_as_a_sorted_map(
+        steps in proptest::collection::vec(step(), 1..600),
+        limit in 1usize..70,
+        probe in key(),
+        suspend_every in prop_oneof![Just(0u64), 8u64..40],
+    ) {
+        let mut pair = Pair::new(suspend_every);
+        for (number, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Put(key, length) => pair.put(key, vec![number as u8; length]),
+                Step::Remove(key) => pair.remove(&key),
+                Step::Get(key) => pair.get(&key),
+            }
+            if number % 97 == 0 {
+                pair.compare(&probe, limit);
+            }
+        }
+        pair.compare(&probe, limit);
+        let keys: Vec<_> = pair.twin.keys().cloned().collect();
+        keys.iter().for_each(|key| pair.remove(key));
+        pair.compare(&probe, limit);
+    }
+}
+
+#[test]
+fn ascending_keys_fill_their_pages() {
+    let mut pair = Pair::new(0);
+    for number in 0u32..4000 {
+        pair.put(number.to_be_bytes().to_vec(), vec![7; 30]);
+    }
+    pair.compare(b"", 64);
+    let report = until_done(|| pair.tree.check(&pair.pages));
+    let bytes = 4000 * (30 + 4 + 6 + 4);
+    assert!(report.pages.len() < bytes / 4096 * 115 / 100, "{} pages", report.pages.len());
+    until_done(|| pair.tree.destroy(&pair.pages));
+    assert_eq!(until_done(|| space::used_pages(&pair.pages, SPACE)).len(), 2);
+}
+
+#[test]
+fn a_space_grows_past_its_first_map() {
+    let pair = Pair::new(0);
+    let per_map = (4096 - 32) * 8;
+    let mut taken = Vec::new();
+    while taken.len() < per_map + 100 {
+        let mut change = pair.pages.change().unwrap();
+        match Reservation::make(&mut change, SPACE, &[PageType::Lob]).unwrap() {
+            Some(reservation) => {
+                reservation.take(&mut change).unwrap();
+                taken.push(reservation.page(0).0);
+                change.commit();
+            }
+            None => {
+                drop(change);
+                space::grow(&pair.pages, SPACE).unwrap();
+            }
+        }
+    }
+    let used = space::used_pages(&pair.pages, SPACE).unwrap();
+    assert_eq!(used.len(), taken.len() + 4, "header, two maps, the root");
+    let mut change = pair.pages.change().unwrap();
+    let page = change.latch(PageId::new(SPACE, taken[50])).unwrap();
+    let release = space::Release::make(&mut change, page).unwrap();
+    release.give_back(&mut change).unwrap();
+    change.commit();
+    let mut change = pair.pages.change().unwrap();
+    let again = Reservation::make(&mut change, SPACE, &[PageType::Lob]).unwrap().unwrap();
+    assert_eq!(again.page(0).0, taken[50]);
+}

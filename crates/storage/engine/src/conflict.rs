@@ -1,0 +1,115 @@
+//! Who may touch a row now: implicit locks (the id in the row) and explicit ones.
+//!
+//! Every function here is called with the row's leaf latched, so that the id and the locks seen
+//! belong together: a writer checks and writes under the same exclusive latch, and a locking reader
+//! looks and enters its lock under the same shared one. So neither can slip between the other's
+//! look and deed. Nothing here waits; a lock that is not to be had comes back as a suspension that
+//! the caller returns after it has dropped the latch.
+
+use std::time::Duration;
+
+use format::{IndexId, TxnId};
+use lock::{Acquired, LockError, LockExtent, LockKind, LockMode, LockName, Patience};
+use store::{LockWait, Outcome, RowLock, StoreError};
+
+use crate::transaction::EngineTransaction;
+use crate::worker::lock_suspend;
+
+/// What a look at the locks says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Go on.
+    Granted,
+    /// The writer in the row has just ended: read the row again.
+    Changed,
+    /// Another has it, and the caller did not want to wait: leave the row out.
+    Skip,
+}
+
+/// A row as locks name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowName<'a> {
+    /// The tree.
+    pub(crate) index: IndexId,
+    /// The key in it.
+    pub(crate) key: &'a [u8],
+    /// Who wrote the newest version; `TxnId::NONE` for a key without a row.
+    pub(crate) writer: TxnId,
+}
+
+/// The lock that a read asks for.
+pub(crate) fn record_lock(lock: RowLock) -> LockKind {
+    let mode = if lock == RowLock::Shared { LockMode::Shared } else { LockMode::Exclusive };
+    LockKind { mode, extent: LockExtent::Record }
+}
+
+impl EngineTransaction {
+    /// A writer's check: nobody else has the row locked, implicitly or explicitly. Makes no lock
+    /// object unless it has to wait.
+    pub(crate) fn check_write(&mut self, row: RowName<'_>) -> Outcome<Access> {
+        if self.id == Some(row.writer) {
+            return Ok(Access::Granted);
+        }
+        let name = LockName::key(row.index, row.key);
+        if !self.worker.shared.txns.is_active(row.writer) {
+            let own = self.id.expect("a writer has an id");
+            if !self.worker.shared.locks.is_record_locked(own, &name) {
+                return Ok(Access::Granted);
+            }
+        }
+        self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
+    }
+
+    /// Locks a row explicitly.
+    pub(crate) fn lock_row(
+        &mut self,
+        row: RowName<'_>,
+        kind: LockKind,
+        wait: LockWait,
+    ) -> Outcome<Access> {
+        let own = self.ensure_id()?;
+        if own == row.writer {
+            return Ok(Access::Granted);
+        }
+        let name = LockName::key(row.index, row.key);
+        let shared = &self.worker.shared;
+        if shared.txns.is_active(row.writer) {
+            let is_active = |holder| shared.txns.is_active(holder);
+            if !shared.locks.convert_implicit(row.writer, &name, is_active) {
+                return Ok(Access::Changed);
+            }
+        }
+        self.acquire(&name, kind, wait)
+    }
+
+    /// Asks for a lock by name.
+    pub(crate) fn acquire(
+        &mut self,
+        name: &LockName,
+        kind: LockKind,
+        wait: LockWait,
+    ) -> Outcome<Access> {
+        let limit = Duration::from_secs(self.options.lock_wait_timeout_s);
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let patience = match wait {
+            LockWait::Wait if 0 < limit_ns => Patience::Nanoseconds(limit_ns),
+            _ => Patience::None,
+        };
+        let now_ns = self.worker.now_ns();
+        let weight = self.undo_count;
+        let locks = self.locks.as_mut().expect("an id comes with a place for locks");
+        match locks.acquire(name, kind, patience, weight, now_ns) {
+            Ok(Acquired::Granted) => Ok(Access::Granted),
+            Ok(Acquired::Wait(future)) => {
+                Err(lock_suspend(&self.worker.options.sleep, future, limit).into())
+            }
+            Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),
+            Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
+            Err(LockError::Busy) => match wait {
+                LockWait::SkipLocked => Ok(Access::Skip),
+                LockWait::NoWait => Err(StoreError::LockNotAvailable.into()),
+                LockWait::Wait => Err(StoreError::LockWaitTimeout.into()),
+            },
+        }
+    }
+}

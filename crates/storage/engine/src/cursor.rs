@@ -1,0 +1,297 @@
+//! Scans.
+//!
+//! A scan reads runs of entries out of leaves and goes through them row by row. Its place is the
+//! next run and the position in the present one; a suspension leaves both as they are.
+//!
+//! A consistent read takes each row back to the version that its transaction sees. A locking read
+//! locks each row and reads the newest version under the same latch.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use btree::{From, Place, Run, damaged};
+use format::PageId;
+use format::row_header::{EntryHeader, RowHeader};
+use store::{
+    Cursor, Direction, Fetched, Halt, Isolation, KeyRange, Outcome, RowBatch, RowLock, ScanOptions,
+    StoreError, Transaction,
+};
+
+use crate::conflict::{Access, RowName, record_lock};
+use crate::entries;
+use crate::read::{LobMemo, Version};
+use crate::table::downcast;
+use crate::table_shape::{IndexShape, Interval, TableShape};
+use crate::transaction::EngineTransaction;
+use crate::worker::Worker;
+
+/// Entries copied out of a leaf at a time.
+const RUN_LIMIT: usize = 64;
+
+/// A scan of a table by one of its indexes.
+#[derive(Debug)]
+pub(crate) struct EngineCursor {
+    worker: Rc<Worker>,
+    table: Arc<TableShape>,
+    options: ScanOptions,
+    /// Position in `table.secondary`; `None`: the clustered index.
+    secondary: Option<usize>,
+    interval: Interval,
+    /// Where the next run begins.
+    place: Place,
+    run: Run,
+    /// The next entry of the run.
+    position: usize,
+    /// The row at hand.
+    version: Version,
+    /// The key of the row at hand.
+    row_key: Vec<u8>,
+    memo: LobMemo,
+}
+
+impl EngineCursor {
+    pub(crate) fn new(worker: Rc<Worker>, table: Arc<TableShape>, options: ScanOptions) -> Self {
+        let has_primary = table.primary().is_some();
+        let secondary = match options.index {
+            Some(0) if has_primary => None,
+            Some(index) => Some(index - usize::from(has_primary)),
+            None => None,
+        };
+        let range = options.range.clone();
+        let mut cursor = Self {
+            worker,
+            table,
+            options,
+            secondary,
+            interval: Interval::default(),
+            place: Place::default(),
+            run: Run::new(),
+            position: 0,
+            version: Version::default(),
+            row_key: Vec::new(),
+            memo: LobMemo::default(),
+        };
+        cursor.seek(&range);
+        cursor
+    }
+
+    fn index(&self) -> Option<&IndexShape> {
+        self.secondary.map(|at| &self.table.secondary[at])
+    }
+
+    /// Reads the next run; false at the end of the range.
+    fn next_run(&mut self) -> Outcome<bool> {
+        if self.place.from == From::Nothing {
+            return Ok(false);
+        }
+        let is_unique = self.index().is_none_or(|index| index.is_unique);
+        let limit = if self.interval.is_equal && is_unique { 1 } else { RUN_LIMIT };
+        let tree = self.index().map_or(self.table.clustered, |index| index.tree);
+        self.run.clear();
+        self.position = 0;
+        tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
+        std::mem::swap(&mut self.place, &mut self.run.next);
+        Ok(true)
+    }
+
+    /// Whether a key is still in the range, seen in the direction of the scan.
+    fn is_inside(&self, key: &[u8]) -> bool {
+        match self.options.direction {
+            Direction::Forward => self.interval.upper.as_ref().is_none_or(|upper| key < upper),
+            Direction::Backward => self.interval.lower.as_slice() <= key,
+        }
+    }
+
+    /// Reads the row at the present entry into `version`; false if there is none to be seen.
+    fn read_row(&mut self, txn: &mut EngineTransaction) -> Outcome<bool> {
+        let (key, payload) = self.run.entry(self.position);
+        self.row_key.clear();
+        if self.secondary.is_none() {
+            self.row_key.extend_from_slice(key);
+            self.version.bytes.clear();
+            self.version.bytes.extend_from_slice(payload);
+        } else {
+            let root = PageId::new(self.table.clustered.space, self.table.clustered.root);
+            let header = entries::decode(payload, root)?;
+            let own = usize::from(header.own_length);
+            self.row_key.extend_from_slice(key.get(own..).unwrap_or_default());
+            if !self.is_entry_worth(txn, header) {
+                return Ok(false);
+            }
+        }
+        let lock = match txn.options.isolation {
+            Isolation::Serializable if self.options.lock == RowLock::None => RowLock::Shared,
+            _ => self.options.lock,
+        };
+        if lock != RowLock::None {
+            return self.read_locked(txn, lock);
+        }
+        if self.secondary.is_some() {
+            let tree = self.table.clustered;
+            let row_key = self.row_key.as_slice();
+            if !tree.get(&self.worker.pages, row_key, &mut self.version.bytes)? {
+                return Ok(false);
+            }
+        }
+        if !self.version.go_back(txn)? {
+            return Ok(false);
+        }
+        self.has_entry()
+    }
+
+    /// False for an entry that the transaction sees deleted.
+    fn is_entry_worth(&self, txn: &mut EngineTransaction, header: EntryHeader) -> bool {
+        if !header.is_deleted {
+            return true;
+        }
+        if self.options.lock != RowLock::None {
+            // Deleted for good, or by one who may yet take it back.
+            return self.worker.shared.txns.is_active(header.txn) && txn.id != Some(header.txn);
+        }
+        !txn.sees(header.txn)
+    }
+
+    /// Whether the version at hand has the entry that led to it.
+    fn has_entry(&mut self) -> Outcome<bool> {
+        let Some(at) = self.secondary else { return Ok(true) };
+        let index = &self.table.secondary[at];
+        let (key, _) = self.run.entry(self.position);
+        let header = self.version.header()?;
+        let mut row = Vec::new();
+        let body = if header.is_spilled {
+            let space = self.table.space();
+            self.memo.read(&self.worker.pages, space, self.version.body(), &mut row)?;
+            row.as_slice()
+        } else {
+            self.version.body()
+        };
+        let entry = self.table.entry_of(index, body, &self.row_key).map_err(Halt::Error)?;
+        Ok(entry.bytes == key)
+    }
+
+    fn read_locked(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<bool> {
+        let found = lock_and_read(
+            txn,
+            &self.table,
+            &self.row_key,
+            (lock, self.options.wait),
+            &mut self.version,
+        )?;
+        Ok(found && self.has_entry()?)
+    }
+
+    /// Appends the row at hand to the batch.
+    fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
+        let header = self.version.header()?;
+        if header.is_spilled {
+            let mut row = Vec::new();
+            let space = self.table.space();
+            self.memo.read(&self.worker.pages, space, self.version.body(), &mut row)?;
+            batch.push(&self.row_key, |out| out.extend_from_slice(&row));
+            self.memo = LobMemo::default();
+        } else {
+            batch.push(&self.row_key, |out| out.extend_from_slice(self.version.body()));
+        }
+        Ok(())
+    }
+
+    fn fetch_rows(
+        &mut self,
+        txn: &mut EngineTransaction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Outcome<Fetched> {
+        while batch.len() < limit {
+            if self.position == self.run.len() {
+                if !self.next_run()? {
+                    return Ok(Fetched::End);
+                }
+                continue;
+            }
+            if !self.is_inside(self.run.entry(self.position).0) {
+                self.place.from = From::Nothing;
+                self.run.clear();
+                self.position = 0;
+                return Ok(Fetched::End);
+            }
+            if self.read_row(txn)? {
+                self.push(batch)?;
+            }
+            self.position += 1;
+        }
+        Ok(Fetched::More)
+    }
+}
+
+/// Locks a row and reads its newest version under the same latch. False if there is none, or it
+/// was to be skipped.
+pub(crate) fn lock_and_read(
+    txn: &mut EngineTransaction,
+    table: &TableShape,
+    row_key: &[u8],
+    (lock, wait): (RowLock, store::LockWait),
+    version: &mut Version,
+) -> Outcome<bool> {
+    txn.ensure_id()?;
+    let worker = Rc::clone(&txn.worker);
+    let tree = table.clustered;
+    loop {
+        let access = tree.read_latched(&worker.pages, row_key, |payload| {
+            let Some(payload) = payload else { return Ok(None) };
+            let root = PageId::new(tree.space, tree.root);
+            let (header, _) =
+                RowHeader::split(payload).ok_or_else(|| damaged(root, "a row without a header"))?;
+            let row = RowName { index: tree.index, key: row_key, writer: header.txn };
+            let access = txn.lock_row(row, record_lock(lock), wait)?;
+            if access == Access::Granted {
+                version.bytes.clear();
+                version.bytes.extend_from_slice(payload);
+            }
+            Ok(Some((access, header.is_deleted)))
+        })?;
+        match access {
+            None | Some((Access::Skip, _)) => return Ok(false),
+            Some((Access::Granted, is_deleted)) => return Ok(!is_deleted),
+            Some((Access::Changed, _)) => {}
+        }
+    }
+}
+
+impl Cursor for EngineCursor {
+    fn seek(&mut self, range: &KeyRange) {
+        let key = match self.secondary {
+            Some(at) => Some(&self.table.secondary[at].key),
+            None => self.table.primary(),
+        };
+        self.interval = key.map(|key| key.interval(range)).unwrap_or_default();
+        self.run.clear();
+        self.position = 0;
+        self.place.key.clear();
+        self.place.from = match (self.options.direction, &self.interval.upper) {
+            _ if self.interval.is_empty => From::Nothing,
+            (Direction::Forward, _) => {
+                self.place.key.extend_from_slice(&self.interval.lower);
+                From::AtLeast
+            }
+            (Direction::Backward, None) => From::Last,
+            (Direction::Backward, Some(upper)) => {
+                self.place.key.extend_from_slice(upper);
+                From::Below
+            }
+        };
+    }
+
+    fn fetch(
+        &mut self,
+        txn: &mut dyn Transaction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Outcome<Fetched> {
+        let txn = downcast(txn);
+        let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
+        if matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
+            self.place.from = From::Nothing;
+        }
+        outcome
+    }
+}

@@ -1,0 +1,409 @@
+//! Schema changes.
+//!
+//! A change makes what is new (a tablespace, trees), then rewrites the dictionary's rows in one
+//! transaction, then publishes the new picture, then removes what is old. A crash before the commit
+//! leaves tablespaces that no row names, a crash after it the same: recovery removes those. One
+//! change at a time; whoever uses the table at the same time is kept away by the session's metadata
+//! locks.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use btree::{Tree, space};
+use format::row_header::{ROW_HEADER_BYTES, RowHeader};
+use format::undo::Remains;
+use format::{IndexId, SpaceId, TableId};
+use store::{
+    Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
+    TransactionOptions, Uniqueness,
+};
+use value::CollationId;
+
+use crate::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
+use crate::table_shape::{LiveTable, TableShape};
+use crate::transaction::EngineTransaction;
+use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
+use crate::write::{NewBody, Pending, RowPlace, Written};
+
+/// How often a schema change looks whether the one before it is through.
+const TURN_WAIT: Duration = Duration::from_millis(1);
+
+/// A change of a row of the dictionary.
+#[derive(Debug)]
+enum Row {
+    /// The row of this key becomes that.
+    Put(Entry),
+    /// The row of this key goes.
+    Remove(Vec<u8>),
+}
+
+/// The right to change the schema; one at a time.
+struct SchemaTurn<'a> {
+    worker: &'a Worker,
+}
+
+impl Drop for SchemaTurn<'_> {
+    fn drop(&mut self) {
+        *self.worker.shared.is_changing_schema.lock() = false;
+    }
+}
+
+impl Worker {
+    async fn schema_turn(&self) -> SchemaTurn<'_> {
+        loop {
+            let is_free = !std::mem::replace(&mut *self.shared.is_changing_schema.lock(), true);
+            if is_free {
+                return SchemaTurn { worker: self };
+            }
+            (self.options.sleep)(TURN_WAIT).await;
+        }
+    }
+
+    pub(crate) async fn create_database(
+        self: &Rc<Self>,
+        name: &str,
+        collation: CollationId,
+    ) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        if self.dictionary().databases.contains_key(name) {
+            return Err(StoreError::TableExists);
+        }
+        let entry = Entry::Database { name: name.to_owned(), collation };
+        self.rewrite(vec![Row::Put(entry)]).await?;
+        self.publish(|_, databases| {
+            databases.insert(name.to_owned(), collation);
+        });
+        Ok(())
+    }
+
+    pub(crate) async fn drop_database(self: &Rc<Self>, name: &str) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        if !self.dictionary().databases.contains_key(name) {
+            return Err(StoreError::NoSuchTable);
+        }
+        self.rewrite(vec![Row::Remove(dictionary::database_key(name))]).await?;
+        self.publish(|_, databases| {
+            databases.remove(name);
+        });
+        Ok(())
+    }
+
+    fn check_name_free(&self, name: &TableName) -> Result<(), StoreError> {
+        let dictionary = self.dictionary();
+        let is_taken = dictionary.definitions.iter().any(|definition| definition.name == *name);
+        if is_taken { Err(StoreError::TableExists) } else { Ok(()) }
+    }
+
+    fn shape(&self, id: TableId) -> Result<Arc<TableShape>, StoreError> {
+        self.table_shape(id).ok_or(StoreError::NoSuchTable)
+    }
+
+    pub(crate) async fn create_table(
+        self: &Rc<Self>,
+        mut definition: TableDefinition,
+    ) -> Result<TableId, StoreError> {
+        let _turn = self.schema_turn().await;
+        self.check_name_free(&definition.name)?;
+        let id = self.until_done(|| self.allocate_ids(1)).await?;
+        definition.id = TableId(u64::from(id));
+        definition.version = 1;
+        if definition.created_us == 0 {
+            definition.created_us = self.options.clock.wall_micros();
+        }
+        let entry = self.make_table(definition).await?;
+        let id = entry.definition.id;
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
+        self.publish_table(entry, None);
+        Ok(id)
+    }
+
+    /// Makes an empty tablespace with the trees of a definition.
+    async fn make_table(
+        self: &Rc<Self>,
+        definition: TableDefinition,
+    ) -> Result<TableEntry, StoreError> {
+        let space = SpaceId(self.until_done(|| self.allocate_ids(1)).await?);
+        self.pages.pool().create_space(&**self.pages.disk(), space)?;
+        self.until_done(|| space::create(&self.pages, space)).await?;
+        let primary_count = usize::from(definition.primary_key().is_some());
+        let tree_count = 1 + definition.indexes.len() - primary_count;
+        let mut trees = Vec::new();
+        for _ in 0..tree_count {
+            trees.push(self.make_tree(space).await?);
+        }
+        let entry = TableEntry { definition: Arc::new(definition), space, trees };
+        let start = entry.definition.auto_increment_start.max(1);
+        let shape = TableShape::new(entry.clone(), Arc::default());
+        self.until_done(|| self.set_auto(&shape, start)).await?;
+        Ok(entry)
+    }
+
+    pub(crate) async fn make_tree(&self, space: SpaceId) -> Result<TreePlace, StoreError> {
+        let index = IndexId(u64::from(self.until_done(|| self.allocate_ids(1)).await?));
+        let tree = self.until_done(|| Tree::create(&self.pages, space, index)).await?;
+        Ok(TreePlace { index, root: tree.root })
+    }
+
+    pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        let shape = self.shape(id)?;
+        self.rewrite(vec![Row::Remove(dictionary::table_key(id))]).await?;
+        self.publish(|tables, _| {
+            tables.remove(&id);
+        });
+        self.pages.remove_space(shape.space()).await
+    }
+
+    pub(crate) async fn rename_tables(
+        self: &Rc<Self>,
+        renames: Vec<(TableId, TableName)>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        let mut names: BTreeMap<TableName, TableId> = BTreeMap::new();
+        for definition in self.dictionary().definitions.iter() {
+            names.insert(definition.name.clone(), definition.id);
+        }
+        for (id, name) in &renames {
+            let old = self.shape(*id)?.entry.definition.name.clone();
+            names.retain(|taken, owner| owner != id || taken == name && *taken == old);
+            match names.insert(name.clone(), *id) {
+                Some(owner) if owner != *id => return Err(StoreError::TableExists),
+                _ => {}
+            }
+        }
+        let mut entries = Vec::new();
+        for (id, name) in renames {
+            let mut entry = self.shape(id)?.entry.clone();
+            let definition = Arc::make_mut(&mut entry.definition);
+            definition.name = name;
+            definition.version += 1;
+            entries.push(entry);
+        }
+        let rows = entries.iter().cloned().map(|entry| Row::Put(Entry::Table(entry))).collect();
+        self.rewrite(rows).await?;
+        self.publish(|tables, _| {
+            for entry in entries {
+                replace(tables, entry);
+            }
+        });
+        Ok(())
+    }
+
+    pub(crate) async fn truncate_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        let old = self.shape(id)?;
+        let mut definition = TableDefinition::clone(&old.entry.definition);
+        definition.version += 1;
+        definition.auto_increment_start = 1;
+        let entry = self.make_table(definition).await?;
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
+        self.publish_table(entry, None);
+        self.pages.remove_space(old.space()).await
+    }
+
+    pub(crate) async fn replace_table(
+        self: &Rc<Self>,
+        old: TableId,
+        copy: TableId,
+    ) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        let (old_shape, copy_shape) = (self.shape(old)?, self.shape(copy)?);
+        let mut entry = copy_shape.entry.clone();
+        let definition = Arc::make_mut(&mut entry.definition);
+        definition.name = old_shape.entry.definition.name.clone();
+        definition.version += 1;
+        let rows =
+            vec![Row::Remove(dictionary::table_key(old)), Row::Put(Entry::Table(entry.clone()))];
+        self.rewrite(rows).await?;
+        self.publish(|tables, _| {
+            tables.remove(&old);
+            replace(tables, entry);
+        });
+        self.pages.remove_space(old_shape.space()).await
+    }
+
+    pub(crate) async fn alter_table(
+        self: &Rc<Self>,
+        mut definition: TableDefinition,
+    ) -> Result<(), StoreError> {
+        let _turn = self.schema_turn().await;
+        let old = self.shape(definition.id)?;
+        check_rows_stay(&old.entry.definition, &definition)?;
+        if old.entry.definition.name != definition.name {
+            self.check_name_free(&definition.name)?;
+        }
+        definition.version = old.entry.definition.version + 1;
+        let (mut entry, new) = self.alter_trees(&old, definition).await?;
+        let shape = TableShape::new(entry.clone(), Arc::clone(&old.live));
+        if let Err(error) = self.fill_indexes(&shape, &new).await {
+            for place in new.iter().map(|&at| entry.trees[at]) {
+                self.drop_tree(entry.space, place).await?;
+            }
+            return Err(error);
+        }
+        let start = entry.definition.auto_increment_start;
+        if old.entry.definition.auto_increment_start < start {
+            let next = old.live.auto.lock().next.max(start);
+            self.until_done(|| self.set_auto(&shape, next)).await?;
+        }
+        Arc::make_mut(&mut entry.definition).created_us = old.entry.definition.created_us;
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
+        let gone: Vec<TreePlace> =
+            old.entry.trees.iter().copied().filter(|place| !entry.trees.contains(place)).collect();
+        self.publish_table(entry, Some(Arc::clone(&old.live)));
+        for place in gone {
+            self.drop_tree(old.space(), place).await?;
+        }
+        Ok(())
+    }
+
+    /// The entry of a definition with other indexes, and which of its trees are new and empty.
+    async fn alter_trees(
+        &self,
+        old: &TableShape,
+        definition: TableDefinition,
+    ) -> Result<(TableEntry, Vec<usize>), StoreError> {
+        let before = &old.entry.definition;
+        let first = usize::from(definition.primary_key().is_some());
+        let mut trees = vec![old.entry.trees[0]];
+        let mut new = Vec::new();
+        for index in &definition.indexes[first..] {
+            let kept = before.indexes[first..].iter().position(|other| {
+                other.name == index.name
+                    && other.parts == index.parts
+                    && other.uniqueness == index.uniqueness
+            });
+            match kept {
+                Some(position) => trees.push(old.entry.trees[1 + position]),
+                None => {
+                    new.push(trees.len());
+                    trees.push(self.make_tree(old.space()).await?);
+                }
+            }
+        }
+        let definition = Arc::new(definition);
+        Ok((TableEntry { definition, space: old.space(), trees }, new))
+    }
+
+    async fn drop_tree(&self, space: SpaceId, place: TreePlace) -> Result<(), StoreError> {
+        let tree = Tree { space, root: place.root, index: place.index };
+        self.until_done(|| tree.destroy(&self.pages)).await
+    }
+
+    /// Changes rows of the dictionary in one durable transaction.
+    async fn rewrite(self: &Rc<Self>, rows: Vec<Row>) -> Result<(), StoreError> {
+        let options = TransactionOptions {
+            isolation: Isolation::ReadCommitted,
+            read_only: false,
+            lock_wait_timeout_s: 3600,
+        };
+        let mut txn = EngineTransaction::new(Rc::clone(self), options);
+        for row in rows {
+            self.until_done(|| txn.rewrite_row(&row)).await?;
+            txn.pending = Pending::default();
+        }
+        self.until_done(|| txn.commit(Durability::Durable)).await
+    }
+
+    /// Puts a new picture of the dictionary in place.
+    fn publish(
+        &self,
+        edit: impl FnOnce(
+            &mut BTreeMap<TableId, Arc<TableShape>>,
+            &mut BTreeMap<String, CollationId>,
+        ),
+    ) {
+        let mut present = self.shared.dictionary.lock();
+        let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
+        edit(&mut tables, &mut databases);
+        *present = Arc::new(Dictionary::new(present.version + 1, tables, databases));
+    }
+
+    fn publish_table(&self, entry: TableEntry, live: Option<Arc<LiveTable>>) {
+        let live = live.unwrap_or_else(|| {
+            let live = LiveTable::default();
+            let next = entry.definition.auto_increment_start.max(1);
+            *live.auto.lock() = crate::table_shape::AutoCounter { next, ceiling: next };
+            Arc::new(live)
+        });
+        self.publish(|tables, _| {
+            tables.insert(entry.definition.id, Arc::new(TableShape::new(entry, live)));
+        });
+    }
+}
+
+/// The same table with another definition.
+fn replace(tables: &mut BTreeMap<TableId, Arc<TableShape>>, entry: TableEntry) {
+    let id = entry.definition.id;
+    if let Some(old) = tables.get(&id) {
+        let live = Arc::clone(&old.live);
+        tables.insert(id, Arc::new(TableShape::new(entry, live)));
+    }
+}
+
+/// Refuses changes for which rows would have to be rewritten.
+fn check_rows_stay(old: &TableDefinition, new: &TableDefinition) -> Result<(), StoreError> {
+    let columns = |definition: &TableDefinition| -> Vec<_> {
+        let column = definition.columns.iter();
+        column.map(|column| (column.column_type.clone(), column.nullable)).collect()
+    };
+    let primary = |definition: &TableDefinition| {
+        definition.primary_key().map(|index| index.parts.clone())
+    };
+    let is_first = |definition: &TableDefinition| {
+        let later = definition.indexes.iter().skip(1);
+        later.into_iter().all(|index| index.uniqueness != Uniqueness::Primary)
+    };
+    if columns(old) != columns(new) || primary(old) != primary(new) || !is_first(new) {
+        return Err(StoreError::NotSupported { what: "ALTER TABLE in place" });
+    }
+    Ok(())
+}
+
+impl EngineTransaction {
+    /// Changes a row of the dictionary; called again until it is done.
+    fn rewrite_row(&mut self, row: &Row) -> Outcome<()> {
+        let tree = dictionary::tree();
+        let (key, bytes) = match row {
+            Row::Put(entry) => (entry.key(), Some(dictionary::encode(entry))),
+            Row::Remove(key) => (key.clone(), None),
+        };
+        let place = RowPlace { table: DICTIONARY_TABLE, tree, key: &key };
+        let mut version = Vec::new();
+        let is_there = tree.get(&self.worker.pages, &key, &mut version)?;
+        let header = RowHeader::split(&version).filter(|_| is_there);
+        let is_live = header.is_some_and(|(header, _)| !header.is_deleted);
+        let mut remains = Vec::new();
+        if let Some((header, body)) = header
+            && is_live
+            && header.is_spilled
+            && let Ok(reference) = format::row_header::LobReference::decode(body)
+        {
+            let first_page = reference.first_page;
+            Remains::Lob { space: SYSTEM_SPACE.0, first_page }.encode(&mut remains);
+        }
+        let Some(bytes) = bytes else {
+            self.delete_row(place, &remains)?;
+            return Ok(());
+        };
+        let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;
+        let reference = if limit < bytes.len() {
+            Some(self.spill_row(SYSTEM_SPACE, DICTIONARY_TABLE, &bytes)?.encode())
+        } else {
+            None
+        };
+        let body = match &reference {
+            Some(reference) => NewBody { bytes: reference, is_spilled: true },
+            None => NewBody { bytes: &bytes, is_spilled: false },
+        };
+        let written = if is_live {
+            self.update_row(place, body, &remains)?
+        } else {
+            self.insert_row(place, body)?
+        };
+        assert!(written == Written::Done, "one schema change at a time");
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! How a dictionary entry is written: a table's definition and where its trees are.
+//!
+//! Layout: `docs/formats/dictionary.md`. An entry begins with its format's version; a reader
+//! refuses versions that it does not know. Strings and lists carry their length.
+
+use format::codec::{Reader, Truncated};
+use format::{IndexId, PageNo, SpaceId};
+use store::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
+    TableName, Uniqueness,
+};
+use value::{CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Value};
+
+use super::{Entry, TableEntry, TreePlace};
+
+/// The version of the format that this program writes.
+const VERSION: u16 = 1;
+
+const TAG_TABLE: u8 = 1;
+const TAG_DATABASE: u8 = 2;
+
+/// Bytes of an entry.
+pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
+    let mut out = VERSION.to_le_bytes().to_vec();
+    match entry {
+        Entry::Table(table) => {
+            out.push(TAG_TABLE);
+            put_table(&mut out, table);
+        }
+        Entry::Database { name, collation } => {
+            out.push(TAG_DATABASE);
+            put_text(&mut out, name);
+            out.extend_from_slice(&collation.id().to_le_bytes());
+        }
+    }
+    out
+}
+
+/// The entry that the bytes are, or `Truncated` where they are of another version or damaged.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
+    let mut from = Reader::new(bytes);
+    if from.u16()? != VERSION {
+        return Err(Truncated);
+    }
+    match from.u8()? {
+        TAG_TABLE => take_table(&mut from).map(Entry::Table),
+        TAG_DATABASE => {
+            let name = take_text(&mut from)?;
+            Ok(Entry::Database { name, collation: take_collation(&mut from)? })
+        }
+        _ => Err(Truncated),
+    }
+}
+
+fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
+    out.extend_from_slice(&table.space.0.to_le_bytes());
+    put_count(out, table.trees.len());
+    for tree in &table.trees {
+        out.extend_from_slice(&tree.index.0.to_le_bytes());
+        out.extend_from_slice(&tree.root.0.to_le_bytes());
+    }
+    let definition = &table.definition;
+    out.extend_from_slice(&definition.id.0.to_le_bytes());
+    out.extend_from_slice(&definition.version.to_le_bytes());
+    put_text(out, &definition.name.database);
+    put_text(out, &definition.name.table);
+    put_count(out, definition.columns.len());
+    definition.columns.iter().for_each(|column| put_column(out, column));
+    put_count(out, definition.indexes.len());
+    definition.indexes.iter().for_each(|index| put_index(out, index));
+    out.extend_from_slice(&definition.collation.id().to_le_bytes());
+    out.extend_from_slice(&definition.auto_increment_start.to_le_bytes());
+    put_text(out, &definition.comment);
+    put_count(out, definition.options.len());
+    for (name, value) in &definition.options {
+        put_text(out, name);
+        put_text(out, value);
+    }
+    out.extend_from_slice(&definition.created_us.to_le_bytes());
+    put_option(out, definition.view.as_deref(), put_text);
+}
+
+fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
+    let space = SpaceId(from.u32()?);
+    let trees = take_list(from, |from| {
+        Ok(TreePlace { index: IndexId(from.u64()?), root: PageNo(from.u32()?) })
+    })?;
+    let id = TableId(from.u64()?);
+    let version = from.u64()?;
+    let name = TableName { database: take_text(from)?, table: take_text(from)? };
+    let definition = TableDefinition {
+        id,
+        version,
+        name,
+        columns: take_list(from, take_column)?,
+        indexes: take_list(from, take_index)?,
+        collation: take_collation(from)?,
+        auto_increment_start: from.u64()?,
+        comment: take_text(from)?,
+        options: take_list(from, |from| Ok((take_text(from)?, take_text(from)?)))?,
+        created_us: from.u64()?,
+        view: take_option(from, take_text)?,
+    };
+    Ok(TableEntry { definition: definition.into(), space, trees })
+}
+
+fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition) {
+    put_text(out, &column.name);
+    put_type(out, &column.column_type);
+    let flags = [column.nullable, column.on_update_now, column.auto_increment, column.invisible];
+    out.extend(flags.map(u8::from));
+    match &column.default {
+        ColumnDefault::None => out.push(0),
+        ColumnDefault::Value(value) => {
+            out.push(1);
+            put_value(out, value);
+        }
+        ColumnDefault::Now => out.push(2),
+        ColumnDefault::Expression(text) => {
+            out.push(3);
+            put_text(out, text);
+        }
+    }
+    put_text(out, &column.comment);
+}
+
+fn take_column(from: &mut Reader<'_>) -> Result<ColumnDefinition, Truncated> {
+    let name = take_text(from)?;
+    let column_type = take_type(from)?;
+    let [nullable, on_update_now, auto_increment, invisible] =
+        from.array::<4>()?.map(|flag| flag != 0);
+    let default = match from.u8()? {
+        0 => ColumnDefault::None,
+        1 => ColumnDefault::Value(take_value(from)?),
+        2 => ColumnDefault::Now,
+        3 => ColumnDefault::Expression(take_text(from)?),
+        _ => return Err(Truncated),
+    };
+    let comment = take_text(from)?;
+    Ok(ColumnDefinition {
+        name,
+        column_type,
+        nullable,
+        default,
+        on_update_now,
+        auto_increment,
+        invisible,
+        comment,
+    })
+}
+
+fn put_type(out: &mut Vec<u8>, column_type: &ColumnType) {
+    out.push(column_type.kind.number());
+    out.push(u8::from(column_type.unsigned));
+    out.push(u8::from(column_type.zerofill));
+    out.extend_from_slice(&column_type.length.to_le_bytes());
+    out.push(column_type.decimals);
+    out.extend_from_slice(&column_type.collation.id().to_le_bytes());
+    put_option(out, column_type.members.as_deref(), |out, members: &[Box<[u8]>]| {
+        put_count(out, members.len());
+        members.iter().for_each(|member| put_bytes(out, member));
+    });
+}
+
+fn take_type(from: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
+    let kind = TypeKind::from_number(from.u8()?).ok_or(Truncated)?;
+    let mut column_type = ColumnType::new(kind);
+    column_type.unsigned = from.u8()? != 0;
+    column_type.zerofill = from.u8()? != 0;
+    column_type.length = from.u32()?;
+    column_type.decimals = from.u8()?;
+    column_type.collation = take_collation(from)?;
+    let members = take_option(from, |from| take_list(from, |from| Ok(take_bytes(from)?.into())))?;
+    column_type.members = members.map(Into::into);
+    Ok(column_type)
+}
+
+fn put_index(out: &mut Vec<u8>, index: &IndexDefinition) {
+    put_text(out, &index.name);
+    out.push(match index.uniqueness {
+        Uniqueness::Primary => 1,
+        Uniqueness::Unique => 2,
+        Uniqueness::None => 3,
+    });
+    put_count(out, index.parts.len());
+    for part in &index.parts {
+        put_count(out, part.column);
+        out.extend_from_slice(&part.prefix_length.unwrap_or(u32::MAX).to_le_bytes());
+    }
+    put_text(out, &index.comment);
+}
+
+fn take_index(from: &mut Reader<'_>) -> Result<IndexDefinition, Truncated> {
+    let name = take_text(from)?;
+    let uniqueness = match from.u8()? {
+        1 => Uniqueness::Primary,
+        2 => Uniqueness::Unique,
+        3 => Uniqueness::None,
+        _ => return Err(Truncated),
+    };
+    let parts = take_list(from, |from| {
+        let column = take_count(from)?;
+        let prefix_length = Some(from.u32()?).filter(|length| *length != u32::MAX);
+        Ok(IndexPart { column, prefix_length })
+    })?;
+    Ok(IndexDefinition { name, uniqueness, parts, comment: take_text(from)? })
+}
+
+fn put_value(out: &mut Vec<u8>, value: &Value) {
+    match value {
+        Value::Null => out.push(0),
+        Value::Int(number) => put_tagged(out, 1, &number.to_le_bytes()),
+        Value::UInt(number) => put_tagged(out, 2, &number.to_le_bytes()),
+        Value::Float(number) => put_tagged(out, 3, &number.to_le_bytes()),
+        Value::Double(number) => put_tagged(out, 4, &number.to_le_bytes()),
+        Value::Decimal(number) => {
+            out.push(5);
+            put_text(out, &number.to_string());
+        }
+        Value::Bytes(bytes) => {
+            out.push(6);
+            put_bytes(out, bytes);
+        }
+        Value::Date(date) => put_tagged(out, 7, &date.to_bits().to_le_bytes()),
+        Value::Time(time) => put_tagged(out, 8, &time.to_bits().to_le_bytes()),
+        Value::DateTime(time) => put_tagged(out, 9, &time.to_bits().to_le_bytes()),
+    }
+}
+
+fn take_value(from: &mut Reader<'_>) -> Result<Value, Truncated> {
+    Ok(match from.u8()? {
+        0 => Value::Null,
+        1 => Value::Int(i64::from_le_bytes(from.array()?)),
+        2 => Value::UInt(from.u64()?),
+        3 => Value::Float(f32::from_le_bytes(from.array()?)),
+        4 => Value::Double(f64::from_le_bytes(from.array()?)),
+        5 => Value::Decimal(take_text(from)?.parse::<Decimal>().map_err(|_| Truncated)?),
+        6 => Value::Bytes(take_bytes(from)?.to_vec()),
+        7 => Value::Date(Date::from_bits(from.u32()?)),
+        8 => Value::Time(Time::from_bits(from.u64()?)),
+        9 => Value::DateTime(DateTime::from_bits(from.u64()?)),
+        _ => return Err(Truncated),
+    })
+}
+
+fn put_tagged(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
+    out.push(tag);
+    out.extend_from_slice(bytes);
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    let count = u32::try_from(count).expect("a definition has less than 2^32 parts");
+    out.extend_from_slice(&count.to_le_bytes());
+}
+
+fn take_count(from: &mut Reader<'_>) -> Result<usize, Truncated> {
+    usize::try_from(from.u32()?).map_err(|_| Truncated)
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_count(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+fn take_bytes<'a>(from: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
+    let length = take_count(from)?;
+    from.bytes(length)
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_bytes(out, text.as_bytes());
+}
+
+fn take_text(from: &mut Reader<'_>) -> Result<String, Truncated> {
+    String::from_utf8(take_bytes(from)?.to_vec()).map_err(|_| Truncated)
+}
+
+fn take_collation(from: &mut Reader<'_>) -> Result<CollationId, Truncated> {
+    CollationId::from_id(from.u16()?).ok_or(Truncated)
+}
+
+fn take_list<T>(
+    from: &mut Reader<'_>,
+    take: impl Fn(&mut Reader<'_>) -> Result<T, Truncated>,
+) -> Result<Vec<T>, Truncated> {
+    let count = take_count(from)?;
+    (0..count).map(|_| take(from)).collect()
+}
+
+fn put_option<T: ?Sized>(out: &mut Vec<u8>, value: Option<&T>, put: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        put(out, value);
+    }
+}
+
+fn take_option<T>(
+    from: &mut Reader<'_>,
+    take: impl Fn(&mut Reader<'_>) -> Result<T, Truncated>,
+) -> Result<Option<T>, Truncated> {
+    match from.u8()? {
+        0 => Ok(None),
+        _ => take(from).map(Some),
+    }
+}

@@ -1,0 +1,110 @@
+//! What tables and databases there are.
+//!
+//! The truth is a tree in the system tablespace, one row for each table and database, changed by
+//! ordinary transactions: so a schema change happens wholly or not at all, across crashes too. All
+//! workers share an immutable picture of it, replaced after each committed change.
+
+mod codec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use format::{IndexId, PageNo, SpaceId, TableId};
+use store::TableDefinition;
+use value::CollationId;
+
+use btree::Tree;
+
+use crate::table_shape::TableShape;
+use crate::worker::{DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE};
+
+pub(crate) use codec::{decode, encode};
+
+/// The tree of the dictionary.
+pub(crate) fn tree() -> Tree {
+    Tree { space: SYSTEM_SPACE, root: DICTIONARY_ROOT, index: DICTIONARY_INDEX }
+}
+
+/// A row of the dictionary.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Entry {
+    /// A table.
+    Table(TableEntry),
+    /// A database.
+    Database {
+        /// Its name.
+        name: String,
+        /// What its tables have unless told otherwise.
+        collation: CollationId,
+    },
+}
+
+impl Entry {
+    /// The key of the entry's row.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        match self {
+            Self::Table(table) => table_key(table.definition.id),
+            Self::Database { name, .. } => database_key(name),
+        }
+    }
+}
+
+/// The key of a table's row.
+pub(crate) fn table_key(id: TableId) -> Vec<u8> {
+    [b"t".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// The key of a database's row.
+pub(crate) fn database_key(name: &str) -> Vec<u8> {
+    [b"d".as_slice(), name.as_bytes()].concat()
+}
+
+/// A table in the dictionary.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableEntry {
+    /// What SQL knows.
+    pub(crate) definition: Arc<TableDefinition>,
+    /// Where its pages are.
+    pub(crate) space: SpaceId,
+    /// The tree of the rows first, then those of the other indexes in the definition's order.
+    pub(crate) trees: Vec<TreePlace>,
+}
+
+/// Where a tree is in its table's space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TreePlace {
+    /// Its id.
+    pub(crate) index: IndexId,
+    /// Its root page.
+    pub(crate) root: PageNo,
+}
+
+/// A picture of the dictionary.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionary {
+    /// Raised with each picture.
+    pub(crate) version: u64,
+    /// All tables.
+    pub(crate) tables: BTreeMap<TableId, Arc<TableShape>>,
+    /// All databases with their collation.
+    pub(crate) databases: BTreeMap<String, CollationId>,
+    /// The definitions of `tables`, for the catalogue.
+    pub(crate) definitions: Arc<[Arc<TableDefinition>]>,
+    /// `databases` as the catalogue wants them.
+    pub(crate) database_list: Arc<[(String, CollationId)]>,
+}
+
+impl Dictionary {
+    /// A picture of these tables and databases.
+    pub(crate) fn new(
+        version: u64,
+        tables: BTreeMap<TableId, Arc<TableShape>>,
+        databases: BTreeMap<String, CollationId>,
+    ) -> Self {
+        let definition = |table: &Arc<TableShape>| Arc::clone(&table.entry.definition);
+        let definitions = tables.values().map(definition).collect();
+        let database_list =
+            databases.iter().map(|(name, &collation)| (name.clone(), collation)).collect();
+        Self { version, tables, databases, definitions, database_list }
+    }
+}

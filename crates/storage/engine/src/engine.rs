@@ -1,0 +1,116 @@
+//! One worker's handle on the engine: the store that SQL sees.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use format::TableId;
+use store::{
+    LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableName, Transaction,
+    TransactionOptions,
+};
+use value::CollationId;
+
+use crate::table::EngineTable;
+use crate::transaction::EngineTransaction;
+use crate::worker::{Shared, Worker};
+
+/// One worker's handle on the engine. Cheap to clone; stays on its worker.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    /// What it works with.
+    pub(crate) worker: Rc<Worker>,
+}
+
+impl Engine {
+    /// What all workers share, for the others to [`Engine::join`].
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.worker.shared
+    }
+
+    /// The pages of this worker.
+    pub fn pages(&self) -> &btree::Pages {
+        &self.worker.pages
+    }
+}
+
+impl Store for Engine {
+    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
+        Box::new(EngineTransaction::new(Rc::clone(&self.worker), options))
+    }
+
+    fn schema_version(&self) -> u64 {
+        self.worker.dictionary().version
+    }
+
+    fn definitions(&self) -> Arc<[Arc<TableDefinition>]> {
+        Arc::clone(&self.worker.dictionary().definitions)
+    }
+
+    fn databases(&self) -> Arc<[(String, CollationId)]> {
+        Arc::clone(&self.worker.dictionary().database_list)
+    }
+
+    fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
+        let shape = self.worker.table_shape(id).ok_or(StoreError::NoSuchTable)?;
+        Ok(Rc::new(EngineTable::new(Rc::clone(&self.worker), shape)))
+    }
+
+    fn create_database(
+        &self,
+        name: &str,
+        collation: CollationId,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        let name = name.to_owned();
+        Box::pin(async move { self.worker.create_database(&name, collation).await })
+    }
+
+    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>> {
+        let name = name.to_owned();
+        Box::pin(async move { self.worker.drop_database(&name).await })
+    }
+
+    fn create_table(
+        &self,
+        definition: TableDefinition,
+    ) -> LocalFuture<'_, Result<TableId, StoreError>> {
+        Box::pin(async move { self.worker.create_table(definition).await })
+    }
+
+    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.drop_table(id).await })
+    }
+
+    fn rename_tables(
+        &self,
+        renames: Vec<(TableId, TableName)>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.rename_tables(renames).await })
+    }
+
+    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.truncate_table(id).await })
+    }
+
+    fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.alter_table(definition).await })
+    }
+
+    fn replace_table(
+        &self,
+        old: TableId,
+        copy: TableId,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.replace_table(old, copy).await })
+    }
+
+    fn set_auto_increment(
+        &self,
+        id: TableId,
+        next: u64,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let shape = self.worker.table_shape(id).ok_or(StoreError::NoSuchTable)?;
+            self.worker.until_done(|| self.worker.set_auto(&shape, next)).await
+        })
+    }
+}

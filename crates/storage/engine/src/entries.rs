@@ -1,0 +1,220 @@
+//! Entries of secondary indexes.
+//!
+//! An entry is never changed in place but for its header: a changed key is the old entry marked
+//! deleted and another one. Its writer always has the row locked, so entries need no locks of their
+//! own; only unique checks lock, by the index's own part of the key.
+
+use std::rc::Rc;
+
+use btree::change::{Edit, payload};
+use btree::{From, Place, Run, Tree, Wanted, damaged};
+use format::page_op::PageOp;
+use format::row_header::{ENTRY_BYTES, EntryHeader, RowHeader};
+use format::slotted::Splice;
+use format::undo::{Remains, UndoKind, UndoRecord};
+use format::{PageId, TableId, TxnId};
+use lock::{LockKind, LockName};
+use store::{Halt, LockWait, Outcome, StoreError};
+
+use crate::conflict::{Access, RowName};
+use crate::table_shape::{EntryKey, IndexShape, TableShape};
+use crate::transaction::EngineTransaction;
+use crate::undo_log::apply;
+use crate::worker::Worker;
+
+/// Entries looked at in one go by a unique check.
+const CHECK_LIMIT: usize = 16;
+
+impl EngineTransaction {
+    /// Makes the entry of a new version: inserts it, or revives a deleted one.
+    pub(crate) fn put_entry(
+        &mut self,
+        table: TableId,
+        tree: Tree,
+        entry: &EntryKey,
+    ) -> Outcome<()> {
+        let id = self.ensure_writer()?;
+        let worker = Rc::clone(&self.worker);
+        check_key_length(&worker, entry)?;
+        let own_length = u16::try_from(entry.own_length).expect("a key is shorter than a page");
+        let key = entry.bytes.as_slice();
+        loop {
+            let mut change = worker.pages.change()?;
+            let Some(spot) = tree.latch(&worker.pages, &mut change, key)? else { continue };
+            if !spot.is_match {
+                let wanted = Wanted { key, payload_bytes: ENTRY_BYTES, is_new: true };
+                if !btree::change::fits(change.bytes(spot.leaf), wanted) {
+                    drop(change);
+                    tree.make_room(&worker.pages, wanted)?;
+                    continue;
+                }
+                let header = EntryHeader { txn: id, own_length, ..EntryHeader::default() };
+                let payload = header.encode();
+                let slot = spot.slot_number();
+                apply(&mut change, spot.leaf, &PageOp::TreeInsert { slot, key, payload: &payload })?;
+                change.commit();
+                return Ok(());
+            }
+            let mut old = Vec::new();
+            payload(&change, spot, &mut old)?;
+            let old = decode(&old, change.id(spot.leaf))?;
+            if !old.is_deleted {
+                // Only a repeated call finds what it has done already.
+                return Ok(());
+            }
+            let mut remains = Vec::new();
+            Remains::Entry { index: tree.index.0, key }.encode(&mut remains);
+            let record = UndoRecord {
+                kind: UndoKind::Remains,
+                table,
+                remains: &remains,
+                ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+            };
+            let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
+                drop(change);
+                worker.undo.make_room(&worker.pages)?;
+                continue;
+            };
+            let header = EntryHeader { txn: id, is_deleted: false, is_revived: true, own_length };
+            let inserted = header.encode();
+            let splice = Splice { offset: 0, removed: ENTRY_BYTES, inserted: &inserted };
+            let op = PageOp::TreeSplice { slot: spot.slot_number(), change: splice };
+            apply(&mut change, spot.leaf, &op)?;
+            apply(&mut change, place.page, &PageOp::UndoAppend { record: &bytes })?;
+            change.commit();
+            self.note_undo(place.pointer);
+            return Ok(());
+        }
+    }
+
+    /// Marks the entry of a version that is not the newest any more.
+    pub(crate) fn delete_entry(&mut self, tree: Tree, entry: &EntryKey) -> Outcome<()> {
+        let id = self.ensure_writer()?;
+        self.worker.mark_entry(tree, &entry.bytes, id, true)
+    }
+
+    /// Looks for another row with the entry's own part, with that part locked so that nobody else
+    /// can add one meanwhile. The row that is found is locked; its key is returned.
+    pub(crate) fn find_duplicate(
+        &mut self,
+        table: &TableShape,
+        index: &IndexShape,
+        entry: &EntryKey,
+    ) -> Outcome<Option<Box<[u8]>>> {
+        if !index.is_unique || entry.has_null {
+            return Ok(None);
+        }
+        self.ensure_writer()?;
+        check_key_length(&self.worker, entry)?;
+        let name = LockName::key(index.tree.index, entry.own());
+        self.acquire(&name, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)?;
+        let mut run = Run::new();
+        let mut place = Place::new(From::AtLeast, entry.own());
+        while place.from != From::Nothing {
+            index.tree.read_run(&self.worker.pages, &place, CHECK_LIMIT, &mut run)?;
+            for number in 0..run.len() {
+                let (key, payload) = run.entry(number);
+                if !key.starts_with(entry.own()) {
+                    return Ok(None);
+                }
+                let root = PageId::new(index.tree.space, index.tree.root);
+                let header = decode(payload, root)?;
+                let row_key = key.get(entry.own_length..).unwrap_or_default();
+                if self.is_duplicate(table, index, (header, key, row_key))? {
+                    return Ok(Some(row_key.into()));
+                }
+            }
+            place = run.next.clone();
+        }
+        Ok(None)
+    }
+
+    /// Whether an entry belongs to a row that is there, now locked by this transaction.
+    fn is_duplicate(
+        &mut self,
+        table: &TableShape,
+        index: &IndexShape,
+        (header, key, row_key): (EntryHeader, &[u8], &[u8]),
+    ) -> Outcome<bool> {
+        let is_others = Some(header.txn) != self.id && self.worker.shared.txns.is_active(header.txn);
+        if header.is_deleted && !is_others {
+            return Ok(false);
+        }
+        self.lock_key(table, row_key)?;
+        // The holder may have ended while we waited: look again.
+        let mut payload = Vec::new();
+        if !index.tree.get(&self.worker.pages, key, &mut payload)? {
+            return Ok(false);
+        }
+        let root = PageId::new(index.tree.space, index.tree.root);
+        Ok(!decode(&payload, root)?.is_deleted)
+    }
+
+    /// Locks a row by its key, exclusively.
+    fn lock_key(&mut self, table: &TableShape, row_key: &[u8]) -> Outcome<()> {
+        let worker = Rc::clone(&self.worker);
+        loop {
+            let access = table.clustered.read_latched(&worker.pages, row_key, |payload| {
+                let header = payload.and_then(RowHeader::split).map(|(header, _)| header);
+                let writer = header.map_or(TxnId::NONE, |header| header.txn);
+                let row = RowName { index: table.clustered.index, key: row_key, writer };
+                self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
+            })?;
+            if access == Access::Granted {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Sets the deletion mark of an entry, if it is there.
+    pub(crate) fn mark_entry(
+        &self,
+        tree: Tree,
+        key: &[u8],
+        id: TxnId,
+        is_deleted: bool,
+    ) -> Outcome<()> {
+        let root = PageId::new(tree.space, tree.root);
+        tree.modify(&self.pages, key, |payload| {
+            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let old = decode(payload, root)?;
+            let is_revived = old.is_revived && old.txn == id;
+            let new = EntryHeader { txn: id, is_deleted, is_revived, own_length: old.own_length };
+            Ok(if new == old { Edit::Keep } else { Edit::Put(new.encode().to_vec()) })
+        })?;
+        Ok(())
+    }
+
+    /// Takes back an entry that `id` has put: one that was there before is deleted again, a new one
+    /// disappears.
+    pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
+        let root = PageId::new(tree.space, tree.root);
+        tree.modify(&self.pages, key, |payload| {
+            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let old = decode(payload, root)?;
+            if old.txn != id {
+                return Ok(Edit::Keep);
+            }
+            if !old.is_revived {
+                return Ok(Edit::Remove);
+            }
+            let new = EntryHeader { is_deleted: true, ..old };
+            Ok(if old.is_deleted { Edit::Keep } else { Edit::Put(new.encode().to_vec()) })
+        })?;
+        Ok(())
+    }
+}
+
+fn check_key_length(worker: &Worker, entry: &EntryKey) -> Outcome<()> {
+    let limit = btree::key_bytes_max(worker.pages.page_bytes());
+    let bytes = entry.bytes.len();
+    if limit < bytes { Err(StoreError::KeyTooLarge { bytes, limit }.into()) } else { Ok(()) }
+}
+
+/// The header of an entry.
+pub(crate) fn decode(payload: &[u8], page: PageId) -> Outcome<EntryHeader> {
+    EntryHeader::decode(payload)
+        .ok_or_else(|| -> Halt { damaged(page, "an index entry without a header") })
+}

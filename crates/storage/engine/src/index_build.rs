@@ -1,0 +1,136 @@
+//! Filling new indexes of a table whose rows nobody changes meanwhile.
+//!
+//! Entries are gathered, sorted and inserted in portions, so that most go to the end of a leaf and
+//! memory stays bounded. A unique index finds a duplicate next to the entry's place.
+
+use std::rc::Rc;
+
+use btree::change::Edit;
+use btree::{From, Place, Run, Tree};
+use format::row_header::{EntryHeader, RowHeader};
+use store::{Halt, StoreError};
+
+use crate::read::LobMemo;
+use crate::table_shape::{EntryKey, IndexShape, TableShape};
+use crate::worker::Worker;
+
+/// Bytes of keys that are sorted at a time.
+const PORTION_BYTES: usize = 32 << 20;
+/// Rows read at a time.
+const RUN_LIMIT: usize = 64;
+/// Rows after which the build gives way to others.
+const ROWS_PER_TURN: usize = 256;
+
+impl Worker {
+    /// Fills the trees at these positions of the table's list of trees.
+    pub(crate) async fn fill_indexes(
+        self: &Rc<Self>,
+        table: &TableShape,
+        trees: &[usize],
+    ) -> Result<(), StoreError> {
+        let indexes: Vec<&IndexShape> =
+            trees.iter().map(|&position| &table.secondary[position - 1]).collect();
+        if indexes.is_empty() {
+            return Ok(());
+        }
+        let mut portions: Vec<Vec<EntryKey>> = indexes.iter().map(|_| Vec::new()).collect();
+        let (mut place, mut run) = (Place::first(), Run::new());
+        let (mut bytes, mut rows) = (0, 0);
+        while place.from != From::Nothing {
+            let tree = table.clustered;
+            self.until_done(|| tree.read_run(&self.pages, &place, RUN_LIMIT, &mut run)).await?;
+            for number in 0..run.len() {
+                let (key, version) = run.entry(number);
+                let Some(row) = self.live_row(table, version).await? else { continue };
+                for (index, portion) in indexes.iter().zip(&mut portions) {
+                    let entry = table.entry_of(index, &row, key)?;
+                    bytes += entry.bytes.len() + size_of::<EntryKey>();
+                    portion.push(entry);
+                }
+            }
+            rows += run.len();
+            if ROWS_PER_TURN <= rows {
+                rows = 0;
+                store::Suspend::turn().await;
+            }
+            if PORTION_BYTES < bytes {
+                bytes = 0;
+                self.insert_portions(&indexes, &mut portions).await?;
+            }
+            std::mem::swap(&mut place, &mut run.next);
+        }
+        self.insert_portions(&indexes, &mut portions).await
+    }
+
+    /// The row of a version, or `None` if it is deleted.
+    async fn live_row(
+        &self,
+        table: &TableShape,
+        version: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let what = || StoreError::Damaged { what: "a row without a header".to_owned() };
+        let (header, body) = RowHeader::split(version).ok_or_else(what)?;
+        if header.is_deleted {
+            return Ok(None);
+        }
+        if !header.is_spilled {
+            return Ok(Some(body.to_vec()));
+        }
+        let mut memo = LobMemo::default();
+        let read = || {
+            let mut row = Vec::new();
+            memo.read(&self.pages, table.space(), body, &mut row)?;
+            Ok(Some(row))
+        };
+        self.until_done(read).await
+    }
+
+    async fn insert_portions(
+        &self,
+        indexes: &[&IndexShape],
+        portions: &mut [Vec<EntryKey>],
+    ) -> Result<(), StoreError> {
+        for (index, portion) in indexes.iter().zip(portions) {
+            portion.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
+            for (number, entry) in portion.iter().enumerate() {
+                self.insert_built(index, entry).await?;
+                if number % ROWS_PER_TURN == 0 {
+                    store::Suspend::turn().await;
+                }
+            }
+            portion.clear();
+        }
+        Ok(())
+    }
+
+    async fn insert_built(&self, index: &IndexShape, entry: &EntryKey) -> Result<(), StoreError> {
+        let limit = btree::key_bytes_max(self.pages.page_bytes());
+        if limit < entry.bytes.len() {
+            return Err(StoreError::KeyTooLarge { bytes: entry.bytes.len(), limit });
+        }
+        if index.is_unique && !entry.has_null && self.has_own(index.tree, entry).await? {
+            return Err(StoreError::DuplicateKey { index: index.position });
+        }
+        let own_length = u16::try_from(entry.own_length).expect("a key is shorter than a page");
+        let header = EntryHeader { own_length, ..EntryHeader::default() }.encode();
+        let insert = || -> Result<bool, Halt> {
+            index.tree.modify(&self.pages, &entry.bytes, |_| Ok(Edit::Put(header.to_vec())))
+        };
+        self.until_done(insert).await?;
+        Ok(())
+    }
+
+    /// Whether the tree has an entry with the same own part.
+    async fn has_own(&self, tree: Tree, entry: &EntryKey) -> Result<bool, StoreError> {
+        let mut place = Place::new(From::AtLeast, entry.own());
+        let mut run = Run::new();
+        while place.from != From::Nothing {
+            self.until_done(|| tree.read_run(&self.pages, &place, 1, &mut run)).await?;
+            if !run.is_empty() {
+                return Ok(run.entry(0).0.starts_with(entry.own()));
+            }
+            place = run.next.clone();
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,46 @@
+//! The transactional store: rows and their versions, undo, purge, recovery, the dictionary.
+//!
+//! Start with [`Engine`], one worker's handle, which implements [`store::Store`]. A statement goes
+//! `table` (values to bytes, steps) → `write` and `entries` (one mini-transaction each) or `cursor`
+//! and `read` (versions); `conflict` says who must wait; `rollback` undoes; `transaction` begins
+//! and ends. Behind the sessions: `purge`, `background`. Once at the start: `recovery`.
+//!
+//! (E1) The newest version of a row is in the clustered index, with the id of its writer; older
+//! ones hang on it by undo pointers. The id of an active transaction in a row is its lock.
+//! (E2) A row's change and its undo record are one mini-transaction and one record of the log.
+//! (E3) An entry of a secondary index is made after its row and marked deleted after the row's
+//! change; whoever finds it in between asks the row.
+//! (E4) An operation that suspends holds no latch; what it has done stands in its transaction's
+//! `Pending`, and the repeated call goes on there.
+//! (E5) A commit's number is the end of its commit record in the log; the record stands in the undo
+//! segment too, which is where recovery looks for transactions that have not ended.
+
+#![forbid(unsafe_code)]
+
+mod background;
+mod conflict;
+mod cursor;
+mod ddl;
+mod dictionary;
+mod engine;
+mod entries;
+mod index_build;
+mod purge;
+mod read;
+mod recovery;
+mod rollback;
+mod statistics;
+mod table;
+mod table_shape;
+mod transaction;
+mod undo_log;
+mod worker;
+mod write;
+
+pub use engine::Engine;
+pub use recovery::EngineOptions;
+pub use transaction::EngineTransaction;
+pub use worker::{Shared, Sleep, WorkerOptions};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Removing what no snapshot needs any more.
+//!
+//! Each worker goes through its own undo segment in the order of writing (the segments of workers
+//! that are no more are shared out), behind the oldest snapshot. A record says what to look at: a
+//! row that its transaction has deleted, entries that only its older version had, a large value.
+//! Whatever was undone is passed over. A page of undo that purge is through with is given back.
+//!
+//! (P1) A record is looked at only when its transaction's fate is settled: ended, and its commit
+//! visible to every snapshot. So no snapshot goes back beyond the version that it wrote.
+//! (P2) Removals ask the page, not the record: a row is removed if it still is the version that the
+//! record was written for; an entry if it is deleted and its last writer is settled. So a crash
+//! repeats what changes nothing.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use btree::change::{Edit, payload};
+use btree::lob;
+use btree::space::Release;
+use btree::{Tree, damaged};
+use format::page_op::PageOp;
+use format::row_header::RowHeader;
+use format::undo::{self, Remains, UndoKind, UndoRecord};
+use format::{PageId, PageNo, SpaceId, TxnId, UndoPointer};
+use store::{Outcome, StoreError};
+
+use crate::entries;
+use crate::rollback::UndoTable;
+use crate::undo_log::{self, apply, page_of, settle, space_of};
+use crate::worker::Worker;
+
+/// How far purge has come in the segments of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Purge {
+    /// For each segment the next record.
+    places: BTreeMap<u8, (PageNo, usize)>,
+}
+
+/// What one step of purge found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// A record or a page is done.
+    Done,
+    /// Nothing can be done now.
+    Idle,
+}
+
+impl Worker {
+    /// Does up to `budget` records' worth of purge; how many were done.
+    pub(crate) async fn purge(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
+        let workers = self.pages.wal().options().worker_count;
+        let mut done = 0;
+        for segment in 0..self.shared.segment_count {
+            let segment = u8::try_from(segment).expect("there are at most 255 workers");
+            let owner = usize::from(segment) % workers;
+            if owner != usize::from(self.options.index) {
+                continue;
+            }
+            while done < budget {
+                match self.purge_step(segment).await? {
+                    Step::Done => done += 1,
+                    Step::Idle => break,
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    async fn purge_step(self: &Rc<Self>, segment: u8) -> Result<Step, StoreError> {
+        let known = self.purge.borrow().places.get(&segment).copied();
+        let (no, at) = match known {
+            Some(place) => place,
+            None => {
+                let (tail, _) = self.until_done(|| undo_log::ends(&self.pages, segment)).await?;
+                (tail, undo::UNDO_RECORDS_START)
+            }
+        };
+        let mut bytes = Vec::new();
+        let look = || self.look_at(segment, (no, at), &mut bytes);
+        let next = match self.until_done(look).await? {
+            Look::Record(pointer) => {
+                let record = UndoRecord::decode(&bytes).ok_or_else(|| StoreError::Damaged {
+                    what: format!("undo page {}", page_of(pointer)),
+                })?;
+                if !self.is_settled(record.txn) {
+                    return Ok(Step::Idle);
+                }
+                self.purge_record(pointer, &record).await?;
+                (no, at + bytes.len())
+            }
+            Look::PageEnd(next) => {
+                self.until_done(|| undo_log::drop_tail(&self.pages, segment)).await?;
+                (next, undo::UNDO_RECORDS_START)
+            }
+            Look::Nothing => return Ok(Step::Idle),
+        };
+        self.purge.borrow_mut().places.insert(segment, next);
+        Ok(Step::Done)
+    }
+
+    fn look_at(
+        &self,
+        segment: u8,
+        (no, at): (PageNo, usize),
+        bytes: &mut Vec<u8>,
+    ) -> Outcome<Look> {
+        let id = PageId::new(space_of(segment), no);
+        let page = self.pages.shared(id)?;
+        let end = undo::used(page.bytes()).ok_or_else(|| damaged(id, "no undo page"))?;
+        if at < end {
+            undo::copy_record(page.bytes(), at, bytes)
+                .ok_or_else(|| damaged(id, "no undo record"))?;
+            let offset = u16::try_from(at).expect("an offset in a page");
+            return Ok(Look::Record(UndoPointer::new(segment, no, offset)));
+        }
+        Ok(undo::next_page(page.bytes())
+            .map_or(Look::Nothing, |next| Look::PageEnd(PageNo(next))))
+    }
+
+    /// Whether every snapshot, open or to come, sees how the transaction has ended (P1).
+    fn is_settled(&self, id: TxnId) -> bool {
+        id < self.shared.txns.settled()
+    }
+
+    async fn purge_record(
+        self: &Rc<Self>,
+        pointer: UndoPointer,
+        record: &UndoRecord<'_>,
+    ) -> Result<(), StoreError> {
+        let has_work = match record.kind {
+            UndoKind::Update | UndoKind::Delete => !record.is_settled,
+            UndoKind::Remains => true,
+            _ => false,
+        };
+        let Some(table) = self.undo_table(record.table).filter(|_| has_work) else {
+            return Ok(());
+        };
+        for remains in Remains::list(record.remains) {
+            if let Remains::Entry { index, key } = remains
+                && let Some(tree) = table.entry_tree(index)
+            {
+                self.tolerate_drop(record, self.until_done(|| self.purge_entry(tree, key)).await)?;
+            }
+        }
+        if record.kind == UndoKind::Delete {
+            let purge = || self.purge_row(&table, record.key, pointer);
+            self.tolerate_drop(record, self.until_done(purge).await)?;
+        }
+        let lob = Remains::list(record.remains).find_map(|remains| match remains {
+            Remains::Lob { space, first_page } => Some((SpaceId(space), PageNo(first_page))),
+            Remains::Entry { .. } => None,
+        });
+        if let Some((space, first)) = lob.filter(|(space, _)| *space == table.tree.space) {
+            let purge = || self.purge_lob(space, first, pointer);
+            self.tolerate_drop(record, self.until_done(purge).await)?;
+        }
+        Ok(())
+    }
+
+    /// The table may be dropped while its rows are being looked at: then nothing is left to do.
+    fn tolerate_drop(
+        &self,
+        record: &UndoRecord<'_>,
+        outcome: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match outcome {
+            Err(_) if self.undo_table(record.table).is_none() => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Removes an entry that belongs to no version that can be seen.
+    fn purge_entry(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
+        let root = PageId::new(tree.space, tree.root);
+        let removed = tree.modify(&self.pages, key, |payload| {
+            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let header = entries::decode(payload, root)?;
+            let is_garbage = header.is_deleted && self.is_settled(header.txn);
+            Ok(if is_garbage { Edit::Remove } else { Edit::Keep })
+        })?;
+        if removed { tree.shrink(&self.pages, key) } else { Ok(()) }
+    }
+
+    /// Removes a row whose newest version is the deletion that `pointer` records.
+    fn purge_row(&self, table: &UndoTable, key: &[u8], pointer: UndoPointer) -> Outcome<()> {
+        loop {
+            let mut change = self.pages.change()?;
+            let Some(spot) = table.tree.latch(&self.pages, &mut change, key)? else { continue };
+            if !spot.is_match {
+                return Ok(());
+            }
+            let mut version = Vec::new();
+            payload(&change, spot, &mut version)?;
+            let is_it = RowHeader::split(&version)
+                .is_some_and(|(header, _)| header.is_deleted && header.undo == pointer);
+            if !is_it {
+                return Ok(());
+            }
+            apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot: spot.slot_number() })?;
+            change.commit();
+            return table.tree.shrink(&self.pages, key);
+        }
+    }
+
+    /// Gives back the pages of a large value; the first one together with the record's mark, so that
+    /// it is not given back twice.
+    fn purge_lob(&self, space: SpaceId, first: PageNo, pointer: UndoPointer) -> Outcome<()> {
+        while lob::give_back_second(&self.pages, space, first)? {}
+        let mut change = self.pages.change()?;
+        let page = change.latch(PageId::new(space, first))?;
+        let release = Release::make(&mut change, page)?;
+        let undo = change.latch(page_of(pointer))?;
+        release.give_back(&mut change)?;
+        settle(&mut change, undo, pointer)?;
+        change.commit();
+        Ok(())
+    }
+}
+
+/// What stands at a place of a segment.
+enum Look {
+    /// A record, copied out.
+    Record(UndoPointer),
+    /// The end of a page that another follows.
+    PageEnd(PageNo),
+    /// The end of the segment.
+    Nothing,
+}
+
+impl UndoTable {
+    /// The tree of a secondary index.
+    fn entry_tree(&self, index: u64) -> Option<Tree> {
+        let shape = self.shape.as_ref()?;
+        let found = shape.secondary.iter().find(|other| other.tree.index.0 == index);
+        found.map(|index| index.tree)
+    }
+}

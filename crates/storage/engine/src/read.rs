@@ -1,0 +1,121 @@
+//! Older versions: from the newest one back to the one that a transaction sees.
+
+use btree::lob::LobCursor;
+use btree::{Pages, damaged};
+use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
+use format::undo::{UndoKind, UndoRecord};
+use format::{PageId, SpaceId};
+use store::{Halt, Outcome, StoreError};
+
+use crate::transaction::EngineTransaction;
+use crate::undo_log::read_record;
+
+/// A version of a row: its header and, behind it, its body. Buffers are reused.
+#[derive(Debug, Default)]
+pub(crate) struct Version {
+    /// As on the page: header and body.
+    pub(crate) bytes: Vec<u8>,
+    /// For undo records on the way.
+    record: Vec<u8>,
+}
+
+impl Version {
+    /// The header.
+    pub(crate) fn header(&self) -> Outcome<RowHeader> {
+        RowHeader::split(&self.bytes).map(|(header, _)| header).ok_or_else(no_header)
+    }
+
+    /// The body.
+    pub(crate) fn body(&self) -> &[u8] {
+        self.bytes.get(ROW_HEADER_BYTES..).unwrap_or_default()
+    }
+
+    /// Turns the newest version, which is in `bytes`, into the one that `txn` sees. False if it
+    /// sees none or a deleted one.
+    pub(crate) fn go_back(&mut self, txn: &mut EngineTransaction) -> Outcome<bool> {
+        loop {
+            let header = self.header()?;
+            if txn.sees(header.txn) {
+                return Ok(!header.is_deleted);
+            }
+            if header.undo.is_null() {
+                return Ok(false);
+            }
+            read_record(&txn.worker.pages, header.undo, &mut self.record)?;
+            if !self.restore()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Applies the undo record that was read; false if there was nothing before.
+    fn restore(&mut self) -> Outcome<bool> {
+        let record = UndoRecord::decode(&self.record).ok_or_else(no_header)?;
+        match record.kind {
+            UndoKind::Insert => return Ok(false),
+            UndoKind::Update | UndoKind::Delete => {}
+            _ => return Err(no_header()),
+        }
+        restore_version(&record, &mut self.bytes).ok_or_else(no_header)?;
+        Ok(true)
+    }
+}
+
+/// Turns a version into the one before it.
+pub(crate) fn restore_version(record: &UndoRecord<'_>, version: &mut Vec<u8>) -> Option<()> {
+    let start = ROW_HEADER_BYTES + usize::from(record.change_offset);
+    let end = start + usize::from(record.inserted_length);
+    if version.len() < end {
+        return None;
+    }
+    version.splice(start..end, record.removed.iter().copied());
+    version.get_mut(..ROW_HEADER_BYTES)?.copy_from_slice(&record.old_header.encode());
+    Some(())
+}
+
+fn no_header() -> Halt {
+    let what = "a row and its undo do not belong together".to_owned();
+    Halt::Error(StoreError::Damaged { what })
+}
+
+/// Large rows that an operation of many calls has read, so that it reads each once.
+#[derive(Debug, Default)]
+pub(crate) struct LobMemo {
+    /// Whole ones, by first page.
+    done: Vec<(u32, Vec<u8>)>,
+    /// One that is being read.
+    current: Option<(u32, LobCursor, Vec<u8>)>,
+}
+
+impl LobMemo {
+    /// Appends the row that `reference` leads to.
+    pub(crate) fn read(
+        &mut self,
+        pages: &Pages,
+        space: SpaceId,
+        reference: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Outcome<()> {
+        let id = PageId::new(space, format::PageNo(0));
+        let reference = LobReference::decode(reference)
+            .map_err(|_| damaged(id, "no reference to a large row"))?;
+        let first = reference.first_page;
+        if let Some((_, bytes)) = self.done.iter().find(|(page, _)| *page == first) {
+            out.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let (_, cursor, bytes) = match &mut self.current {
+            Some(current) if current.0 == first => current,
+            current => {
+                let cursor = LobCursor::new(first, reference.length);
+                current.insert((first, cursor, Vec::new()))
+            }
+        };
+        cursor.read(pages, space, bytes)?;
+        out.extend_from_slice(bytes);
+        let bytes = std::mem::take(bytes);
+        self.done.push((first, bytes));
+        self.current = None;
+        Ok(())
+    }
+}

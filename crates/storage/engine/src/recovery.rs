@@ -1,0 +1,383 @@
+//! Opening: a new data directory gets its system space, one that was in use is brought to rest.
+//!
+//! When this begins, redo has made the pages what the log says. What is left: find the transactions
+//! that have undo but no end (losers), read the dictionary as those who came to an end left it, roll
+//! the losers back, and remove tablespaces that no table names. All of it is logged like any other
+//! work, so a crash in between begins the same again with less to do.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use btree::space::{self, Reservation};
+use btree::{From, Pages, Place, Run, Tree};
+use format::page_op::PageOp;
+use format::slotted::TreePageShape;
+use format::undo::{UndoKind, UndoRecord};
+use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
+use lock::LockTable;
+use store::{Halt, Outcome, StoreError};
+use sync::Mutex;
+use txn::{TransactionSystem, TransactionWorker};
+
+use crate::dictionary::{self, Dictionary, Entry, TableEntry};
+use crate::engine::Engine;
+use crate::read::{LobMemo, restore_version};
+use crate::table_shape::{LiveTable, TableShape};
+use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
+use crate::worker::{
+    COUNTERS_PAGE, DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE, Shared, Worker, WorkerOptions,
+    counters_body, read_segment_count, read_txn_ceiling, write_segment_count,
+};
+
+/// What the engine leaves in each checkpoint: that the system space is complete.
+pub(crate) const CHECKPOINT_PAYLOAD: &[u8] = b"engine 1";
+
+/// Words of the ring of transactions' fates.
+const RING_LENGTH: usize = 1 << 20;
+
+/// How the engine is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineOptions {
+    /// Workers that will have a handle.
+    pub worker_count: u8,
+    /// Words of the ring of transactions' fates, a power of two.
+    pub ring_length: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self { worker_count: 1, ring_length: RING_LENGTH }
+    }
+}
+
+/// Awaits what an operation waits for until it is done.
+async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
+    loop {
+        match operation() {
+            Ok(value) => return Ok(value),
+            Err(Halt::Suspend(suspend)) => suspend.await,
+            Err(Halt::Error(error)) => return Err(error),
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the engine on the first worker. `payload` is what the last checkpoint kept, empty for
+    /// a new directory.
+    pub async fn open(
+        pages: Pages,
+        payload: &[u8],
+        options: EngineOptions,
+        worker: WorkerOptions,
+    ) -> Result<Self, StoreError> {
+        assert!(0 < options.worker_count, "somebody works");
+        let disk = Rc::clone(pages.disk());
+        for id in pages.pool().list_spaces(&*disk)? {
+            pages.pool().open_space(&*disk, id)?;
+        }
+        if payload.is_empty() {
+            create_system(&pages).await?;
+        } else if payload != CHECKPOINT_PAYLOAD {
+            let what = "the engine's part of the checkpoint is of another version".to_owned();
+            return Err(StoreError::Damaged { what });
+        }
+        create_segments(&pages, u32::from(options.worker_count)).await?;
+        let segments = until_done(|| read_segment_count(&pages)).await?;
+        let losers = find_losers(&pages, segments).await?;
+        let first = until_done(|| read_txn_ceiling(&pages)).await?;
+        let first = TxnId::new(first)
+            .ok_or_else(|| StoreError::Damaged { what: "transaction ids are used up".into() })?;
+        let workers = usize::from(options.worker_count);
+        let txns =
+            TransactionSystem::new(first, losers.keys().copied(), workers, options.ring_length);
+        let shared = Arc::new(Shared {
+            txns: Arc::new(txns),
+            locks: Arc::new(LockTable::new()),
+            dictionary: Mutex::new(Arc::default()),
+            is_changing_schema: Mutex::new(false),
+            txn_ceiling: Mutex::new(first.get()),
+            segment_count: segments,
+        });
+        let engine = Self::join(shared, pages, worker).await?;
+        engine.worker.load_dictionary(&losers).await?;
+        for (id, last_undo) in losers {
+            engine.worker.roll_back_loser(id, last_undo).await?;
+        }
+        engine.worker.remove_orphan_spaces().await?;
+        engine.worker.load_tables().await?;
+        engine.worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+        Ok(engine)
+    }
+
+    /// Another worker's handle.
+    pub async fn join(
+        shared: Arc<Shared>,
+        pages: Pages,
+        options: WorkerOptions,
+    ) -> Result<Self, StoreError> {
+        let segment = options.index;
+        let undo = until_done(|| UndoLog::open(&pages, segment)).await?;
+        let txns = TransactionWorker::new(Arc::clone(&shared.txns), usize::from(segment));
+        let purge = RefCell::default();
+        let orphans = RefCell::default();
+        let worker = Worker { pages, shared, txns, undo, options, orphans, purge };
+        Ok(Self { worker: Rc::new(worker) })
+    }
+}
+
+/// Makes the system space: counters and an empty dictionary. What an unfinished attempt has left is
+/// written over.
+async fn create_system(pages: &Pages) -> Result<(), StoreError> {
+    make_space_file(pages, SYSTEM_SPACE)?;
+    until_done(|| space::create(pages, SYSTEM_SPACE)).await?;
+    until_done(|| {
+        let mut change = pages.change()?;
+        let types = [PageType::Meta, PageType::BtreeLeaf];
+        let taken = Reservation::make(&mut change, SYSTEM_SPACE, &types)?
+            .expect("a new space has room for its first pages");
+        let ((counters_no, counters), (root_no, root)) = (taken.page(0), taken.page(1));
+        assert!(counters_no == COUNTERS_PAGE, "a new space gives its pages in order");
+        assert!(root_no == DICTIONARY_ROOT, "a new space gives its pages in order");
+        taken.take(&mut change)?;
+        let body = counters_body(TABLE_SPACES_START);
+        apply(&mut change, counters, &PageOp::BodyFill { bytes: &body })?;
+        let index_id = DICTIONARY_INDEX.0;
+        let shape = TreePageShape { level: 0, index_id, lower: &[], upper: None };
+        apply(&mut change, root, &PageOp::TreeInit(shape))?;
+        change.commit();
+        Ok(())
+    })
+    .await?;
+    create_segments(pages, 1).await?;
+    pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+    Ok(())
+}
+
+/// Makes the undo segments that are missing.
+async fn create_segments(pages: &Pages, count: u32) -> Result<(), StoreError> {
+    let have = until_done(|| read_segment_count(pages)).await?;
+    for number in have..count {
+        let segment = u8::try_from(number).expect("there are at most 255 workers");
+        make_space_file(pages, space_of(segment))?;
+        until_done(|| space::create(pages, space_of(segment))).await?;
+        until_done(|| UndoLog::create(pages, segment)).await?;
+        until_done(|| write_segment_count(pages, number + 1)).await?;
+    }
+    Ok(())
+}
+
+fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError> {
+    if pages.pool().has_space(space) {
+        return Ok(());
+    }
+    pages.pool().create_space(&**pages.disk(), space)
+}
+
+/// The transactions that have undo and no end, each with its last record.
+async fn find_losers(
+    pages: &Pages,
+    segments: u32,
+) -> Result<BTreeMap<TxnId, UndoPointer>, StoreError> {
+    let mut last: BTreeMap<TxnId, UndoPointer> = BTreeMap::new();
+    let mut ended = BTreeSet::new();
+    for segment in 0..segments {
+        let segment = u8::try_from(segment).expect("there are at most 255 workers");
+        let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
+        loop {
+            let records = until_done(|| read_page(pages, segment, page)).await?;
+            for (pointer, kind, txn) in records.found {
+                if kind.is_end() {
+                    ended.insert(txn);
+                } else {
+                    last.insert(txn, pointer);
+                }
+            }
+            match records.next {
+                Some(next) => page = next,
+                None => break,
+            }
+        }
+    }
+    last.retain(|id, _| !ended.contains(id));
+    Ok(last)
+}
+
+/// The records of an undo page.
+struct PageRecords {
+    found: Vec<(UndoPointer, UndoKind, TxnId)>,
+    next: Option<PageNo>,
+}
+
+fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
+    let id = PageId::new(space_of(segment), no);
+    let page = pages.shared(id)?;
+    let bytes = page.bytes();
+    let end = undo::used(bytes).ok_or_else(|| btree::damaged(id, "no undo page"))?;
+    let mut found = Vec::new();
+    let mut at = undo::UNDO_RECORDS_START;
+    let mut copy = Vec::new();
+    while at < end {
+        let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
+            let record = UndoRecord::decode(&copy)?;
+            Some((record.kind, record.txn))
+        });
+        let (kind, txn) = record.ok_or_else(|| btree::damaged(id, "no undo record"))?;
+        let offset = u16::try_from(at).expect("an offset in a page");
+        found.push((UndoPointer::new(segment, no, offset), kind, txn));
+        at += copy.len();
+    }
+    let next = undo::next_page(bytes).map(PageNo);
+    Ok(PageRecords { found, next })
+}
+
+impl Worker {
+    /// Reads the dictionary as it was without the losers.
+    async fn load_dictionary(
+        &self,
+        losers: &BTreeMap<TxnId, UndoPointer>,
+    ) -> Result<(), StoreError> {
+        let (mut tables, mut databases) = (BTreeMap::new(), BTreeMap::new());
+        let tree = dictionary::tree();
+        let (mut place, mut run) = (Place::first(), Run::new());
+        while place.from != From::Nothing {
+            self.until_done(|| tree.read_run(&self.pages, &place, 16, &mut run)).await?;
+            for number in 0..run.len() {
+                let mut version = run.entry(number).1.to_vec();
+                let Some(bytes) = self.settled_row(&mut version, losers).await? else { continue };
+                let entry = dictionary::decode(&bytes).map_err(|_| StoreError::Damaged {
+                    what: "a row of the dictionary cannot be read".to_owned(),
+                })?;
+                match entry {
+                    Entry::Database { name, collation } => {
+                        databases.insert(name, collation);
+                    }
+                    Entry::Table(entry) => {
+                        tables.insert(entry.definition.id, check_entry(entry)?);
+                    }
+                }
+            }
+            std::mem::swap(&mut place, &mut run.next);
+        }
+        let version = self.dictionary().version + 1;
+        *self.shared.dictionary.lock() = Arc::new(Dictionary::new(version, tables, databases));
+        Ok(())
+    }
+
+    /// The newest version of a dictionary row that no loser wrote.
+    async fn settled_row(
+        &self,
+        version: &mut Vec<u8>,
+        losers: &BTreeMap<TxnId, UndoPointer>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let damage = || StoreError::Damaged { what: "a row of the dictionary".to_owned() };
+        let mut bytes = Vec::new();
+        loop {
+            let (header, body) =
+                format::row_header::RowHeader::split(version).ok_or_else(damage)?;
+            if !losers.contains_key(&header.txn) {
+                if header.is_deleted {
+                    return Ok(None);
+                }
+                let (mut row, body) = (Vec::new(), body.to_vec());
+                if !header.is_spilled {
+                    return Ok(Some(body));
+                }
+                let mut memo = LobMemo::default();
+                self.until_done(|| {
+                    row.clear();
+                    memo.read(&self.pages, dictionary::tree().space, &body, &mut row)
+                })
+                .await?;
+                return Ok(Some(row));
+            }
+            let pointer = header.undo;
+            self.until_done(|| undo_log::read_record(&self.pages, pointer, &mut bytes)).await?;
+            let record = UndoRecord::decode(&bytes).ok_or_else(damage)?;
+            if record.kind == UndoKind::Insert {
+                return Ok(None);
+            }
+            restore_version(&record, version).ok_or_else(damage)?;
+        }
+    }
+
+    async fn roll_back_loser(
+        self: &Rc<Self>,
+        id: TxnId,
+        last_undo: UndoPointer,
+    ) -> Result<(), StoreError> {
+        let mut pointer = last_undo;
+        let mut memo = LobMemo::default();
+        while !pointer.is_null() {
+            pointer = self.until_done(|| self.undo_one(pointer, &mut memo)).await?;
+        }
+        self.until_done(|| self.write_rolled_back(id, last_undo)).await
+    }
+
+    /// Says in the undo that nothing of a transaction is left to be undone.
+    pub(crate) fn write_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
+        let mut record = Vec::new();
+        UndoRecord::end(UndoKind::RolledBack, id, last_undo).encode(&mut record);
+        loop {
+            let mut change = self.pages.change()?;
+            let Some(place) = self.undo.place(&mut change, record.len())? else {
+                drop(change);
+                self.undo.make_room(&self.pages)?;
+                continue;
+            };
+            apply(&mut change, place.page, &PageOp::UndoAppend { record: &record })?;
+            change.commit();
+            self.shared.txns.finish_rollback(id);
+            return Ok(());
+        }
+    }
+
+    /// Removes tablespaces of tables that are in no row of the dictionary: of a table that was being
+    /// made, or one whose drop is committed.
+    async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
+        let dictionary = self.dictionary();
+        let named: BTreeSet<SpaceId> =
+            dictionary.tables.values().map(|table| table.space()).collect();
+        for id in self.pages.pool().list_spaces(&**self.pages.disk())? {
+            if TABLE_SPACES_START <= id.0 && !named.contains(&id) {
+                self.pages.remove_space(id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the counters of all tables.
+    async fn load_tables(&self) -> Result<(), StoreError> {
+        let tables: Vec<_> = self.dictionary().tables.values().cloned().collect();
+        for table in tables {
+            let auto = self.until_done(|| self.read_auto(&table)).await?;
+            *table.live.auto.lock() = auto;
+            let rows = self.until_done(|| estimate_rows(&self.pages, table.clustered)).await?;
+            table.live.set_row_count(rows);
+        }
+        Ok(())
+    }
+}
+
+fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {
+    let definition = &entry.definition;
+    let primary = usize::from(definition.primary_key().is_some());
+    let columns = definition.columns.len();
+    let is_whole = entry.trees.len() == 1 + definition.indexes.len() - primary
+        && definition
+            .indexes
+            .iter()
+            .all(|index| index.parts.iter().all(|part| part.column < columns));
+    if !is_whole {
+        let what = format!("the dictionary's row of table {}", definition.name);
+        return Err(StoreError::Damaged { what });
+    }
+    Ok(Arc::new(TableShape::new(entry, Arc::<LiveTable>::default())))
+}
+
+/// A guess at the entries of a tree from the pages on the way to its first leaf.
+pub(crate) fn estimate_rows(pages: &Pages, tree: Tree) -> Outcome<u64> {
+    let fanouts = tree.fanouts(pages)?;
+    Ok(fanouts.into_iter().fold(1, |product: u64, count| product.saturating_mul(count)))
+}

@@ -1,0 +1,263 @@
+//! Undoing one change, by whoever has to: the transaction itself, the worker for an orphan, or
+//! recovery for a loser.
+//!
+//! Each step is made of ordinary logged mini-transactions. The last of them restores the row and
+//! settles the undo record together, so that a crash in between repeats steps that change nothing
+//! when they are repeated, and a settled record is never undone again.
+
+use btree::change::{fits, payload};
+use btree::space::Release;
+use btree::{Change, Spot, Wanted, damaged};
+use format::page_op::PageOp;
+use format::row_header::RowHeader;
+use format::slotted::Splice;
+use format::undo::{Remains, UndoKind, UndoRecord};
+use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
+use store::{Halt, Outcome, StoreError};
+
+use crate::dictionary;
+use crate::read::{LobMemo, restore_version};
+use crate::table_shape::TableShape;
+use crate::undo_log::{apply, page_of, read_record, settle};
+use crate::worker::{DICTIONARY_TABLE, Worker};
+use btree::Tree;
+use std::sync::Arc;
+
+impl Worker {
+    /// Undoes what the record at `pointer` says; answers the record before it.
+    pub(crate) fn undo_one(
+        &self,
+        pointer: UndoPointer,
+        memo: &mut LobMemo,
+    ) -> Outcome<UndoPointer> {
+        let mut bytes = Vec::new();
+        read_record(&self.pages, pointer, &mut bytes)?;
+        let record = UndoRecord::decode(&bytes)
+            .ok_or_else(|| damaged(page_of(pointer), "no undo record"))?;
+        if !record.is_settled {
+            match record.kind {
+                UndoKind::Insert => self.undo_insert(pointer, &record, memo)?,
+                UndoKind::Update | UndoKind::Delete => self.undo_change(pointer, &record, memo)?,
+                UndoKind::PageTaken => self.undo_page(pointer, &record)?,
+                // What it names is looked at by purge in any case.
+                UndoKind::Remains | UndoKind::Commit | UndoKind::RolledBack => {}
+            }
+        }
+        *memo = LobMemo::default();
+        Ok(record.previous)
+    }
+
+    fn undo_insert(
+        &self,
+        pointer: UndoPointer,
+        record: &UndoRecord<'_>,
+        memo: &mut LobMemo,
+    ) -> Outcome<()> {
+        let Some(table) = self.undo_table(record.table) else { return self.settle_only(pointer) };
+        let mut version = Vec::new();
+        if table.tree.get(&self.pages, record.key, &mut version)? {
+            let mut row = Vec::new();
+            if table.has_entries() {
+                self.row_of(&table, &version, &mut row, memo)?;
+            }
+            for (tree, key) in table.entries(&row, record.key)? {
+                self.take_back_entry(tree, &key, record.txn)?;
+            }
+        }
+        loop {
+            let mut change = self.pages.change()?;
+            let Some(spot) = table.tree.latch(&self.pages, &mut change, record.key)? else {
+                continue;
+            };
+            let undo = change.latch(page_of(pointer))?;
+            if self.is_version_of(&change, spot, pointer)? {
+                let slot = spot.slot_number();
+                apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
+                table.count_row(false);
+            }
+            settle(&mut change, undo, pointer)?;
+            change.commit();
+            return Ok(());
+        }
+    }
+
+    fn undo_change(
+        &self,
+        pointer: UndoPointer,
+        record: &UndoRecord<'_>,
+        memo: &mut LobMemo,
+    ) -> Outcome<()> {
+        let Some(table) = self.undo_table(record.table) else { return self.settle_only(pointer) };
+        let mut newer = Vec::new();
+        if !table.tree.get(&self.pages, record.key, &mut newer)? {
+            return Err(damaged(page_of(pointer), "the row of an undo record is gone"));
+        }
+        let (header, _) = RowHeader::split(&newer)
+            .ok_or_else(|| damaged(page_of(pointer), "a row without a header"))?;
+        if header.undo != pointer {
+            return Err(damaged(page_of(pointer), "an undo record is not its row's last"));
+        }
+        let mut older = newer.clone();
+        restore_version(record, &mut older)
+            .ok_or_else(|| damaged(page_of(pointer), "an undo record does not fit its row"))?;
+        if table.has_entries() {
+            self.undo_entries(&table, record, (&newer, &older), memo)?;
+        }
+        loop {
+            let mut change = self.pages.change()?;
+            let Some(spot) = table.tree.latch(&self.pages, &mut change, record.key)? else {
+                continue;
+            };
+            let undo = change.latch(page_of(pointer))?;
+            if !self.is_version_of(&change, spot, pointer)? {
+                return Err(damaged(page_of(pointer), "a row has changed during its rollback"));
+            }
+            let payload_bytes = older.len().saturating_sub(newer.len());
+            let wanted = Wanted { key: record.key, payload_bytes, is_new: false };
+            if !fits(change.bytes(spot.leaf), wanted) {
+                drop(change);
+                table.tree.make_room(&self.pages, wanted)?;
+                continue;
+            }
+            let splice = Splice { offset: 0, removed: newer.len(), inserted: &older };
+            let op = PageOp::TreeSplice { slot: spot.slot_number(), change: splice };
+            apply(&mut change, spot.leaf, &op)?;
+            settle(&mut change, undo, pointer)?;
+            change.commit();
+            if header.is_deleted != record.old_header.is_deleted {
+                table.count_row(header.is_deleted);
+            }
+            return Ok(());
+        }
+    }
+
+    /// Makes the entries again what the older version needs.
+    fn undo_entries(
+        &self,
+        table: &UndoTable,
+        record: &UndoRecord<'_>,
+        (newer, older): (&[u8], &[u8]),
+        memo: &mut LobMemo,
+    ) -> Outcome<()> {
+        let mut keys = |version: &[u8], is_deleted: bool| -> Outcome<Vec<(Tree, Vec<u8>)>> {
+            if is_deleted {
+                return Ok(Vec::new());
+            }
+            let mut row = Vec::new();
+            self.row_of(table, version, &mut row, memo)?;
+            table.entries(&row, record.key)
+        };
+        let newer = keys(newer, record.kind == UndoKind::Delete)?;
+        let older = keys(older, record.old_header.is_deleted)?;
+        for (tree, key) in newer.iter().filter(|entry| !older.contains(entry)) {
+            self.take_back_entry(*tree, key, record.txn)?;
+        }
+        for (tree, key) in older.iter().filter(|entry| !newer.contains(entry)) {
+            self.mark_entry(*tree, key, record.txn, false)?;
+        }
+        Ok(())
+    }
+
+    /// The row of a version, fetched from its own pages if it has them.
+    fn row_of(
+        &self,
+        table: &UndoTable,
+        version: &[u8],
+        row: &mut Vec<u8>,
+        memo: &mut LobMemo,
+    ) -> Outcome<()> {
+        let no_header = || damaged(PageId::new(table.tree.space, table.tree.root), "no row header");
+        let (header, body) = RowHeader::split(version).ok_or_else(no_header)?;
+        row.clear();
+        if header.is_spilled {
+            return memo.read(&self.pages, table.tree.space, body, row);
+        }
+        row.extend_from_slice(body);
+        Ok(())
+    }
+
+    /// Whether the row at the spot is the version that the record at `pointer` was written for.
+    fn is_version_of(
+        &self,
+        change: &Change<'_>,
+        spot: Spot,
+        pointer: UndoPointer,
+    ) -> Outcome<bool> {
+        if !spot.is_match {
+            return Ok(false);
+        }
+        let mut version = Vec::new();
+        payload(change, spot, &mut version)?;
+        Ok(RowHeader::split(&version).is_some_and(|(header, _)| header.undo == pointer))
+    }
+
+    fn undo_page(&self, pointer: UndoPointer, record: &UndoRecord<'_>) -> Outcome<()> {
+        let Some(Remains::Lob { space, first_page }) = Remains::list(record.remains).next() else {
+            return Err(damaged(page_of(pointer), "a page was taken that has no number"));
+        };
+        let is_there = self
+            .undo_table(record.table)
+            .is_some_and(|table| table.tree.space == SpaceId(space));
+        if !is_there {
+            return self.settle_only(pointer);
+        }
+        let mut change = self.pages.change()?;
+        let page = change.latch(PageId::new(SpaceId(space), PageNo(first_page)))?;
+        let release = Release::make(&mut change, page)?;
+        let undo = change.latch(page_of(pointer))?;
+        release.give_back(&mut change)?;
+        settle(&mut change, undo, pointer)?;
+        change.commit();
+        Ok(())
+    }
+
+    /// Settles a record whose table is gone.
+    pub(crate) fn settle_only(&self, pointer: UndoPointer) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let undo = change.latch(page_of(pointer))?;
+        settle(&mut change, undo, pointer)?;
+        change.commit();
+        Ok(())
+    }
+
+    /// The table of an undo record, or `None` if it was dropped.
+    pub(crate) fn undo_table(&self, id: TableId) -> Option<UndoTable> {
+        if id == DICTIONARY_TABLE {
+            return Some(UndoTable { tree: dictionary::tree(), shape: None });
+        }
+        let shape = self.table_shape(id)?;
+        Some(UndoTable { tree: shape.clustered, shape: Some(shape) })
+    }
+}
+
+/// A table as undo and purge need it: the dictionary has no shape.
+pub(crate) struct UndoTable {
+    /// The rows.
+    pub(crate) tree: Tree,
+    /// The rest.
+    pub(crate) shape: Option<Arc<TableShape>>,
+}
+
+impl UndoTable {
+    /// Whether there are secondary indexes.
+    pub(crate) fn has_entries(&self) -> bool {
+        self.shape.as_ref().is_some_and(|shape| !shape.secondary.is_empty())
+    }
+
+    /// The entries that a row has.
+    fn entries(&self, row: &[u8], key: &[u8]) -> Outcome<Vec<(Tree, Vec<u8>)>> {
+        let Some(shape) = self.shape.as_ref().filter(|shape| !shape.secondary.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let keys = shape.entries_of(row, key).map_err(|error: StoreError| Halt::Error(error))?;
+        let trees = shape.secondary.iter().map(|index| index.tree);
+        Ok(trees.zip(keys.into_iter().map(|key| key.bytes)).collect())
+    }
+
+    /// The row count's part of undoing a deletion (`true`: a row more) or an insert.
+    fn count_row(&self, is_back: bool) {
+        if let Some(shape) = &self.shape {
+            if is_back { shape.live.add_row() } else { shape.live.drop_row() }
+        }
+    }
+}

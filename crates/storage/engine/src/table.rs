@@ -1,0 +1,585 @@
+//! A table as SQL sees it: values in, rows out.
+//!
+//! An operation of several steps keeps its place in the transaction's `Pending`: it may be called
+//! again after each suspension and goes on with the step that was not done.
+
+use std::any::Any;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use format::page_bytes::PageBytes;
+use format::row::{RowError, RowLayout};
+use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
+use format::undo::Remains;
+use format::{PageId, PageNo};
+use store::{
+    AutoIncrement, Cursor, Halt, Inserted, LockWait, Mutation, Outcome, RowBatch, RowKey, RowLock,
+    ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
+};
+use value::ValueRef;
+
+use crate::cursor::{EngineCursor, lock_and_read};
+use crate::read::Version;
+use crate::table_shape::{AutoCounter, EntryKey, ROW_ID_BYTES, TableShape};
+use crate::transaction::EngineTransaction;
+use crate::undo_log::put;
+use crate::worker::Worker;
+use crate::write::{NewBody, RowPlace, Written};
+
+/// Numbers of the AUTO_INCREMENT counter that one write of the header covers; at most so many are
+/// skipped by a crash.
+const AUTO_PER_WRITE: u64 = 1024;
+
+/// The largest hidden row id.
+const ROW_ID_MAX: u64 = (1 << 48) - 1;
+
+/// One worker's handle on a table.
+#[derive(Debug)]
+pub(crate) struct EngineTable {
+    worker: Rc<Worker>,
+    shape: Arc<TableShape>,
+}
+
+/// The engine's own transaction behind the trait.
+///
+/// # Panics
+/// If it is another store's.
+pub(crate) fn downcast(txn: &mut dyn Transaction) -> &mut EngineTransaction {
+    txn.as_any_mut().downcast_mut().expect("a table is used with its own store's transactions")
+}
+
+/// Steps of an insert: checks, the row, then one for each entry.
+const STEP_CHECKED: usize = 1;
+const STEP_ROW_DONE: usize = 2;
+
+impl EngineTable {
+    pub(crate) fn new(worker: Rc<Worker>, shape: Arc<TableShape>) -> Self {
+        Self { worker, shape }
+    }
+
+    fn place<'a>(&self, key: &'a [u8]) -> RowPlace<'a> {
+        RowPlace { table: self.shape.id(), tree: self.shape.clustered, key }
+    }
+
+    /// The key of a new row: its primary key, or a fresh hidden id.
+    fn new_key(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
+        let mut key = Vec::new();
+        if self.shape.append_primary(row, &mut key) {
+            return Ok(key);
+        }
+        let id = match txn.pending.row_id {
+            Some(id) => id,
+            None => {
+                let id = self.take_numbers(1, 1, 1)?;
+                if ROW_ID_MAX < id {
+                    return Err(StoreError::AutoIncrementExhausted.into());
+                }
+                *txn.pending.row_id.insert(id)
+            }
+        };
+        key.extend_from_slice(&id.to_be_bytes()[8 - ROW_ID_BYTES..]);
+        Ok(key)
+    }
+
+    fn insert_steps(
+        &self,
+        txn: &mut EngineTransaction,
+        row: &[ValueRef<'_>],
+    ) -> Outcome<Inserted> {
+        txn.ensure_writer()?;
+        let key = self.new_key(txn, row)?;
+        let body = encode(&self.shape.layout, row)?;
+        let entries = self.shape.entries(row, &key);
+        if txn.pending.step < STEP_CHECKED {
+            if let Some(duplicate) = self.find_duplicate(txn, &key, (&entries, &[]), body.len())? {
+                return Ok(duplicate.into_inserted());
+            }
+            txn.pending.step = STEP_CHECKED;
+        }
+        if txn.pending.step < STEP_ROW_DONE {
+            let reference = self.spill(txn, &body)?;
+            if self.insert_body(txn, &key, &body, reference)? == Written::Refused {
+                // The row came between the check and the insert.
+                return Ok(Inserted::Duplicate { index: 0, key: key.into() });
+            }
+            txn.pending.step = STEP_ROW_DONE;
+            self.shape.live.add_row();
+        }
+        self.put_entries(txn, &entries, &[])?;
+        Ok(Inserted::Done)
+    }
+
+    /// Writes a body that does not fit into a leaf into pages of its own.
+    fn spill(&self, txn: &mut EngineTransaction, body: &[u8]) -> Outcome<Option<LobReference>> {
+        let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;
+        if body.len() <= limit {
+            return Ok(None);
+        }
+        txn.spill_row(self.shape.space(), self.shape.id(), body).map(Some)
+    }
+
+    fn insert_body(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        body: &[u8],
+        reference: Option<LobReference>,
+    ) -> Outcome<Written> {
+        match reference.map(|reference| reference.encode()) {
+            None => txn.insert_row(self.place(key), NewBody { bytes: body, is_spilled: false }),
+            Some(bytes) => {
+                txn.insert_row(self.place(key), NewBody { bytes: &bytes, is_spilled: true })
+            }
+        }
+    }
+
+    /// Entries are put one by one; each is a step.
+    fn put_entries(
+        &self,
+        txn: &mut EngineTransaction,
+        entries: &[EntryKey],
+        old: &[EntryKey],
+    ) -> Outcome<()> {
+        for (number, entry) in entries.iter().enumerate() {
+            let step = STEP_ROW_DONE + 1 + number;
+            if txn.pending.step < step {
+                let tree = self.shape.secondary[number].tree;
+                let before = old.get(number);
+                if before != Some(entry) {
+                    if let Some(before) = before {
+                        txn.delete_entry(tree, before)?;
+                    }
+                    txn.put_entry(self.shape.id(), tree, entry)?;
+                }
+                txn.pending.step = step;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for rows that a new version would collide with, in the order of the indexes. `old`:
+    /// the entries of the version before, whose keys are the row's own.
+    fn find_duplicate(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        (entries, old): (&[EntryKey], &[EntryKey]),
+        body_bytes: usize,
+    ) -> Outcome<Option<Duplicate>> {
+        let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
+        let spills =
+            btree::payload_bytes_max(self.worker.pages.page_bytes()) < ROW_HEADER_BYTES + body_bytes;
+        let is_new = old.is_empty();
+        if is_new && (has_unique || spills) && self.shape.primary().is_some() {
+            let mut version = Version::default();
+            let wanted = (RowLock::Exclusive, LockWait::Wait);
+            if self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
+                return Ok(Some(Duplicate { index: 0, key: key.into() }));
+            }
+        }
+        for (number, index) in self.shape.secondary.iter().enumerate() {
+            let is_same = old.get(number).is_some_and(|old| old.own() == entries[number].own());
+            if is_same {
+                continue;
+            }
+            if let Some(key) = txn.find_duplicate(&self.shape, index, &entries[number])? {
+                return Ok(Some(Duplicate { index: index.position, key }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the clustered index has an entry, deleted or not.
+    fn is_taken(&self, key: &[u8]) -> Outcome<bool> {
+        self.shape.clustered.get(&self.worker.pages, key, &mut Vec::new())
+    }
+
+    /// Locks the row and reads it whole, once an operation. False if it is gone.
+    fn read_old(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+    ) -> Outcome<Option<(RowHeader, Vec<u8>, Vec<u8>)>> {
+        let mut version = Version::default();
+        let wanted = (RowLock::Exclusive, LockWait::Wait);
+        if !lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
+            return Ok(None);
+        }
+        let header = version.header()?;
+        let mut row = Vec::new();
+        if header.is_spilled && !self.shape.secondary.is_empty() {
+            let space = self.shape.space();
+            txn.pending.memo.read(&self.worker.pages, space, version.body(), &mut row)?;
+        } else {
+            row.extend_from_slice(version.body());
+        }
+        Ok(Some((header, row, version.body().to_vec())))
+    }
+
+    /// What only the present version needs.
+    fn remains(
+        &self,
+        header: RowHeader,
+        reference: &[u8],
+        dropped: &[(u64, &[u8])],
+    ) -> Vec<u8> {
+        let mut remains = Vec::new();
+        if header.is_spilled
+            && let Ok(reference) = LobReference::decode(reference)
+        {
+            let first_page = reference.first_page;
+            Remains::Lob { space: self.shape.space().0, first_page }.encode(&mut remains);
+        }
+        for &(index, key) in dropped {
+            Remains::Entry { index, key }.encode(&mut remains);
+        }
+        remains
+    }
+
+    fn update_steps(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        row: &[ValueRef<'_>],
+    ) -> Outcome<Mutation> {
+        txn.ensure_writer()?;
+        let mut new_key = Vec::new();
+        if self.shape.append_primary(row, &mut new_key) && new_key != key {
+            return self.move_steps(txn, key, (&new_key, row));
+        }
+        let body = encode(&self.shape.layout, row)?;
+        let (old, remains) = if txn.pending.step < STEP_ROW_DONE {
+            let Some((header, old_row, reference)) = self.read_old(txn, key)? else {
+                return Ok(Mutation::Gone);
+            };
+            let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+            let new = self.shape.entries(row, key);
+            let trees = self.shape.secondary.iter().map(|index| index.tree.index.0);
+            let pairs = trees.zip(old.iter().zip(&new));
+            let dropped: Vec<(u64, &[u8])> = pairs
+                .filter(|(_, (old, new))| old != new)
+                .map(|(index, (old, _))| (index, old.bytes.as_slice()))
+                .collect();
+            let remains = self.remains(header, &reference, &dropped);
+            (old, remains)
+        } else {
+            (std::mem::take(&mut txn.pending.old_entries), Vec::new())
+        };
+        let entries = self.shape.entries(row, key);
+        if txn.pending.step < STEP_CHECKED {
+            if let Some(duplicate) = self.find_duplicate(txn, key, (&entries, &old), 0)? {
+                return Ok(duplicate.into_mutation());
+            }
+            txn.pending.step = STEP_CHECKED;
+        }
+        if txn.pending.step < STEP_ROW_DONE {
+            let reference = self.spill(txn, &body)?.map(|reference| reference.encode());
+            let new = match &reference {
+                Some(bytes) => NewBody { bytes, is_spilled: true },
+                None => NewBody { bytes: &body, is_spilled: false },
+            };
+            if txn.update_row(self.place(key), new, &remains)? == Written::Refused {
+                return Ok(Mutation::Gone);
+            }
+            txn.pending.step = STEP_ROW_DONE;
+        }
+        let done = self.put_entries(txn, &entries, &old);
+        txn.pending.old_entries = old;
+        done.map(|()| Mutation::Done)
+    }
+
+    /// A row with another primary key is deleted and inserted.
+    fn move_steps(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        (new_key, row): (&[u8], &[ValueRef<'_>]),
+    ) -> Outcome<Mutation> {
+        if !txn.pending.is_moved {
+            if txn.pending.step == 0 {
+                let mut version = Version::default();
+                let wanted = (RowLock::Exclusive, LockWait::Wait);
+                if self.is_taken(new_key)?
+                    && lock_and_read(txn, &self.shape, new_key, wanted, &mut version)?
+                {
+                    return Ok(Mutation::Duplicate { index: 0, key: new_key.into() });
+                }
+                let Some((_, old_row, _)) = self.read_old(txn, key)? else {
+                    return Ok(Mutation::Gone);
+                };
+                let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+                let entries = self.shape.entries(row, new_key);
+                if !old.is_empty()
+                    && let Some(duplicate) =
+                        self.find_duplicate(txn, new_key, (&entries, &old), 0)?
+                {
+                    return Ok(duplicate.into_mutation());
+                }
+            }
+            if self.delete_steps(txn, key)? == Mutation::Gone {
+                return Ok(Mutation::Gone);
+            }
+            txn.pending.reset_steps();
+            txn.pending.is_moved = true;
+            // Everything was checked before the deletion.
+            txn.pending.step = STEP_CHECKED;
+        }
+        Ok(match self.insert_steps(txn, row)? {
+            Inserted::Done => Mutation::Done,
+            Inserted::Duplicate { index, key } => Mutation::Duplicate { index, key },
+        })
+    }
+
+    fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
+        txn.ensure_writer()?;
+        if txn.pending.step < STEP_ROW_DONE {
+            let Some((header, old_row, reference)) = self.read_old(txn, key)? else {
+                return Ok(Mutation::Gone);
+            };
+            let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+            let trees = self.shape.secondary.iter().map(|index| index.tree.index.0);
+            let dropped: Vec<(u64, &[u8])> =
+                trees.zip(old.iter().map(|entry| entry.bytes.as_slice())).collect();
+            let remains = self.remains(header, &reference, &dropped);
+            if txn.delete_row(self.place(key), &remains)? == Written::Refused {
+                return Ok(Mutation::Gone);
+            }
+            txn.pending.old_entries = old;
+            txn.pending.step = STEP_ROW_DONE;
+            self.shape.live.drop_row();
+        }
+        let old = std::mem::take(&mut txn.pending.old_entries);
+        let mut delete = || {
+            for (number, entry) in old.iter().enumerate() {
+                let step = STEP_ROW_DONE + 1 + number;
+                if txn.pending.step < step {
+                    txn.delete_entry(self.shape.secondary[number].tree, entry)?;
+                    txn.pending.step = step;
+                }
+            }
+            Ok(())
+        };
+        let done: Outcome<()> = delete();
+        txn.pending.old_entries = old;
+        done.map(|()| Mutation::Done)
+    }
+
+    /// Takes `count` numbers, `step` apart, the first congruent to `offset`.
+    fn take_numbers(&self, count: u64, step: u64, offset: u64) -> Outcome<u64> {
+        loop {
+            let ceiling = {
+                let mut auto = self.shape.live.auto.lock();
+                let first = first_number(auto.next, step, offset);
+                let last = count.checked_sub(1).and_then(|rest| rest.checked_mul(step));
+                let end = last.and_then(|rest| first?.checked_add(rest)).and_then(|n| n.checked_add(1));
+                let (Some(first), Some(end)) = (first, end) else {
+                    return Err(StoreError::AutoIncrementExhausted.into());
+                };
+                if end <= auto.ceiling {
+                    auto.next = end;
+                    return Ok(first);
+                }
+                end.saturating_add(AUTO_PER_WRITE)
+            };
+            self.worker.raise_auto(&self.shape, ceiling)?;
+        }
+    }
+
+    fn pass_number(&self, number: u64) -> Outcome<u64> {
+        loop {
+            let next = number.saturating_add(1);
+            {
+                let mut auto = self.shape.live.auto.lock();
+                if next <= auto.next || next <= auto.ceiling {
+                    auto.next = auto.next.max(next);
+                    return Ok(number);
+                }
+            }
+            self.worker.raise_auto(&self.shape, next.saturating_add(AUTO_PER_WRITE))?;
+        }
+    }
+}
+
+/// The first number that is not below `next` and stands in the sequence.
+fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
+    let step = step.max(1);
+    let offset = if step < offset { 1 } else { offset.max(1) };
+    if next <= offset {
+        return Some(offset);
+    }
+    let behind = (next - offset) % step;
+    if behind == 0 { Some(next) } else { next.checked_add(step - behind) }
+}
+
+impl Worker {
+    /// Writes down how far the counter of a table may run.
+    pub(crate) fn raise_auto(&self, shape: &TableShape, ceiling: u64) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
+        {
+            let auto = shape.live.auto.lock();
+            if ceiling <= auto.ceiling {
+                return Ok(());
+            }
+        }
+        put(&mut change, header, btree::space::OWNER_AT, &ceiling.to_le_bytes())?;
+        change.commit();
+        shape.live.auto.lock().ceiling = ceiling;
+        Ok(())
+    }
+
+    /// Sets the counter, in memory and on disk.
+    pub(crate) fn set_auto(&self, shape: &TableShape, next: u64) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
+        put(&mut change, header, btree::space::OWNER_AT, &next.to_le_bytes())?;
+        change.commit();
+        *shape.live.auto.lock() = AutoCounter { next, ceiling: next };
+        Ok(())
+    }
+
+    /// Reads the counter after a start.
+    pub(crate) fn read_auto(&self, shape: &TableShape) -> Outcome<AutoCounter> {
+        let id = PageId::new(shape.space(), PageNo(0));
+        let page = self.pages.shared(id)?;
+        let ceiling = page.bytes().u64_at(btree::space::OWNER_AT);
+        let ceiling = ceiling.ok_or_else(|| btree::damaged(id, "no space header"))?.max(1);
+        Ok(AutoCounter { next: ceiling, ceiling })
+    }
+}
+
+/// A row that is in the way, locked.
+struct Duplicate {
+    index: usize,
+    key: Box<[u8]>,
+}
+
+impl Duplicate {
+    fn into_inserted(self) -> Inserted {
+        Inserted::Duplicate { index: self.index, key: self.key }
+    }
+
+    fn into_mutation(self) -> Mutation {
+        Mutation::Duplicate { index: self.index, key: self.key }
+    }
+}
+
+/// The bytes of a row.
+fn encode(layout: &RowLayout, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
+    let mut body = Vec::new();
+    layout.encode(row, &mut body).map_err(|error| match error {
+        RowError::TooLong => {
+            let limit = format::row::VARIABLE_BYTES_MAX;
+            StoreError::RowTooLarge { bytes: usize::MAX, limit }
+        }
+        error => StoreError::Damaged { what: format!("a row to be written: {error}") },
+    })?;
+    Ok(body)
+}
+
+impl Table for EngineTable {
+    fn definition(&self) -> &Arc<TableDefinition> {
+        &self.shape.entry.definition
+    }
+
+    fn layout(&self) -> &Arc<RowLayout> {
+        &self.shape.layout
+    }
+
+    fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
+        Box::new(EngineCursor::new(Rc::clone(&self.worker), Arc::clone(&self.shape), options))
+    }
+
+    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
+        downcast(txn).run_operation(
+            |txn| self.insert_steps(txn, row),
+            |inserted| *inserted == Inserted::Done,
+        )
+    }
+
+    fn update(
+        &self,
+        txn: &mut dyn Transaction,
+        key: RowKey<'_>,
+        row: &[ValueRef<'_>],
+    ) -> Outcome<Mutation> {
+        downcast(txn).run_operation(
+            |txn| self.update_steps(txn, key.0, row),
+            |mutation| *mutation == Mutation::Done,
+        )
+    }
+
+    fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
+        downcast(txn).run_operation(
+            |txn| self.delete_steps(txn, key.0),
+            |mutation| *mutation == Mutation::Done,
+        )
+    }
+
+    fn lookup(
+        &self,
+        txn: &mut dyn Transaction,
+        key: RowKey<'_>,
+        lock: RowLock,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool> {
+        let txn = downcast(txn);
+        txn.run(|txn| {
+            let mut version = Version::default();
+            let found = if lock == RowLock::None {
+                let tree = self.shape.clustered;
+                tree.get(&self.worker.pages, key.0, &mut version.bytes)?
+                    && !version.header()?.is_deleted
+            } else {
+                lock_and_read(txn, &self.shape, key.0, (lock, LockWait::Wait), &mut version)?
+            };
+            if !found {
+                return Ok(false);
+            }
+            let mut row = Vec::new();
+            if version.header()?.is_spilled {
+                let space = self.shape.space();
+                let pages = &txn.worker.pages;
+                txn.pending.memo.read(pages, space, version.body(), &mut row)?;
+            } else {
+                row.extend_from_slice(version.body());
+            }
+            batch.push(key.0, |out| out.extend_from_slice(&row));
+            Ok(true)
+        })
+    }
+
+    fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
+        match request {
+            AutoIncrement::Take { count, step, offset } => self.take_numbers(count, step, offset),
+            AutoIncrement::Pass(number) => self.pass_number(number),
+        }
+    }
+
+    fn next_auto_increment(&self) -> u64 {
+        self.shape.live.auto.lock().next
+    }
+
+    fn statistics(&self) -> TableStatistics {
+        self.shape.statistics()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_step_and_offset() {
+        assert_eq!(first_number(1, 1, 1), Some(1));
+        assert_eq!(first_number(5, 1, 1), Some(5));
+        assert_eq!(first_number(5, 10, 3), Some(13));
+        assert_eq!(first_number(3, 10, 3), Some(3));
+        assert_eq!(first_number(1, 10, 3), Some(3));
+        assert_eq!(first_number(u64::MAX, 10, 1), None);
+    }
+}

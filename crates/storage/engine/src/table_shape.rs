@@ -1,0 +1,299 @@
+//! A table as the engine works with it: trees, key parts, layout, counters.
+
+use std::sync::Arc;
+
+use btree::Tree;
+use format::row::RowLayout;
+use format::{SpaceId, TableId};
+use store::{IndexDefinition, KeyBound, KeyRange, StoreError, TableDefinition, Uniqueness};
+use sync::Mutex;
+use sync::atomic::{AtomicU64, Ordering};
+use value::key::{KeyPart, successor};
+use value::{Value, ValueRef};
+
+use crate::dictionary::TableEntry;
+
+/// Bytes of a hidden row id.
+pub(crate) const ROW_ID_BYTES: usize = 6;
+
+/// What all workers know of a table at one version of its definition.
+#[derive(Debug)]
+pub(crate) struct TableShape {
+    /// As the dictionary has it. Constant.
+    pub(crate) entry: TableEntry,
+    /// How rows are encoded. Constant.
+    pub(crate) layout: Arc<RowLayout>,
+    /// The tree of the rows. Constant.
+    pub(crate) clustered: Tree,
+    /// Parts of the primary key; `None`: rows have hidden ids. Constant.
+    primary: Option<KeyShape>,
+    /// The other indexes, in the definition's order. Constant.
+    pub(crate) secondary: Vec<IndexShape>,
+    /// What changes; survives a new version of the definition.
+    pub(crate) live: Arc<LiveTable>,
+}
+
+/// The changing facts of a table.
+#[derive(Debug, Default)]
+pub(crate) struct LiveTable {
+    /// The AUTO_INCREMENT counter, or that of the hidden row ids.
+    pub(crate) auto: Mutex<AutoCounter>,
+    /// Rows, roughly; wraps for a moment where a removal is counted before its insert.
+    row_count: AtomicU64,
+}
+
+/// A counter that survives a crash: what is below `ceiling` may have been given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AutoCounter {
+    /// The next number.
+    pub(crate) next: u64,
+    /// On disk: after a restart numbers begin here.
+    pub(crate) ceiling: u64,
+}
+
+impl LiveTable {
+    /// The estimate of rows.
+    pub(crate) fn row_count(&self) -> u64 {
+        let count = self.row_count.load(Ordering::Relaxed);
+        if count < 1 << 63 { count } else { 0 }
+    }
+
+    /// One row more.
+    pub(crate) fn add_row(&self) {
+        self.row_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One row less.
+    pub(crate) fn drop_row(&self) {
+        self.row_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Sets the estimate.
+    pub(crate) fn set_row_count(&self, count: u64) {
+        self.row_count.store(count, Ordering::Relaxed);
+    }
+}
+
+/// Which columns make a key.
+#[derive(Debug)]
+pub(crate) struct KeyShape {
+    /// Positions in the table.
+    columns: Vec<usize>,
+    /// How each is encoded.
+    parts: Vec<KeyPart>,
+}
+
+impl KeyShape {
+    fn new(definition: &TableDefinition, index: &IndexDefinition) -> Self {
+        let part = |part: &store::IndexPart| {
+            let column = &definition.columns[part.column];
+            let nullable = column.nullable && index.uniqueness != Uniqueness::Primary;
+            KeyPart { column: column.column_type.clone(), nullable, prefix: part.prefix_length }
+        };
+        Self {
+            columns: index.parts.iter().map(|part| part.column).collect(),
+            parts: index.parts.iter().map(part).collect(),
+        }
+    }
+
+    /// Appends the key of a row; true if a part of it is NULL.
+    fn append_values(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
+        let mut has_null = false;
+        for (&column, part) in self.columns.iter().zip(&self.parts) {
+            has_null |= row[column].is_null();
+            part.append(row[column], out);
+        }
+        has_null
+    }
+
+    /// The same for an encoded row.
+    fn append_row(
+        &self,
+        layout: &RowLayout,
+        row: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let mut has_null = false;
+        for (&column, part) in self.columns.iter().zip(&self.parts) {
+            let value = layout
+                .column(row, column)
+                .map_err(|error| StoreError::Damaged { what: error.to_string() })?;
+            has_null |= value.is_null();
+            part.append(value, out);
+        }
+        Ok(has_null)
+    }
+
+    /// Appends the key of values for the first parts.
+    fn append_prefix(&self, values: &[Value], out: &mut Vec<u8>) {
+        for (value, part) in values.iter().zip(&self.parts) {
+            part.append(value.as_ref(), out);
+        }
+    }
+
+    /// The bytes between which the keys of a range lie. See [`Interval`].
+    pub(crate) fn interval(&self, range: &KeyRange) -> Interval {
+        let prefix = |values: &[Value]| {
+            let mut key = Vec::new();
+            self.append_prefix(values, &mut key);
+            key
+        };
+        let lower = match &range.lower {
+            KeyBound::Open => Some(Vec::new()),
+            KeyBound::Inclusive(values) => Some(prefix(values)),
+            KeyBound::Exclusive(values) => behind(prefix(values)),
+        };
+        let upper = match &range.upper {
+            KeyBound::Open => None,
+            KeyBound::Inclusive(values) => behind(prefix(values)),
+            KeyBound::Exclusive(values) => Some(prefix(values)),
+        };
+        let is_equal = matches!((&range.lower, &range.upper),
+            (KeyBound::Inclusive(lower), KeyBound::Inclusive(upper))
+                if lower == upper && lower.len() == self.parts.len());
+        let is_empty = lower.is_none();
+        Interval { lower: lower.unwrap_or_default(), upper, is_equal, is_empty }
+    }
+}
+
+/// The first key behind all that begin with `prefix`; `None` if nothing is behind.
+fn behind(prefix: Vec<u8>) -> Option<Vec<u8>> {
+    if prefix.is_empty() { None } else { successor(prefix) }
+}
+
+/// A range of key bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interval {
+    /// The first key that belongs to it.
+    pub(crate) lower: Vec<u8>,
+    /// The first that does not; `None`: all from `lower` on belong.
+    pub(crate) upper: Option<Vec<u8>>,
+    /// All parts have one value.
+    pub(crate) is_equal: bool,
+    /// Nothing belongs to it.
+    pub(crate) is_empty: bool,
+}
+
+/// An index that is not the primary key.
+#[derive(Debug)]
+pub(crate) struct IndexShape {
+    /// Position in the definition's indexes.
+    pub(crate) position: usize,
+    /// Its entries.
+    pub(crate) tree: Tree,
+    /// Its columns.
+    pub(crate) key: KeyShape,
+    /// No two rows have the same key, unless a part is NULL.
+    pub(crate) is_unique: bool,
+}
+
+/// The key of an entry of a secondary index.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct EntryKey {
+    /// Own part, then the row's key.
+    pub(crate) bytes: Vec<u8>,
+    /// Length of the own part.
+    pub(crate) own_length: usize,
+    /// A part is NULL, so the key is never a duplicate.
+    pub(crate) has_null: bool,
+}
+
+impl EntryKey {
+    /// The index's own part.
+    pub(crate) fn own(&self) -> &[u8] {
+        &self.bytes[..self.own_length]
+    }
+}
+
+impl TableShape {
+    /// The shape of a table as the dictionary has it.
+    pub(crate) fn new(entry: TableEntry, live: Arc<LiveTable>) -> Self {
+        let definition = Arc::clone(&entry.definition);
+        let types = definition.columns.iter().map(|column| &column.column_type);
+        let layout = Arc::new(RowLayout::new(types));
+        let tree = |index: usize| {
+            let place = entry.trees[index];
+            Tree { space: entry.space, root: place.root, index: place.index }
+        };
+        let primary = definition.primary_key().map(|index| KeyShape::new(&definition, index));
+        let first = usize::from(primary.is_some());
+        let secondary = definition.indexes.iter().enumerate().skip(first);
+        let secondary = secondary
+            .map(|(position, index)| IndexShape {
+                position,
+                tree: tree(position + 1 - first),
+                key: KeyShape::new(&definition, index),
+                is_unique: index.uniqueness == Uniqueness::Unique,
+            })
+            .collect();
+        Self { layout, clustered: tree(0), primary, secondary, live, entry }
+    }
+
+    /// The table's id.
+    pub(crate) fn id(&self) -> TableId {
+        self.entry.definition.id
+    }
+
+    /// Where its pages are.
+    pub(crate) fn space(&self) -> SpaceId {
+        self.entry.space
+    }
+
+    /// Low byte of the version that new rows are marked with.
+    pub(crate) fn schema_version(&self) -> u8 {
+        0
+    }
+
+    /// The columns of the primary key; `None` where rows have hidden ids.
+    pub(crate) fn primary(&self) -> Option<&KeyShape> {
+        self.primary.as_ref()
+    }
+
+    /// Appends the primary key of a row; false if the table has none.
+    pub(crate) fn append_primary(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
+        match &self.primary {
+            Some(key) => {
+                key.append_values(row, out);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The entries that a row has in the secondary indexes, in their order.
+    pub(crate) fn entries(&self, row: &[ValueRef<'_>], row_key: &[u8]) -> Vec<EntryKey> {
+        let entry = |index: &IndexShape| {
+            let mut bytes = Vec::new();
+            let has_null = index.key.append_values(row, &mut bytes);
+            finish_entry(bytes, has_null, row_key)
+        };
+        self.secondary.iter().map(entry).collect()
+    }
+
+    /// The same for an encoded row.
+    pub(crate) fn entries_of(
+        &self,
+        row: &[u8],
+        row_key: &[u8],
+    ) -> Result<Vec<EntryKey>, StoreError> {
+        self.secondary.iter().map(|index| self.entry_of(index, row, row_key)).collect()
+    }
+
+    /// The entry that an encoded row has in one index.
+    pub(crate) fn entry_of(
+        &self,
+        index: &IndexShape,
+        row: &[u8],
+        row_key: &[u8],
+    ) -> Result<EntryKey, StoreError> {
+        let mut bytes = Vec::new();
+        let has_null = index.key.append_row(&self.layout, row, &mut bytes)?;
+        Ok(finish_entry(bytes, has_null, row_key))
+    }
+}
+
+fn finish_entry(mut bytes: Vec<u8>, has_null: bool, row_key: &[u8]) -> EntryKey {
+    let own_length = bytes.len();
+    bytes.extend_from_slice(row_key);
+    EntryKey { bytes, own_length, has_null }
+}

@@ -1,0 +1,318 @@
+//! A transaction: its id, snapshot, locks and place in the undo.
+//!
+//! States: idle (nothing used) → active (snapshot or id) → committing (the commit record is in the
+//! log, visible to others, not yet durable) → ended. A dropped active transaction becomes an orphan
+//! that the worker's background task rolls back.
+//!
+//! (I1) The id is taken by the first change or lock; the undo count is 0 exactly if nothing is to be
+//! undone.
+//! (I2) Locks are released after the fate was published, so who gets them sees the fate.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use format::page_op::PageOp;
+use format::undo::{UndoKind, UndoRecord};
+use format::{Lsn, TxnId, UndoPointer};
+use lock::OwnerLocks;
+use store::{
+    Durability, Halt, Isolation, Outcome, StoreError, Transaction, TransactionOptions, UndoMark,
+};
+use txn::Snapshot;
+
+use crate::undo_log::apply;
+use crate::worker::{Orphan, Worker};
+use crate::write::Pending;
+
+/// A transaction of the engine.
+#[derive(Debug)]
+pub struct EngineTransaction {
+    /// Its worker.
+    pub(crate) worker: Rc<Worker>,
+    /// As begun.
+    pub(crate) options: TransactionOptions,
+    /// Its id, once it has changed or locked something.
+    pub(crate) id: Option<TxnId>,
+    /// Its explicit locks; there with the id.
+    pub(crate) locks: Option<OwnerLocks>,
+    /// What its consistent reads see.
+    snapshot: Option<Snapshot>,
+    /// Its last undo record.
+    pub(crate) last_undo: UndoPointer,
+    /// How many undo records lead from there to the beginning.
+    pub(crate) undo_count: u64,
+    /// Undo of it is in the log, undone or not.
+    has_log: bool,
+    /// It was chosen as a deadlock's victim and must be rolled back before anything else.
+    is_victim: bool,
+    /// How far the operation under way has come.
+    pub(crate) pending: Pending,
+    /// The commit record's end, while its durability is awaited.
+    commit_lsn: Option<Lsn>,
+    /// A statement has used it.
+    is_active: bool,
+}
+
+impl EngineTransaction {
+    pub(crate) fn new(worker: Rc<Worker>, options: TransactionOptions) -> Self {
+        Self {
+            worker,
+            options,
+            id: None,
+            locks: None,
+            snapshot: None,
+            last_undo: UndoPointer::NULL,
+            undo_count: 0,
+            has_log: false,
+            is_victim: false,
+            pending: Pending::default(),
+            commit_lsn: None,
+            is_active: false,
+        }
+    }
+
+    /// Its id; taken now if it has none.
+    pub(crate) fn ensure_id(&mut self) -> Outcome<TxnId> {
+        self.is_active = true;
+        if let Some(id) = self.id {
+            return Ok(id);
+        }
+        let id = self.worker.allocate_txn_id()?;
+        let table = std::sync::Arc::clone(&self.worker.shared.locks);
+        self.locks = Some(OwnerLocks::new(table, id));
+        self.id = Some(id);
+        Ok(id)
+    }
+
+    /// The same for a change.
+    pub(crate) fn ensure_writer(&mut self) -> Outcome<TxnId> {
+        if self.options.read_only {
+            return Err(StoreError::ReadOnly.into());
+        }
+        self.ensure_id()
+    }
+
+    /// What consistent reads see, opened now if it is not open.
+    pub(crate) fn snapshot(&mut self) -> &Snapshot {
+        self.is_active = true;
+        let worker = &self.worker;
+        self.snapshot
+            .get_or_insert_with(|| worker.txns.open_snapshot(|| worker.pages.reserved()))
+    }
+
+    /// True if a version by `writer` is seen.
+    pub(crate) fn sees(&mut self, writer: TxnId) -> bool {
+        if self.options.isolation == Isolation::ReadUncommitted {
+            return true;
+        }
+        let own = self.id;
+        self.snapshot().sees(writer, own)
+    }
+
+    /// Notes an undo record that a committed mini-transaction has written.
+    pub(crate) fn note_undo(&mut self, pointer: UndoPointer) {
+        self.last_undo = pointer;
+        self.undo_count += 1;
+        self.has_log = true;
+    }
+
+    /// Runs an operation; if it makes the transaction a deadlock's victim, all of it is rolled
+    /// back, by this call or by repeated ones, before the error is told.
+    pub(crate) fn run<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Self) -> Outcome<T>,
+    ) -> Outcome<T> {
+        if !self.is_victim {
+            let outcome = operation(self);
+            if !matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
+                return outcome;
+            }
+            self.is_victim = true;
+        }
+        self.rollback()?;
+        self.is_victim = false;
+        Err(StoreError::Deadlock.into())
+    }
+
+    /// Runs a change that is made of steps. When it is done its place is forgotten; when it ends
+    /// otherwise (a duplicate, an error), what it has done is undone first.
+    pub(crate) fn run_operation<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Self) -> Outcome<T>,
+        is_done: impl FnOnce(&T) -> bool,
+    ) -> Outcome<T> {
+        self.run(|txn| {
+            if let Some(begun_at) = txn.pending.undo_to {
+                txn.undo_operation(begun_at)?;
+                txn.pending = Pending::default();
+            }
+            let begun_at = *txn.pending.begun_at.get_or_insert(txn.undo_count);
+            let outcome = operation(txn);
+            match &outcome {
+                Err(Halt::Suspend(_)) => return outcome,
+                Ok(answer) if is_done(answer) => {}
+                _ if begun_at < txn.undo_count => txn.undo_operation(begun_at)?,
+                _ => {}
+            }
+            txn.pending = Pending::default();
+            outcome
+        })
+    }
+
+    /// Undoes the operation under way. If that suspends, the repeated operation goes on with it
+    /// and then begins anew.
+    fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
+        let undone = self.rollback_to(UndoMark(begun_at));
+        if undone.is_err() {
+            self.pending.undo_to = Some(begun_at);
+        }
+        undone
+    }
+
+    /// Writes the record that ends the transaction; its end is the commit number.
+    fn write_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
+        let worker = Rc::clone(&self.worker);
+        let mut record = Vec::new();
+        UndoRecord::end(kind, id, self.last_undo).encode(&mut record);
+        loop {
+            let mut change = worker.pages.change()?;
+            let Some(place) = worker.undo.place(&mut change, record.len())? else {
+                drop(change);
+                worker.undo.make_room(&worker.pages)?;
+                continue;
+            };
+            if kind != UndoKind::Commit {
+                apply(&mut change, place.page, &PageOp::UndoAppend { record: &record })?;
+                let lsn = change.commit();
+                worker.shared.txns.finish_rollback(id);
+                return Ok(lsn);
+            }
+            let mut result = Ok(());
+            let lsn = worker.shared.txns.commit(id, || {
+                result = apply(&mut change, place.page, &PageOp::UndoAppend { record: &record });
+                change.commit()
+            });
+            return result.map(|()| lsn);
+        }
+    }
+
+    /// Forgets everything that ends with the transaction.
+    fn release(&mut self) {
+        self.pending = Pending::default();
+        self.snapshot = None;
+        if let Some(mut locks) = self.locks.take() {
+            locks.release_all();
+        }
+        self.id = None;
+        self.last_undo = UndoPointer::NULL;
+        self.undo_count = 0;
+        self.has_log = false;
+        self.is_active = false;
+    }
+
+    /// Ends a transaction that has an id, or is idle.
+    fn end(&mut self, kind: UndoKind) -> Outcome<Option<Lsn>> {
+        let Some(id) = self.id else {
+            self.release();
+            return Ok(None);
+        };
+        // Without undo in the log nothing needs an end there.
+        let lsn = if self.has_log {
+            Some(self.write_end(id, kind)?)
+        } else {
+            self.worker.shared.txns.finish_rollback(id);
+            None
+        };
+        self.release();
+        Ok(lsn)
+    }
+
+    /// Gives up a lock wait and whatever operation was under way.
+    fn abandon_operation(&mut self) {
+        self.pending = Pending::default();
+        if let Some(locks) = &mut self.locks {
+            locks.cancel_wait();
+        }
+    }
+}
+
+impl Transaction for EngineTransaction {
+    fn begin_statement(&mut self) {
+        self.abandon_operation();
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.snapshot = None;
+        }
+    }
+
+    fn open_snapshot(&mut self) {
+        self.snapshot();
+    }
+
+    fn mark(&self) -> UndoMark {
+        UndoMark(self.undo_count)
+    }
+
+    fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
+        if !self.pending.is_rollback {
+            self.abandon_operation();
+            self.pending.is_rollback = true;
+        }
+        while mark.0 < self.undo_count {
+            let previous = self.worker.undo_one(self.last_undo, &mut self.pending.memo)?;
+            self.undo_count -= 1;
+            self.last_undo = previous;
+        }
+        self.pending.is_rollback = false;
+        Ok(())
+    }
+
+    fn commit(&mut self, durability: Durability) -> Outcome<()> {
+        if self.commit_lsn.is_none() {
+            self.abandon_operation();
+            self.commit_lsn = self.end(UndoKind::Commit)?;
+        }
+        if let Some(lsn) = self.commit_lsn {
+            self.worker.wait_durable(lsn, durability)?;
+            self.commit_lsn = None;
+        }
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Outcome<()> {
+        self.rollback_to(UndoMark(0))?;
+        self.end(UndoKind::RolledBack)?;
+        Ok(())
+    }
+
+    fn has_changes(&self) -> bool {
+        0 < self.undo_count
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    fn set_lock_wait_timeout(&mut self, seconds: u64) {
+        self.options.lock_wait_timeout_s = seconds;
+    }
+
+    fn id(&self) -> u64 {
+        self.id.map_or(0, TxnId::get)
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+impl Drop for EngineTransaction {
+    fn drop(&mut self) {
+        self.abandon_operation();
+        if let Some(id) = self.id {
+            let locks = self.locks.take();
+            let (last_undo, has_log) = (self.last_undo, self.has_log);
+            let orphan = Orphan { id, last_undo, has_log, locks };
+            self.worker.orphans.borrow_mut().push(orphan);
+        }
+    }
+}

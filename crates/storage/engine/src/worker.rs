@@ -1,0 +1,259 @@
+//! What a worker has in hand for every operation, and what all workers share.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use btree::Pages;
+use env::Clock;
+use format::page_bytes::PageBytes;
+use format::{IndexId, Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
+use lock::LockTable;
+use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
+use sync::Mutex;
+use txn::{TransactionSystem, TransactionWorker};
+use wal::LogLevel;
+
+use crate::dictionary::Dictionary;
+use crate::purge::Purge;
+use crate::table_shape::TableShape;
+use crate::undo_log::{UndoLog, put};
+
+/// The tablespace of the dictionary and of the engine's counters.
+pub(crate) const SYSTEM_SPACE: SpaceId = SpaceId(0);
+/// The page of the counters.
+pub(crate) const COUNTERS_PAGE: PageNo = PageNo(2);
+/// The root of the dictionary.
+pub(crate) const DICTIONARY_ROOT: PageNo = PageNo(3);
+/// The dictionary as a table, in undo records.
+pub(crate) const DICTIONARY_TABLE: TableId = TableId(1);
+/// Its tree.
+pub(crate) const DICTIONARY_INDEX: IndexId = IndexId(1);
+
+const TXN_CEILING_AT: usize = PAGE_HEADER_BYTES;
+const NEXT_ID_AT: usize = PAGE_HEADER_BYTES + 8;
+const SEGMENTS_AT: usize = PAGE_HEADER_BYTES + 12;
+
+/// Transaction ids that one write of the counters page covers; so many are skipped by a crash.
+const TXN_IDS_PER_WRITE: u64 = 1 << 16;
+
+/// Waits a while; from the runtime, or from a simulated one.
+pub type Sleep = Rc<dyn Fn(Duration) -> Pin<Box<dyn Future<Output = ()>>>>;
+
+/// What one worker's engine needs from outside.
+#[derive(Clone)]
+pub struct WorkerOptions {
+    /// Which worker, and so which undo segment.
+    pub index: u8,
+    /// For lock waits and creation times.
+    pub clock: Rc<dyn Clock>,
+    /// For lock wait timeouts and background work.
+    pub sleep: Sleep,
+}
+
+impl fmt::Debug for WorkerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerOptions").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+/// What all workers share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Transactions and their fate.
+    pub(crate) txns: Arc<TransactionSystem>,
+    /// Explicit locks.
+    pub(crate) locks: Arc<LockTable>,
+    /// The present picture of the dictionary.
+    pub(crate) dictionary: Mutex<Arc<Dictionary>>,
+    /// Taken by the one schema change that is under way.
+    pub(crate) is_changing_schema: Mutex<bool>,
+    /// Transaction ids below it may be given out: the counters page says so on disk.
+    pub(crate) txn_ceiling: Mutex<u64>,
+    /// Undo segments, those of former workers included. Constant.
+    pub(crate) segment_count: u32,
+}
+
+/// A transaction whose handle was dropped before its end, to be rolled back.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    /// Which.
+    pub(crate) id: TxnId,
+    /// Its last undo record that is not undone.
+    pub(crate) last_undo: UndoPointer,
+    /// Undo of it is in the log.
+    pub(crate) has_log: bool,
+    /// Its locks, released at the end.
+    pub(crate) locks: Option<lock::OwnerLocks>,
+}
+
+/// One worker's part of the engine.
+pub struct Worker {
+    /// The door to the pool.
+    pub(crate) pages: Pages,
+    /// What all share.
+    pub(crate) shared: Arc<Shared>,
+    /// Its snapshots.
+    pub(crate) txns: Rc<TransactionWorker>,
+    /// Its undo segment.
+    pub(crate) undo: UndoLog,
+    /// Time.
+    pub(crate) options: WorkerOptions,
+    /// Transactions to be rolled back in the background.
+    pub(crate) orphans: RefCell<Vec<Orphan>>,
+    /// How far purge has come.
+    pub(crate) purge: RefCell<Purge>,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("index", &self.options.index).finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// The present picture of the dictionary.
+    pub(crate) fn dictionary(&self) -> Arc<Dictionary> {
+        Arc::clone(&self.shared.dictionary.lock())
+    }
+
+    /// The table of that id, or `None` after its drop.
+    pub(crate) fn table_shape(&self, id: TableId) -> Option<Arc<TableShape>> {
+        self.dictionary().tables.get(&id).cloned()
+    }
+
+    /// A new transaction id.
+    pub(crate) fn allocate_txn_id(&self) -> Outcome<TxnId> {
+        if *self.shared.txn_ceiling.lock() <= self.shared.txns.next().get() + 256 {
+            self.raise_txn_ceiling()?;
+        }
+        match self.shared.txns.allocate() {
+            Some(id) => Ok(id),
+            None => {
+                self.txns.maintain(|| self.pages.reserved());
+                Err(Suspend::turn().into())
+            }
+        }
+    }
+
+    /// Writes down that more transaction ids may be given out. A worker may be late by as many ids
+    /// as the others take meanwhile; the margin of the caller covers that.
+    fn raise_txn_ceiling(&self) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let page = change.latch(PageId::new(SYSTEM_SPACE, COUNTERS_PAGE))?;
+        let next = self.shared.txns.next().get();
+        let mut ceiling = self.shared.txn_ceiling.lock();
+        if next + 256 < *ceiling {
+            return Ok(());
+        }
+        let raised = next + TXN_IDS_PER_WRITE;
+        put(&mut change, page, TXN_CEILING_AT, &raised.to_le_bytes())?;
+        change.commit();
+        *ceiling = raised;
+        Ok(())
+    }
+
+    /// A new id for a table, an index or a space, unique over all three.
+    pub(crate) fn allocate_ids(&self, count: u32) -> Outcome<u32> {
+        let mut change = self.pages.change()?;
+        let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
+        let page = change.latch(id)?;
+        let next = change.bytes(page).u32_at(NEXT_ID_AT);
+        let next = next.ok_or_else(|| btree::damaged(id, "no counters"))?;
+        put(&mut change, page, NEXT_ID_AT, &(next + count).to_le_bytes())?;
+        change.commit();
+        Ok(next)
+    }
+
+    /// Waits until the log below `lsn` is as durable as asked.
+    pub(crate) fn wait_durable(&self, lsn: Lsn, durability: Durability) -> Outcome<()> {
+        let wal = self.pages.wal();
+        let (reached, level) = match durability {
+            Durability::Lazy => return Ok(()),
+            Durability::Written => (wal.written(), LogLevel::Written),
+            Durability::Durable => (wal.durable(), LogLevel::Durable),
+        };
+        if lsn <= reached {
+            return Ok(());
+        }
+        if wal.is_poisoned() {
+            return Err(StoreError::LogFailed.into());
+        }
+        let wait = self.pages.wait_log(lsn, level);
+        let wait = async move {
+            // A failure is met again by the repeated call.
+            let _ = wait.await;
+        };
+        Err(Suspend::new(WaitReason::Durability, wait).into())
+    }
+
+    /// Now, for lock waits.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.options.clock.now().nanos()
+    }
+
+    /// Awaits whatever `operation` waits for until it is done.
+    pub(crate) async fn until_done<T>(
+        &self,
+        mut operation: impl FnMut() -> Outcome<T>,
+    ) -> Result<T, StoreError> {
+        loop {
+            match operation() {
+                Ok(value) => return Ok(value),
+                Err(store::Halt::Suspend(suspend)) => suspend.await,
+                Err(store::Halt::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The first body of the counters page.
+pub(crate) fn counters_body(next_id: u32) -> Vec<u8> {
+    let mut body = 1u64.to_le_bytes().to_vec();
+    body.extend_from_slice(&next_id.to_le_bytes());
+    body
+}
+
+/// How many undo segments there are.
+pub(crate) fn read_segment_count(pages: &Pages) -> Outcome<u32> {
+    let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
+    let page = pages.shared(id)?;
+    page.bytes().u32_at(SEGMENTS_AT).ok_or_else(|| btree::damaged(id, "no counters"))
+}
+
+/// Notes how many undo segments there are.
+pub(crate) fn write_segment_count(pages: &Pages, count: u32) -> Outcome<()> {
+    let mut change = pages.change()?;
+    let page = change.latch(PageId::new(SYSTEM_SPACE, COUNTERS_PAGE))?;
+    put(&mut change, page, SEGMENTS_AT, &count.to_le_bytes())?;
+    change.commit();
+    Ok(())
+}
+
+/// The transaction ids that the counters page says may have been given out: all below.
+pub(crate) fn read_txn_ceiling(pages: &Pages) -> Outcome<u64> {
+    let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
+    let page = pages.shared(id)?;
+    page.bytes().u64_at(TXN_CEILING_AT).ok_or_else(|| btree::damaged(id, "no counters"))
+}
+
+/// A suspension until a lock is decided or patience is over.
+pub(crate) fn lock_suspend(
+    sleep: &Sleep,
+    future: lock::LockFuture,
+    patience: Duration,
+) -> Suspend {
+    let mut timeout = sleep(patience);
+    let mut future = Box::pin(future);
+    let either = std::future::poll_fn(move |context| {
+        if future.as_mut().poll(context).is_ready() {
+            return std::task::Poll::Ready(());
+        }
+        timeout.as_mut().poll(context)
+    });
+    Suspend::new(WaitReason::RowLock, either)
+}

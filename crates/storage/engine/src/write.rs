@@ -1,0 +1,402 @@
+//! Changing rows in the clustered index, with their undo, in one mini-transaction each.
+//!
+//! A step looks at the row under its leaf's exclusive latch, checks locks and room, then changes
+//! leaf and undo page together. Whatever is missing (a lock, room, a page) ends the step without a
+//! change and it begins anew. What an operation of several steps has done already stands in the
+//! transaction's [`Pending`], so a repeated call goes on where the last one stopped.
+
+use btree::change::{fits, payload};
+use btree::lob;
+use btree::space::{self, Reservation};
+use btree::{Change, Spot, Wanted, damaged};
+use format::page_op::{PageOp, RowOp};
+use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
+use format::slotted::common_prefix;
+use format::undo::{Remains, UndoKind, UndoRecord};
+use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
+use store::{Halt, Outcome, StoreError};
+
+use btree::Tree;
+
+use crate::conflict::{Access, RowName};
+use crate::read::LobMemo;
+use crate::table_shape::EntryKey;
+use crate::transaction::EngineTransaction;
+use crate::undo_log::{UndoPlace, apply};
+
+/// How far an operation has come. One operation at a time is under way in a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// Undo count when the operation began its first change.
+    pub(crate) begun_at: Option<u64>,
+    /// The operation has failed and is being undone to this undo count.
+    pub(crate) undo_to: Option<u64>,
+    /// The number of the step that comes next; the meaning is the operation's.
+    pub(crate) step: usize,
+    /// A large row that is being written.
+    spill: Option<Spill>,
+    /// A large row that is written.
+    pub(crate) spilled: Option<LobReference>,
+    /// A hidden row id that was taken.
+    pub(crate) row_id: Option<u64>,
+    /// The entries of the version that was replaced.
+    pub(crate) old_entries: Vec<EntryKey>,
+    /// A row whose key changes has been deleted and is about to be inserted.
+    pub(crate) is_moved: bool,
+    /// Large rows that were read on the way.
+    pub(crate) memo: LobMemo,
+    /// What is under way is a rollback.
+    pub(crate) is_rollback: bool,
+}
+
+impl Pending {
+    /// Begins the steps of the second half of an operation.
+    pub(crate) fn reset_steps(&mut self) {
+        *self = Self { begun_at: self.begun_at, ..Self::default() };
+    }
+}
+
+/// A large row on its way: it is written from its end.
+#[derive(Debug, Clone, Copy)]
+struct Spill {
+    /// The page with what follows; 0 at the end.
+    next: PageNo,
+    /// Bytes not written yet, from the start.
+    rest: usize,
+}
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowPlace<'a> {
+    /// The table.
+    pub(crate) table: TableId,
+    /// Its clustered index.
+    pub(crate) tree: Tree,
+    /// The row's key.
+    pub(crate) key: &'a [u8],
+}
+
+/// The body of a new version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewBody<'a> {
+    /// The row or a reference.
+    pub(crate) bytes: &'a [u8],
+    /// It is a reference.
+    pub(crate) is_spilled: bool,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is done.
+    Done,
+    /// An insert found a row, which is locked now; or a change found none.
+    Refused,
+}
+
+/// What to do with a row.
+#[derive(Debug, Clone, Copy)]
+enum Goal<'a> {
+    Insert(NewBody<'a>),
+    Update(NewBody<'a>, &'a [u8]),
+    Delete(&'a [u8]),
+}
+
+/// What came of one attempt.
+enum Attempt {
+    /// Begin again.
+    Again,
+    /// The leaf needs room first.
+    Room { payload_bytes: usize, is_new: bool },
+    /// The undo segment needs a page first.
+    UndoRoom,
+    /// Done, with this undo record.
+    Done(UndoPointer),
+    /// See [`Written::Refused`].
+    Refused,
+}
+
+impl EngineTransaction {
+    /// Inserts a row, possibly in the place of a deleted one.
+    pub(crate) fn insert_row(&mut self, place: RowPlace<'_>, body: NewBody<'_>) -> Outcome<Written> {
+        self.write_row(place, Goal::Insert(body))
+    }
+
+    /// Changes a row that is there. `remains` is what only its present version needs.
+    pub(crate) fn update_row(
+        &mut self,
+        place: RowPlace<'_>,
+        body: NewBody<'_>,
+        remains: &[u8],
+    ) -> Outcome<Written> {
+        self.write_row(place, Goal::Update(body, remains))
+    }
+
+    /// Marks a row deleted.
+    pub(crate) fn delete_row(&mut self, place: RowPlace<'_>, remains: &[u8]) -> Outcome<Written> {
+        self.write_row(place, Goal::Delete(remains))
+    }
+
+    fn write_row(&mut self, place: RowPlace<'_>, goal: Goal<'_>) -> Outcome<Written> {
+        let id = self.ensure_writer()?;
+        let limit = btree::key_bytes_max(self.worker.pages.page_bytes());
+        if limit < place.key.len() {
+            return Err(StoreError::KeyTooLarge { bytes: place.key.len(), limit }.into());
+        }
+        let worker = std::rc::Rc::clone(&self.worker);
+        loop {
+            let mut change = worker.pages.change()?;
+            let Some(spot) = place.tree.latch(&worker.pages, &mut change, place.key)? else {
+                continue;
+            };
+            match self.try_write(&mut change, spot, place, (id, goal))? {
+                Attempt::Again => {}
+                Attempt::Done(pointer) => {
+                    change.commit();
+                    self.note_undo(pointer);
+                    return Ok(Written::Done);
+                }
+                Attempt::Refused => return Ok(Written::Refused),
+                Attempt::UndoRoom => {
+                    drop(change);
+                    worker.undo.make_room(&worker.pages)?;
+                }
+                Attempt::Room { payload_bytes, is_new } => {
+                    drop(change);
+                    let wanted = Wanted { key: place.key, payload_bytes, is_new };
+                    place.tree.make_room(&worker.pages, wanted)?;
+                }
+            }
+        }
+    }
+
+    fn try_write(
+        &mut self,
+        change: &mut Change<'_>,
+        spot: Spot,
+        place: RowPlace<'_>,
+        (id, goal): (TxnId, Goal<'_>),
+    ) -> Outcome<Attempt> {
+        if !spot.is_match {
+            return match goal {
+                Goal::Insert(body) => self.try_new(change, spot, place, (id, body)),
+                Goal::Update(..) | Goal::Delete(_) => Ok(Attempt::Refused),
+            };
+        }
+        let mut old = Vec::new();
+        payload(change, spot, &mut old)?;
+        let leaf = change.id(spot.leaf);
+        let (header, old_body) =
+            RowHeader::split(&old).ok_or_else(|| damaged(leaf, "a row without a header"))?;
+        let name = RowName { index: place.tree.index, key: place.key, writer: header.txn };
+        let is_insert = matches!(goal, Goal::Insert(_));
+        if is_insert && !header.is_deleted {
+            let kind = lock::LockKind::EXCLUSIVE_RECORD;
+            return Ok(match self.lock_row(name, kind, store::LockWait::Wait)? {
+                Access::Changed => Attempt::Again,
+                Access::Granted | Access::Skip => Attempt::Refused,
+            });
+        }
+        if self.check_write(name)? == Access::Changed {
+            return Ok(Attempt::Again);
+        }
+        if !is_insert && header.is_deleted {
+            return Ok(Attempt::Refused);
+        }
+        let (kind, body, remains) = match goal {
+            Goal::Insert(body) => (UndoKind::Update, body, &[][..]),
+            Goal::Update(body, remains) => (UndoKind::Update, body, remains),
+            Goal::Delete(remains) => {
+                let body = NewBody { bytes: old_body, is_spilled: header.is_spilled };
+                (UndoKind::Delete, body, remains)
+            }
+        };
+        let difference = Difference::between(old_body, body.bytes);
+        let grown = body.bytes.len().saturating_sub(old_body.len());
+        let wanted = Wanted { key: place.key, payload_bytes: grown, is_new: false };
+        if !fits(change.bytes(spot.leaf), wanted) {
+            return Ok(Attempt::Room { payload_bytes: grown, is_new: false });
+        }
+        let record = UndoRecord {
+            kind,
+            table: place.table,
+            key: place.key,
+            old_header: header,
+            change_offset: narrow(difference.offset),
+            inserted_length: narrow(difference.inserted.len()),
+            removed: difference.removed,
+            remains,
+            ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+        };
+        self.write_pair(change, spot, &record, (body, difference.inserted))
+    }
+
+    fn try_new(
+        &mut self,
+        change: &mut Change<'_>,
+        spot: Spot,
+        place: RowPlace<'_>,
+        (id, body): (TxnId, NewBody<'_>),
+    ) -> Outcome<Attempt> {
+        let payload_bytes = ROW_HEADER_BYTES + body.bytes.len();
+        let wanted = Wanted { key: place.key, payload_bytes, is_new: true };
+        if !fits(change.bytes(spot.leaf), wanted) {
+            return Ok(Attempt::Room { payload_bytes, is_new: true });
+        }
+        let record = UndoRecord {
+            kind: UndoKind::Insert,
+            table: place.table,
+            key: place.key,
+            ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+        };
+        self.write_pair(change, spot, &record, (body, body.bytes))
+    }
+
+    /// Changes leaf and undo page.
+    fn write_pair(
+        &mut self,
+        change: &mut Change<'_>,
+        spot: Spot,
+        record: &UndoRecord<'_>,
+        (body, inserted): (NewBody<'_>, &[u8]),
+    ) -> Outcome<Attempt> {
+        let mut undo = Vec::new();
+        record.encode(&mut undo);
+        let Some(UndoPlace { page, pointer }) = self.worker.undo.place(change, undo.len())? else {
+            return Ok(Attempt::UndoRoom);
+        };
+        let header = RowHeader {
+            txn: record.txn,
+            undo: pointer,
+            schema_version: 0,
+            is_deleted: record.kind == UndoKind::Delete,
+            is_spilled: body.is_spilled,
+        };
+        let op = PageOp::Row(RowOp { slot: spot.slot_number(), header, inserted, undo: &undo });
+        let leaf = change.id(spot.leaf);
+        change.apply_pair(spot.leaf, page, &op).map_err(|error| -> Halt {
+            damaged(leaf, &error.to_string())
+        })?;
+        Ok(Attempt::Done(pointer))
+    }
+
+    /// Adds a record to the undo by itself, in a change that the caller has begun. `None`: drop the
+    /// change, make room in the undo, and begin again.
+    pub(crate) fn append_undo(
+        &self,
+        change: &mut Change<'_>,
+        record: &UndoRecord<'_>,
+    ) -> Outcome<Option<(UndoPlace, Vec<u8>)>> {
+        let mut undo = Vec::new();
+        record.encode(&mut undo);
+        let place = self.worker.undo.place(change, undo.len())?;
+        Ok(place.map(|place| (place, undo)))
+    }
+
+    /// Writes a row that is too large for a leaf into pages of its own.
+    pub(crate) fn spill_row(
+        &mut self,
+        space: SpaceId,
+        table: TableId,
+        row: &[u8],
+    ) -> Outcome<LobReference> {
+        if let Some(spilled) = self.pending.spilled {
+            return Ok(spilled);
+        }
+        let Ok(length) = u32::try_from(row.len()) else {
+            let limit = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
+            return Err(StoreError::RowTooLarge { bytes: row.len(), limit }.into());
+        };
+        let id = self.ensure_writer()?;
+        let chunk = lob::chunk_bytes(self.worker.pages.page_bytes());
+        let mut spill = self.pending.spill.unwrap_or(Spill { next: PageNo(0), rest: row.len() });
+        while 0 < spill.rest {
+            let start = (spill.rest - 1) / chunk * chunk;
+            let part = &row[start..spill.rest];
+            spill.next = self.spill_page((space, table, id), spill.next, part)?;
+            spill.rest = start;
+            self.pending.spill = Some(spill);
+        }
+        let reference = LobReference { first_page: spill.next.0, length };
+        self.pending.spill = None;
+        self.pending.spilled = Some(reference);
+        Ok(reference)
+    }
+
+    fn spill_page(
+        &mut self,
+        (space, table, id): (SpaceId, TableId, TxnId),
+        next: PageNo,
+        part: &[u8],
+    ) -> Outcome<PageNo> {
+        let worker = std::rc::Rc::clone(&self.worker);
+        loop {
+            let mut change = worker.pages.change()?;
+            let Some(taken) = Reservation::make(&mut change, space, &[PageType::Lob])? else {
+                drop(change);
+                space::grow(&worker.pages, space)?;
+                continue;
+            };
+            let (no, page) = taken.page(0);
+            let mut remains = Vec::new();
+            Remains::Lob { space: space.0, first_page: no.0 }.encode(&mut remains);
+            let record = UndoRecord {
+                kind: UndoKind::PageTaken,
+                table,
+                remains: &remains,
+                ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+            };
+            let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
+                drop(change);
+                worker.undo.make_room(&worker.pages)?;
+                continue;
+            };
+            taken.take(&mut change)?;
+            lob::fill(&mut change, page, next, part)?;
+            apply(&mut change, place.page, &PageOp::UndoAppend { record: &bytes })?;
+            change.commit();
+            self.note_undo(place.pointer);
+            return Ok(no);
+        }
+    }
+}
+
+/// Where two bodies differ: a common start, a common end, and the middle.
+#[derive(Debug, PartialEq, Eq)]
+struct Difference<'a> {
+    offset: usize,
+    removed: &'a [u8],
+    inserted: &'a [u8],
+}
+
+impl<'a> Difference<'a> {
+    fn between(old: &'a [u8], new: &'a [u8]) -> Self {
+        let offset = common_prefix(old, new);
+        let (old_rest, new_rest) = (&old[offset..], &new[offset..]);
+        let same = old_rest.iter().rev().zip(new_rest.iter().rev());
+        let tail = same.take_while(|(a, b)| a == b).count();
+        let removed = &old_rest[..old_rest.len() - tail];
+        let inserted = &new_rest[..new_rest.len() - tail];
+        Self { offset, removed, inserted }
+    }
+}
+
+fn narrow(value: usize) -> u16 {
+    u16::try_from(value).expect("a row in a leaf is shorter than 64 KiB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_the_middle() {
+        let check = |old: &[u8], new: &[u8], offset, removed: &[u8], inserted: &[u8]| {
+            assert_eq!(Difference::between(old, new), Difference { offset, removed, inserted });
+        };
+        check(b"abcdef", b"abXdef", 2, b"c", b"X");
+        check(b"same", b"same", 4, b"", b"");
+        check(b"aa", b"aaa", 2, b"", b"a");
+        check(b"", b"x", 0, b"", b"x");
+    }
+}
