@@ -56,13 +56,19 @@ impl Tree {
             Err(Miss::Halt(halt)) => return Err(halt),
         };
         let leaf = change.latch(id)?;
-        let position = self.leaf_of(change.bytes(leaf), key).map(|view| view.search(key));
+        let position = self
+            .leaf_of(change.bytes(leaf), key)
+            .map(|view| view.search(key));
         match position {
             None => Ok(None),
             Some(None) => Err(damaged(id, "a cell leaves the page")),
             Some(Some(position)) => {
                 let (slot, is_match) = (position.slot, position.is_match);
-                Ok(Some(Spot { leaf, slot, is_match }))
+                Ok(Some(Spot {
+                    leaf,
+                    slot,
+                    is_match,
+                }))
             }
         }
     }
@@ -83,14 +89,18 @@ impl Tree {
         loop {
             let (id, _) = self.locate(pages, key, 0)?;
             let page = pages.shared(id)?;
-            let Some(view) = self.leaf_of(page.bytes(), key) else { continue };
+            let Some(view) = self.leaf_of(page.bytes(), key) else {
+                continue;
+            };
             let damage = || damaged(id, "a cell leaves the page");
             let position = view.search(key).ok_or_else(damage)?;
             if !position.is_match {
                 return look(None);
             }
             let extent = view.payload(position.slot).ok_or_else(damage)?;
-            let payload = page.bytes().get(extent.offset..extent.offset + extent.length);
+            let payload = page
+                .bytes()
+                .get(extent.offset..extent.offset + extent.length);
             return look(Some(payload.ok_or_else(damage)?));
         }
     }
@@ -116,7 +126,9 @@ impl Tree {
         let mut old = Vec::new();
         loop {
             let mut change = pages.change()?;
-            let Some(spot) = self.latch(pages, &mut change, key)? else { continue };
+            let Some(spot) = self.latch(pages, &mut change, key)? else {
+                continue;
+            };
             if spot.is_match {
                 payload(&change, spot, &mut old)?;
             }
@@ -125,7 +137,9 @@ impl Tree {
                 Edit::Keep => return Ok(false),
                 Edit::Remove if !spot.is_match => return Ok(false),
                 Edit::Remove => {
-                    let op = PageOp::TreeRemove { slot: spot.slot_number() };
+                    let op = PageOp::TreeRemove {
+                        slot: spot.slot_number(),
+                    };
                     apply(&mut change, spot.leaf, &op)?;
                     change.commit();
                     return Ok(true);
@@ -134,9 +148,17 @@ impl Tree {
             };
             let wanted = if spot.is_match {
                 let payload_bytes = new.len().saturating_sub(old.len());
-                Wanted { key, payload_bytes, is_new: false }
+                Wanted {
+                    key,
+                    payload_bytes,
+                    is_new: false,
+                }
             } else {
-                Wanted { key, payload_bytes: new.len(), is_new: true }
+                Wanted {
+                    key,
+                    payload_bytes: new.len(),
+                    is_new: true,
+                }
             };
             if !fits(change.bytes(spot.leaf), wanted) {
                 drop(change);
@@ -155,22 +177,38 @@ pub fn fits(leaf: &[u8], wanted: Wanted<'_>) -> bool {
     if wanted.is_new {
         return has_room(leaf, wanted.key.len(), wanted.payload_bytes);
     }
-    let prefix_length = TreePage::new(leaf).and_then(TreePage::prefix_length).unwrap_or(0);
+    let prefix_length = TreePage::new(leaf)
+        .and_then(TreePage::prefix_length)
+        .unwrap_or(0);
     wanted.payload_bytes == 0 || has_room(leaf, prefix_length, wanted.payload_bytes)
 }
 
-fn put(
-    change: &mut Change<'_>,
-    spot: Spot,
-    key: &[u8],
-    (old, new): (&[u8], &[u8]),
-) -> Outcome<()> {
+fn put(change: &mut Change<'_>, spot: Spot, key: &[u8], (old, new): (&[u8], &[u8])) -> Outcome<()> {
     let slot = spot.slot_number();
     if spot.is_match {
-        let splice = Splice { offset: 0, removed: old.len(), inserted: new };
-        apply(change, spot.leaf, &PageOp::TreeSplice { slot, change: splice })
+        let splice = Splice {
+            offset: 0,
+            removed: old.len(),
+            inserted: new,
+        };
+        apply(
+            change,
+            spot.leaf,
+            &PageOp::TreeSplice {
+                slot,
+                change: splice,
+            },
+        )
     } else {
-        apply(change, spot.leaf, &PageOp::TreeInsert { slot, key, payload: new })
+        apply(
+            change,
+            spot.leaf,
+            &PageOp::TreeInsert {
+                slot,
+                key,
+                payload: new,
+            },
+        )
     }
 }
 

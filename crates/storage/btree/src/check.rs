@@ -31,13 +31,19 @@ impl Tree {
     /// Looks at every page of the tree. Nobody may change the tree meanwhile.
     pub fn check(&self, pages: &Pages) -> Outcome<Report> {
         let mut report = Report::default();
-        let root =
-            Expected { page: self.root, level: None, lower: Vec::new(), upper: None };
+        let root = Expected {
+            page: self.root,
+            level: None,
+            lower: Vec::new(),
+            upper: None,
+        };
         let mut stack = vec![root];
         while let Some(expected) = stack.pop() {
             let id = self.page_id(expected.page);
             if report.pages.contains(&expected.page) && report.pages.len() < 4096 {
-                report.faults.push(format!("page {id} stands in the tree twice"));
+                report
+                    .faults
+                    .push(format!("page {id} stands in the tree twice"));
                 continue;
             }
             let page = pages.shared(id)?;
@@ -45,9 +51,9 @@ impl Tree {
             match self.check_page(id, page.bytes(), &expected, &mut report.faults) {
                 Some((0, count)) => report.entry_count += count,
                 Some((level, _)) => {
-                    if push_children(page.bytes(), level, &mut stack).is_none() {
-                        report.faults.push(format!("page {id} has a child that is no page"));
-                    }
+                    let pushed = push_children(page.bytes(), level, &mut stack);
+                    let fault = || format!("page {id} has a child that is no page");
+                    report.faults.extend(pushed.is_none().then(fault));
                 }
                 None => {}
             }
@@ -81,7 +87,9 @@ impl Tree {
         view.append_lower(&mut lower)?;
         let upper = view.append_upper(&mut upper)?.then_some(upper);
         if lower != expected.lower || upper != expected.upper {
-            faults.push(format!("the fences of page {id} are not those that its parent says"));
+            faults.push(format!(
+                "the fences of page {id} are not those that its parent says"
+            ));
         }
         let count = view.slot_count()?;
         if level != 0 && count == 0 {
@@ -109,7 +117,12 @@ fn push_children<P: PageBytes + ?Sized>(
         };
         let page = PageNo(view.child(slot)?);
         let upper = has_upper.then_some(upper);
-        stack.push(Expected { page, level: Some(level - 1), lower, upper });
+        stack.push(Expected {
+            page,
+            level: Some(level - 1),
+            lower,
+            upper,
+        });
     }
     Some(())
 }

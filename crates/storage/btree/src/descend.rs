@@ -84,7 +84,9 @@ impl Tree {
         }
         let leaf = self.descend_shared(pages, target)?;
         let view = TreePage::new(leaf.bytes()).ok_or_else(|| damaged(leaf.id(), "no tree page"))?;
-        reader.read(view).ok_or_else(|| damaged(leaf.id(), "a cell leaves the page"))
+        reader
+            .read(view)
+            .ok_or_else(|| damaged(leaf.id(), "a cell leaves the page"))
     }
 
     fn read_optimistic<R: LeafRead>(
@@ -168,7 +170,11 @@ impl Tree {
         let node = self.descend_optimistic(pages, Target::At(key), level)?;
         let id = node.id();
         if id == self.root_id() || !node.is_valid() {
-            return if node.is_valid() { Ok((id, id)) } else { Err(Miss::Changed) };
+            return if node.is_valid() {
+                Ok((id, id))
+            } else {
+                Err(Miss::Changed)
+            };
         }
         let parent = self.descend_optimistic(pages, Target::At(key), level + 1)?;
         if parent.is_valid() && node.is_valid() {

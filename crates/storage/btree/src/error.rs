@@ -6,10 +6,14 @@ use store::{Halt, StoreError};
 
 /// A page that contradicts itself or its neighbours.
 pub fn damaged(page: PageId, what: &str) -> Halt {
-    Halt::Error(StoreError::Damaged { what: format!("page {page}: {what}") })
+    Halt::Error(StoreError::Damaged {
+        what: format!("page {page}: {what}"),
+    })
 }
 
 /// A change that could not be made although there was room for it.
 pub(crate) fn change_failed(page: PageId, error: ChangeError) -> Halt {
-    Halt::Error(StoreError::Damaged { what: format!("page {page}: {error}") })
+    Halt::Error(StoreError::Damaged {
+        what: format!("page {page}: {error}"),
+    })
 }

@@ -76,7 +76,12 @@ impl Tree {
             };
             let (root, page) = taken.page(0);
             taken.take(&mut change)?;
-            let shape = TreePageShape { level: 0, index_id: index.0, lower: &[], upper: None };
+            let shape = TreePageShape {
+                level: 0,
+                index_id: index.0,
+                lower: &[],
+                upper: None,
+            };
             apply(&mut change, page, &PageOp::TreeInit(shape))?;
             change.commit();
             return Ok(Self { space, root, index });
@@ -91,6 +96,3 @@ impl Tree {
         PageId::new(self.space, page)
     }
 }
-
-#[cfg(test)]
-mod tests;

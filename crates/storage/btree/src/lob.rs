@@ -27,13 +27,11 @@ pub fn chunk_bytes(page_bytes: usize) -> usize {
 }
 
 /// Fills a new page with a part of a value; `next` is the page with what follows, 0 for none.
-pub fn fill(
-    change: &mut Change<'_>,
-    page: Latched,
-    next: PageNo,
-    chunk: &[u8],
-) -> Outcome<()> {
-    assert!(chunk.len() <= chunk_bytes(change.page_bytes()), "a chunk fits into a page");
+pub fn fill(change: &mut Change<'_>, page: Latched, next: PageNo, chunk: &[u8]) -> Outcome<()> {
+    assert!(
+        chunk.len() <= chunk_bytes(change.page_bytes()),
+        "a chunk fits into a page"
+    );
     let length = u32::try_from(chunk.len()).expect("a page is shorter than 4 GiB");
     let mut body = Vec::with_capacity(8 + chunk.len());
     body.extend_from_slice(&next.0.to_le_bytes());
@@ -54,7 +52,10 @@ pub struct LobCursor {
 impl LobCursor {
     /// At the start of a value.
     pub fn new(first_page: u32, length: u32) -> Self {
-        Self { next: first_page, rest: length }
+        Self {
+            next: first_page,
+            rest: length,
+        }
     }
 
     /// Appends the rest of the value to `out`. What was read before a suspension stays read.
@@ -97,7 +98,14 @@ pub fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome
     let third = change.bytes(page).u32_at(NEXT_AT).ok_or_else(no_part)?;
     let release = Release::make(&mut change, page)?;
     let offset = crate::split::narrow(NEXT_AT);
-    apply(&mut change, head, &PageOp::BytesPut { offset, bytes: &third.to_le_bytes() })?;
+    apply(
+        &mut change,
+        head,
+        &PageOp::BytesPut {
+            offset,
+            bytes: &third.to_le_bytes(),
+        },
+    )?;
     release.give_back(&mut change)?;
     change.commit();
     Ok(true)

@@ -43,9 +43,10 @@ impl Tree {
         };
         let left = change.latch(self.page_id(pair.left))?;
         let right = change.latch(self.page_id(pair.right))?;
-        let is_sparse = |page: &[u8]| live_bytes(page).is_some_and(|bytes| {
-            bytes <= (page.len() - SLOTS_START) / SPARSE_DIVISOR
-        });
+        let is_sparse = |page: &[u8]| {
+            live_bytes(page)
+                .is_some_and(|bytes| bytes <= (page.len() - SLOTS_START) / SPARSE_DIVISOR)
+        };
         if !is_sparse(change.bytes(left)) && !is_sparse(change.bytes(right)) {
             return Ok(false);
         }
@@ -54,8 +55,21 @@ impl Tree {
         };
         let release = Release::make(&mut change, right)?;
         let upper = joined.upper.as_deref();
-        apply(&mut change, left, &PageOp::TreeAbsorb { upper, cells: &joined.cells })?;
-        apply(&mut change, parent, &PageOp::TreeRemove { slot: narrow(pair.right_slot) })?;
+        apply(
+            &mut change,
+            left,
+            &PageOp::TreeAbsorb {
+                upper,
+                cells: &joined.cells,
+            },
+        )?;
+        apply(
+            &mut change,
+            parent,
+            &PageOp::TreeRemove {
+                slot: narrow(pair.right_slot),
+            },
+        )?;
         release.give_back(&mut change)?;
         change.commit();
         Ok(true)
@@ -64,9 +78,8 @@ impl Tree {
     /// The child at `key` and a neighbour, as the parent has them.
     fn pair(&self, parent: &[u8], key: &[u8], (node, level): (PageId, u8)) -> Option<Pair> {
         let view = TreePage::new(parent)?;
-        let is_parent = view.index_id()? == self.index.0
-            && view.level()? == level + 1
-            && view.covers(key)?;
+        let is_parent =
+            view.index_id()? == self.index.0 && view.level()? == level + 1 && view.covers(key)?;
         let slot = view.search_child(key)?;
         if !is_parent || view.child(slot)? != node.page.0 || view.slot_count()? < 2 {
             return None;
@@ -74,7 +87,11 @@ impl Tree {
         let right_slot = slot.max(1);
         let left = PageNo(view.child(right_slot - 1)?);
         let right = PageNo(view.child(right_slot)?);
-        Some(Pair { left, right, right_slot })
+        Some(Pair {
+            left,
+            right,
+            right_slot,
+        })
     }
 
     /// What the left page takes over, if it has room for it.
@@ -99,7 +116,9 @@ impl Tree {
     fn lower_root(&self, pages: &Pages) -> Outcome<bool> {
         let mut change = pages.change()?;
         let root = change.latch(self.root_id())?;
-        let Some(child_no) = only_child(change.bytes(root)) else { return Ok(false) };
+        let Some(child_no) = only_child(change.bytes(root)) else {
+            return Ok(false);
+        };
         let child = change.latch(self.page_id(child_no))?;
         let mut cells = Vec::new();
         let level = copy_all(change.bytes(child), &mut cells)
@@ -121,9 +140,18 @@ impl Tree {
         level: u8,
         cells: &[u8],
     ) -> Outcome<()> {
-        let shape = TreePageShape { level, index_id: self.index.0, lower: &[], upper: None };
+        let shape = TreePageShape {
+            level,
+            index_id: self.index.0,
+            lower: &[],
+            upper: None,
+        };
         apply(change, root, &PageOp::TreeInit(shape))?;
-        if cells.is_empty() { Ok(()) } else { apply(change, root, &PageOp::TreeExtend { cells }) }
+        if cells.is_empty() {
+            Ok(())
+        } else {
+            apply(change, root, &PageOp::TreeExtend { cells })
+        }
     }
 
     /// Gives back every page of the tree. Nobody else may use it any more.
@@ -142,7 +170,11 @@ impl Tree {
                     // Given back by an earlier call that could not finish.
                     return Ok(false);
                 };
-                if view.level() == Some(0) || view.slot_count() == Some(0) { None } else { view.child(0) }
+                if view.level() == Some(0) || view.slot_count() == Some(0) {
+                    None
+                } else {
+                    view.child(0)
+                }
             };
             let Some(child) = child else { break };
             parent = Some(id);
@@ -178,7 +210,9 @@ struct Joined {
 /// Bytes that entries take in a page.
 fn live_bytes<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
     let view = TreePage::new(page)?;
-    (0..view.slot_count()?).map(|slot| view.slot_cost(slot)).sum()
+    (0..view.slot_count()?)
+        .map(|slot| view.slot_cost(slot))
+        .sum()
 }
 
 fn only_child(root: &[u8]) -> Option<PageNo> {

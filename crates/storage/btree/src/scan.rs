@@ -49,12 +49,18 @@ impl Place {
 
     /// After everything, backward.
     pub fn last() -> Self {
-        Self { from: From::Last, key: Vec::new() }
+        Self {
+            from: From::Last,
+            key: Vec::new(),
+        }
     }
 
     /// At a key.
     pub fn new(from: From, key: &[u8]) -> Self {
-        Self { from, key: key.to_vec() }
+        Self {
+            from,
+            key: key.to_vec(),
+        }
     }
 }
 
@@ -90,7 +96,11 @@ impl Run {
     /// # Panics
     /// If there is no such entry.
     pub fn entry(&self, index: usize) -> (&[u8], &[u8]) {
-        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let start = if index == 0 {
+            0
+        } else {
+            self.ends[index - 1].1
+        };
         let (key_end, end) = self.ends[index];
         (&self.bytes[start..key_end], &self.bytes[key_end..end])
     }
@@ -120,18 +130,41 @@ impl Tree {
         let key = from.key.as_slice();
         match from.from {
             From::AtLeast | From::Above => {
-                let mut reader = Forward { key, above: from.from == From::Above, limit, run };
+                let mut reader = Forward {
+                    key,
+                    above: from.from == From::Above,
+                    limit,
+                    run,
+                };
                 self.read(pages, Target::At(key), &mut reader)
             }
-            From::AtMost => {
-                self.read(pages, Target::At(key), &mut Backward { place: from, limit, run })
-            }
-            From::Below if !key.is_empty() => {
-                self.read(pages, Target::Below(key), &mut Backward { place: from, limit, run })
-            }
-            From::Last => {
-                self.read(pages, Target::Last, &mut Backward { place: from, limit, run })
-            }
+            From::AtMost => self.read(
+                pages,
+                Target::At(key),
+                &mut Backward {
+                    place: from,
+                    limit,
+                    run,
+                },
+            ),
+            From::Below if !key.is_empty() => self.read(
+                pages,
+                Target::Below(key),
+                &mut Backward {
+                    place: from,
+                    limit,
+                    run,
+                },
+            ),
+            From::Last => self.read(
+                pages,
+                Target::Last,
+                &mut Backward {
+                    place: from,
+                    limit,
+                    run,
+                },
+            ),
             From::Below | From::Nothing => {
                 run.clear();
                 run.next.from = From::Nothing;
@@ -150,7 +183,11 @@ impl Tree {
         loop {
             let page = pages.shared(id)?;
             let read = TreePage::new(page.bytes()).and_then(|view| {
-                let child = if view.level()? == 0 { None } else { Some(view.child(0)?) };
+                let child = if view.level()? == 0 {
+                    None
+                } else {
+                    Some(view.child(0)?)
+                };
                 Some((u64::try_from(view.slot_count()?).ok()?, child))
             });
             let (count, child) = read.ok_or_else(|| damaged(id, "no tree page"))?;
@@ -207,7 +244,11 @@ impl LeafRead for Forward<'_> {
             return leaf.append_key(end.checked_sub(1)?, &mut next.key);
         }
         let has_upper = leaf.append_upper(&mut next.key)?;
-        next.from = if has_upper { From::AtLeast } else { From::Nothing };
+        next.from = if has_upper {
+            From::AtLeast
+        } else {
+            From::Nothing
+        };
         Some(())
     }
 }
@@ -241,7 +282,11 @@ impl LeafRead for Backward<'_> {
         } else {
             leaf.append_lower(&mut next.key)?;
         }
-        next.from = if next.key.is_empty() { From::Nothing } else { From::Below };
+        next.from = if next.key.is_empty() {
+            From::Nothing
+        } else {
+            From::Below
+        };
         Some(())
     }
 }

@@ -40,7 +40,11 @@ fn pages_per_map(page_bytes: usize) -> u32 {
 /// The page of the map that covers `page`.
 fn map_of(page: PageNo, per_map: u32) -> PageNo {
     let stretch = page.0 / per_map;
-    if stretch == 0 { PageNo(1) } else { PageNo(stretch * per_map) }
+    if stretch == 0 {
+        PageNo(1)
+    } else {
+        PageNo(stretch * per_map)
+    }
 }
 
 /// Makes the header and the first map of a new space: pages 0 and 1. The file exists.
@@ -78,10 +82,17 @@ impl Reservation {
         let header = change.latch(header_id)?;
         let facts = Facts::read(change.bytes(header))
             .ok_or_else(|| damaged(header_id, "no space header"))?;
-        let mut finder = Finder { space, facts, next: facts.hint, map: None };
+        let mut finder = Finder {
+            space,
+            facts,
+            next: facts.hint,
+            map: None,
+        };
         let mut free = Vec::new();
         for _ in types {
-            let Some(found) = finder.find(change)? else { return Ok(None) };
+            let Some(found) = finder.find(change)? else {
+                return Ok(None);
+            };
             free.push(found);
         }
         let mut taken = Vec::new();
@@ -105,7 +116,15 @@ impl Reservation {
     pub fn take(&self, change: &mut Change<'_>) -> Outcome<()> {
         let mut hint = 0;
         for &(no, _, map, bit) in &self.taken {
-            apply(change, map, &PageOp::BitsPut { first: bit, count: 1, value: true })?;
+            apply(
+                change,
+                map,
+                &PageOp::BitsPut {
+                    first: bit,
+                    count: 1,
+                    value: true,
+                },
+            )?;
             hint = no.0 + 1;
         }
         put_header(change, self.header, HINT_AT, hint)
@@ -113,7 +132,10 @@ impl Reservation {
 }
 
 fn put_header(change: &mut Change<'_>, header: Latched, at: usize, value: u32) -> Outcome<()> {
-    let op = PageOp::BytesPut { offset: narrow(at), bytes: &value.to_le_bytes() };
+    let op = PageOp::BytesPut {
+        offset: narrow(at),
+        bytes: &value.to_le_bytes(),
+    };
     apply(change, header, &op)
 }
 
@@ -127,7 +149,10 @@ struct Facts {
 impl Facts {
     fn read(page: &[u8]) -> Option<Self> {
         let is_header = page.u32_at(MAGIC_AT)? == MAGIC;
-        let facts = Self { high: page.u32_at(HIGH_AT)?, hint: page.u32_at(HINT_AT)? };
+        let facts = Self {
+            high: page.u32_at(HIGH_AT)?,
+            hint: page.u32_at(HINT_AT)?,
+        };
         is_header.then_some(facts)
     }
 }
@@ -200,7 +225,10 @@ pub fn grow(pages: &Pages, space: SpaceId) -> Outcome<()> {
     let high = (facts.high + step).min(stretch_end);
     pages.grow(space, high)?;
     if facts.high % per_map == 0 {
-        let map = change.create(PageId::new(space, PageNo(facts.high)), PageType::AllocationMap)?;
+        let map = change.create(
+            PageId::new(space, PageNo(facts.high)),
+            PageType::AllocationMap,
+        )?;
         apply(&mut change, map, &PageOp::BodyFill { bytes: &[1] })?;
     }
     put_header(&mut change, header, HIGH_AT, high)?;
@@ -231,15 +259,34 @@ impl Release {
             .ok_or_else(|| damaged(header_id, "no space header"))?;
         let bit = id.page.0 % per_map;
         let lowers_hint = id.page.0 < facts.hint;
-        Ok(Self { header, map, page, no: id.page, bit, lowers_hint })
+        Ok(Self {
+            header,
+            map,
+            page,
+            no: id.page,
+            bit,
+            lowers_hint,
+        })
     }
 
     /// Gives the page back. Its body becomes zeroes, so that who still has its number sees that it
     /// is no page of theirs any more.
     pub fn give_back(self, change: &mut Change<'_>) -> Outcome<()> {
         apply(change, self.page, &PageOp::BodyFill { bytes: &[] })?;
-        apply(change, self.map, &PageOp::BitsPut { first: self.bit, count: 1, value: false })?;
-        if self.lowers_hint { put_header(change, self.header, HINT_AT, self.no.0) } else { Ok(()) }
+        apply(
+            change,
+            self.map,
+            &PageOp::BitsPut {
+                first: self.bit,
+                count: 1,
+                value: false,
+            },
+        )?;
+        if self.lowers_hint {
+            put_header(change, self.header, HINT_AT, self.no.0)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -257,7 +304,11 @@ pub fn used_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
         let map = pages.shared(PageId::new(space, map_of(PageNo(first), per_map)))?;
         for bit in 0..per_map.min(facts.high - first) {
             let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).expect("a bit of a page");
-            if map.bytes().u8_at(at).is_some_and(|byte| byte & (1 << (bit % 8)) != 0) {
+            if map
+                .bytes()
+                .u8_at(at)
+                .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+            {
                 used.push(PageNo(first + bit));
             }
         }

@@ -53,7 +53,11 @@ impl Tree {
                 }
                 Step::ParentIsFull(separator) => {
                     drop(change);
-                    let entry = Wanted { key: &separator, payload_bytes: 4, is_new: true };
+                    let entry = Wanted {
+                        key: &separator,
+                        payload_bytes: 4,
+                        is_new: true,
+                    };
                     self.make_room_at(pages, entry, level + 1)?;
                 }
             }
@@ -106,10 +110,21 @@ impl Tree {
         reservation.take(change)?;
         self.fill_right(change, (node, right), &plan, level)?;
         let from = narrow(plan.from);
-        apply(change, node, &PageOp::TreeCut { from, upper: &plan.separator })?;
+        apply(
+            change,
+            node,
+            &PageOp::TreeCut {
+                from,
+                upper: &plan.separator,
+            },
+        )?;
         let child = right_no.0.to_le_bytes();
         let slot = narrow(slot + 1);
-        let separator = PageOp::TreeInsert { slot, key: &plan.separator, payload: &child };
+        let separator = PageOp::TreeInsert {
+            slot,
+            key: &plan.separator,
+            payload: &child,
+        };
         apply(change, parent, &separator)?;
         Ok(Step::Applied)
     }
@@ -133,7 +148,17 @@ impl Tree {
         let has_upper = { read }().ok_or_else(|| damaged(id, "a cell leaves the page"))?;
         let upper = has_upper.then_some(upper.as_slice());
         let lower = plan.separator.as_slice();
-        self.fill(change, right, TreePageShape { level, index_id: self.index.0, lower, upper }, &cells)
+        self.fill(
+            change,
+            right,
+            TreePageShape {
+                level,
+                index_id: self.index.0,
+                lower,
+                upper,
+            },
+            &cells,
+        )
     }
 
     fn fill(
@@ -144,7 +169,11 @@ impl Tree {
         cells: &[u8],
     ) -> Outcome<()> {
         apply(change, page, &PageOp::TreeInit(shape))?;
-        if cells.is_empty() { Ok(()) } else { apply(change, page, &PageOp::TreeExtend { cells }) }
+        if cells.is_empty() {
+            Ok(())
+        } else {
+            apply(change, page, &PageOp::TreeExtend { cells })
+        }
     }
 
     /// The root keeps its number: its entries move to two new children.
@@ -169,13 +198,23 @@ impl Tree {
             .ok_or_else(|| damaged(id, "a cell leaves the page"))?;
         let separator = plan.separator.as_slice();
         let index_id = self.index.0;
-        let shape = TreePageShape { level, index_id, lower: &[], upper: Some(separator) };
+        let shape = TreePageShape {
+            level,
+            index_id,
+            lower: &[],
+            upper: Some(separator),
+        };
         self.fill(change, left, shape, &cells)?;
         self.fill_right(change, (root, right), &plan, level)?;
         let mut children = Vec::new();
         push_cell(&mut children, &[], &left_no.0.to_le_bytes());
         push_cell(&mut children, separator, &right_no.0.to_le_bytes());
-        let shape = TreePageShape { level: level + 1, index_id, lower: &[], upper: None };
+        let shape = TreePageShape {
+            level: level + 1,
+            index_id,
+            lower: &[],
+            upper: None,
+        };
         change.set_type(root, PageType::BtreeInner);
         self.fill(change, root, shape, &children)?;
         Ok(Step::Applied)
@@ -221,19 +260,31 @@ fn plan_view(
     wanted: Wanted<'_>,
     page_bytes: usize,
 ) -> Option<Option<Plan>> {
-    let key_bytes = if wanted.is_new { wanted.key.len() } else { view.prefix_length()? };
+    let key_bytes = if wanted.is_new {
+        wanted.key.len()
+    } else {
+        view.prefix_length()?
+    };
     let cost = view.cell_cost(key_bytes, wanted.payload_bytes)?;
     if cost <= view.free_bytes()? {
         return Some(None);
     }
-    assert!(cost < page_bytes - SLOTS_START, "an entry is smaller than an empty page");
+    assert!(
+        cost < page_bytes - SLOTS_START,
+        "an entry is smaller than an empty page"
+    );
     let count = view.slot_count()?;
     let position = view.search(wanted.key)?;
-    let costs: Vec<usize> =
-        (0..count).map(|slot| view.slot_cost(slot)).collect::<Option<Vec<_>>>()?;
+    let costs: Vec<usize> = (0..count)
+        .map(|slot| view.slot_cost(slot))
+        .collect::<Option<Vec<_>>>()?;
     let is_append = position.slot == count && !view.has_upper()? && wanted.is_new;
     if view.level()? != 0 {
-        let balanced = if is_append { count } else { balanced_cut(&costs, None) };
+        let balanced = if is_append {
+            count
+        } else {
+            balanced_cut(&costs, None)
+        };
         return plan_inner(view, balanced, count);
     }
     let from = if is_append && 0 < count {
@@ -247,11 +298,7 @@ fn plan_view(
 
 /// An inner page is cut at a slot whose key becomes the separator, so that each half begins with
 /// the key of its lower fence.
-fn plan_inner(
-    view: TreePage<'_, [u8]>,
-    balanced: usize,
-    count: usize,
-) -> Option<Option<Plan>> {
+fn plan_inner(view: TreePage<'_, [u8]>, balanced: usize, count: usize) -> Option<Option<Plan>> {
     let from = balanced.clamp(1, count.checked_sub(1).filter(|last| 1 <= *last)?);
     let mut separator = Vec::new();
     view.append_key(from, &mut separator)?;
@@ -297,7 +344,12 @@ fn balanced_cut(costs: &[usize], new: Option<(usize, usize)>) -> usize {
         }
         // A new entry in the gap at the cut goes right, or left where the right has others.
         let new_left = new.is_some_and(|(slot, _)| slot < from || (slot == from && from == 0));
-        let left_all = left + if new_left { new.map_or(0, |(_, cost)| cost) } else { 0 };
+        let left_all = left
+            + if new_left {
+                new.map_or(0, |(_, cost)| cost)
+            } else {
+                0
+            };
         let has_both = 0 < left_all && left_all < total;
         let difference = left_all.abs_diff(total - left_all);
         if has_both && difference < best.0 {
@@ -322,11 +374,17 @@ pub(crate) fn has_room(page: &[u8], key_bytes: usize, payload_bytes: usize) -> b
 
 pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
     let id = change.id(page);
-    change.apply(page, op).map_err(|error| -> Halt { change_failed(id, error) })
+    change
+        .apply(page, op)
+        .map_err(|error| -> Halt { change_failed(id, error) })
 }
 
 fn page_type(level: u8) -> PageType {
-    if level == 0 { PageType::BtreeLeaf } else { PageType::BtreeInner }
+    if level == 0 {
+        PageType::BtreeLeaf
+    } else {
+        PageType::BtreeInner
+    }
 }
 
 fn push_cell(cells: &mut Vec<u8>, key: &[u8], payload: &[u8]) {

@@ -34,10 +34,13 @@ impl Engine {
         let mut stop = pin!(stop);
         let mut round = 0;
         loop {
-            let is_busy = self.background_round(round).await.unwrap_or_else(|failure| {
-                error!(%failure, "background work of the engine failed");
-                false
-            });
+            let is_busy = self
+                .background_round(round)
+                .await
+                .unwrap_or_else(|failure| {
+                    error!(%failure, "background work of the engine failed");
+                    false
+                });
             round = round.wrapping_add(1);
             let wait = if is_busy { BUSY_WAIT } else { IDLE_WAIT };
             let mut sleep = (self.worker.options.sleep)(wait);
@@ -83,7 +86,9 @@ impl Engine {
         for table in tables {
             let auto = *table.live.auto.lock();
             if auto.next < auto.ceiling {
-                worker.until_done(|| worker.set_auto(&table, auto.next)).await?;
+                worker
+                    .until_done(|| worker.set_auto(&table, auto.next))
+                    .await?;
             }
         }
         worker.pages.clean_all().await?;
@@ -96,20 +101,30 @@ impl Worker {
     /// Rolls back transactions that were dropped before their end.
     pub(crate) async fn roll_back_orphans(self: &Rc<Self>) -> Result<(), StoreError> {
         loop {
-            let Some(orphan) = self.orphans.borrow_mut().pop() else { return Ok(()) };
+            let Some(orphan) = self.orphans.borrow_mut().pop() else {
+                return Ok(());
+            };
             self.roll_back_orphan(orphan).await?;
         }
     }
 
     async fn roll_back_orphan(self: &Rc<Self>, orphan: Orphan) -> Result<(), StoreError> {
-        let Orphan { id, last_undo, has_log, locks } = orphan;
+        let Orphan {
+            id,
+            last_undo,
+            has_log,
+            locks,
+        } = orphan;
         let mut pointer = last_undo;
         let mut memo = LobMemo::default();
         while !pointer.is_null() {
-            pointer = self.until_done(|| self.undo_one(pointer, &mut memo)).await?;
+            pointer = self
+                .until_done(|| self.undo_one(pointer, &mut memo))
+                .await?;
         }
         if has_log {
-            self.until_done(|| self.write_rolled_back(id, last_undo)).await?;
+            self.until_done(|| self.write_rolled_back(id, last_undo))
+                .await?;
         } else {
             self.shared.txns.finish_rollback(id);
         }

@@ -39,8 +39,15 @@ pub(crate) struct RowName<'a> {
 
 /// The lock that a read asks for.
 pub(crate) fn record_lock(lock: RowLock) -> LockKind {
-    let mode = if lock == RowLock::Shared { LockMode::Shared } else { LockMode::Exclusive };
-    LockKind { mode, extent: LockExtent::Record }
+    let mode = if lock == RowLock::Shared {
+        LockMode::Shared
+    } else {
+        LockMode::Exclusive
+    };
+    LockKind {
+        mode,
+        extent: LockExtent::Record,
+    }
 }
 
 impl EngineTransaction {
@@ -97,7 +104,10 @@ impl EngineTransaction {
         };
         let now_ns = self.worker.now_ns();
         let weight = self.undo_count;
-        let locks = self.locks.as_mut().expect("an id comes with a place for locks");
+        let locks = self
+            .locks
+            .as_mut()
+            .expect("an id comes with a place for locks");
         match locks.acquire(name, kind, patience, weight, now_ns) {
             Ok(Acquired::Granted) => Ok(Access::Granted),
             Ok(Acquired::Wait(future)) => {

@@ -85,8 +85,14 @@ impl EngineCursor {
             return Ok(false);
         }
         let is_unique = self.index().is_none_or(|index| index.is_unique);
-        let limit = if self.interval.is_equal && is_unique { 1 } else { RUN_LIMIT };
-        let tree = self.index().map_or(self.table.clustered, |index| index.tree);
+        let limit = if self.interval.is_equal && is_unique {
+            1
+        } else {
+            RUN_LIMIT
+        };
+        let tree = self
+            .index()
+            .map_or(self.table.clustered, |index| index.tree);
         self.run.clear();
         self.position = 0;
         tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
@@ -114,7 +120,8 @@ impl EngineCursor {
             let root = PageId::new(self.table.clustered.space, self.table.clustered.root);
             let header = entries::decode(payload, root)?;
             let own = usize::from(header.own_length);
-            self.row_key.extend_from_slice(key.get(own..).unwrap_or_default());
+            self.row_key
+                .extend_from_slice(key.get(own..).unwrap_or_default());
             if !self.is_entry_worth(txn, header) {
                 return Ok(false);
             }
@@ -153,19 +160,25 @@ impl EngineCursor {
 
     /// Whether the version at hand has the entry that led to it.
     fn has_entry(&mut self) -> Outcome<bool> {
-        let Some(at) = self.secondary else { return Ok(true) };
+        let Some(at) = self.secondary else {
+            return Ok(true);
+        };
         let index = &self.table.secondary[at];
         let (key, _) = self.run.entry(self.position);
         let header = self.version.header()?;
         let mut row = Vec::new();
         let body = if header.is_spilled {
             let space = self.table.space();
-            self.memo.read(&self.worker.pages, space, self.version.body(), &mut row)?;
+            self.memo
+                .read(&self.worker.pages, space, self.version.body(), &mut row)?;
             row.as_slice()
         } else {
             self.version.body()
         };
-        let entry = self.table.entry_of(index, body, &self.row_key).map_err(Halt::Error)?;
+        let entry = self
+            .table
+            .entry_of(index, body, &self.row_key)
+            .map_err(Halt::Error)?;
         Ok(entry.bytes == key)
     }
 
@@ -186,11 +199,14 @@ impl EngineCursor {
         if header.is_spilled {
             let mut row = Vec::new();
             let space = self.table.space();
-            self.memo.read(&self.worker.pages, space, self.version.body(), &mut row)?;
+            self.memo
+                .read(&self.worker.pages, space, self.version.body(), &mut row)?;
             batch.push(&self.row_key, |out| out.extend_from_slice(&row));
             self.memo = LobMemo::default();
         } else {
-            batch.push(&self.row_key, |out| out.extend_from_slice(self.version.body()));
+            batch.push(&self.row_key, |out| {
+                out.extend_from_slice(self.version.body())
+            });
         }
         Ok(())
     }
@@ -237,11 +253,17 @@ pub(crate) fn lock_and_read(
     let tree = table.clustered;
     loop {
         let access = tree.read_latched(&worker.pages, row_key, |payload| {
-            let Some(payload) = payload else { return Ok(None) };
+            let Some(payload) = payload else {
+                return Ok(None);
+            };
             let root = PageId::new(tree.space, tree.root);
             let (header, _) =
                 RowHeader::split(payload).ok_or_else(|| damaged(root, "a row without a header"))?;
-            let row = RowName { index: tree.index, key: row_key, writer: header.txn };
+            let row = RowName {
+                index: tree.index,
+                key: row_key,
+                writer: header.txn,
+            };
             let access = txn.lock_row(row, record_lock(lock), wait)?;
             if access == Access::Granted {
                 version.bytes.clear();

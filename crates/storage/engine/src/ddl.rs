@@ -70,7 +70,10 @@ impl Worker {
         if self.dictionary().databases.contains_key(name) {
             return Err(StoreError::TableExists);
         }
-        let entry = Entry::Database { name: name.to_owned(), collation };
+        let entry = Entry::Database {
+            name: name.to_owned(),
+            collation,
+        };
         self.rewrite(vec![Row::Put(entry)]).await?;
         self.publish(|_, databases| {
             databases.insert(name.to_owned(), collation);
@@ -83,7 +86,8 @@ impl Worker {
         if !self.dictionary().databases.contains_key(name) {
             return Err(StoreError::NoSuchTable);
         }
-        self.rewrite(vec![Row::Remove(dictionary::database_key(name))]).await?;
+        self.rewrite(vec![Row::Remove(dictionary::database_key(name))])
+            .await?;
         self.publish(|_, databases| {
             databases.remove(name);
         });
@@ -92,8 +96,15 @@ impl Worker {
 
     fn check_name_free(&self, name: &TableName) -> Result<(), StoreError> {
         let dictionary = self.dictionary();
-        let is_taken = dictionary.definitions.iter().any(|definition| definition.name == *name);
-        if is_taken { Err(StoreError::TableExists) } else { Ok(()) }
+        let is_taken = dictionary
+            .definitions
+            .iter()
+            .any(|definition| definition.name == *name);
+        if is_taken {
+            Err(StoreError::TableExists)
+        } else {
+            Ok(())
+        }
     }
 
     fn shape(&self, id: TableId) -> Result<Arc<TableShape>, StoreError> {
@@ -114,7 +125,8 @@ impl Worker {
         }
         let entry = self.make_table(definition).await?;
         let id = entry.definition.id;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+            .await?;
         self.publish_table(entry, None);
         Ok(id)
     }
@@ -125,15 +137,22 @@ impl Worker {
         definition: TableDefinition,
     ) -> Result<TableEntry, StoreError> {
         let space = SpaceId(self.until_done(|| self.allocate_ids(1)).await?);
-        self.pages.pool().create_space(&**self.pages.disk(), space)?;
-        self.until_done(|| space::create(&self.pages, space)).await?;
+        self.pages
+            .pool()
+            .create_space(&**self.pages.disk(), space)?;
+        self.until_done(|| space::create(&self.pages, space))
+            .await?;
         let primary_count = usize::from(definition.primary_key().is_some());
         let tree_count = 1 + definition.indexes.len() - primary_count;
         let mut trees = Vec::new();
         for _ in 0..tree_count {
             trees.push(self.make_tree(space).await?);
         }
-        let entry = TableEntry { definition: Arc::new(definition), space, trees };
+        let entry = TableEntry {
+            definition: Arc::new(definition),
+            space,
+            trees,
+        };
         let start = entry.definition.auto_increment_start.max(1);
         let shape = TableShape::new(entry.clone(), Arc::default());
         self.until_done(|| self.set_auto(&shape, start)).await?;
@@ -142,14 +161,20 @@ impl Worker {
 
     pub(crate) async fn make_tree(&self, space: SpaceId) -> Result<TreePlace, StoreError> {
         let index = IndexId(u64::from(self.until_done(|| self.allocate_ids(1)).await?));
-        let tree = self.until_done(|| Tree::create(&self.pages, space, index)).await?;
-        Ok(TreePlace { index, root: tree.root })
+        let tree = self
+            .until_done(|| Tree::create(&self.pages, space, index))
+            .await?;
+        Ok(TreePlace {
+            index,
+            root: tree.root,
+        })
     }
 
     pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
         let _turn = self.schema_turn().await;
         let shape = self.shape(id)?;
-        self.rewrite(vec![Row::Remove(dictionary::table_key(id))]).await?;
+        self.rewrite(vec![Row::Remove(dictionary::table_key(id))])
+            .await?;
         self.publish(|tables, _| {
             tables.remove(&id);
         });
@@ -181,7 +206,11 @@ impl Worker {
             definition.version += 1;
             entries.push(entry);
         }
-        let rows = entries.iter().cloned().map(|entry| Row::Put(Entry::Table(entry))).collect();
+        let rows = entries
+            .iter()
+            .cloned()
+            .map(|entry| Row::Put(Entry::Table(entry)))
+            .collect();
         self.rewrite(rows).await?;
         self.publish(|tables, _| {
             for entry in entries {
@@ -198,7 +227,8 @@ impl Worker {
         definition.version += 1;
         definition.auto_increment_start = 1;
         let entry = self.make_table(definition).await?;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+            .await?;
         self.publish_table(entry, None);
         self.pages.remove_space(old.space()).await
     }
@@ -214,8 +244,10 @@ impl Worker {
         let definition = Arc::make_mut(&mut entry.definition);
         definition.name = old_shape.entry.definition.name.clone();
         definition.version += 1;
-        let rows =
-            vec![Row::Remove(dictionary::table_key(old)), Row::Put(Entry::Table(entry.clone()))];
+        let rows = vec![
+            Row::Remove(dictionary::table_key(old)),
+            Row::Put(Entry::Table(entry.clone())),
+        ];
         self.rewrite(rows).await?;
         self.publish(|tables, _| {
             tables.remove(&old);
@@ -249,9 +281,15 @@ impl Worker {
             self.until_done(|| self.set_auto(&shape, next)).await?;
         }
         Arc::make_mut(&mut entry.definition).created_us = old.entry.definition.created_us;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))]).await?;
-        let gone: Vec<TreePlace> =
-            old.entry.trees.iter().copied().filter(|place| !entry.trees.contains(place)).collect();
+        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+            .await?;
+        let gone: Vec<TreePlace> = old
+            .entry
+            .trees
+            .iter()
+            .copied()
+            .filter(|place| !entry.trees.contains(place))
+            .collect();
         self.publish_table(entry, Some(Arc::clone(&old.live)));
         for place in gone {
             self.drop_tree(old.space(), place).await?;
@@ -284,11 +322,22 @@ impl Worker {
             }
         }
         let definition = Arc::new(definition);
-        Ok((TableEntry { definition, space: old.space(), trees }, new))
+        Ok((
+            TableEntry {
+                definition,
+                space: old.space(),
+                trees,
+            },
+            new,
+        ))
     }
 
     async fn drop_tree(&self, space: SpaceId, place: TreePlace) -> Result<(), StoreError> {
-        let tree = Tree { space, root: place.root, index: place.index };
+        let tree = Tree {
+            space,
+            root: place.root,
+            index: place.index,
+        };
         self.until_done(|| tree.destroy(&self.pages)).await
     }
 
@@ -310,10 +359,7 @@ impl Worker {
     /// Puts a new picture of the dictionary in place.
     fn publish(
         &self,
-        edit: impl FnOnce(
-            &mut BTreeMap<TableId, Arc<TableShape>>,
-            &mut BTreeMap<String, CollationId>,
-        ),
+        edit: impl FnOnce(&mut BTreeMap<TableId, Arc<TableShape>>, &mut BTreeMap<String, CollationId>),
     ) {
         let mut present = self.shared.dictionary.lock();
         let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
@@ -325,7 +371,10 @@ impl Worker {
         let live = live.unwrap_or_else(|| {
             let live = LiveTable::default();
             let next = entry.definition.auto_increment_start.max(1);
-            *live.auto.lock() = crate::table_shape::AutoCounter { next, ceiling: next };
+            *live.auto.lock() = crate::table_shape::AutoCounter {
+                next,
+                ceiling: next,
+            };
             Arc::new(live)
         });
         self.publish(|tables, _| {
@@ -347,17 +396,22 @@ fn replace(tables: &mut BTreeMap<TableId, Arc<TableShape>>, entry: TableEntry) {
 fn check_rows_stay(old: &TableDefinition, new: &TableDefinition) -> Result<(), StoreError> {
     let columns = |definition: &TableDefinition| -> Vec<_> {
         let column = definition.columns.iter();
-        column.map(|column| (column.column_type.clone(), column.nullable)).collect()
+        column
+            .map(|column| (column.column_type.clone(), column.nullable))
+            .collect()
     };
-    let primary = |definition: &TableDefinition| {
-        definition.primary_key().map(|index| index.parts.clone())
-    };
+    let primary =
+        |definition: &TableDefinition| definition.primary_key().map(|index| index.parts.clone());
     let is_first = |definition: &TableDefinition| {
         let later = definition.indexes.iter().skip(1);
-        later.into_iter().all(|index| index.uniqueness != Uniqueness::Primary)
+        later
+            .into_iter()
+            .all(|index| index.uniqueness != Uniqueness::Primary)
     };
     if columns(old) != columns(new) || primary(old) != primary(new) || !is_first(new) {
-        return Err(StoreError::NotSupported { what: "ALTER TABLE in place" });
+        return Err(StoreError::NotSupported {
+            what: "ALTER TABLE in place",
+        });
     }
     Ok(())
 }
@@ -370,7 +424,11 @@ impl EngineTransaction {
             Row::Put(entry) => (entry.key(), Some(dictionary::encode(entry))),
             Row::Remove(key) => (key.clone(), None),
         };
-        let place = RowPlace { table: DICTIONARY_TABLE, tree, key: &key };
+        let place = RowPlace {
+            table: DICTIONARY_TABLE,
+            tree,
+            key: &key,
+        };
         let mut version = Vec::new();
         let is_there = tree.get(&self.worker.pages, &key, &mut version)?;
         let header = RowHeader::split(&version).filter(|_| is_there);
@@ -382,7 +440,11 @@ impl EngineTransaction {
             && let Ok(reference) = format::row_header::LobReference::decode(body)
         {
             let first_page = reference.first_page;
-            Remains::Lob { space: SYSTEM_SPACE.0, first_page }.encode(&mut remains);
+            Remains::Lob {
+                space: SYSTEM_SPACE.0,
+                first_page,
+            }
+            .encode(&mut remains);
         }
         let Some(bytes) = bytes else {
             self.delete_row(place, &remains)?;
@@ -390,13 +452,22 @@ impl EngineTransaction {
         };
         let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;
         let reference = if limit < bytes.len() {
-            Some(self.spill_row(SYSTEM_SPACE, DICTIONARY_TABLE, &bytes)?.encode())
+            Some(
+                self.spill_row(SYSTEM_SPACE, DICTIONARY_TABLE, &bytes)?
+                    .encode(),
+            )
         } else {
             None
         };
         let body = match &reference {
-            Some(reference) => NewBody { bytes: reference, is_spilled: true },
-            None => NewBody { bytes: &bytes, is_spilled: false },
+            Some(reference) => NewBody {
+                bytes: reference,
+                is_spilled: true,
+            },
+            None => NewBody {
+                bytes: &bytes,
+                is_spilled: false,
+            },
         };
         let written = if is_live {
             self.update_row(place, body, &remains)?

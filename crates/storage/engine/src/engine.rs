@@ -110,7 +110,9 @@ impl Store for Engine {
     ) -> LocalFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let shape = self.worker.table_shape(id).ok_or(StoreError::NoSuchTable)?;
-            self.worker.until_done(|| self.worker.set_auto(&shape, next)).await
+            self.worker
+                .until_done(|| self.worker.set_auto(&shape, next))
+                .await
         })
     }
 }

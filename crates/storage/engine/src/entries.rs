@@ -6,13 +6,13 @@
 
 use std::rc::Rc;
 
-use btree::change::{Edit, payload};
-use btree::{From, Place, Run, Tree, Wanted, damaged};
+use btree::change::{Edit, fits, payload};
+use btree::{Change, From, Place, Run, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
 use format::row_header::{ENTRY_BYTES, EntryHeader, RowHeader};
 use format::slotted::Splice;
 use format::undo::{Remains, UndoKind, UndoRecord};
-use format::{PageId, TableId, TxnId};
+use format::{PageId, TableId, TxnId, UndoPointer};
 use lock::{LockKind, LockName};
 use store::{Halt, LockWait, Outcome, StoreError};
 
@@ -36,55 +36,103 @@ impl EngineTransaction {
         let id = self.ensure_writer()?;
         let worker = Rc::clone(&self.worker);
         check_key_length(&worker, entry)?;
-        let own_length = u16::try_from(entry.own_length).expect("a key is shorter than a page");
         let key = entry.bytes.as_slice();
         loop {
             let mut change = worker.pages.change()?;
-            let Some(spot) = tree.latch(&worker.pages, &mut change, key)? else { continue };
-            if !spot.is_match {
-                let wanted = Wanted { key, payload_bytes: ENTRY_BYTES, is_new: true };
-                if !btree::change::fits(change.bytes(spot.leaf), wanted) {
-                    drop(change);
-                    tree.make_room(&worker.pages, wanted)?;
-                    continue;
-                }
-                let header = EntryHeader { txn: id, own_length, ..EntryHeader::default() };
-                let payload = header.encode();
-                let slot = spot.slot_number();
-                apply(&mut change, spot.leaf, &PageOp::TreeInsert { slot, key, payload: &payload })?;
-                change.commit();
-                return Ok(());
-            }
-            let mut old = Vec::new();
-            payload(&change, spot, &mut old)?;
-            let old = decode(&old, change.id(spot.leaf))?;
-            if !old.is_deleted {
-                // Only a repeated call finds what it has done already.
-                return Ok(());
-            }
-            let mut remains = Vec::new();
-            Remains::Entry { index: tree.index.0, key }.encode(&mut remains);
-            let record = UndoRecord {
-                kind: UndoKind::Remains,
-                table,
-                remains: &remains,
-                ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
-            };
-            let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
-                drop(change);
-                worker.undo.make_room(&worker.pages)?;
+            let Some(spot) = tree.latch(&worker.pages, &mut change, key)? else {
                 continue;
             };
-            let header = EntryHeader { txn: id, is_deleted: false, is_revived: true, own_length };
-            let inserted = header.encode();
-            let splice = Splice { offset: 0, removed: ENTRY_BYTES, inserted: &inserted };
-            let op = PageOp::TreeSplice { slot: spot.slot_number(), change: splice };
+            if spot.is_match {
+                match self.revive_entry(&mut change, spot, (table, tree, id), entry)? {
+                    Revived::Already => return Ok(()),
+                    Revived::Done(pointer) => {
+                        change.commit();
+                        self.note_undo(pointer);
+                        return Ok(());
+                    }
+                    Revived::UndoRoom => {
+                        drop(change);
+                        worker.undo.make_room(&worker.pages)?;
+                        continue;
+                    }
+                }
+            }
+            let wanted = Wanted {
+                key,
+                payload_bytes: ENTRY_BYTES,
+                is_new: true,
+            };
+            if !fits(change.bytes(spot.leaf), wanted) {
+                drop(change);
+                tree.make_room(&worker.pages, wanted)?;
+                continue;
+            }
+            let header = EntryHeader {
+                txn: id,
+                own_length: own_length(entry),
+                ..EntryHeader::default()
+            };
+            let payload = &header.encode();
+            let op = PageOp::TreeInsert {
+                slot: spot.slot_number(),
+                key,
+                payload,
+            };
             apply(&mut change, spot.leaf, &op)?;
-            apply(&mut change, place.page, &PageOp::UndoAppend { record: &bytes })?;
             change.commit();
-            self.note_undo(place.pointer);
             return Ok(());
         }
+    }
+
+    /// Takes the deletion mark off an entry, and leaves purge a note that it was there.
+    fn revive_entry(
+        &mut self,
+        change: &mut Change<'_>,
+        spot: Spot,
+        (table, tree, id): (TableId, Tree, TxnId),
+        entry: &EntryKey,
+    ) -> Outcome<Revived> {
+        let mut old = Vec::new();
+        payload(change, spot, &mut old)?;
+        if !decode(&old, change.id(spot.leaf))?.is_deleted {
+            // Only a repeated call finds what it has done already.
+            return Ok(Revived::Already);
+        }
+        let mut remains = Vec::new();
+        Remains::Entry {
+            index: tree.index.0,
+            key: &entry.bytes,
+        }
+        .encode(&mut remains);
+        let record = UndoRecord {
+            kind: UndoKind::Remains,
+            table,
+            remains: &remains,
+            ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+        };
+        let Some((place, bytes)) = self.append_undo(change, &record)? else {
+            return Ok(Revived::UndoRoom);
+        };
+        let own_length = own_length(entry);
+        let header = EntryHeader {
+            txn: id,
+            is_deleted: false,
+            is_revived: true,
+            own_length,
+        };
+        let inserted = &header.encode();
+        let splice = Splice {
+            offset: 0,
+            removed: ENTRY_BYTES,
+            inserted,
+        };
+        let op = PageOp::TreeSplice {
+            slot: spot.slot_number(),
+            change: splice,
+        };
+        apply(change, spot.leaf, &op)?;
+        apply(change, place.page, &PageOp::UndoAppend { record: &bytes })?;
+        Ok(Revived::Done(place.pointer))
     }
 
     /// Marks the entry of a version that is not the newest any more.
@@ -111,7 +159,9 @@ impl EngineTransaction {
         let mut run = Run::new();
         let mut place = Place::new(From::AtLeast, entry.own());
         while place.from != From::Nothing {
-            index.tree.read_run(&self.worker.pages, &place, CHECK_LIMIT, &mut run)?;
+            index
+                .tree
+                .read_run(&self.worker.pages, &place, CHECK_LIMIT, &mut run)?;
             for number in 0..run.len() {
                 let (key, payload) = run.entry(number);
                 if !key.starts_with(entry.own()) {
@@ -136,7 +186,8 @@ impl EngineTransaction {
         index: &IndexShape,
         (header, key, row_key): (EntryHeader, &[u8], &[u8]),
     ) -> Outcome<bool> {
-        let is_others = Some(header.txn) != self.id && self.worker.shared.txns.is_active(header.txn);
+        let is_others =
+            Some(header.txn) != self.id && self.worker.shared.txns.is_active(header.txn);
         if header.is_deleted && !is_others {
             return Ok(false);
         }
@@ -154,17 +205,37 @@ impl EngineTransaction {
     fn lock_key(&mut self, table: &TableShape, row_key: &[u8]) -> Outcome<()> {
         let worker = Rc::clone(&self.worker);
         loop {
-            let access = table.clustered.read_latched(&worker.pages, row_key, |payload| {
-                let header = payload.and_then(RowHeader::split).map(|(header, _)| header);
-                let writer = header.map_or(TxnId::NONE, |header| header.txn);
-                let row = RowName { index: table.clustered.index, key: row_key, writer };
-                self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
-            })?;
+            let access = table
+                .clustered
+                .read_latched(&worker.pages, row_key, |payload| {
+                    let header = payload.and_then(RowHeader::split).map(|(header, _)| header);
+                    let writer = header.map_or(TxnId::NONE, |header| header.txn);
+                    let row = RowName {
+                        index: table.clustered.index,
+                        key: row_key,
+                        writer,
+                    };
+                    self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
+                })?;
             if access == Access::Granted {
                 return Ok(());
             }
         }
     }
+}
+
+/// What became of an entry that was there.
+enum Revived {
+    /// It was not deleted.
+    Already,
+    /// It is not any more; the change is to be committed, with this undo record.
+    Done(UndoPointer),
+    /// The undo segment needs a page first.
+    UndoRoom,
+}
+
+fn own_length(entry: &EntryKey) -> u16 {
+    u16::try_from(entry.own_length).expect("a key is shorter than a page")
 }
 
 impl Worker {
@@ -178,11 +249,22 @@ impl Worker {
     ) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         tree.modify(&self.pages, key, |payload| {
-            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let Some(payload) = payload else {
+                return Ok(Edit::Keep);
+            };
             let old = decode(payload, root)?;
             let is_revived = old.is_revived && old.txn == id;
-            let new = EntryHeader { txn: id, is_deleted, is_revived, own_length: old.own_length };
-            Ok(if new == old { Edit::Keep } else { Edit::Put(new.encode().to_vec()) })
+            let new = EntryHeader {
+                txn: id,
+                is_deleted,
+                is_revived,
+                own_length: old.own_length,
+            };
+            Ok(if new == old {
+                Edit::Keep
+            } else {
+                Edit::Put(new.encode().to_vec())
+            })
         })?;
         Ok(())
     }
@@ -192,7 +274,9 @@ impl Worker {
     pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         tree.modify(&self.pages, key, |payload| {
-            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let Some(payload) = payload else {
+                return Ok(Edit::Keep);
+            };
             let old = decode(payload, root)?;
             if old.txn != id {
                 return Ok(Edit::Keep);
@@ -200,8 +284,15 @@ impl Worker {
             if !old.is_revived {
                 return Ok(Edit::Remove);
             }
-            let new = EntryHeader { is_deleted: true, ..old };
-            Ok(if old.is_deleted { Edit::Keep } else { Edit::Put(new.encode().to_vec()) })
+            let new = EntryHeader {
+                is_deleted: true,
+                ..old
+            };
+            Ok(if old.is_deleted {
+                Edit::Keep
+            } else {
+                Edit::Put(new.encode().to_vec())
+            })
         })?;
         Ok(())
     }
@@ -210,7 +301,11 @@ impl Worker {
 fn check_key_length(worker: &Worker, entry: &EntryKey) -> Outcome<()> {
     let limit = btree::key_bytes_max(worker.pages.page_bytes());
     let bytes = entry.bytes.len();
-    if limit < bytes { Err(StoreError::KeyTooLarge { bytes, limit }.into()) } else { Ok(()) }
+    if limit < bytes {
+        Err(StoreError::KeyTooLarge { bytes, limit }.into())
+    } else {
+        Ok(())
+    }
 }
 
 /// The header of an entry.

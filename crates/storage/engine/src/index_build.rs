@@ -28,8 +28,10 @@ impl Worker {
         table: &TableShape,
         trees: &[usize],
     ) -> Result<(), StoreError> {
-        let indexes: Vec<&IndexShape> =
-            trees.iter().map(|&position| &table.secondary[position - 1]).collect();
+        let indexes: Vec<&IndexShape> = trees
+            .iter()
+            .map(|&position| &table.secondary[position - 1])
+            .collect();
         if indexes.is_empty() {
             return Ok(());
         }
@@ -38,10 +40,13 @@ impl Worker {
         let (mut bytes, mut rows) = (0, 0);
         while place.from != From::Nothing {
             let tree = table.clustered;
-            self.until_done(|| tree.read_run(&self.pages, &place, RUN_LIMIT, &mut run)).await?;
+            self.until_done(|| tree.read_run(&self.pages, &place, RUN_LIMIT, &mut run))
+                .await?;
             for number in 0..run.len() {
                 let (key, version) = run.entry(number);
-                let Some(row) = self.live_row(table, version).await? else { continue };
+                let Some(row) = self.live_row(table, version).await? else {
+                    continue;
+                };
                 for (index, portion) in indexes.iter().zip(&mut portions) {
                     let entry = table.entry_of(index, &row, key)?;
                     bytes += entry.bytes.len() + size_of::<EntryKey>();
@@ -68,7 +73,9 @@ impl Worker {
         table: &TableShape,
         version: &[u8],
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let what = || StoreError::Damaged { what: "a row without a header".to_owned() };
+        let what = || StoreError::Damaged {
+            what: "a row without a header".to_owned(),
+        };
         let (header, body) = RowHeader::split(version).ok_or_else(what)?;
         if header.is_deleted {
             return Ok(None);
@@ -106,15 +113,26 @@ impl Worker {
     async fn insert_built(&self, index: &IndexShape, entry: &EntryKey) -> Result<(), StoreError> {
         let limit = btree::key_bytes_max(self.pages.page_bytes());
         if limit < entry.bytes.len() {
-            return Err(StoreError::KeyTooLarge { bytes: entry.bytes.len(), limit });
+            return Err(StoreError::KeyTooLarge {
+                bytes: entry.bytes.len(),
+                limit,
+            });
         }
         if index.is_unique && !entry.has_null && self.has_own(index.tree, entry).await? {
-            return Err(StoreError::DuplicateKey { index: index.position });
+            return Err(StoreError::DuplicateKey {
+                index: index.position,
+            });
         }
         let own_length = u16::try_from(entry.own_length).expect("a key is shorter than a page");
-        let header = EntryHeader { own_length, ..EntryHeader::default() }.encode();
+        let header = EntryHeader {
+            own_length,
+            ..EntryHeader::default()
+        }
+        .encode();
         let insert = || -> Result<bool, Halt> {
-            index.tree.modify(&self.pages, &entry.bytes, |_| Ok(Edit::Put(header.to_vec())))
+            index.tree.modify(&self.pages, &entry.bytes, |_| {
+                Ok(Edit::Put(header.to_vec()))
+            })
         };
         self.until_done(insert).await?;
         Ok(())
@@ -125,7 +143,8 @@ impl Worker {
         let mut place = Place::new(From::AtLeast, entry.own());
         let mut run = Run::new();
         while place.from != From::Nothing {
-            self.until_done(|| tree.read_run(&self.pages, &place, 1, &mut run)).await?;
+            self.until_done(|| tree.read_run(&self.pages, &place, 1, &mut run))
+                .await?;
             if !run.is_empty() {
                 return Ok(run.entry(0).0.starts_with(entry.own()));
             }

@@ -41,6 +41,3 @@ pub use engine::Engine;
 pub use recovery::EngineOptions;
 pub use transaction::EngineTransaction;
 pub use worker::{Shared, Sleep, WorkerOptions};
-
-#[cfg(test)]
-mod tests;

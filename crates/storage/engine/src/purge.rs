@@ -71,7 +71,9 @@ impl Worker {
         let (no, at) = match known {
             Some(place) => place,
             None => {
-                let (tail, _) = self.until_done(|| undo_log::ends(&self.pages, segment)).await?;
+                let (tail, _) = self
+                    .until_done(|| undo_log::ends(&self.pages, segment))
+                    .await?;
                 (tail, undo::UNDO_RECORDS_START)
             }
         };
@@ -89,7 +91,8 @@ impl Worker {
                 (no, at + bytes.len())
             }
             Look::PageEnd(next) => {
-                self.until_done(|| undo_log::drop_tail(&self.pages, segment)).await?;
+                self.until_done(|| undo_log::drop_tail(&self.pages, segment))
+                    .await?;
                 (next, undo::UNDO_RECORDS_START)
             }
             Look::Nothing => return Ok(Step::Idle),
@@ -113,8 +116,7 @@ impl Worker {
             let offset = u16::try_from(at).expect("an offset in a page");
             return Ok(Look::Record(UndoPointer::new(segment, no, offset)));
         }
-        Ok(undo::next_page(page.bytes())
-            .map_or(Look::Nothing, |next| Look::PageEnd(PageNo(next))))
+        Ok(undo::next_page(page.bytes()).map_or(Look::Nothing, |next| Look::PageEnd(PageNo(next))))
     }
 
     /// Whether every snapshot, open or to come, sees how the transaction has ended (P1).
@@ -139,7 +141,10 @@ impl Worker {
             if let Remains::Entry { index, key } = remains
                 && let Some(tree) = table.entry_tree(index)
             {
-                self.tolerate_drop(record, self.until_done(|| self.purge_entry(tree, key)).await)?;
+                self.tolerate_drop(
+                    record,
+                    self.until_done(|| self.purge_entry(tree, key)).await,
+                )?;
             }
         }
         if record.kind == UndoKind::Delete {
@@ -173,19 +178,27 @@ impl Worker {
     fn purge_entry(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let removed = tree.modify(&self.pages, key, |payload| {
-            let Some(payload) = payload else { return Ok(Edit::Keep) };
+            let Some(payload) = payload else {
+                return Ok(Edit::Keep);
+            };
             let header = entries::decode(payload, root)?;
             let is_garbage = header.is_deleted && self.is_settled(header.txn);
             Ok(if is_garbage { Edit::Remove } else { Edit::Keep })
         })?;
-        if removed { tree.shrink(&self.pages, key) } else { Ok(()) }
+        if removed {
+            tree.shrink(&self.pages, key)
+        } else {
+            Ok(())
+        }
     }
 
     /// Removes a row whose newest version is the deletion that `pointer` records.
     fn purge_row(&self, table: &UndoTable, key: &[u8], pointer: UndoPointer) -> Outcome<()> {
         loop {
             let mut change = self.pages.change()?;
-            let Some(spot) = table.tree.latch(&self.pages, &mut change, key)? else { continue };
+            let Some(spot) = table.tree.latch(&self.pages, &mut change, key)? else {
+                continue;
+            };
             if !spot.is_match {
                 return Ok(());
             }
@@ -196,7 +209,13 @@ impl Worker {
             if !is_it {
                 return Ok(());
             }
-            apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot: spot.slot_number() })?;
+            apply(
+                &mut change,
+                spot.leaf,
+                &PageOp::TreeRemove {
+                    slot: spot.slot_number(),
+                },
+            )?;
             change.commit();
             return table.tree.shrink(&self.pages, key);
         }
@@ -231,7 +250,10 @@ impl UndoTable {
     /// The tree of a secondary index.
     fn entry_tree(&self, index: u64) -> Option<Tree> {
         let shape = self.shape.as_ref()?;
-        let found = shape.secondary.iter().find(|other| other.tree.index.0 == index);
+        let found = shape
+            .secondary
+            .iter()
+            .find(|other| other.tree.index.0 == index);
         found.map(|index| index.tree)
     }
 }

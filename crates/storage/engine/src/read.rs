@@ -22,7 +22,9 @@ pub(crate) struct Version {
 impl Version {
     /// The header.
     pub(crate) fn header(&self) -> Outcome<RowHeader> {
-        RowHeader::split(&self.bytes).map(|(header, _)| header).ok_or_else(no_header)
+        RowHeader::split(&self.bytes)
+            .map(|(header, _)| header)
+            .ok_or_else(no_header)
     }
 
     /// The body.
@@ -69,7 +71,9 @@ pub(crate) fn restore_version(record: &UndoRecord<'_>, version: &mut Vec<u8>) ->
         return None;
     }
     version.splice(start..end, record.removed.iter().copied());
-    version.get_mut(..ROW_HEADER_BYTES)?.copy_from_slice(&record.old_header.encode());
+    version
+        .get_mut(..ROW_HEADER_BYTES)?
+        .copy_from_slice(&record.old_header.encode());
     Some(())
 }
 

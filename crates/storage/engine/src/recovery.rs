@@ -48,7 +48,10 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { worker_count: 1, ring_length: RING_LENGTH }
+        Self {
+            worker_count: 1,
+            ring_length: RING_LENGTH,
+        }
     }
 }
 
@@ -87,8 +90,9 @@ impl Engine {
         let segments = until_done(|| read_segment_count(&pages)).await?;
         let losers = find_losers(&pages, segments).await?;
         let first = until_done(|| read_txn_ceiling(&pages)).await?;
-        let first = TxnId::new(first)
-            .ok_or_else(|| StoreError::Damaged { what: "transaction ids are used up".into() })?;
+        let first = TxnId::new(first).ok_or_else(|| StoreError::Damaged {
+            what: "transaction ids are used up".into(),
+        })?;
         let workers = usize::from(options.worker_count);
         let txns =
             TransactionSystem::new(first, losers.keys().copied(), workers, options.ring_length);
@@ -107,7 +111,11 @@ impl Engine {
         }
         engine.worker.remove_orphan_spaces().await?;
         engine.worker.load_tables().await?;
-        engine.worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+        engine
+            .worker
+            .pages
+            .checkpoint(CHECKPOINT_PAYLOAD.to_vec())
+            .await?;
         Ok(engine)
     }
 
@@ -122,8 +130,18 @@ impl Engine {
         let txns = TransactionWorker::new(Arc::clone(&shared.txns), usize::from(segment));
         let purge = RefCell::default();
         let orphans = RefCell::default();
-        let worker = Worker { pages, shared, txns, undo, options, orphans, purge };
-        Ok(Self { worker: Rc::new(worker) })
+        let worker = Worker {
+            pages,
+            shared,
+            txns,
+            undo,
+            options,
+            orphans,
+            purge,
+        };
+        Ok(Self {
+            worker: Rc::new(worker),
+        })
     }
 }
 
@@ -138,13 +156,24 @@ async fn create_system(pages: &Pages) -> Result<(), StoreError> {
         let taken = Reservation::make(&mut change, SYSTEM_SPACE, &types)?
             .expect("a new space has room for its first pages");
         let ((counters_no, counters), (root_no, root)) = (taken.page(0), taken.page(1));
-        assert!(counters_no == COUNTERS_PAGE, "a new space gives its pages in order");
-        assert!(root_no == DICTIONARY_ROOT, "a new space gives its pages in order");
+        assert!(
+            counters_no == COUNTERS_PAGE,
+            "a new space gives its pages in order"
+        );
+        assert!(
+            root_no == DICTIONARY_ROOT,
+            "a new space gives its pages in order"
+        );
         taken.take(&mut change)?;
         let body = counters_body(TABLE_SPACES_START);
         apply(&mut change, counters, &PageOp::BodyFill { bytes: &body })?;
         let index_id = DICTIONARY_INDEX.0;
-        let shape = TreePageShape { level: 0, index_id, lower: &[], upper: None };
+        let shape = TreePageShape {
+            level: 0,
+            index_id,
+            lower: &[],
+            upper: None,
+        };
         apply(&mut change, root, &PageOp::TreeInit(shape))?;
         change.commit();
         Ok(())
@@ -242,10 +271,13 @@ impl Worker {
         let tree = dictionary::tree();
         let (mut place, mut run) = (Place::first(), Run::new());
         while place.from != From::Nothing {
-            self.until_done(|| tree.read_run(&self.pages, &place, 16, &mut run)).await?;
+            self.until_done(|| tree.read_run(&self.pages, &place, 16, &mut run))
+                .await?;
             for number in 0..run.len() {
                 let mut version = run.entry(number).1.to_vec();
-                let Some(bytes) = self.settled_row(&mut version, losers).await? else { continue };
+                let Some(bytes) = self.settled_row(&mut version, losers).await? else {
+                    continue;
+                };
                 let entry = dictionary::decode(&bytes).map_err(|_| StoreError::Damaged {
                     what: "a row of the dictionary cannot be read".to_owned(),
                 })?;
@@ -271,7 +303,9 @@ impl Worker {
         version: &mut Vec<u8>,
         losers: &BTreeMap<TxnId, UndoPointer>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let damage = || StoreError::Damaged { what: "a row of the dictionary".to_owned() };
+        let damage = || StoreError::Damaged {
+            what: "a row of the dictionary".to_owned(),
+        };
         let mut bytes = Vec::new();
         loop {
             let (header, body) =
@@ -293,7 +327,8 @@ impl Worker {
                 return Ok(Some(row));
             }
             let pointer = header.undo;
-            self.until_done(|| undo_log::read_record(&self.pages, pointer, &mut bytes)).await?;
+            self.until_done(|| undo_log::read_record(&self.pages, pointer, &mut bytes))
+                .await?;
             let record = UndoRecord::decode(&bytes).ok_or_else(damage)?;
             if record.kind == UndoKind::Insert {
                 return Ok(None);
@@ -310,9 +345,12 @@ impl Worker {
         let mut pointer = last_undo;
         let mut memo = LobMemo::default();
         while !pointer.is_null() {
-            pointer = self.until_done(|| self.undo_one(pointer, &mut memo)).await?;
+            pointer = self
+                .until_done(|| self.undo_one(pointer, &mut memo))
+                .await?;
         }
-        self.until_done(|| self.write_rolled_back(id, last_undo)).await
+        self.until_done(|| self.write_rolled_back(id, last_undo))
+            .await
     }
 
     /// Says in the undo that nothing of a transaction is left to be undone.
@@ -326,7 +364,11 @@ impl Worker {
                 self.undo.make_room(&self.pages)?;
                 continue;
             };
-            apply(&mut change, place.page, &PageOp::UndoAppend { record: &record })?;
+            apply(
+                &mut change,
+                place.page,
+                &PageOp::UndoAppend { record: &record },
+            )?;
             change.commit();
             self.shared.txns.finish_rollback(id);
             return Ok(());
@@ -337,8 +379,11 @@ impl Worker {
     /// made, or one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
         let dictionary = self.dictionary();
-        let named: BTreeSet<SpaceId> =
-            dictionary.tables.values().map(|table| table.space()).collect();
+        let named: BTreeSet<SpaceId> = dictionary
+            .tables
+            .values()
+            .map(|table| table.space())
+            .collect();
         for id in self.pages.pool().list_spaces(&**self.pages.disk())? {
             if TABLE_SPACES_START <= id.0 && !named.contains(&id) {
                 self.pages.remove_space(id).await?;
@@ -353,7 +398,9 @@ impl Worker {
         for table in tables {
             let auto = self.until_done(|| self.read_auto(&table)).await?;
             *table.live.auto.lock() = auto;
-            let rows = self.until_done(|| estimate_rows(&self.pages, table.clustered)).await?;
+            let rows = self
+                .until_done(|| estimate_rows(&self.pages, table.clustered))
+                .await?;
             table.live.set_row_count(rows);
         }
         Ok(())
@@ -373,11 +420,16 @@ fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {
         let what = format!("the dictionary's row of table {}", definition.name);
         return Err(StoreError::Damaged { what });
     }
-    Ok(Arc::new(TableShape::new(entry, Arc::<LiveTable>::default())))
+    Ok(Arc::new(TableShape::new(
+        entry,
+        Arc::<LiveTable>::default(),
+    )))
 }
 
 /// A guess at the entries of a tree from the pages on the way to its first leaf.
 pub(crate) fn estimate_rows(pages: &Pages, tree: Tree) -> Outcome<u64> {
     let fanouts = tree.fanouts(pages)?;
-    Ok(fanouts.into_iter().fold(1, |product: u64, count| product.saturating_mul(count)))
+    Ok(fanouts
+        .into_iter()
+        .fold(1, |product: u64, count| product.saturating_mul(count)))
 }

@@ -53,7 +53,9 @@ impl Worker {
         record: &UndoRecord<'_>,
         memo: &mut LobMemo,
     ) -> Outcome<()> {
-        let Some(table) = self.undo_table(record.table) else { return self.settle_only(pointer) };
+        let Some(table) = self.undo_table(record.table) else {
+            return self.settle_only(pointer);
+        };
         let mut version = Vec::new();
         if table.tree.get(&self.pages, record.key, &mut version)? {
             let mut row = Vec::new();
@@ -87,15 +89,23 @@ impl Worker {
         record: &UndoRecord<'_>,
         memo: &mut LobMemo,
     ) -> Outcome<()> {
-        let Some(table) = self.undo_table(record.table) else { return self.settle_only(pointer) };
+        let Some(table) = self.undo_table(record.table) else {
+            return self.settle_only(pointer);
+        };
         let mut newer = Vec::new();
         if !table.tree.get(&self.pages, record.key, &mut newer)? {
-            return Err(damaged(page_of(pointer), "the row of an undo record is gone"));
+            return Err(damaged(
+                page_of(pointer),
+                "the row of an undo record is gone",
+            ));
         }
         let (header, _) = RowHeader::split(&newer)
             .ok_or_else(|| damaged(page_of(pointer), "a row without a header"))?;
         if header.undo != pointer {
-            return Err(damaged(page_of(pointer), "an undo record is not its row's last"));
+            return Err(damaged(
+                page_of(pointer),
+                "an undo record is not its row's last",
+            ));
         }
         let mut older = newer.clone();
         restore_version(record, &mut older)
@@ -110,17 +120,31 @@ impl Worker {
             };
             let undo = change.latch(page_of(pointer))?;
             if !self.is_version_of(&change, spot, pointer)? {
-                return Err(damaged(page_of(pointer), "a row has changed during its rollback"));
+                return Err(damaged(
+                    page_of(pointer),
+                    "a row has changed during its rollback",
+                ));
             }
             let payload_bytes = older.len().saturating_sub(newer.len());
-            let wanted = Wanted { key: record.key, payload_bytes, is_new: false };
+            let wanted = Wanted {
+                key: record.key,
+                payload_bytes,
+                is_new: false,
+            };
             if !fits(change.bytes(spot.leaf), wanted) {
                 drop(change);
                 table.tree.make_room(&self.pages, wanted)?;
                 continue;
             }
-            let splice = Splice { offset: 0, removed: newer.len(), inserted: &older };
-            let op = PageOp::TreeSplice { slot: spot.slot_number(), change: splice };
+            let splice = Splice {
+                offset: 0,
+                removed: newer.len(),
+                inserted: &older,
+            };
+            let op = PageOp::TreeSplice {
+                slot: spot.slot_number(),
+                change: splice,
+            };
             apply(&mut change, spot.leaf, &op)?;
             settle(&mut change, undo, pointer)?;
             change.commit();
@@ -166,7 +190,12 @@ impl Worker {
         row: &mut Vec<u8>,
         memo: &mut LobMemo,
     ) -> Outcome<()> {
-        let no_header = || damaged(PageId::new(table.tree.space, table.tree.root), "no row header");
+        let no_header = || {
+            damaged(
+                PageId::new(table.tree.space, table.tree.root),
+                "no row header",
+            )
+        };
         let (header, body) = RowHeader::split(version).ok_or_else(no_header)?;
         row.clear();
         if header.is_spilled {
@@ -193,7 +222,10 @@ impl Worker {
 
     fn undo_page(&self, pointer: UndoPointer, record: &UndoRecord<'_>) -> Outcome<()> {
         let Some(Remains::Lob { space, first_page }) = Remains::list(record.remains).next() else {
-            return Err(damaged(page_of(pointer), "a page was taken that has no number"));
+            return Err(damaged(
+                page_of(pointer),
+                "a page was taken that has no number",
+            ));
         };
         let is_there = self
             .undo_table(record.table)
@@ -223,10 +255,16 @@ impl Worker {
     /// The table of an undo record, or `None` if it was dropped.
     pub(crate) fn undo_table(&self, id: TableId) -> Option<UndoTable> {
         if id == DICTIONARY_TABLE {
-            return Some(UndoTable { tree: dictionary::tree(), shape: None });
+            return Some(UndoTable {
+                tree: dictionary::tree(),
+                shape: None,
+            });
         }
         let shape = self.table_shape(id)?;
-        Some(UndoTable { tree: shape.clustered, shape: Some(shape) })
+        Some(UndoTable {
+            tree: shape.clustered,
+            shape: Some(shape),
+        })
     }
 }
 
@@ -241,15 +279,23 @@ pub(crate) struct UndoTable {
 impl UndoTable {
     /// Whether there are secondary indexes.
     pub(crate) fn has_entries(&self) -> bool {
-        self.shape.as_ref().is_some_and(|shape| !shape.secondary.is_empty())
+        self.shape
+            .as_ref()
+            .is_some_and(|shape| !shape.secondary.is_empty())
     }
 
     /// The entries that a row has.
     fn entries(&self, row: &[u8], key: &[u8]) -> Outcome<Vec<(Tree, Vec<u8>)>> {
-        let Some(shape) = self.shape.as_ref().filter(|shape| !shape.secondary.is_empty()) else {
+        let Some(shape) = self
+            .shape
+            .as_ref()
+            .filter(|shape| !shape.secondary.is_empty())
+        else {
             return Ok(Vec::new());
         };
-        let keys = shape.entries_of(row, key).map_err(|error: StoreError| Halt::Error(error))?;
+        let keys = shape
+            .entries_of(row, key)
+            .map_err(|error: StoreError| Halt::Error(error))?;
         let trees = shape.secondary.iter().map(|index| index.tree);
         Ok(trees.zip(keys.into_iter().map(|key| key.bytes)).collect())
     }
@@ -257,7 +303,11 @@ impl UndoTable {
     /// The row count's part of undoing a deletion (`true`: a row more) or an insert.
     fn count_row(&self, is_back: bool) {
         if let Some(shape) = &self.shape {
-            if is_back { shape.live.add_row() } else { shape.live.drop_row() }
+            if is_back {
+                shape.live.add_row()
+            } else {
+                shape.live.drop_row()
+            }
         }
     }
 }

@@ -30,6 +30,11 @@ impl TableShape {
                     .collect()
             })
             .collect();
-        TableStatistics { row_count, data_bytes: 0, index_bytes: 0, distinct }
+        TableStatistics {
+            row_count,
+            data_bytes: 0,
+            index_bytes: 0,
+            distinct,
+        }
     }
 }

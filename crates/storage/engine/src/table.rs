@@ -45,7 +45,9 @@ pub(crate) struct EngineTable {
 /// # Panics
 /// If it is another store's.
 pub(crate) fn downcast(txn: &mut dyn Transaction) -> &mut EngineTransaction {
-    txn.as_any_mut().downcast_mut().expect("a table is used with its own store's transactions")
+    txn.as_any_mut()
+        .downcast_mut()
+        .expect("a table is used with its own store's transactions")
 }
 
 /// Steps of an insert: checks, the row, then one for each entry.
@@ -58,7 +60,11 @@ impl EngineTable {
     }
 
     fn place<'a>(&self, key: &'a [u8]) -> RowPlace<'a> {
-        RowPlace { table: self.shape.id(), tree: self.shape.clustered, key }
+        RowPlace {
+            table: self.shape.id(),
+            tree: self.shape.clustered,
+            key,
+        }
     }
 
     /// The key of a new row: its primary key, or a fresh hidden id.
@@ -81,11 +87,7 @@ impl EngineTable {
         Ok(key)
     }
 
-    fn insert_steps(
-        &self,
-        txn: &mut EngineTransaction,
-        row: &[ValueRef<'_>],
-    ) -> Outcome<Inserted> {
+    fn insert_steps(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
         txn.ensure_writer()?;
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
@@ -100,7 +102,10 @@ impl EngineTable {
             let reference = self.spill(txn, &body)?;
             if self.insert_body(txn, &key, &body, reference)? == Written::Refused {
                 // The row came between the check and the insert.
-                return Ok(Inserted::Duplicate { index: 0, key: key.into() });
+                return Ok(Inserted::Duplicate {
+                    index: 0,
+                    key: key.into(),
+                });
             }
             txn.pending.step = STEP_ROW_DONE;
             self.shape.live.add_row();
@@ -115,7 +120,8 @@ impl EngineTable {
         if body.len() <= limit {
             return Ok(None);
         }
-        txn.spill_row(self.shape.space(), self.shape.id(), body).map(Some)
+        txn.spill_row(self.shape.space(), self.shape.id(), body)
+            .map(Some)
     }
 
     fn insert_body(
@@ -126,10 +132,20 @@ impl EngineTable {
         reference: Option<LobReference>,
     ) -> Outcome<Written> {
         match reference.map(|reference| reference.encode()) {
-            None => txn.insert_row(self.place(key), NewBody { bytes: body, is_spilled: false }),
-            Some(bytes) => {
-                txn.insert_row(self.place(key), NewBody { bytes: &bytes, is_spilled: true })
-            }
+            None => txn.insert_row(
+                self.place(key),
+                NewBody {
+                    bytes: body,
+                    is_spilled: false,
+                },
+            ),
+            Some(bytes) => txn.insert_row(
+                self.place(key),
+                NewBody {
+                    bytes: &bytes,
+                    is_spilled: true,
+                },
+            ),
         }
     }
 
@@ -167,23 +183,31 @@ impl EngineTable {
         body_bytes: usize,
     ) -> Outcome<Option<Duplicate>> {
         let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
-        let spills =
-            btree::payload_bytes_max(self.worker.pages.page_bytes()) < ROW_HEADER_BYTES + body_bytes;
+        let spills = btree::payload_bytes_max(self.worker.pages.page_bytes())
+            < ROW_HEADER_BYTES + body_bytes;
         let is_new = old.is_empty();
         if is_new && (has_unique || spills) && self.shape.primary().is_some() {
             let mut version = Version::default();
             let wanted = (RowLock::Exclusive, LockWait::Wait);
             if self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
-                return Ok(Some(Duplicate { index: 0, key: key.into() }));
+                return Ok(Some(Duplicate {
+                    index: 0,
+                    key: key.into(),
+                }));
             }
         }
         for (number, index) in self.shape.secondary.iter().enumerate() {
-            let is_same = old.get(number).is_some_and(|old| old.own() == entries[number].own());
+            let is_same = old
+                .get(number)
+                .is_some_and(|old| old.own() == entries[number].own());
             if is_same {
                 continue;
             }
             if let Some(key) = txn.find_duplicate(&self.shape, index, &entries[number])? {
-                return Ok(Some(Duplicate { index: index.position, key }));
+                return Ok(Some(Duplicate {
+                    index: index.position,
+                    key,
+                }));
             }
         }
         Ok(None)
@@ -191,15 +215,13 @@ impl EngineTable {
 
     /// Whether the clustered index has an entry, deleted or not.
     fn is_taken(&self, key: &[u8]) -> Outcome<bool> {
-        self.shape.clustered.get(&self.worker.pages, key, &mut Vec::new())
+        self.shape
+            .clustered
+            .get(&self.worker.pages, key, &mut Vec::new())
     }
 
     /// Locks the row and reads it whole, once an operation. False if it is gone.
-    fn read_old(
-        &self,
-        txn: &mut EngineTransaction,
-        key: &[u8],
-    ) -> Outcome<Option<(RowHeader, Vec<u8>, Vec<u8>)>> {
+    fn read_old(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Option<OldRow>> {
         let mut version = Version::default();
         let wanted = (RowLock::Exclusive, LockWait::Wait);
         if !lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
@@ -209,26 +231,31 @@ impl EngineTable {
         let mut row = Vec::new();
         if header.is_spilled && !self.shape.secondary.is_empty() {
             let space = self.shape.space();
-            txn.pending.memo.read(&self.worker.pages, space, version.body(), &mut row)?;
+            txn.pending
+                .memo
+                .read(&self.worker.pages, space, version.body(), &mut row)?;
         } else {
             row.extend_from_slice(version.body());
         }
-        Ok(Some((header, row, version.body().to_vec())))
+        Ok(Some(OldRow {
+            header,
+            row,
+            reference: version.body().to_vec(),
+        }))
     }
 
     /// What only the present version needs.
-    fn remains(
-        &self,
-        header: RowHeader,
-        reference: &[u8],
-        dropped: &[(u64, &[u8])],
-    ) -> Vec<u8> {
+    fn remains(&self, header: RowHeader, reference: &[u8], dropped: &[(u64, &[u8])]) -> Vec<u8> {
         let mut remains = Vec::new();
         if header.is_spilled
             && let Ok(reference) = LobReference::decode(reference)
         {
             let first_page = reference.first_page;
-            Remains::Lob { space: self.shape.space().0, first_page }.encode(&mut remains);
+            Remains::Lob {
+                space: self.shape.space().0,
+                first_page,
+            }
+            .encode(&mut remains);
         }
         for &(index, key) in dropped {
             Remains::Entry { index, key }.encode(&mut remains);
@@ -249,7 +276,12 @@ impl EngineTable {
         }
         let body = encode(&self.shape.layout, row)?;
         let (old, remains) = if txn.pending.step < STEP_ROW_DONE {
-            let Some((header, old_row, reference)) = self.read_old(txn, key)? else {
+            let Some(OldRow {
+                header,
+                row: old_row,
+                reference,
+            }) = self.read_old(txn, key)?
+            else {
                 return Ok(Mutation::Gone);
             };
             let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
@@ -275,8 +307,14 @@ impl EngineTable {
         if txn.pending.step < STEP_ROW_DONE {
             let reference = self.spill(txn, &body)?.map(|reference| reference.encode());
             let new = match &reference {
-                Some(bytes) => NewBody { bytes, is_spilled: true },
-                None => NewBody { bytes: &body, is_spilled: false },
+                Some(bytes) => NewBody {
+                    bytes,
+                    is_spilled: true,
+                },
+                None => NewBody {
+                    bytes: &body,
+                    is_spilled: false,
+                },
             };
             if txn.update_row(self.place(key), new, &remains)? == Written::Refused {
                 return Ok(Mutation::Gone);
@@ -302,9 +340,12 @@ impl EngineTable {
                 if self.is_taken(new_key)?
                     && lock_and_read(txn, &self.shape, new_key, wanted, &mut version)?
                 {
-                    return Ok(Mutation::Duplicate { index: 0, key: new_key.into() });
+                    return Ok(Mutation::Duplicate {
+                        index: 0,
+                        key: new_key.into(),
+                    });
                 }
-                let Some((_, old_row, _)) = self.read_old(txn, key)? else {
+                let Some(OldRow { row: old_row, .. }) = self.read_old(txn, key)? else {
                     return Ok(Mutation::Gone);
                 };
                 let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
@@ -333,13 +374,19 @@ impl EngineTable {
     fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
         txn.ensure_writer()?;
         if txn.pending.step < STEP_ROW_DONE {
-            let Some((header, old_row, reference)) = self.read_old(txn, key)? else {
+            let Some(OldRow {
+                header,
+                row: old_row,
+                reference,
+            }) = self.read_old(txn, key)?
+            else {
                 return Ok(Mutation::Gone);
             };
             let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
             let trees = self.shape.secondary.iter().map(|index| index.tree.index.0);
-            let dropped: Vec<(u64, &[u8])> =
-                trees.zip(old.iter().map(|entry| entry.bytes.as_slice())).collect();
+            let dropped: Vec<(u64, &[u8])> = trees
+                .zip(old.iter().map(|entry| entry.bytes.as_slice()))
+                .collect();
             let remains = self.remains(header, &reference, &dropped);
             if txn.delete_row(self.place(key), &remains)? == Written::Refused {
                 return Ok(Mutation::Gone);
@@ -371,7 +418,9 @@ impl EngineTable {
                 let mut auto = self.shape.live.auto.lock();
                 let first = first_number(auto.next, step, offset);
                 let last = count.checked_sub(1).and_then(|rest| rest.checked_mul(step));
-                let end = last.and_then(|rest| first?.checked_add(rest)).and_then(|n| n.checked_add(1));
+                let end = last
+                    .and_then(|rest| first?.checked_add(rest))
+                    .and_then(|n| n.checked_add(1));
                 let (Some(first), Some(end)) = (first, end) else {
                     return Err(StoreError::AutoIncrementExhausted.into());
                 };
@@ -395,7 +444,8 @@ impl EngineTable {
                     return Ok(number);
                 }
             }
-            self.worker.raise_auto(&self.shape, next.saturating_add(AUTO_PER_WRITE))?;
+            self.worker
+                .raise_auto(&self.shape, next.saturating_add(AUTO_PER_WRITE))?;
         }
     }
 }
@@ -408,7 +458,11 @@ fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
         return Some(offset);
     }
     let behind = (next - offset) % step;
-    if behind == 0 { Some(next) } else { next.checked_add(step - behind) }
+    if behind == 0 {
+        Some(next)
+    } else {
+        next.checked_add(step - behind)
+    }
 }
 
 impl Worker {
@@ -422,7 +476,12 @@ impl Worker {
                 return Ok(());
             }
         }
-        put(&mut change, header, btree::space::OWNER_AT, &ceiling.to_le_bytes())?;
+        put(
+            &mut change,
+            header,
+            btree::space::OWNER_AT,
+            &ceiling.to_le_bytes(),
+        )?;
         change.commit();
         shape.live.auto.lock().ceiling = ceiling;
         Ok(())
@@ -432,9 +491,17 @@ impl Worker {
     pub(crate) fn set_auto(&self, shape: &TableShape, next: u64) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
-        put(&mut change, header, btree::space::OWNER_AT, &next.to_le_bytes())?;
+        put(
+            &mut change,
+            header,
+            btree::space::OWNER_AT,
+            &next.to_le_bytes(),
+        )?;
         change.commit();
-        *shape.live.auto.lock() = AutoCounter { next, ceiling: next };
+        *shape.live.auto.lock() = AutoCounter {
+            next,
+            ceiling: next,
+        };
         Ok(())
     }
 
@@ -443,9 +510,23 @@ impl Worker {
         let id = PageId::new(shape.space(), PageNo(0));
         let page = self.pages.shared(id)?;
         let ceiling = page.bytes().u64_at(btree::space::OWNER_AT);
-        let ceiling = ceiling.ok_or_else(|| btree::damaged(id, "no space header"))?.max(1);
-        Ok(AutoCounter { next: ceiling, ceiling })
+        let ceiling = ceiling
+            .ok_or_else(|| btree::damaged(id, "no space header"))?
+            .max(1);
+        Ok(AutoCounter {
+            next: ceiling,
+            ceiling,
+        })
     }
+}
+
+/// The newest version of a row, before it is changed.
+struct OldRow {
+    header: RowHeader,
+    /// The row; what stands for it in the leaf where no index asks for more.
+    row: Vec<u8>,
+    /// What stands in the leaf.
+    reference: Vec<u8>,
 }
 
 /// A row that is in the way, locked.
@@ -456,11 +537,17 @@ struct Duplicate {
 
 impl Duplicate {
     fn into_inserted(self) -> Inserted {
-        Inserted::Duplicate { index: self.index, key: self.key }
+        Inserted::Duplicate {
+            index: self.index,
+            key: self.key,
+        }
     }
 
     fn into_mutation(self) -> Mutation {
-        Mutation::Duplicate { index: self.index, key: self.key }
+        Mutation::Duplicate {
+            index: self.index,
+            key: self.key,
+        }
     }
 }
 
@@ -470,9 +557,14 @@ fn encode(layout: &RowLayout, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
     layout.encode(row, &mut body).map_err(|error| match error {
         RowError::TooLong => {
             let limit = format::row::VARIABLE_BYTES_MAX;
-            StoreError::RowTooLarge { bytes: usize::MAX, limit }
+            StoreError::RowTooLarge {
+                bytes: usize::MAX,
+                limit,
+            }
         }
-        error => StoreError::Damaged { what: format!("a row to be written: {error}") },
+        error => StoreError::Damaged {
+            what: format!("a row to be written: {error}"),
+        },
     })?;
     Ok(body)
 }
@@ -487,7 +579,11 @@ impl Table for EngineTable {
     }
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
-        Box::new(EngineCursor::new(Rc::clone(&self.worker), Arc::clone(&self.shape), options))
+        Box::new(EngineCursor::new(
+            Rc::clone(&self.worker),
+            Arc::clone(&self.shape),
+            options,
+        ))
     }
 
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
@@ -531,7 +627,13 @@ impl Table for EngineTable {
                 tree.get(&self.worker.pages, key.0, &mut version.bytes)?
                     && !version.header()?.is_deleted
             } else {
-                lock_and_read(txn, &self.shape, key.0, (lock, LockWait::Wait), &mut version)?
+                lock_and_read(
+                    txn,
+                    &self.shape,
+                    key.0,
+                    (lock, LockWait::Wait),
+                    &mut version,
+                )?
             };
             if !found {
                 return Ok(false);
@@ -540,7 +642,9 @@ impl Table for EngineTable {
             if version.header()?.is_spilled {
                 let space = self.shape.space();
                 let pages = &txn.worker.pages;
-                txn.pending.memo.read(pages, space, version.body(), &mut row)?;
+                txn.pending
+                    .memo
+                    .read(pages, space, version.body(), &mut row)?;
             } else {
                 row.extend_from_slice(version.body());
             }
@@ -551,7 +655,11 @@ impl Table for EngineTable {
 
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
         match request {
-            AutoIncrement::Take { count, step, offset } => self.take_numbers(count, step, offset),
+            AutoIncrement::Take {
+                count,
+                step,
+                offset,
+            } => self.take_numbers(count, step, offset),
             AutoIncrement::Pass(number) => self.pass_number(number),
         }
     }

@@ -88,7 +88,11 @@ impl KeyShape {
         let part = |part: &store::IndexPart| {
             let column = &definition.columns[part.column];
             let nullable = column.nullable && index.uniqueness != Uniqueness::Primary;
-            KeyPart { column: column.column_type.clone(), nullable, prefix: part.prefix_length }
+            KeyPart {
+                column: column.column_type.clone(),
+                nullable,
+                prefix: part.prefix_length,
+            }
         };
         Self {
             columns: index.parts.iter().map(|part| part.column).collect(),
@@ -117,7 +121,9 @@ impl KeyShape {
         for (&column, part) in self.columns.iter().zip(&self.parts) {
             let value = layout
                 .column(row, column)
-                .map_err(|error| StoreError::Damaged { what: error.to_string() })?;
+                .map_err(|error| StoreError::Damaged {
+                    what: error.to_string(),
+                })?;
             has_null |= value.is_null();
             part.append(value, out);
         }
@@ -152,13 +158,22 @@ impl KeyShape {
             (KeyBound::Inclusive(lower), KeyBound::Inclusive(upper))
                 if lower == upper && lower.len() == self.parts.len());
         let is_empty = lower.is_none();
-        Interval { lower: lower.unwrap_or_default(), upper, is_equal, is_empty }
+        Interval {
+            lower: lower.unwrap_or_default(),
+            upper,
+            is_equal,
+            is_empty,
+        }
     }
 }
 
 /// The first key behind all that begin with `prefix`; `None` if nothing is behind.
 fn behind(prefix: Vec<u8>) -> Option<Vec<u8>> {
-    if prefix.is_empty() { None } else { successor(prefix) }
+    if prefix.is_empty() {
+        None
+    } else {
+        successor(prefix)
+    }
 }
 
 /// A range of key bytes.
@@ -213,9 +228,15 @@ impl TableShape {
         let layout = Arc::new(RowLayout::new(types));
         let tree = |index: usize| {
             let place = entry.trees[index];
-            Tree { space: entry.space, root: place.root, index: place.index }
+            Tree {
+                space: entry.space,
+                root: place.root,
+                index: place.index,
+            }
         };
-        let primary = definition.primary_key().map(|index| KeyShape::new(&definition, index));
+        let primary = definition
+            .primary_key()
+            .map(|index| KeyShape::new(&definition, index));
         let first = usize::from(primary.is_some());
         let secondary = definition.indexes.iter().enumerate().skip(first);
         let secondary = secondary
@@ -226,7 +247,14 @@ impl TableShape {
                 is_unique: index.uniqueness == Uniqueness::Unique,
             })
             .collect();
-        Self { layout, clustered: tree(0), primary, secondary, live, entry }
+        Self {
+            layout,
+            clustered: tree(0),
+            primary,
+            secondary,
+            live,
+            entry,
+        }
     }
 
     /// The table's id.
@@ -237,11 +265,6 @@ impl TableShape {
     /// Where its pages are.
     pub(crate) fn space(&self) -> SpaceId {
         self.entry.space
-    }
-
-    /// Low byte of the version that new rows are marked with.
-    pub(crate) fn schema_version(&self) -> u8 {
-        0
     }
 
     /// The columns of the primary key; `None` where rows have hidden ids.
@@ -276,7 +299,10 @@ impl TableShape {
         row: &[u8],
         row_key: &[u8],
     ) -> Result<Vec<EntryKey>, StoreError> {
-        self.secondary.iter().map(|index| self.entry_of(index, row, row_key)).collect()
+        self.secondary
+            .iter()
+            .map(|index| self.entry_of(index, row, row_key))
+            .collect()
     }
 
     /// The entry that an encoded row has in one index.
@@ -295,5 +321,9 @@ impl TableShape {
 fn finish_entry(mut bytes: Vec<u8>, has_null: bool, row_key: &[u8]) -> EntryKey {
     let own_length = bytes.len();
     bytes.extend_from_slice(row_key);
-    EntryKey { bytes, own_length, has_null }
+    EntryKey {
+        bytes,
+        own_length,
+        has_null,
+    }
 }

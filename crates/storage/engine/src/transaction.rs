@@ -118,10 +118,7 @@ impl EngineTransaction {
 
     /// Runs an operation; if it makes the transaction a deadlock's victim, all of it is rolled
     /// back, by this call or by repeated ones, before the error is told.
-    pub(crate) fn run<T>(
-        &mut self,
-        operation: impl FnOnce(&mut Self) -> Outcome<T>,
-    ) -> Outcome<T> {
+    pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         if !self.is_victim {
             let outcome = operation(self);
             if !matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
@@ -182,14 +179,22 @@ impl EngineTransaction {
                 continue;
             };
             if kind != UndoKind::Commit {
-                apply(&mut change, place.page, &PageOp::UndoAppend { record: &record })?;
+                apply(
+                    &mut change,
+                    place.page,
+                    &PageOp::UndoAppend { record: &record },
+                )?;
                 let lsn = change.commit();
                 worker.shared.txns.finish_rollback(id);
                 return Ok(lsn);
             }
             let mut result = Ok(());
             let lsn = worker.shared.txns.commit(id, || {
-                result = apply(&mut change, place.page, &PageOp::UndoAppend { record: &record });
+                result = apply(
+                    &mut change,
+                    place.page,
+                    &PageOp::UndoAppend { record: &record },
+                );
                 change.commit()
             });
             return result.map(|()| lsn);
@@ -258,7 +263,9 @@ impl Transaction for EngineTransaction {
             self.pending.is_rollback = true;
         }
         while mark.0 < self.undo_count {
-            let previous = self.worker.undo_one(self.last_undo, &mut self.pending.memo)?;
+            let previous = self
+                .worker
+                .undo_one(self.last_undo, &mut self.pending.memo)?;
             self.undo_count -= 1;
             self.last_undo = previous;
         }
@@ -311,7 +318,12 @@ impl Drop for EngineTransaction {
         if let Some(id) = self.id {
             let locks = self.locks.take();
             let (last_undo, has_log) = (self.last_undo, self.has_log);
-            let orphan = Orphan { id, last_undo, has_log, locks };
+            let orphan = Orphan {
+                id,
+                last_undo,
+                has_log,
+                locks,
+            };
             self.worker.orphans.borrow_mut().push(orphan);
         }
     }

@@ -57,11 +57,20 @@ impl UndoLog {
         };
         let (directory_no, directory) = taken.page(0);
         let (first_no, first) = taken.page(1);
-        assert_eq!(directory_no, DIRECTORY, "a new space gives its pages in order");
+        assert_eq!(
+            directory_no, DIRECTORY,
+            "a new space gives its pages in order"
+        );
         taken.take(&mut change)?;
         let ends = [first_no.0.to_le_bytes(), first_no.0.to_le_bytes()].concat();
         apply(&mut change, directory, &PageOp::BodyFill { bytes: &ends })?;
-        apply(&mut change, first, &PageOp::BodyFill { bytes: &undo::empty_body() })?;
+        apply(
+            &mut change,
+            first,
+            &PageOp::BodyFill {
+                bytes: &undo::empty_body(),
+            },
+        )?;
         change.commit();
         Ok(())
     }
@@ -69,12 +78,10 @@ impl UndoLog {
     /// The writer of an existing segment.
     pub(crate) fn open(pages: &Pages, segment: u8) -> Outcome<Self> {
         let (_, last) = ends(pages, segment)?;
-        Ok(Self { segment, last: Cell::new(last) })
-    }
-
-    /// Which segment.
-    pub(crate) fn segment(&self) -> u8 {
-        self.segment
+        Ok(Self {
+            segment,
+            last: Cell::new(last),
+        })
     }
 
     /// Latches the page where a record of `length` bytes will go. `None`: drop the change, call
@@ -92,7 +99,10 @@ impl UndoLog {
             return Ok(None);
         }
         let offset = u16::try_from(used).expect("an offset in a page");
-        Ok(Some(UndoPlace { page, pointer: UndoPointer::new(self.segment, id.page, offset) }))
+        Ok(Some(UndoPlace {
+            page,
+            pointer: UndoPointer::new(self.segment, id.page, offset),
+        }))
     }
 
     /// Adds a page to the chain.
@@ -110,7 +120,13 @@ impl UndoLog {
             let (no, page) = taken.page(0);
             taken.take(&mut change)?;
             let number = no.0.to_le_bytes();
-            apply(&mut change, page, &PageOp::BodyFill { bytes: &undo::empty_body() })?;
+            apply(
+                &mut change,
+                page,
+                &PageOp::BodyFill {
+                    bytes: &undo::empty_body(),
+                },
+            )?;
             put(&mut change, old, undo::UNDO_NEXT, &number)?;
             put(&mut change, directory, LAST_AT, &number)?;
             change.commit();
@@ -162,11 +178,7 @@ pub(crate) fn read_record(pages: &Pages, pointer: UndoPointer, out: &mut Vec<u8>
 }
 
 /// Marks the record at `pointer` as settled. The caller has latched its page in `change`.
-pub(crate) fn settle(
-    change: &mut Change<'_>,
-    page: Latched,
-    pointer: UndoPointer,
-) -> Outcome<()> {
+pub(crate) fn settle(change: &mut Change<'_>, page: Latched, pointer: UndoPointer) -> Outcome<()> {
     let at = usize::from(pointer.offset()) + undo::UNDO_KIND_AT;
     let kind = change.bytes(page).u8_at(at).unwrap_or(0);
     put(change, page, at, &[kind | undo::SETTLED])
@@ -181,17 +193,14 @@ pub(crate) fn page_of(pointer: UndoPointer) -> PageId {
 pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
     let id = change.id(page);
     change.apply(page, op).map_err(|error| {
-        Halt::Error(StoreError::Damaged { what: format!("page {id}: {error}") })
+        Halt::Error(StoreError::Damaged {
+            what: format!("page {id}: {error}"),
+        })
     })
 }
 
 /// Overwrites bytes of a page.
-pub(crate) fn put(
-    change: &mut Change<'_>,
-    page: Latched,
-    at: usize,
-    bytes: &[u8],
-) -> Outcome<()> {
+pub(crate) fn put(change: &mut Change<'_>, page: Latched, at: usize, bytes: &[u8]) -> Outcome<()> {
     let offset = u16::try_from(at).expect("an offset in a page");
     apply(change, page, &PageOp::BytesPut { offset, bytes })
 }

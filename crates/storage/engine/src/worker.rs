@@ -11,7 +11,9 @@ use std::time::Duration;
 use btree::Pages;
 use env::Clock;
 use format::page_bytes::PageBytes;
-use format::{IndexId, Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
+use format::{
+    IndexId, Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer,
+};
 use lock::LockTable;
 use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
 use sync::Mutex;
@@ -57,7 +59,9 @@ pub struct WorkerOptions {
 
 impl fmt::Debug for WorkerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkerOptions").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("WorkerOptions")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -92,7 +96,7 @@ pub(crate) struct Orphan {
 }
 
 /// One worker's part of the engine.
-pub struct Worker {
+pub(crate) struct Worker {
     /// The door to the pool.
     pub(crate) pages: Pages,
     /// What all share.
@@ -111,7 +115,9 @@ pub struct Worker {
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("index", &self.options.index).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("index", &self.options.index)
+            .finish_non_exhaustive()
     }
 }
 
@@ -172,12 +178,12 @@ impl Worker {
     /// Waits until the log below `lsn` is as durable as asked.
     pub(crate) fn wait_durable(&self, lsn: Lsn, durability: Durability) -> Outcome<()> {
         let wal = self.pages.wal();
-        let (reached, level) = match durability {
+        let level = match durability {
             Durability::Lazy => return Ok(()),
-            Durability::Written => (wal.written(), LogLevel::Written),
-            Durability::Durable => (wal.durable(), LogLevel::Durable),
+            Durability::Written => LogLevel::Written,
+            Durability::Durable => LogLevel::Durable,
         };
-        if lsn <= reached {
+        if lsn <= wal.reached(level) {
             return Ok(());
         }
         if wal.is_poisoned() {
@@ -222,7 +228,9 @@ pub(crate) fn counters_body(next_id: u32) -> Vec<u8> {
 pub(crate) fn read_segment_count(pages: &Pages) -> Outcome<u32> {
     let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
     let page = pages.shared(id)?;
-    page.bytes().u32_at(SEGMENTS_AT).ok_or_else(|| btree::damaged(id, "no counters"))
+    page.bytes()
+        .u32_at(SEGMENTS_AT)
+        .ok_or_else(|| btree::damaged(id, "no counters"))
 }
 
 /// Notes how many undo segments there are.
@@ -238,15 +246,13 @@ pub(crate) fn write_segment_count(pages: &Pages, count: u32) -> Outcome<()> {
 pub(crate) fn read_txn_ceiling(pages: &Pages) -> Outcome<u64> {
     let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
     let page = pages.shared(id)?;
-    page.bytes().u64_at(TXN_CEILING_AT).ok_or_else(|| btree::damaged(id, "no counters"))
+    page.bytes()
+        .u64_at(TXN_CEILING_AT)
+        .ok_or_else(|| btree::damaged(id, "no counters"))
 }
 
 /// A suspension until a lock is decided or patience is over.
-pub(crate) fn lock_suspend(
-    sleep: &Sleep,
-    future: lock::LockFuture,
-    patience: Duration,
-) -> Suspend {
+pub(crate) fn lock_suspend(sleep: &Sleep, future: lock::LockFuture, patience: Duration) -> Suspend {
     let mut timeout = sleep(patience);
     let mut future = Box::pin(future);
     let either = std::future::poll_fn(move |context| {

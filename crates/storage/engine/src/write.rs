@@ -52,7 +52,10 @@ pub(crate) struct Pending {
 impl Pending {
     /// Begins the steps of the second half of an operation.
     pub(crate) fn reset_steps(&mut self) {
-        *self = Self { begun_at: self.begun_at, ..Self::default() };
+        *self = Self {
+            begun_at: self.begun_at,
+            ..Self::default()
+        };
     }
 }
 
@@ -118,7 +121,11 @@ enum Attempt {
 
 impl EngineTransaction {
     /// Inserts a row, possibly in the place of a deleted one.
-    pub(crate) fn insert_row(&mut self, place: RowPlace<'_>, body: NewBody<'_>) -> Outcome<Written> {
+    pub(crate) fn insert_row(
+        &mut self,
+        place: RowPlace<'_>,
+        body: NewBody<'_>,
+    ) -> Outcome<Written> {
         self.write_row(place, Goal::Insert(body))
     }
 
@@ -141,7 +148,11 @@ impl EngineTransaction {
         let id = self.ensure_writer()?;
         let limit = btree::key_bytes_max(self.worker.pages.page_bytes());
         if limit < place.key.len() {
-            return Err(StoreError::KeyTooLarge { bytes: place.key.len(), limit }.into());
+            return Err(StoreError::KeyTooLarge {
+                bytes: place.key.len(),
+                limit,
+            }
+            .into());
         }
         let worker = std::rc::Rc::clone(&self.worker);
         loop {
@@ -161,9 +172,16 @@ impl EngineTransaction {
                     drop(change);
                     worker.undo.make_room(&worker.pages)?;
                 }
-                Attempt::Room { payload_bytes, is_new } => {
+                Attempt::Room {
+                    payload_bytes,
+                    is_new,
+                } => {
                     drop(change);
-                    let wanted = Wanted { key: place.key, payload_bytes, is_new };
+                    let wanted = Wanted {
+                        key: place.key,
+                        payload_bytes,
+                        is_new,
+                    };
                     place.tree.make_room(&worker.pages, wanted)?;
                 }
             }
@@ -188,7 +206,11 @@ impl EngineTransaction {
         let leaf = change.id(spot.leaf);
         let (header, old_body) =
             RowHeader::split(&old).ok_or_else(|| damaged(leaf, "a row without a header"))?;
-        let name = RowName { index: place.tree.index, key: place.key, writer: header.txn };
+        let name = RowName {
+            index: place.tree.index,
+            key: place.key,
+            writer: header.txn,
+        };
         let is_insert = matches!(goal, Goal::Insert(_));
         if is_insert && !header.is_deleted {
             let kind = lock::LockKind::EXCLUSIVE_RECORD;
@@ -207,15 +229,25 @@ impl EngineTransaction {
             Goal::Insert(body) => (UndoKind::Update, body, &[][..]),
             Goal::Update(body, remains) => (UndoKind::Update, body, remains),
             Goal::Delete(remains) => {
-                let body = NewBody { bytes: old_body, is_spilled: header.is_spilled };
+                let body = NewBody {
+                    bytes: old_body,
+                    is_spilled: header.is_spilled,
+                };
                 (UndoKind::Delete, body, remains)
             }
         };
         let difference = Difference::between(old_body, body.bytes);
         let grown = body.bytes.len().saturating_sub(old_body.len());
-        let wanted = Wanted { key: place.key, payload_bytes: grown, is_new: false };
+        let wanted = Wanted {
+            key: place.key,
+            payload_bytes: grown,
+            is_new: false,
+        };
         if !fits(change.bytes(spot.leaf), wanted) {
-            return Ok(Attempt::Room { payload_bytes: grown, is_new: false });
+            return Ok(Attempt::Room {
+                payload_bytes: grown,
+                is_new: false,
+            });
         }
         let record = UndoRecord {
             kind,
@@ -239,9 +271,16 @@ impl EngineTransaction {
         (id, body): (TxnId, NewBody<'_>),
     ) -> Outcome<Attempt> {
         let payload_bytes = ROW_HEADER_BYTES + body.bytes.len();
-        let wanted = Wanted { key: place.key, payload_bytes, is_new: true };
+        let wanted = Wanted {
+            key: place.key,
+            payload_bytes,
+            is_new: true,
+        };
         if !fits(change.bytes(spot.leaf), wanted) {
-            return Ok(Attempt::Room { payload_bytes, is_new: true });
+            return Ok(Attempt::Room {
+                payload_bytes,
+                is_new: true,
+            });
         }
         let record = UndoRecord {
             kind: UndoKind::Insert,
@@ -272,11 +311,16 @@ impl EngineTransaction {
             is_deleted: record.kind == UndoKind::Delete,
             is_spilled: body.is_spilled,
         };
-        let op = PageOp::Row(RowOp { slot: spot.slot_number(), header, inserted, undo: &undo });
+        let op = PageOp::Row(RowOp {
+            slot: spot.slot_number(),
+            header,
+            inserted,
+            undo: &undo,
+        });
         let leaf = change.id(spot.leaf);
-        change.apply_pair(spot.leaf, page, &op).map_err(|error| -> Halt {
-            damaged(leaf, &error.to_string())
-        })?;
+        change
+            .apply_pair(spot.leaf, page, &op)
+            .map_err(|error| -> Halt { damaged(leaf, &error.to_string()) })?;
         Ok(Attempt::Done(pointer))
     }
 
@@ -305,11 +349,18 @@ impl EngineTransaction {
         }
         let Ok(length) = u32::try_from(row.len()) else {
             let limit = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
-            return Err(StoreError::RowTooLarge { bytes: row.len(), limit }.into());
+            return Err(StoreError::RowTooLarge {
+                bytes: row.len(),
+                limit,
+            }
+            .into());
         };
         let id = self.ensure_writer()?;
         let chunk = lob::chunk_bytes(self.worker.pages.page_bytes());
-        let mut spill = self.pending.spill.unwrap_or(Spill { next: PageNo(0), rest: row.len() });
+        let mut spill = self.pending.spill.unwrap_or(Spill {
+            next: PageNo(0),
+            rest: row.len(),
+        });
         while 0 < spill.rest {
             let start = (spill.rest - 1) / chunk * chunk;
             let part = &row[start..spill.rest];
@@ -317,7 +368,10 @@ impl EngineTransaction {
             spill.rest = start;
             self.pending.spill = Some(spill);
         }
-        let reference = LobReference { first_page: spill.next.0, length };
+        let reference = LobReference {
+            first_page: spill.next.0,
+            length,
+        };
         self.pending.spill = None;
         self.pending.spilled = Some(reference);
         Ok(reference)
@@ -339,7 +393,11 @@ impl EngineTransaction {
             };
             let (no, page) = taken.page(0);
             let mut remains = Vec::new();
-            Remains::Lob { space: space.0, first_page: no.0 }.encode(&mut remains);
+            Remains::Lob {
+                space: space.0,
+                first_page: no.0,
+            }
+            .encode(&mut remains);
             let record = UndoRecord {
                 kind: UndoKind::PageTaken,
                 table,
@@ -353,7 +411,11 @@ impl EngineTransaction {
             };
             taken.take(&mut change)?;
             lob::fill(&mut change, page, next, part)?;
-            apply(&mut change, place.page, &PageOp::UndoAppend { record: &bytes })?;
+            apply(
+                &mut change,
+                place.page,
+                &PageOp::UndoAppend { record: &bytes },
+            )?;
             change.commit();
             self.note_undo(place.pointer);
             return Ok(no);
@@ -377,7 +439,11 @@ impl<'a> Difference<'a> {
         let tail = same.take_while(|(a, b)| a == b).count();
         let removed = &old_rest[..old_rest.len() - tail];
         let inserted = &new_rest[..new_rest.len() - tail];
-        Self { offset, removed, inserted }
+        Self {
+            offset,
+            removed,
+            inserted,
+        }
     }
 }
 
@@ -392,7 +458,14 @@ mod tests {
     #[test]
     fn differences_are_the_middle() {
         let check = |old: &[u8], new: &[u8], offset, removed: &[u8], inserted: &[u8]| {
-            assert_eq!(Difference::between(old, new), Difference { offset, removed, inserted });
+            assert_eq!(
+                Difference::between(old, new),
+                Difference {
+                    offset,
+                    removed,
+                    inserted
+                }
+            );
         };
         check(b"abcdef", b"abXdef", 2, b"c", b"X");
         check(b"same", b"same", 4, b"", b"");

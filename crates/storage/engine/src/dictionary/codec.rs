@@ -46,7 +46,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
         TAG_TABLE => take_table(&mut from).map(Entry::Table),
         TAG_DATABASE => {
             let name = take_text(&mut from)?;
-            Ok(Entry::Database { name, collation: take_collation(&mut from)? })
+            Ok(Entry::Database {
+                name,
+                collation: take_collation(&mut from)?,
+            })
         }
         _ => Err(Truncated),
     }
@@ -65,9 +68,15 @@ fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
     put_text(out, &definition.name.database);
     put_text(out, &definition.name.table);
     put_count(out, definition.columns.len());
-    definition.columns.iter().for_each(|column| put_column(out, column));
+    definition
+        .columns
+        .iter()
+        .for_each(|column| put_column(out, column));
     put_count(out, definition.indexes.len());
-    definition.indexes.iter().for_each(|index| put_index(out, index));
+    definition
+        .indexes
+        .iter()
+        .for_each(|index| put_index(out, index));
     out.extend_from_slice(&definition.collation.id().to_le_bytes());
     out.extend_from_slice(&definition.auto_increment_start.to_le_bytes());
     put_text(out, &definition.comment);
@@ -83,11 +92,17 @@ fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
 fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
     let space = SpaceId(from.u32()?);
     let trees = take_list(from, |from| {
-        Ok(TreePlace { index: IndexId(from.u64()?), root: PageNo(from.u32()?) })
+        Ok(TreePlace {
+            index: IndexId(from.u64()?),
+            root: PageNo(from.u32()?),
+        })
     })?;
     let id = TableId(from.u64()?);
     let version = from.u64()?;
-    let name = TableName { database: take_text(from)?, table: take_text(from)? };
+    let name = TableName {
+        database: take_text(from)?,
+        table: take_text(from)?,
+    };
     let definition = TableDefinition {
         id,
         version,
@@ -101,13 +116,22 @@ fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
         created_us: from.u64()?,
         view: take_option(from, take_text)?,
     };
-    Ok(TableEntry { definition: definition.into(), space, trees })
+    Ok(TableEntry {
+        definition: definition.into(),
+        space,
+        trees,
+    })
 }
 
 fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition) {
     put_text(out, &column.name);
     put_type(out, &column.column_type);
-    let flags = [column.nullable, column.on_update_now, column.auto_increment, column.invisible];
+    let flags = [
+        column.nullable,
+        column.on_update_now,
+        column.auto_increment,
+        column.invisible,
+    ];
     out.extend(flags.map(u8::from));
     match &column.default {
         ColumnDefault::None => out.push(0),
@@ -156,10 +180,14 @@ fn put_type(out: &mut Vec<u8>, column_type: &ColumnType) {
     out.extend_from_slice(&column_type.length.to_le_bytes());
     out.push(column_type.decimals);
     out.extend_from_slice(&column_type.collation.id().to_le_bytes());
-    put_option(out, column_type.members.as_deref(), |out, members: &[Box<[u8]>]| {
-        put_count(out, members.len());
-        members.iter().for_each(|member| put_bytes(out, member));
-    });
+    put_option(
+        out,
+        column_type.members.as_deref(),
+        |out, members: &[Box<[u8]>]| {
+            put_count(out, members.len());
+            members.iter().for_each(|member| put_bytes(out, member));
+        },
+    );
 }
 
 fn take_type(from: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
@@ -170,7 +198,9 @@ fn take_type(from: &mut Reader<'_>) -> Result<ColumnType, Truncated> {
     column_type.length = from.u32()?;
     column_type.decimals = from.u8()?;
     column_type.collation = take_collation(from)?;
-    let members = take_option(from, |from| take_list(from, |from| Ok(take_bytes(from)?.into())))?;
+    let members = take_option(from, |from| {
+        take_list(from, |from| Ok(take_bytes(from)?.into()))
+    })?;
     column_type.members = members.map(Into::into);
     Ok(column_type)
 }
@@ -201,9 +231,17 @@ fn take_index(from: &mut Reader<'_>) -> Result<IndexDefinition, Truncated> {
     let parts = take_list(from, |from| {
         let column = take_count(from)?;
         let prefix_length = Some(from.u32()?).filter(|length| *length != u32::MAX);
-        Ok(IndexPart { column, prefix_length })
+        Ok(IndexPart {
+            column,
+            prefix_length,
+        })
     })?;
-    Ok(IndexDefinition { name, uniqueness, parts, comment: take_text(from)? })
+    Ok(IndexDefinition {
+        name,
+        uniqueness,
+        parts,
+        comment: take_text(from)?,
+    })
 }
 
 fn put_value(out: &mut Vec<u8>, value: &Value) {
@@ -221,9 +259,9 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
             out.push(6);
             put_bytes(out, bytes);
         }
-        Value::Date(date) => put_tagged(out, 7, &date.to_bits().to_le_bytes()),
-        Value::Time(time) => put_tagged(out, 8, &time.to_bits().to_le_bytes()),
-        Value::DateTime(time) => put_tagged(out, 9, &time.to_bits().to_le_bytes()),
+        Value::Date(date) => put_tagged(out, 7, &date.packed().to_le_bytes()),
+        Value::Time(time) => put_tagged(out, 8, &time.micros().to_le_bytes()),
+        Value::DateTime(time) => put_tagged(out, 9, &time.packed().to_le_bytes()),
     }
 }
 
@@ -236,9 +274,9 @@ fn take_value(from: &mut Reader<'_>) -> Result<Value, Truncated> {
         4 => Value::Double(f64::from_le_bytes(from.array()?)),
         5 => Value::Decimal(take_text(from)?.parse::<Decimal>().map_err(|_| Truncated)?),
         6 => Value::Bytes(take_bytes(from)?.to_vec()),
-        7 => Value::Date(Date::from_bits(from.u32()?)),
-        8 => Value::Time(Time::from_bits(from.u64()?)),
-        9 => Value::DateTime(DateTime::from_bits(from.u64()?)),
+        7 => Value::Date(Date::from_packed(from.u32()?).ok_or(Truncated)?),
+        8 => Value::Time(Time::from_micros(i64::from_le_bytes(from.array()?))),
+        9 => Value::DateTime(DateTime::from_packed(from.u64()?).ok_or(Truncated)?),
         _ => return Err(Truncated),
     })
 }

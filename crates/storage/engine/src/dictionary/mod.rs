@@ -22,7 +22,11 @@ pub(crate) use codec::{decode, encode};
 
 /// The tree of the dictionary.
 pub(crate) fn tree() -> Tree {
-    Tree { space: SYSTEM_SPACE, root: DICTIONARY_ROOT, index: DICTIONARY_INDEX }
+    Tree {
+        space: SYSTEM_SPACE,
+        root: DICTIONARY_ROOT,
+        index: DICTIONARY_INDEX,
+    }
 }
 
 /// A row of the dictionary.
@@ -103,8 +107,16 @@ impl Dictionary {
     ) -> Self {
         let definition = |table: &Arc<TableShape>| Arc::clone(&table.entry.definition);
         let definitions = tables.values().map(definition).collect();
-        let database_list =
-            databases.iter().map(|(name, &collation)| (name.clone(), collation)).collect();
-        Self { version, tables, databases, definitions, database_list }
+        let database_list = databases
+            .iter()
+            .map(|(name, &collation)| (name.clone(), collation))
+            .collect();
+        Self {
+            version,
+            tables,
+            databases,
+            definitions,
+            database_list,
+        }
     }
 }

@@ -1,56 +1,77 @@
-//! The tree against a `BTreeMap`, with suspensions at random places.
+//! The tree against a `BTreeMap`, over a pool so small that operations are suspended all the time.
 
 use std::collections::BTreeMap;
 
-use format::PageSize;
+use std::rc::Rc;
+
+use btree::change::Edit;
+use btree::space::{self, Release, Reservation};
+use btree::{From, Pages, Place, Run, Tree};
+use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
 use proptest::prelude::*;
-use store::Halt;
-
-use super::*;
-use crate::change::Edit;
-
-/// Calls an operation until it is done.
-fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> T {
-    loop {
-        match operation() {
-            Ok(answer) => return answer,
-            Err(Halt::Suspend(_)) => {}
-            Err(Halt::Error(error)) => panic!("{error}"),
-        }
-    }
-}
+use sim::{World, WorldOptions};
+use store::{Halt, Outcome};
 
 struct Pair {
-    pages: Pages,
+    world: World,
+    pages: Rc<Pages>,
     tree: Tree,
     twin: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 const SPACE: SpaceId = SpaceId(3);
 
+/// Calls an operation until it is done, running the world while it waits.
+fn until_done<T>(world: &World, mut operation: impl FnMut() -> Outcome<T>) -> T {
+    loop {
+        match operation() {
+            Ok(answer) => return answer,
+            Err(Halt::Suspend(suspend)) => world.run(suspend),
+            Err(Halt::Error(error)) => panic!("{error}"),
+        }
+    }
+}
+
 impl Pair {
-    fn new(suspend_every: u64) -> Self {
-        let pages = Pages::new(PageSize::KiB4, suspend_every);
-        until_done(|| space::create(&pages, SPACE));
-        let tree = until_done(|| Tree::create(&pages, SPACE, IndexId(9)));
-        Self { pages, tree, twin: BTreeMap::new() }
+    fn new(frame_count: u32) -> Self {
+        let world = World::new(
+            7,
+            WorldOptions {
+                page_size: PageSize::KiB4,
+                frame_count,
+            },
+        );
+        let opening = world.clone();
+        let pages = world.run(async move { opening.open_pages(SPACE).await.unwrap() });
+        until_done(&world, || space::create(&pages, SPACE));
+        let tree = until_done(&world, || Tree::create(&pages, SPACE, IndexId(9)));
+        Self {
+            world,
+            pages,
+            tree,
+            twin: BTreeMap::new(),
+        }
     }
 
     fn put(&mut self, key: Vec<u8>, payload: Vec<u8>) {
         let edit = |_: Option<&[u8]>| Ok(Edit::Put(payload.clone()));
-        until_done(|| self.tree.modify(&self.pages, &key, edit));
+        until_done(&self.world, || self.tree.modify(&self.pages, &key, edit));
         self.twin.insert(key, payload);
     }
 
     fn remove(&mut self, key: &[u8]) {
-        let done = until_done(|| self.tree.modify(&self.pages, key, |_| Ok(Edit::Remove)));
+        let done = until_done(&self.world, || {
+            self.tree.modify(&self.pages, key, |_| Ok(Edit::Remove))
+        });
         assert_eq!(done, self.twin.remove(key).is_some());
-        until_done(|| self.tree.shrink(&self.pages, key));
+        until_done(&self.world, || self.tree.shrink(&self.pages, key));
     }
 
     fn get(&self, key: &[u8]) {
         let mut payload = Vec::new();
-        let found = until_done(|| self.tree.get(&self.pages, key, &mut payload));
+        let found = until_done(&self.world, || {
+            self.tree.get(&self.pages, key, &mut payload)
+        });
         assert_eq!(found.then_some(&payload), self.twin.get(key));
     }
 
@@ -59,7 +80,9 @@ impl Pair {
         let mut place = from;
         let mut found = Vec::new();
         while place.from != From::Nothing {
-            until_done(|| self.tree.read_run(&self.pages, &place, limit, &mut run));
+            until_done(&self.world, || {
+                self.tree.read_run(&self.pages, &place, limit, &mut run)
+            });
             found.extend((0..run.len()).map(|index| {
                 let (key, payload) = run.entry(index);
                 (key.to_vec(), payload.to_vec())
@@ -82,10 +105,10 @@ impl Pair {
         assert_eq!(self.scan(Place::new(From::Below, &key), limit), below);
         let upto: Vec<_> = self.twin.range(..=key.clone()).rev().map(owned).collect();
         assert_eq!(self.scan(Place::new(From::AtMost, &key), limit), upto);
-        let report = until_done(|| self.tree.check(&self.pages));
+        let report = until_done(&self.world, || self.tree.check(&self.pages));
         assert_eq!(report.faults, Vec::<String>::new());
         assert_eq!(report.entry_count, self.twin.len() as u64);
-        let mut used = until_done(|| space::used_pages(&self.pages, SPACE));
+        let mut used = until_done(&self.world, || space::used_pages(&self.pages, SPACE));
         let mut expected = report.pages;
         expected.extend([PageNo(0), PageNo(1)]);
         used.sort();
@@ -117,16 +140,16 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn behaves_as_a_sorted_map(
-        steps in proptest::collection::vec(step(), 1..600),
+        steps in proptest::collection::vec(step(), 1..300),
         limit in 1usize..70,
         probe in key(),
-        suspend_every in prop_oneof![Just(0u64), 8u64..40],
+        frame_count in prop_oneof![Just(32u32), Just(256u32)],
     ) {
-        let mut pair = Pair::new(suspend_every);
+        let mut pair = Pair::new(frame_count);
         for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Put(key, length) => pair.put(key, vec![number as u8; length]),
@@ -146,45 +169,56 @@ proptest! {
 
 #[test]
 fn ascending_keys_fill_their_pages() {
-    let mut pair = Pair::new(0);
+    let mut pair = Pair::new(128);
     for number in 0u32..4000 {
         pair.put(number.to_be_bytes().to_vec(), vec![7; 30]);
     }
     pair.compare(b"", 64);
-    let report = until_done(|| pair.tree.check(&pair.pages));
+    let report = until_done(&pair.world, || pair.tree.check(&pair.pages));
     let bytes = 4000 * (30 + 4 + 6 + 4);
-    assert!(report.pages.len() < bytes / 4096 * 115 / 100, "{} pages", report.pages.len());
-    until_done(|| pair.tree.destroy(&pair.pages));
-    assert_eq!(until_done(|| space::used_pages(&pair.pages, SPACE)).len(), 2);
+    assert!(
+        report.pages.len() < bytes / 4096 * 115 / 100,
+        "{} pages",
+        report.pages.len()
+    );
+    until_done(&pair.world, || pair.tree.destroy(&pair.pages));
+    assert_eq!(
+        until_done(&pair.world, || space::used_pages(&pair.pages, SPACE)).len(),
+        2
+    );
 }
 
 #[test]
 fn a_space_grows_past_its_first_map() {
-    let pair = Pair::new(0);
+    let pair = Pair::new(64);
     let per_map = (4096 - 32) * 8;
     let mut taken = Vec::new();
+    let take = || {
+        let mut change = pair.pages.change()?;
+        let types = [PageType::Lob; 8];
+        let Some(reservation) = Reservation::make(&mut change, SPACE, &types)? else {
+            drop(change);
+            space::grow(&pair.pages, SPACE)?;
+            return Ok(Vec::new());
+        };
+        reservation.take(&mut change)?;
+        change.commit();
+        Ok((0..types.len())
+            .map(|index| reservation.page(index).0)
+            .collect())
+    };
     while taken.len() < per_map + 100 {
-        let mut change = pair.pages.change().unwrap();
-        match Reservation::make(&mut change, SPACE, &[PageType::Lob]).unwrap() {
-            Some(reservation) => {
-                reservation.take(&mut change).unwrap();
-                taken.push(reservation.page(0).0);
-                change.commit();
-            }
-            None => {
-                drop(change);
-                space::grow(&pair.pages, SPACE).unwrap();
-            }
-        }
+        taken.extend(until_done(&pair.world, take));
     }
-    let used = space::used_pages(&pair.pages, SPACE).unwrap();
+    let used = until_done(&pair.world, || space::used_pages(&pair.pages, SPACE));
     assert_eq!(used.len(), taken.len() + 4, "header, two maps, the root");
-    let mut change = pair.pages.change().unwrap();
-    let page = change.latch(PageId::new(SPACE, taken[50])).unwrap();
-    let release = space::Release::make(&mut change, page).unwrap();
-    release.give_back(&mut change).unwrap();
-    change.commit();
-    let mut change = pair.pages.change().unwrap();
-    let again = Reservation::make(&mut change, SPACE, &[PageType::Lob]).unwrap().unwrap();
-    assert_eq!(again.page(0).0, taken[50]);
+    until_done(&pair.world, || {
+        let mut change = pair.pages.change()?;
+        let page = change.latch(PageId::new(SPACE, taken[50]))?;
+        let release = Release::make(&mut change, page)?;
+        release.give_back(&mut change)?;
+        change.commit();
+        Ok(())
+    });
+    assert_eq!(until_done(&pair.world, take)[0], taken[50]);
 }

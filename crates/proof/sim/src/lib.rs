@@ -1,0 +1,11 @@
+//! The storage engine in a world that one seed owns.
+//!
+//! [`World`] has a simulated disk, clock and executor and opens engines in them. [`torture`] lets
+//! random transactions run there, crashes, recovers and compares with a model.
+
+#![forbid(unsafe_code)]
+
+pub mod rows;
+pub mod world;
+
+pub use world::{Database, World, WorldOptions};

@@ -1,0 +1,218 @@
+//! Short ways to tables and rows for tests: tables are made of a few column types, operations await
+//! what they wait for.
+
+use std::rc::Rc;
+
+use store::{
+    ColumnDefault, ColumnDefinition, Durability, Fetched, Halt, IndexDefinition, IndexPart,
+    Inserted, Isolation, Mutation, Outcome, RowBatch, RowKey, ScanOptions, Store, StoreError,
+    Table, TableDefinition, TableId, TableName, Transaction, TransactionOptions, Uniqueness,
+};
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+use crate::Database;
+
+/// Awaits what an operation waits for until it is done.
+pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
+    loop {
+        match operation() {
+            Ok(value) => return Ok(value),
+            Err(Halt::Suspend(suspend)) => suspend.await,
+            Err(Halt::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// A column.
+pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.to_owned(),
+        column_type,
+        nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+    }
+}
+
+/// A BIGINT NOT NULL column.
+pub fn big(name: &str) -> ColumnDefinition {
+    column(name, ColumnType::new(TypeKind::BigInt), false)
+}
+
+/// A LONGBLOB column.
+pub fn blob(name: &str) -> ColumnDefinition {
+    column(name, ColumnType::new(TypeKind::LongBlob), true)
+}
+
+/// An index over whole columns.
+pub fn index(name: &str, uniqueness: Uniqueness, columns: &[usize]) -> IndexDefinition {
+    let part = |&column: &usize| IndexPart {
+        column,
+        prefix_length: None,
+    };
+    IndexDefinition {
+        name: name.to_owned(),
+        uniqueness,
+        parts: columns.iter().map(part).collect(),
+        comment: String::new(),
+    }
+}
+
+/// A table in database `test`.
+pub fn table(
+    name: &str,
+    columns: Vec<ColumnDefinition>,
+    indexes: Vec<IndexDefinition>,
+) -> TableDefinition {
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        name: TableName {
+            database: "test".to_owned(),
+            table: name.to_owned(),
+        },
+        columns,
+        indexes,
+        collation: CollationId::BINARY,
+        auto_increment_start: 1,
+        comment: String::new(),
+        options: Vec::new(),
+        created_us: 0,
+        view: None,
+    }
+}
+
+/// A row as values, and its key.
+pub type Row = (Vec<u8>, Vec<Value>);
+
+/// A transaction with the operations that tests need.
+pub struct Session {
+    /// The transaction.
+    pub txn: Box<dyn Transaction>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("txn", &self.txn.id())
+            .finish()
+    }
+}
+
+impl Database {
+    /// The table of that name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn table(&self, name: &str) -> Rc<dyn Table> {
+        let definitions = self.engine.definitions();
+        let found = definitions
+            .iter()
+            .find(|definition| definition.name.table == name);
+        let id = found.unwrap_or_else(|| panic!("table {name} is there")).id;
+        self.engine
+            .table(id)
+            .expect("a table that is listed can be opened")
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&self, isolation: Isolation) -> Session {
+        let options = TransactionOptions {
+            isolation,
+            read_only: false,
+            lock_wait_timeout_s: 5,
+        };
+        Session {
+            txn: self.engine.begin(options),
+        }
+    }
+}
+
+impl Session {
+    /// Inserts a row.
+    pub async fn insert(
+        &mut self,
+        table: &Rc<dyn Table>,
+        row: &[Value],
+    ) -> Result<Inserted, StoreError> {
+        let row: Vec<_> = row.iter().map(Value::as_ref).collect();
+        until_done(|| table.insert(&mut *self.txn, &row)).await
+    }
+
+    /// Changes the row of a key.
+    pub async fn update(
+        &mut self,
+        table: &Rc<dyn Table>,
+        key: &[u8],
+        row: &[Value],
+    ) -> Result<Mutation, StoreError> {
+        let row: Vec<_> = row.iter().map(Value::as_ref).collect();
+        until_done(|| table.update(&mut *self.txn, RowKey(key), &row)).await
+    }
+
+    /// Removes the row of a key.
+    pub async fn delete(
+        &mut self,
+        table: &Rc<dyn Table>,
+        key: &[u8],
+    ) -> Result<Mutation, StoreError> {
+        until_done(|| table.delete(&mut *self.txn, RowKey(key))).await
+    }
+
+    /// All rows of a scan.
+    pub async fn scan(
+        &mut self,
+        table: &Rc<dyn Table>,
+        options: ScanOptions,
+    ) -> Result<Vec<Row>, StoreError> {
+        let mut cursor = table.scan(options);
+        let mut batch = RowBatch::new(table.layout().clone());
+        let mut rows = Vec::new();
+        loop {
+            batch.clear();
+            let fetched = until_done(|| cursor.fetch(&mut *self.txn, 10, &mut batch)).await?;
+            for number in 0..batch.len() {
+                rows.push((batch.key(number).0.to_vec(), values(table, &batch, number)?));
+            }
+            if fetched == Fetched::End {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Commits durably.
+    pub async fn commit(&mut self) -> Result<(), StoreError> {
+        until_done(|| self.txn.commit(Durability::Durable)).await
+    }
+
+    /// Rolls back.
+    pub async fn rollback(&mut self) -> Result<(), StoreError> {
+        until_done(|| self.txn.rollback()).await
+    }
+}
+
+fn values(table: &Rc<dyn Table>, batch: &RowBatch, row: usize) -> Result<Vec<Value>, StoreError> {
+    (0..table.definition().columns.len())
+        .map(|column| match batch.column(row, column) {
+            Ok(value) => Ok(value.to_value()),
+            Err(error) => Err(StoreError::Damaged {
+                what: error.to_string(),
+            }),
+        })
+        .collect()
+}
+
+/// A scan of all rows.
+pub fn all() -> ScanOptions {
+    ScanOptions {
+        index: None,
+        range: store::KeyRange::all(),
+        direction: store::Direction::Forward,
+        lock: store::RowLock::None,
+        columns: None,
+        wait: store::LockWait::Wait,
+    }
+}

@@ -1,0 +1,223 @@
+//! A disk, a clock and an executor that one seed owns, and engines in them.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use buffer::{PoolOptions, StartOptions, start};
+use engine::{Engine, EngineOptions, Sleep, WorkerOptions};
+use env::Disk;
+use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
+use format::{PageSize, SpaceId};
+use store::StoreError;
+use wal::WalOptions;
+
+/// Between two looks at what there is to be written to the log.
+const TICK: Duration = Duration::from_micros(100);
+
+/// How an engine of the world is made.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldOptions {
+    /// Bytes of a page.
+    pub page_size: PageSize,
+    /// Pages in memory.
+    pub frame_count: u32,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        Self {
+            page_size: PageSize::KiB4,
+            frame_count: 64,
+        }
+    }
+}
+
+/// A machine.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// Its disk.
+    pub disk: SimDisk,
+    /// Who runs the tasks.
+    pub executor: SimExecutor,
+    /// How engines are made.
+    options: WorldOptions,
+}
+
+/// An open engine, with its background work running.
+#[derive(Debug, Clone)]
+pub struct Database {
+    /// The handle of its one worker.
+    pub engine: Engine,
+}
+
+impl World {
+    /// A machine with an empty disk.
+    pub fn new(seed: u64, options: WorldOptions) -> Self {
+        Self::with_disk(
+            seed,
+            DiskOptions {
+                seed,
+                ..DiskOptions::default()
+            },
+            options,
+        )
+    }
+
+    /// A machine with a disk of these habits.
+    pub fn with_disk(seed: u64, disk: DiskOptions, options: WorldOptions) -> Self {
+        let clock = SimClock::new();
+        let disk = SimDisk::new(disk, clock.clone());
+        Self {
+            disk,
+            executor: SimExecutor::new(seed, clock),
+            options,
+        }
+    }
+
+    fn disk(&self) -> Rc<dyn Disk> {
+        Rc::new(self.disk.clone())
+    }
+
+    fn start_options(&self) -> StartOptions {
+        StartOptions {
+            directory: PathBuf::from("data"),
+            wal: WalOptions {
+                ring_bytes: 1 << 19,
+                mtr_bytes_max: 1 << 17,
+                worker_count: 1,
+                segment_blocks: 256,
+                segments_ahead: 1,
+                log_bytes_max: 1 << 20,
+                flush_bytes_max: 1 << 16,
+            },
+            pool: PoolOptions {
+                page_size: self.options.page_size,
+                frame_count: self.options.frame_count,
+                clean_batch_pages: 8,
+            },
+        }
+    }
+
+    fn worker_options(&self) -> WorkerOptions {
+        let clock = self.executor.clock().clone();
+        let sleeping = clock.clone();
+        let sleep: Sleep = Rc::new(move |duration: Duration| {
+            let clock = sleeping.clone();
+            Box::pin(async move { clock.sleep(duration).await })
+        });
+        WorkerOptions {
+            index: 0,
+            clock: Rc::new(clock),
+            sleep,
+        }
+    }
+
+    /// Opens the data directory, recovering what is there.
+    pub async fn open(&self) -> Result<Database, StoreError> {
+        let poison: wal::OnPoison = Box::new(|_| {});
+        let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
+            .await
+            .map_err(|error| StoreError::Damaged {
+                what: error.to_string(),
+            })?;
+        let pages = started.pool.pages(0, self.disk());
+        self.run_log(&started.pool);
+        let options = EngineOptions {
+            worker_count: 1,
+            ring_length: 1 << 12,
+        };
+        let worker = self.worker_options();
+        let engine = Engine::open(pages, &started.payload, options, worker).await?;
+        let database = Database { engine };
+        self.run_background(&database);
+        Ok(database)
+    }
+
+    /// Opens a pool without an engine, with one tablespace and the pool's background work.
+    pub async fn open_pages(&self, space: SpaceId) -> Result<Rc<buffer::Pages>, StoreError> {
+        let poison: wal::OnPoison = Box::new(|_| {});
+        let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
+            .await
+            .map_err(|error| StoreError::Damaged {
+                what: error.to_string(),
+            })?;
+        let pages = Rc::new(started.pool.pages(0, self.disk()));
+        if started.is_new {
+            started.pool.create_space(&self.disk, space)?;
+        } else {
+            started.pool.open_space(&self.disk, space)?;
+        }
+        self.run_log(&started.pool);
+        let (cleaning, clock) = (Rc::clone(&pages), self.executor.clock().clone());
+        self.executor.spawn(async move {
+            loop {
+                let is_late = 50 < cleaning.wal().age_percent();
+                if cleaning.needs_cleaning() || is_late {
+                    let _ = cleaning.clean(16).await;
+                }
+                if is_late {
+                    let _ = cleaning.checkpoint(Vec::new()).await;
+                }
+                clock.sleep(TICK).await;
+            }
+        });
+        Ok(pages)
+    }
+
+    /// The role of the log's writer, which the runtime plays in a server.
+    fn run_log(&self, pool: &std::sync::Arc<buffer::Pool>) {
+        let (wal, disk) = (std::sync::Arc::clone(pool.wal()), self.disk());
+        let clock = self.executor.clock().clone();
+        self.executor.spawn(async move {
+            loop {
+                if let Some(job) = wal.try_lead() {
+                    job.run(&*disk).await;
+                }
+                if wal.is_poisoned() {
+                    return;
+                }
+                if wal.needs_segments() {
+                    // A full disk shows where room in the log is asked for.
+                    let _ = wal.prepare_segments(&*disk).await;
+                }
+                clock.sleep(TICK).await;
+            }
+        });
+    }
+
+    fn run_background(&self, database: &Database) {
+        let engine = database.engine.clone();
+        self.executor.spawn(async move {
+            engine.run_background(std::future::pending()).await;
+        });
+    }
+
+    /// Runs a future to its end.
+    ///
+    /// # Panics
+    /// If all tasks wait and nothing will wake them.
+    pub fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
+        self.executor
+            .block_on(future)
+            .expect("nobody waits for ever")
+    }
+
+    /// Ends every task at once and takes from the disk what was not made durable.
+    #[must_use]
+    pub fn crash(self) -> Self {
+        self.executor.clear();
+        Self {
+            disk: self.disk.crash(),
+            executor: self.executor,
+            options: self.options,
+        }
+    }
+
+    /// The same machine with another size of memory, for what is opened next.
+    #[must_use]
+    pub fn with_options(mut self, options: WorldOptions) -> Self {
+        self.options = options;
+        self
+    }
+}

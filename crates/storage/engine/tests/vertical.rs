@@ -1,0 +1,265 @@
+//! From a table's making to its rows after a crash.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use sim::rows::{Row, all, big, blob, index, table};
+use sim::{World, WorldOptions};
+use store::{
+    Inserted, Isolation, KeyRange, LockWait, Mutation, RowLock, ScanOptions, Store, StoreError,
+    Uniqueness,
+};
+use value::Value;
+
+fn accounts() -> store::TableDefinition {
+    let columns = vec![big("id"), big("balance"), blob("note")];
+    table(
+        "accounts",
+        columns,
+        vec![index("PRIMARY", Uniqueness::Primary, &[0])],
+    )
+}
+
+fn row(id: i64, balance: i64, note: &str) -> Vec<Value> {
+    vec![Value::Int(id), Value::Int(balance), Value::bytes(note)]
+}
+
+fn equal(id: i64) -> ScanOptions {
+    ScanOptions {
+        index: Some(0),
+        range: KeyRange::equal(vec![Value::Int(id)]),
+        ..all()
+    }
+}
+
+#[test]
+fn rows_survive_commit_and_crash() {
+    let world = World::new(1, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..500 {
+            let done = txn
+                .insert(&accounts, &row(id, id * 10, "first"))
+                .await
+                .unwrap();
+            assert_eq!(done, Inserted::Done);
+        }
+        txn.commit().await.unwrap();
+        let mut loser = database.begin(Isolation::RepeatableRead);
+        let found = loser.scan(&accounts, equal(7)).await.unwrap();
+        loser
+            .update(&accounts, &found[0].0, &row(7, 0, "lost"))
+            .await
+            .unwrap();
+        loser
+            .insert(&accounts, &row(1000, 0, "lost"))
+            .await
+            .unwrap();
+        let mut other = database.begin(Isolation::RepeatableRead);
+        other
+            .delete(
+                &accounts,
+                &loser.scan(&accounts, equal(8)).await.unwrap()[0].0,
+            )
+            .await
+            .unwrap();
+        other.commit().await.unwrap();
+        Box::leak(Box::new(loser));
+    });
+    let world = world.crash();
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let rows = txn.scan(&accounts, all()).await.unwrap();
+        let expected: Vec<_> = (0..500)
+            .filter(|id| *id != 8)
+            .map(|id| row(id, id * 10, "first"))
+            .collect();
+        assert_eq!(
+            rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>(),
+            expected
+        );
+    });
+}
+
+#[test]
+fn snapshots_see_what_was_committed_before_them() {
+    let world = World::new(2, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut setup = database.begin(Isolation::RepeatableRead);
+        for id in 0..3 {
+            setup.insert(&accounts, &row(id, 100, "old")).await.unwrap();
+        }
+        setup.commit().await.unwrap();
+        let mut old = database.begin(Isolation::RepeatableRead);
+        let before = old.scan(&accounts, all()).await.unwrap();
+        assert_eq!(before.len(), 3);
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        writer
+            .update(&accounts, &before[1].0, &row(1, 50, "new and longer"))
+            .await
+            .unwrap();
+        writer.delete(&accounts, &before[2].0).await.unwrap();
+        writer.insert(&accounts, &row(9, 1, "new")).await.unwrap();
+        let own: Vec<_> = writer.scan(&accounts, all()).await.unwrap();
+        assert_eq!(own.len(), 3);
+        assert_eq!(own[1].1, row(1, 50, "new and longer"));
+        assert_eq!(old.scan(&accounts, all()).await.unwrap(), before);
+        writer.commit().await.unwrap();
+        assert_eq!(old.scan(&accounts, all()).await.unwrap(), before);
+        let mut fresh = database.begin(Isolation::RepeatableRead);
+        assert_eq!(fresh.scan(&accounts, all()).await.unwrap(), own);
+        let mut committed = database.begin(Isolation::ReadCommitted);
+        assert_eq!(committed.scan(&accounts, equal(9)).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn rollback_and_savepoints_restore_rows() {
+    let world = World::new(3, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        txn.insert(&accounts, &row(1, 1, "one")).await.unwrap();
+        txn.insert(&accounts, &row(2, 2, "two")).await.unwrap();
+        txn.commit().await.unwrap();
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let rows = txn.scan(&accounts, all()).await.unwrap();
+        txn.update(&accounts, &rows[0].0, &row(1, 5, "changed"))
+            .await
+            .unwrap();
+        let mark = txn.txn.mark();
+        let large = "x".repeat(50_000);
+        txn.insert(&accounts, &row(3, 3, &large)).await.unwrap();
+        txn.update(&accounts, &rows[1].0, &row(2, 3, &large))
+            .await
+            .unwrap();
+        let moved = txn
+            .update(&accounts, &rows[0].0, &row(77, 5, "moved"))
+            .await
+            .unwrap();
+        assert_eq!(moved, Mutation::Done);
+        let seen = txn.scan(&accounts, all()).await.unwrap();
+        let seen: Vec<_> = seen.into_iter().map(|(_, row)| row).collect();
+        assert_eq!(
+            seen,
+            [row(2, 3, &large), row(3, 3, &large), row(77, 5, "moved")]
+        );
+        sim::rows::until_done(|| txn.txn.rollback_to(mark))
+            .await
+            .unwrap();
+        let seen = txn.scan(&accounts, all()).await.unwrap();
+        assert_eq!(seen[0].1, row(1, 5, "changed"));
+        assert_eq!(seen[1].1, row(2, 2, "two"));
+        assert_eq!(seen.len(), 2);
+        txn.rollback().await.unwrap();
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let rows = txn.scan(&accounts, all()).await.unwrap();
+        assert_eq!(rows[0].1, row(1, 1, "one"));
+    });
+}
+
+#[test]
+fn writers_wait_for_each_other() {
+    let world = World::new(4, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        txn.insert(&accounts, &row(1, 1, "one")).await.unwrap();
+        txn.insert(&accounts, &row(2, 2, "two")).await.unwrap();
+        txn.commit().await.unwrap();
+        let key_of = |rows: Vec<Row>| rows[0].0.clone();
+        let mut first = database.begin(Isolation::RepeatableRead);
+        let one = key_of(first.scan(&accounts, equal(1)).await.unwrap());
+        let two = key_of(first.scan(&accounts, equal(2)).await.unwrap());
+        first
+            .update(&accounts, &one, &row(1, 10, "first"))
+            .await
+            .unwrap();
+        let no_wait = ScanOptions {
+            lock: RowLock::Exclusive,
+            wait: LockWait::NoWait,
+            ..equal(1)
+        };
+        let mut second = database.begin(Isolation::RepeatableRead);
+        let refused = second.scan(&accounts, no_wait.clone()).await;
+        assert_eq!(refused, Err(StoreError::LockNotAvailable));
+        let skip = ScanOptions {
+            wait: LockWait::SkipLocked,
+            lock: RowLock::Shared,
+            ..all()
+        };
+        assert_eq!(second.scan(&accounts, skip).await.unwrap().len(), 1);
+        let timed_out = second.update(&accounts, &one, &row(1, 20, "second")).await;
+        assert_eq!(timed_out, Err(StoreError::LockWaitTimeout));
+        let duplicate = second.insert(&accounts, &row(2, 0, "again")).await.unwrap();
+        assert_eq!(
+            duplicate,
+            Inserted::Duplicate {
+                index: 0,
+                key: two.clone().into()
+            }
+        );
+    });
+}
+
+#[test]
+fn a_deadlock_has_one_victim() {
+    let world = World::new(5, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        txn.insert(&accounts, &row(1, 1, "one")).await.unwrap();
+        txn.insert(&accounts, &row(2, 2, "two")).await.unwrap();
+        txn.commit().await.unwrap();
+        let rows = txn.scan(&accounts, all()).await.unwrap();
+        let (one, two) = (rows[0].0.clone(), rows[1].0.clone());
+        let mut first = database.begin(Isolation::RepeatableRead);
+        let mut second = database.begin(Isolation::RepeatableRead);
+        first
+            .update(&accounts, &one, &row(1, 10, "first"))
+            .await
+            .unwrap();
+        second
+            .update(&accounts, &two, &row(2, 20, "second"))
+            .await
+            .unwrap();
+        let results = Rc::new(RefCell::new(Vec::new()));
+        let (noting, table) = (Rc::clone(&results), Rc::clone(&accounts));
+        inner.executor.spawn(async move {
+            let result = first.update(&table, &two, &row(2, 0, "first")).await;
+            first.rollback().await.unwrap();
+            noting.borrow_mut().push(result);
+        });
+        let result = second.update(&accounts, &one, &row(1, 0, "second")).await;
+        second.rollback().await.unwrap();
+        results.borrow_mut().push(result);
+        while results.borrow().len() < 2 {
+            inner.executor.yield_now().await;
+        }
+        let results = results.borrow();
+        let is_victim =
+            |result: &&Result<Mutation, StoreError>| **result == Err(StoreError::Deadlock);
+        assert_eq!(results.iter().filter(is_victim).count(), 1, "{results:?}");
+        assert!(results.contains(&Ok(Mutation::Done)), "{results:?}");
+    });
+}
