@@ -20,6 +20,7 @@ pub struct Report {
 }
 
 /// A page to be looked at, and what its parent says of it.
+#[derive(Debug)]
 struct Expected {
     page: PageNo,
     level: Option<u8>,
@@ -27,40 +28,59 @@ struct Expected {
     upper: Option<Vec<u8>>,
 }
 
-impl Tree {
-    /// Looks at every page of the tree. Nobody may change the tree meanwhile.
-    pub fn check(&self, pages: &Pages) -> Outcome<Report> {
-        let mut report = Report::default();
+/// A check under way. It keeps its place over suspensions.
+#[derive(Debug)]
+pub struct Check {
+    tree: Tree,
+    /// Pages still to be looked at.
+    stack: Vec<Expected>,
+    /// What was found so far.
+    pub report: Report,
+}
+
+impl Check {
+    /// A check of a whole tree, which nobody may change meanwhile.
+    pub fn new(tree: Tree) -> Self {
         let root = Expected {
-            page: self.root,
+            page: tree.root,
             level: None,
             lower: Vec::new(),
             upper: None,
         };
-        let mut stack = vec![root];
-        while let Some(expected) = stack.pop() {
-            let id = self.page_id(expected.page);
-            if report.pages.contains(&expected.page) && report.pages.len() < 4096 {
-                report
-                    .faults
-                    .push(format!("page {id} stands in the tree twice"));
-                continue;
-            }
-            let page = pages.shared(id)?;
-            report.pages.push(expected.page);
-            match self.check_page(id, page.bytes(), &expected, &mut report.faults) {
-                Some((0, count)) => report.entry_count += count,
-                Some((level, _)) => {
-                    let pushed = push_children(page.bytes(), level, &mut stack);
-                    let fault = || format!("page {id} has a child that is no page");
-                    report.faults.extend(pushed.is_none().then(fault));
-                }
-                None => {}
-            }
+        Self {
+            tree,
+            stack: vec![root],
+            report: Report::default(),
         }
-        Ok(report)
     }
 
+    /// Looks at the next page; false if there is none left.
+    pub fn step(&mut self, pages: &Pages) -> Outcome<bool> {
+        let Some(expected) = self.stack.last() else {
+            return Ok(false);
+        };
+        let id = self.tree.page_id(expected.page);
+        let page = pages.shared(id)?;
+        let expected = self.stack.pop().expect("it was there a moment ago");
+        let report = &mut self.report;
+        report.pages.push(expected.page);
+        match self
+            .tree
+            .check_page(id, page.bytes(), &expected, &mut report.faults)
+        {
+            Some((0, count)) => report.entry_count += count,
+            Some((level, _)) => {
+                let pushed = push_children(page.bytes(), level, &mut self.stack);
+                let fault = || format!("page {id} has a child that is no page");
+                report.faults.extend(pushed.is_none().then(fault));
+            }
+            None => {}
+        }
+        Ok(true)
+    }
+}
+
+impl Tree {
     /// Level and entries of a page that can be gone down from.
     fn check_page(
         &self,

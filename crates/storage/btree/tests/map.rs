@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use btree::change::Edit;
+use btree::check::{Check, Report};
 use btree::space::{self, Release, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
 use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
@@ -51,6 +52,12 @@ impl Pair {
             tree,
             twin: BTreeMap::new(),
         }
+    }
+
+    fn check(&self) -> Report {
+        let mut check = Check::new(self.tree);
+        while until_done(&self.world, || check.step(&self.pages)) {}
+        check.report
     }
 
     fn put(&mut self, key: Vec<u8>, payload: Vec<u8>) {
@@ -105,7 +112,7 @@ impl Pair {
         assert_eq!(self.scan(Place::new(From::Below, &key), limit), below);
         let upto: Vec<_> = self.twin.range(..=key.clone()).rev().map(owned).collect();
         assert_eq!(self.scan(Place::new(From::AtMost, &key), limit), upto);
-        let report = until_done(&self.world, || self.tree.check(&self.pages));
+        let report = self.check();
         assert_eq!(report.faults, Vec::<String>::new());
         assert_eq!(report.entry_count, self.twin.len() as u64);
         let mut used = until_done(&self.world, || space::used_pages(&self.pages, SPACE));
@@ -140,7 +147,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn behaves_as_a_sorted_map(
@@ -174,7 +181,7 @@ fn ascending_keys_fill_their_pages() {
         pair.put(number.to_be_bytes().to_vec(), vec![7; 30]);
     }
     pair.compare(b"", 64);
-    let report = until_done(&pair.world, || pair.tree.check(&pair.pages));
+    let report = pair.check();
     let bytes = 4000 * (30 + 4 + 6 + 4);
     assert!(
         report.pages.len() < bytes / 4096 * 115 / 100,
