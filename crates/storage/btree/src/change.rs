@@ -114,9 +114,9 @@ impl Tree {
         })
     }
 
-    /// Decides about an entry under the leaf's latch and does it: `decide` is given the payload that
-    /// is there. It may be called several times; what it answers last counts. True if something was
-    /// changed.
+    /// Decides about an entry under the leaf's latch and does it: `decide` is given the payload
+    /// that is there. It may be called several times; what it answers last counts. True if
+    /// something was changed.
     pub fn modify(
         &self,
         pages: &Pages,

@@ -9,7 +9,8 @@
 //! maps, then new pages. A change that had to wait would give up instead, so order is for progress,
 //! not for safety from deadlock.
 //! (I2) A mini-transaction takes every latch before it changes the first byte: an operation that
-//! suspends has changed nothing in the step at hand, and steps already committed leave a whole tree.
+//! suspends has changed nothing in the step at hand, and steps already committed leave a whole
+//! tree.
 //! (I3) The fences of a child are the keys around its slot in the parent; a page is found by fences
 //! alone, there are no sibling pointers.
 //! (I4) A tree's root never moves.

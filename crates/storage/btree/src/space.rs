@@ -1,9 +1,9 @@
 //! The pages of a tablespace: which are taken, and giving them out and back.
 //!
 //! Layout: `docs/formats/space.md`. Page 0 is the header: how many pages the file has room for
-//! (`high`), and a page below which none is free (`hint`). Allocation maps hold a bit for each page:
-//! map *k* covers a stretch of as many pages as it has bits, and stands at the stretch's second
-//! page (*k* = 0) or first.
+//! (`high`), and a page below which none is free (`hint`). Allocation maps hold a bit for each
+//! page: map *k* covers a stretch of as many pages as it has bits, and stands at the stretch's
+//! second page (*k* = 0) or first.
 //!
 //! (I1) A page's bit is set exactly if the page is in use, a map and the header included.
 //! (I2) No page below `hint` is free. No page at or above `high` is in use.

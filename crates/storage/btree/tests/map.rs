@@ -43,7 +43,8 @@ impl Pair {
             },
         );
         let opening = world.clone();
-        let pages = world.run(async move { opening.open_pages(SPACE).await.unwrap() });
+        let pages = world.run(async move { opening.open_pages(SPACE).await });
+        let pages = pages.unwrap_or_else(|error| panic!("the pool opens: {error}"));
         until_done(&world, || space::create(&pages, SPACE));
         let tree = until_done(&world, || Tree::create(&pages, SPACE, IndexId(9)));
         Self {
@@ -159,7 +160,7 @@ proptest! {
         let mut pair = Pair::new(frame_count);
         for (number, step) in steps.into_iter().enumerate() {
             match step {
-                Step::Put(key, length) => pair.put(key, vec![number as u8; length]),
+                Step::Put(key, length) => pair.put(key, vec![number.to_le_bytes()[0]; length]),
                 Step::Remove(key) => pair.remove(&key),
                 Step::Get(key) => pair.get(&key),
             }

@@ -1,9 +1,9 @@
 //! The transactional store: rows and their versions, undo, purge, recovery, the dictionary.
 //!
 //! Start with [`Engine`], one worker's handle, which implements [`store::Store`]. A statement goes
-//! `table` (values to bytes, steps) → `write` and `entries` (one mini-transaction each) or `cursor`
-//! and `read` (versions); `conflict` says who must wait; `rollback` undoes; `transaction` begins
-//! and ends. Behind the sessions: `purge`, `background`. Once at the start: `recovery`.
+//! `table` (values to bytes, steps) -> `write` and `entries` (one mini-transaction each) or
+//! `cursor` and `read` (versions); `conflict` says who must wait; `rollback` undoes; `transaction`
+//! begins and ends. Behind the sessions: `purge`, `background`. Once at the start: `recovery`.
 //!
 //! (E1) The newest version of a row is in the clustered index, with the id of its writer; older
 //! ones hang on it by undo pointers. The id of an active transaction in a row is its lock.

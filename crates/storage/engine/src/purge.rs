@@ -221,8 +221,8 @@ impl Worker {
         }
     }
 
-    /// Gives back the pages of a large value; the first one together with the record's mark, so that
-    /// it is not given back twice.
+    /// Gives back the pages of a large value; the first one together with the record's mark, so
+    /// that it is not given back twice.
     fn purge_lob(&self, space: SpaceId, first: PageNo, pointer: UndoPointer) -> Outcome<()> {
         while lob::give_back_second(&self.pages, space, first)? {}
         let mut change = self.pages.change()?;

@@ -1,9 +1,9 @@
 //! Opening: a new data directory gets its system space, one that was in use is brought to rest.
 //!
 //! When this begins, redo has made the pages what the log says. What is left: find the transactions
-//! that have undo but no end (losers), read the dictionary as those who came to an end left it, roll
-//! the losers back, and remove tablespaces that no table names. All of it is logged like any other
-//! work, so a crash in between begins the same again with less to do.
+//! that have undo but no end (losers), read the dictionary as those who came to an end left it,
+//! roll the losers back, and remove tablespaces that no table names. All of it is logged like any
+//! other work, so a crash in between begins the same again with less to do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -375,8 +375,8 @@ impl Worker {
         }
     }
 
-    /// Removes tablespaces of tables that are in no row of the dictionary: of a table that was being
-    /// made, or one whose drop is committed.
+    /// Removes tablespaces of tables that are in no row of the dictionary: of a table that was
+    /// being made, or one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
         let dictionary = self.dictionary();
         let named: BTreeSet<SpaceId> = dictionary

@@ -1,11 +1,11 @@
 //! A transaction: its id, snapshot, locks and place in the undo.
 //!
-//! States: idle (nothing used) → active (snapshot or id) → committing (the commit record is in the
-//! log, visible to others, not yet durable) → ended. A dropped active transaction becomes an orphan
-//! that the worker's background task rolls back.
+//! States: idle (nothing used) -> active (snapshot or id) -> committing (the commit record is in
+//! the log, visible to others, not yet durable) -> ended. A dropped active transaction becomes an
+//! orphan that the worker's background task rolls back.
 //!
-//! (I1) The id is taken by the first change or lock; the undo count is 0 exactly if nothing is to be
-//! undone.
+//! (I1) The id is taken by the first change or lock; the undo count is 0 exactly if nothing is to
+//! be undone.
 //! (I2) Locks are released after the fate was published, so who gets them sees the fate.
 
 use std::any::Any;

@@ -391,7 +391,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..90)) {
+        fn any_bytes_are_decoded_or_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..90)
+        ) {
             if let Some(record) = UndoRecord::decode(&bytes) {
                 let _ = Remains::list(record.remains).count();
                 let _ = record.restore(&mut bytes.clone());
