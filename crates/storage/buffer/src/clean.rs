@@ -200,6 +200,9 @@ impl Pages {
 
     async fn clean_batch(&self) -> Result<u32, StoreError> {
         let pool = &self.pool;
+        if pool.wal.is_poisoned() {
+            return Err(StoreError::LogFailed);
+        }
         let count = batch_pages(&pool.options);
         let mut batch = Batch {
             pool: Arc::clone(pool),

@@ -393,7 +393,7 @@ impl Wal {
     }
 
     /// Notes durably that every change before `lsn` is in the data files, with what the engine
-    /// wants to find again. The log before may be recycled then.
+    /// wants to find again. The log before may be recycled then. Refused once the log is closed.
     ///
     /// # Panics
     /// If `lsn` is not durable or before the last checkpoint.
@@ -405,6 +405,10 @@ impl Wal {
     ) -> Result<(), WalError> {
         assert!(lsn <= self.durable());
         assert!(self.checkpoint() <= lsn);
+        // Pages whose write failed are on no dirty list: nobody may say that they are in their files.
+        if self.is_poisoned() {
+            return Err(WalError::Poisoned);
+        }
         let first = self.flush.lock().checkpoint_block(lsn);
         let (file, record) = {
             let control = self.control.lock();

@@ -188,14 +188,14 @@ fn crash_in_recovery(world: &World, options: StartOptions, steps: u64) {
 
 #[test]
 fn changes_survive_crashes_whole() {
-    for seed in seeds(0, 25) {
+    for seed in seeds(0, 16) {
         lives(seed, Faults::default());
     }
 }
 
 #[test]
 fn changes_survive_failing_disks() {
-    for seed in seeds(1000, 15) {
+    for seed in seeds(1000, 10) {
         let faults = Faults {
             read_permille: 5,
             write_permille: 5,
