@@ -16,6 +16,8 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod canonical;
+pub mod class;
 pub mod keyword;
 pub mod parse;
 pub mod token;

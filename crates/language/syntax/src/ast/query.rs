@@ -164,6 +164,7 @@ impl SelectItem {
             super::ExprKind::Literal(Literal::Null) => b"NULL",
             super::ExprKind::Literal(Literal::Bool(true)) => b"TRUE",
             super::ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
+            super::ExprKind::Literal(_) => expr.span.of(source),
             _ => span.of(source),
         };
         Some(String::from_utf8_lossy(text).into_owned())
