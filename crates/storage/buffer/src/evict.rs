@@ -10,6 +10,9 @@ use sync::{CachePadded, Mutex};
 use crate::frames::{FrameNo, HEAT_LOADED};
 use crate::pool::Pool;
 
+/// Frames looked at while the cleaner is awaited: more would only repeat what others have done.
+const SHORT_SEARCH: u32 = 64;
+
 /// One worker's part of the frames. Others come to it only when theirs has nothing.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -63,8 +66,15 @@ impl Pool {
         if let Some(frame) = share.free.lock().pop() {
             return Some(frame);
         }
-        // Enough passes for the hottest page to cool, and one to go.
-        for _ in 0..share.count * (u32::from(HEAT_LOADED) + 1) {
+        // Enough passes for the hottest page to cool, and one to go; a few frames if somebody has
+        // made them in vain since the cleaner ran.
+        let passes = share.count * (u32::from(HEAT_LOADED) + 1);
+        let is_known_short = self.wants_frames.load(Ordering::SeqCst);
+        for _ in 0..if is_known_short {
+            passes.min(SHORT_SEARCH)
+        } else {
+            passes
+        } {
             // Relaxed: two workers on one share may look at the same frame; the latch decides.
             let at = share.hand.fetch_add(1, Ordering::Relaxed) % share.count;
             let frame = FrameNo(share.first + at);

@@ -67,7 +67,7 @@ impl Default for WalOptions {
             // A mini-transaction changes at most 64 pages and logs rarely more than half of each.
             mtr_bytes_max: 512 << 10,
             worker_count: 1,
-            segment_blocks: 16_384,
+            segment_blocks: 8192,
             segments_ahead: 1,
             log_bytes_max: 1 << 30,
             flush_bytes_max: 1 << 20,

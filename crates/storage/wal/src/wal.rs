@@ -107,7 +107,7 @@ impl Wal {
             place,
             block_starts,
         };
-        let prepared_end = adopt_segments(disk, &mut flush, first)?;
+        let prepared_end = adopt_segments(disk, &mut flush, first).await?;
         let wal = Arc::new(Self::assemble(
             (options, ring, end),
             (flush, prepared_end),
@@ -340,9 +340,10 @@ impl Wal {
         let next = self.next_block.load(Ordering::SeqCst);
         let blocks = u64::from(self.options.segment_blocks);
         let segments = next / blocks + 1 + stdx::to_u64(self.options.segments_ahead);
-        // However small segments are: a full ring must find room, or nobody gets a permit.
-        let ring_blocks = self.blocks_for(stdx::to_u64(self.options.ring_bytes));
-        self.prepared_end.load(Ordering::SeqCst) < (segments * blocks).max(next + ring_blocks)
+        // However small segments are: with nothing unwritten, permits must be had.
+        let flush = stdx::to_u64(self.options.flush_bytes_max);
+        let least = self.blocks_for(2 * self.ring.headroom() + flush);
+        self.prepared_end.load(Ordering::SeqCst) < (segments * blocks).max(next + least)
     }
 
     /// Blocks that may be needed to write `bytes` of log: each outstanding permit may cost one
@@ -464,28 +465,39 @@ impl FlushState {
     }
 }
 
-/// Opens the segments from the checkpoint's to the one being written; removes later ones, which
-/// hold nothing, and one that nothing was written to, which may be half made. Gives the end of the
-/// prepared blocks.
-fn adopt_segments(disk: &dyn Disk, flush: &mut FlushState, first: u64) -> Result<u64, WalError> {
+/// Opens the segments from the checkpoint's to the one being written, and the prepared ones behind
+/// it; removes what is half made. Gives the end of the prepared blocks.
+async fn adopt_segments(
+    disk: &dyn Disk,
+    flush: &mut FlushState,
+    first: u64,
+) -> Result<u64, WalError> {
     let place = flush.place.clone();
     let writing = place.segment_of(flush.next_block);
     let is_begun = !flush.next_block.is_multiple_of(place.blocks);
+    let mut end = writing + u64::from(is_begun);
     for number in place.list(disk)? {
-        if writing < number || (number == writing && !is_begun) {
-            disk.remove(&place.path(number))?;
-        } else if number < first {
+        if number < first {
             flush.segments.obsolete.push(number);
-        } else if let Some(file) = place.open(disk, number)? {
+            continue;
+        }
+        let Some(file) = place.open(disk, number)? else {
+            continue;
+        };
+        if number < end {
             flush.segments.push(number, file);
+        } else if number == end && disk.length(&file)? == place.bytes() {
+            // What stands in its blocks is of another place or life, and its room is there.
+            disk.sync(&file).await?;
+            flush.segments.push(number, file);
+            end += 1;
+        } else {
+            drop(file);
+            disk.remove(&place.path(number))?;
         }
     }
     disk.sync_directory(&place.directory)?;
-    Ok(if is_begun {
-        (writing + 1) * place.blocks
-    } else {
-        writing * place.blocks
-    })
+    Ok(end * place.blocks)
 }
 
 impl fmt::Debug for Wal {
