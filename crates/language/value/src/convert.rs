@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::decimal::Rounding;
 use crate::number::{Integer, parse_double, parse_integer};
-use crate::temporal::{Date, DateTime, Time, full_year, parse_datetime, parse_time};
+use crate::temporal::{Date, DateTime, Time, parse_datetime, parse_time};
 use crate::{ColumnType, Decimal, Trouble, ValueRef, Warnings};
 
 impl<'a> ValueRef<'a> {
@@ -160,11 +161,11 @@ impl<'a> ValueRef<'a> {
             }
             Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Double(_) | Self::Decimal(_) => {
                 let number = self.to_decimal(warnings)?;
-                let value = time_of_number(&number);
-                if value.is_none() {
+                let found = time_of_number(&number);
+                if found.is_none_or(|found| found.out_of_range) {
                     warnings.warn(truncated("time", number.to_string().as_bytes()));
                 }
-                value
+                found.map(|found| found.value)
             }
         }
     }
@@ -207,7 +208,12 @@ pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
     while let Some(first) = rest.first() {
         let length = match charset.decode(rest) {
             Some((code, length)) => {
-                shown.extend(char::from_u32(code));
+                // The server's messages are in the basic plane.
+                shown.push(
+                    char::from_u32(code)
+                        .filter(|_| code <= 0xFFFF)
+                        .unwrap_or('?'),
+                );
                 length
             }
             None => {
@@ -234,35 +240,29 @@ pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
 
 /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS or YYYYMMDDHHMMSS as date and time.
 pub fn datetime_of_number(number: &Decimal) -> Option<DateTime> {
+    parts_of_number(number).filter(|value| date_exists(value.date()))
+}
+
+/// The same, of parts in range, whether the day exists or not.
+fn parts_of_number(number: &Decimal) -> Option<DateTime> {
     if number.is_negative() {
         return None;
     }
-    let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
-    let micros = number
-        .subtract(&whole)
-        .ok()?
-        .multiply(&Decimal::from(1_000_000u64))
-        .ok()?;
-    let micros = micros
-        .round(0, crate::decimal::Rounding::Truncate)
-        .ok()?
-        .to_u64()
-        .ok()?;
+    let whole = number.round(0, Rounding::Truncate).ok()?;
+    let micros = micros_of_fraction(number, &whole)?;
     let whole = whole.to_u64().ok()?;
-    let (date, time) = match whole {
-        0..100_000_000 => (whole, 0),
-        _ => (whole / 1_000_000, whole % 1_000_000),
+    // Which digits mean which century; what lies between is no date.
+    let full = match whole {
+        0 => return Some(DateTime::ZERO),
+        101..=691_231 => (whole + 20_000_000) * 1_000_000,
+        700_101..=991_231 => (whole + 19_000_000) * 1_000_000,
+        10_000_101..=99_991_231 => whole * 1_000_000,
+        101_000_000..=691_231_235_959 => whole + 20_000_000_000_000,
+        700_101_000_000..=991_231_235_959 => whole + 19_000_000_000_000,
+        10_000_101_000_000..=99_991_231_235_959 => whole,
+        _ => return None,
     };
-    let date = match date {
-        0 => 0,
-        1..=100 => return None,
-        // Two-digit years, with the century that they mean.
-        101..1_000_000 => {
-            let year = full_year(stdx::low_u16(date / 10_000));
-            u64::from(year) * 10_000 + date % 10_000
-        }
-        _ => date,
-    };
+    let (date, time) = (full / 1_000_000, full % 1_000_000);
     let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
     let (hour, minute, second) = (time / 10_000, time / 100 % 100, time % 100);
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
@@ -270,53 +270,74 @@ pub fn datetime_of_number(number: &Decimal) -> Option<DateTime> {
     }
     let date = Date::new(stdx::low_u16(year), stdx::low_u8(month), stdx::low_u8(day));
     let (minute, second) = (stdx::low_u8(minute), stdx::low_u8(second));
-    let time = Time::from_parts(
-        false,
-        stdx::low_u32(hour),
-        minute,
-        second,
-        stdx::low_u32(micros),
-    );
-    date_exists(date).then(|| DateTime::new(date, time))
+    let time = Time::from_parts(false, stdx::low_u32(hour), minute, second, micros);
+    Some(DateTime::new(date, time))
 }
 
-/// HHMMSS as a duration; a number of more digits as the time of a DATETIME.
-pub fn time_of_number(number: &Decimal) -> Option<Time> {
-    let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
+fn micros_of_fraction(number: &Decimal, whole: &Decimal) -> Option<u32> {
     let fraction = number
-        .subtract(&whole)
+        .subtract(whole)
         .ok()?
         .multiply(&Decimal::from(1_000_000u64))
         .ok()?;
     let micros = fraction
-        .round(0, crate::decimal::Rounding::Truncate)
+        .round(0, Rounding::Truncate)
         .ok()?
         .abs()
         .to_u64()
         .ok()?;
+    u32::try_from(micros).ok()
+}
+
+/// What [`time_of_number`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeOfNumber {
+    /// The value, clamped.
+    pub value: Time,
+    /// The hours were out of range.
+    pub out_of_range: bool,
+    /// The number was a date with time, and the date is lost.
+    pub dated: bool,
+}
+
+/// HHMMSS as a duration; a number of more digits as the time of a DATETIME.
+pub fn time_of_number(number: &Decimal) -> Option<TimeOfNumber> {
+    let found = |value, out_of_range, dated| {
+        Some(TimeOfNumber {
+            value,
+            out_of_range,
+            dated,
+        })
+    };
+    let whole = number.round(0, Rounding::Truncate).ok()?;
+    let micros = micros_of_fraction(number, &whole)?;
     let magnitude = whole.abs().to_u64().unwrap_or_else(|bound| bound);
     // So many digits are a date with time; the last one is 9999-12-31 23:59:59.
     if (10_000_000..99_991_231_235_959).contains(&magnitude) && !number.is_negative() {
-        return datetime_of_number(number).map(DateTime::time);
+        return found(parts_of_number(number)?.time(), false, true);
     }
-    if magnitude > 8_385_959 && magnitude / 10_000 > 838 {
-        return Some(if number.is_negative() {
-            Time::MIN
-        } else {
-            Time::MAX
-        });
+    if magnitude / 10_000 > 838 {
+        return found(
+            if number.is_negative() {
+                Time::MIN
+            } else {
+                Time::MAX
+            },
+            true,
+            false,
+        );
     }
     let (minute, second) = (magnitude / 100 % 100, magnitude % 100);
     if minute > 59 || second > 59 {
         return None;
     }
-    Some(Time::from_parts(
-        number.is_negative(),
-        stdx::low_u32(magnitude / 10_000),
-        stdx::low_u8(minute),
-        stdx::low_u8(second),
-        stdx::low_u32(micros),
-    ))
+    let hour = stdx::low_u32(magnitude / 10_000);
+    let (minute, second) = (stdx::low_u8(minute), stdx::low_u8(second));
+    found(
+        Time::from_parts(number.is_negative(), hour, minute, second, micros),
+        false,
+        false,
+    )
 }
 
 /// True where the day is one of the month, or the date is partial.

@@ -171,8 +171,7 @@ impl Store<'_> {
                 bound
             }));
         }
-        let exact = !matches!(value, ValueRef::Float(_) | ValueRef::Double(_));
-        if exact && rounded != number {
+        if rounded != number {
             self.note_truncated();
         }
         Ok(Value::Decimal(rounded))
@@ -192,6 +191,11 @@ impl Store<'_> {
                     ),
                 }
             }
+            ValueRef::Decimal(number) if number.to_decimal().is_negative() => {
+                self.out_of_range()?;
+                return Ok(Value::UInt(0));
+            }
+            ValueRef::Double(number) => Some(stdx::f64_to_i64(number).cast_unsigned()),
             _ => value
                 .to_integer(&mut crate::Warnings::new(0))
                 .map(Integer::bits),
@@ -221,11 +225,12 @@ impl Store<'_> {
                 if (0..100).contains(&number) || (1901..=2155).contains(&number) {
                     self.rest_of_text(&text, parsed.used)?;
                 }
-                (number, parsed.used == 4)
+                (number, text.len() == 4)
             }
             ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Time(_) => {
                 return self.year_of_temporal(value);
             }
+            ValueRef::Double(number) => (i128::from(stdx::f64_to_i64(number)), false),
             _ => {
                 let number = value.to_integer(&mut crate::Warnings::new(0));
                 (number.map_or(0, Integer::to_i128), false)
@@ -254,7 +259,11 @@ impl Store<'_> {
             _ => ("time", 0),
         };
         if self.rules.strict {
-            let text = value.to_text(self.from).unwrap_or_default();
+            let mut shown = self.from.clone();
+            if shown.decimals > 0 {
+                shown.decimals = 6;
+            }
+            let text = value.to_text(&shown).unwrap_or_default();
             self.incorrect(1292, kind, &text)?;
         }
         self.data_truncated()?;

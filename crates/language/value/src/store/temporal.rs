@@ -83,13 +83,17 @@ impl Store<'_> {
             }
             ValueRef::Bytes(text) => return self.time_of_text(text),
             _ => match time_of_number(&number(value)) {
-                Some(time) => {
-                    if number(value).abs() > Decimal::from(8_385_959u64) {
+                Some(found) if !found.out_of_range => {
+                    if found.dated {
                         self.note_truncated();
                     }
-                    time
+                    found.value
                 }
-                None => return self.time_beyond(value),
+                Some(found) => return self.time_beyond(value, found.value),
+                None => {
+                    self.incorrect_temporal("time", value)?;
+                    Time::ZERO
+                }
             },
         };
         Ok(Value::Time(time.truncated(self.to.decimals)))
@@ -101,7 +105,7 @@ impl Store<'_> {
             return Ok(Value::Time(Time::ZERO));
         };
         if parsed.out_of_range {
-            return self.time_beyond(ValueRef::Bytes(text));
+            return self.time_beyond(ValueRef::Bytes(text), parsed.value);
         }
         if parsed.truncated {
             self.incorrect_temporal("time", ValueRef::Bytes(text))?;
@@ -111,29 +115,13 @@ impl Store<'_> {
         Ok(Value::Time(parsed.value.truncated(self.to.decimals)))
     }
 
-    /// A number or text that no TIME can hold: the bound, or zero where it is no time at all.
-    fn time_beyond(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
-        let (beyond, negative) = match value {
-            ValueRef::Bytes(text) => (true, text.trim_ascii_start().starts_with(b"-")),
-            _ => {
-                let number = number(value);
-                (
-                    number.abs() > Decimal::from(8_385_959u64),
-                    number.is_negative(),
-                )
-            }
-        };
-        if self.rules.strict || !beyond {
+    /// A number or text that no TIME can hold: the bound.
+    fn time_beyond(&mut self, value: ValueRef<'_>, bound: Time) -> Result<Value, Trouble> {
+        if self.rules.strict {
             self.incorrect_temporal("time", value)?;
-        } else {
-            self.out_of_range()?;
         }
-        let bound = if negative { Time::MIN } else { Time::MAX };
-        Ok(Value::Time(if beyond {
-            bound.truncated(self.to.decimals)
-        } else {
-            Time::ZERO
-        }))
+        self.out_of_range()?;
+        Ok(Value::Time(bound.truncated(self.to.decimals)))
     }
 
     fn find_datetime(&self, value: ValueRef<'_>) -> Option<Found> {

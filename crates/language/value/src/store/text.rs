@@ -30,11 +30,17 @@ impl Store<'_> {
         if to == Charset::Binary || text.is_ascii() || (from == to && to.is_valid(&text)) {
             return Ok(text);
         }
-        let source = if from == Charset::Binary { to } else { from };
+        // Text of the same set that is not well formed is checked as bytes are.
+        let source = if from == to { Charset::Binary } else { from };
         let mut out = Vec::with_capacity(text.len());
         let replaced = to.append_converted(source, &text, &mut out);
         if replaced > 0 {
-            let bad = first_unconverted(to, source, &text);
+            let from = if source == Charset::Binary {
+                to
+            } else {
+                source
+            };
+            let bad = first_unconverted(to, from, &text);
             self.incorrect_string(text.get(bad..).unwrap_or(&[]))?;
         }
         Ok(Cow::Owned(out))
@@ -94,7 +100,7 @@ impl Store<'_> {
     pub(super) fn member(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
         let count = self.to.members().len() as u64;
         let index = match value {
-            ValueRef::Bytes(text) => self.member_of_text(text)?,
+            ValueRef::Bytes(text) => self.member_of_text(text),
             _ if value.to_f64(&mut crate::Warnings::new(0)) == Some(0.0) => {
                 self.data_truncated()?;
                 return Ok(Value::UInt(0));
@@ -111,8 +117,8 @@ impl Store<'_> {
         }
     }
 
-    fn member_of_text(&mut self, text: &[u8]) -> Result<Option<u64>, Trouble> {
-        let text = self.converted(Cow::Borrowed(text), self.from.charset())?;
+    fn member_of_text(&self, text: &[u8]) -> Option<u64> {
+        let text = self.compared(text);
         let collation = self.to.collation;
         let found = self
             .to
@@ -120,14 +126,25 @@ impl Store<'_> {
             .iter()
             .position(|name| collation.equal(name, &text));
         if let Some(position) = found {
-            return Ok(Some(position as u64 + 1));
+            return Some(position as u64 + 1);
         }
         let parsed = parse_integer(&text);
         let count = self.to.members().len() as u64;
-        Ok(match parsed.value {
+        match parsed.value {
             Integer::Unsigned(index) if parsed.whole && (1..=count).contains(&index) => Some(index),
             _ => None,
-        })
+        }
+    }
+
+    /// A name in the column's character set, to be compared with its members.
+    fn compared<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let (from, to) = (self.from.charset(), self.to.charset());
+        if from == to || from == Charset::Binary || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        to.append_converted(from, text, &mut out);
+        Cow::Owned(out)
     }
 
     pub(super) fn members(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
@@ -138,14 +155,13 @@ impl Store<'_> {
                 value,
                 ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_)
             );
-            let number = if temporal {
-                None
-            } else {
-                truncated_integer(value)
-            };
-            return self.masked(number.unwrap_or(u64::MAX), all);
+            if temporal {
+                self.data_truncated()?;
+                return Ok(Value::UInt(0));
+            }
+            return self.masked(truncated_integer(value).unwrap_or(u64::MAX), all);
         };
-        let text = self.converted(Cow::Borrowed(text), self.from.charset())?;
+        let text = self.compared(text);
         if text.is_empty() {
             return Ok(Value::UInt(0));
         }
@@ -165,10 +181,8 @@ impl Store<'_> {
         }
         if unknown {
             let parsed = parse_integer(&text);
-            if let (true, Integer::Unsigned(number)) = (parsed.whole, parsed.value)
-                && number <= all
-            {
-                return Ok(Value::UInt(number));
+            if parsed.whole && !parsed.overflow {
+                return self.masked(parsed.value.bits(), all);
             }
             self.data_truncated()?;
         }

@@ -89,6 +89,9 @@ pub fn parse_time(text: &[u8]) -> Option<ParsedTime> {
     if scan.digits_ahead() == 0 && scan.peek() != Some(b'.') {
         return None;
     }
+    if !negative && scan.has_date_and_time() && parse_datetime(text).is_none() {
+        return None;
+    }
     if !negative
         && scan.looks_like_datetime()
         && let Some(parsed) = parse_datetime(text).filter(|parsed| parsed.has_time)
@@ -197,7 +200,7 @@ impl Scan<'_> {
             two_digit_year(year)
         };
         let month = self.number(2)?;
-        let day = self.number(2).unwrap_or(0);
+        let day = self.number(2)?;
         if matches!(self.peek(), Some(b'T' | b't')) {
             self.at += 1;
         }
@@ -223,13 +226,10 @@ impl Scan<'_> {
         let mut date = [year, 0, 0];
         for part in &mut date[1..] {
             if !self.peek().is_some_and(|byte| byte.is_ascii_punctuation()) {
-                break;
+                return None;
             }
             self.skip_punctuation();
             *part = self.number(2)?;
-        }
-        if date == [year, 0, 0] && !self.text.contains(&b'0') {
-            return None;
         }
         let mut time = [0; 3];
         let start = self.at;
@@ -274,6 +274,16 @@ impl Scan<'_> {
         }
         let rest = self.text.get(self.at + run..).unwrap_or(&[]);
         matches!(rest.first(), Some(b'-' | b'/')) && (run == 4 || run == 2) && rest.len() >= 4
+    }
+
+    /// A date with hyphens, a blank or T, and digits after it.
+    fn has_date_and_time(&self) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or(&[]);
+        let Some(end) = rest.iter().position(|byte| matches!(byte, b' ' | b'T')) else {
+            return false;
+        };
+        let hyphens = rest[..end].iter().filter(|byte| **byte == b'-').count();
+        hyphens == 2 && rest.get(end + 1).is_some_and(u8::is_ascii_digit)
     }
 
     /// Digits with an exponent are a number, not a time.
