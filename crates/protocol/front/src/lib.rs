@@ -5,7 +5,7 @@
 //! writes packets of [`wire`] to [`Client::out`].
 //!
 //! The login (`login.rs`) and the layers under the packets (`channel.rs`, `tls.rs`) are pure state
-//! machines; `client.rs` alone waits for the network.
+//! machines; `connection.rs` alone waits for the network.
 //!
 //! What a hostile client can cost is bounded: a login has a time limit, a number of packets and a
 //! size for each; a command is limited by `max_allowed_packet` and takes memory as its bytes
@@ -22,6 +22,7 @@ mod login;
 mod certificate;
 mod channel;
 mod client;
+mod connection;
 mod tls;
 
 pub use accounts::{Account, AccountSource, Credential, Peer};

@@ -20,8 +20,8 @@ use errcode::{
     ErrorCode, Sqlstate,
 };
 use wire::{
-    AuthMoreData, AuthSwitch, Capabilities, ChangeUser, Handshake, Login, LoginPacket, Malformed,
-    PacketWriter, StatusFlags,
+    AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ConnectAttributes, Handshake, Login,
+    LoginPacket, Malformed, PacketWriter, StatusFlags,
 };
 
 use crate::accounts::{Account, AccountSource, Credential, Peer};
@@ -56,12 +56,19 @@ pub struct ClientInfo {
     pub collation: u16,
     /// Largest packet that the client takes.
     pub packet_bytes_max: u32,
-    /// Facts about the client program.
-    pub attributes: Vec<(String, String)>,
+    /// Facts about the client program, see [`ClientInfo::attributes`].
+    attributes: Box<[u8]>,
     /// Whether the connection has TLS.
     pub has_tls: bool,
     /// Level for zstd, if that was agreed.
     pub zstd_level: u8,
+}
+
+impl ClientInfo {
+    /// Facts about the client program, as name and value.
+    pub fn attributes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        ConnectAttributes::from_encoded(&self.attributes).iter()
+    }
 }
 
 /// What to do next in a login.
@@ -141,10 +148,10 @@ impl LoginMachine {
         let mut machine = LoginMachine::new(shared, info.peer, info.connection_id);
         machine.nonce = nonce;
         machine.has_tls = info.has_tls;
-        let mut attributes = info.attributes.clone();
-        if command.attributes.iter().next().is_some() {
-            attributes = owned_attributes(command.attributes.iter());
-        }
+        let attributes = match command.attributes.encoded() {
+            [] => info.attributes.clone(),
+            told => told.into(),
+        };
         let claim = ClientInfo {
             user: text(command.user),
             database: command.database.map(text),
@@ -242,7 +249,7 @@ impl LoginMachine {
             capabilities: self.offered & login.capabilities,
             collation: u16::from(login.collation),
             packet_bytes_max: login.packet_bytes_max,
-            attributes: owned_attributes(login.attributes.iter()),
+            attributes: login.attributes.encoded().into(),
             has_tls: self.has_tls,
             zstd_level: login.zstd_level,
         };
@@ -428,12 +435,4 @@ fn malformed_login(out: &mut PacketWriter, malformed: Malformed) -> LoginStep {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn owned_attributes<'a>(
-    attributes: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-) -> Vec<(String, String)> {
-    attributes
-        .map(|(name, value)| (text(name), text(value)))
-        .collect()
 }

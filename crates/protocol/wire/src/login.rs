@@ -198,6 +198,11 @@ impl<'a> ConnectAttributes<'a> {
         ConnectAttributes { encoded }
     }
 
+    /// The attributes as they travel, for [`ConnectAttributes::from_encoded`].
+    pub fn encoded(&self) -> &'a [u8] {
+        self.encoded
+    }
+
     /// Appends one attribute to encoded ones. Names and values above 250 bytes are left out.
     pub fn append(encoded: &mut Vec<u8>, name: &str, value: &str) {
         if let (Ok(name_bytes @ 0..=250), Ok(value_bytes @ 0..=250)) =

@@ -2,10 +2,10 @@
 //! half, with or without TLS and compression.
 #![allow(dead_code, reason = "each test program uses its part")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use auth::{
@@ -84,16 +84,22 @@ impl Drop for TestServer {
     }
 }
 
-/// The options of a server that offers everything.
+/// The options of a server that offers everything, with a time limit that a machine under load
+/// keeps too. Key and certificate are made once: that takes long without optimization.
 pub(crate) fn options() -> Options {
-    let pair = CertificatePair::generate(&["localhost"]).expect("a certificate");
-    let random = system_random();
-    let mut fill = |bytes: &mut [u8]| random(bytes);
-    let key = RsaKey::generate(&mut Random(&mut fill)).expect("a key");
+    static KEYS: OnceLock<(Arc<rustls::ServerConfig>, Arc<RsaKey>)> = OnceLock::new();
+    let (tls, rsa_key) = KEYS.get_or_init(|| {
+        let pair = CertificatePair::generate(&["localhost"]).expect("a certificate");
+        let random = system_random();
+        let mut fill = |bytes: &mut [u8]| random(bytes);
+        let key = RsaKey::generate(&mut Random(&mut fill)).expect("a key");
+        (pair.to_tls_config().expect("a usable pair"), Arc::new(key))
+    });
     Options {
-        tls: Some(pair.to_tls_config().expect("a usable pair")),
-        rsa_key: Some(Arc::new(key)),
-        ..Options::new("5.5.5-10.11.0-MariaDB-test", random)
+        tls: Some(Arc::clone(tls)),
+        rsa_key: Some(Arc::clone(rsa_key)),
+        connect_timeout: Duration::from_secs(100),
+        ..Options::new("5.5.5-10.11.0-MariaDB-test", system_random())
     }
 }
 
@@ -500,10 +506,11 @@ impl TestClient {
                 continue;
             }
             let mut buffer = vec![0; 64 << 10];
-            let received = self.stream.read(&mut buffer).unwrap_or(0);
-            if received == 0 {
-                return None;
-            }
+            let received = match self.stream.read(&mut buffer) {
+                Ok(received @ 1..) => received,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => return None,
+            };
             let input = match self.compression {
                 Some(_) => &mut self.compressed,
                 None => &mut self.plain,

@@ -1,0 +1,221 @@
+//! [`Connection`]: a stream and its packets; the place where this crate waits for the network.
+//!
+//! Every wait has a limit. The futures here are written to be small, because one of each lies in
+//! the memory of every idle connection: nothing is wrapped that can be polled in place, and what
+//! is rare is boxed by its caller.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use auth::Random;
+use runtime::{ReceivedBytes, Sleep, Stream};
+use wire::{FRAME_BYTES_MAX, HEADER_BYTES};
+
+use crate::accounts::AccountSource;
+use crate::channel::{Channel, ChannelError, PacketBytes};
+use crate::failure::{Disconnect, LoginFailure};
+use crate::login::{ClientInfo, LoginMachine, LoginStep};
+use crate::shared::{Shared, add};
+
+/// Most that is read and dropped of a packet that is too large, so that its sender gets to read
+/// why. MySQL's protocol knows no larger `max_allowed_packet`.
+const DISCARD_BYTES_MAX: usize = 1 << 30;
+
+/// A stream and its packets.
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) channel: Channel,
+    pub(crate) shared: Rc<Shared>,
+}
+
+/// Until when something is waited for.
+pub(crate) struct Limit(Sleep);
+
+impl Limit {
+    /// `duration` from now.
+    pub(crate) fn after(duration: Duration) -> Limit {
+        Limit(runtime::sleep_until(runtime::now() + duration))
+    }
+}
+
+impl Connection {
+    /// Takes the next packet that is whole; [`Disconnect::Idle`] if there is none until `limit`.
+    pub(crate) async fn receive_packet(
+        &mut self,
+        limit: &mut Limit,
+    ) -> Result<PacketBytes, Disconnect> {
+        loop {
+            if let Some(packet) = self.channel.next_packet()? {
+                return Ok(packet);
+            }
+            self.receive(limit).await?;
+        }
+    }
+
+    /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
+    pub(crate) async fn receive(&mut self, limit: &mut Limit) -> Result<(), Disconnect> {
+        self.channel.rest();
+        let stream = &mut self.stream;
+        let bytes = poll_fn(|context| {
+            if let Poll::Ready(bytes) = stream.poll_receive(context) {
+                return Poll::Ready(bytes.map_err(Disconnect::from));
+            }
+            Pin::new(&mut limit.0)
+                .poll(context)
+                .map(|()| Err(Disconnect::Idle))
+        });
+        let bytes = bytes.await?;
+        let outcome = self.received(&bytes);
+        drop(bytes);
+        if self.channel.has_tls() && !self.channel.is_handshaking() {
+            let records = self.channel.take_tls_records();
+            self.send(records).await?;
+        }
+        outcome
+    }
+
+    fn received(&mut self, bytes: &ReceivedBytes) -> Result<(), Disconnect> {
+        if bytes.is_empty() {
+            return Err(Disconnect::PeerClosed);
+        }
+        let count = u64::try_from(bytes.len()).unwrap_or(0);
+        add(&self.shared.counters().received_bytes, count);
+        Ok(self.channel.receive(bytes)?)
+    }
+
+    /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer does not take it.
+    pub(crate) async fn flush(&mut self) -> Result<(), Disconnect> {
+        let bytes = self.channel.seal()?;
+        self.send(bytes).await
+    }
+
+    /// Sends bytes, if there are any, and gives their buffer back to the pool.
+    pub(crate) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Disconnect> {
+        if bytes.is_empty() {
+            self.shared.give_buffer(bytes);
+            return Ok(());
+        }
+        let count = u64::try_from(bytes.len()).unwrap_or(0);
+        add(&self.shared.counters().sent_bytes, count);
+        let mut limit = Limit::after(self.shared.options().write_timeout);
+        let mut sending = pin!(self.stream.send(bytes));
+        let sent = poll_fn(|context| {
+            if let Poll::Ready(sent) = sending.as_mut().poll(context) {
+                return Poll::Ready(sent.map_err(Disconnect::from));
+            }
+            Pin::new(&mut limit.0)
+                .poll(context)
+                .map(|()| Err(Disconnect::WriteTimeout))
+        });
+        let buffer = sent.await?;
+        self.shared.give_buffer(buffer);
+        Ok(())
+    }
+
+    /// Carries out the steps of a login until it is over.
+    pub(crate) async fn drive(
+        &mut self,
+        machine: &mut LoginMachine,
+        accounts: &dyn AccountSource,
+        mut step: LoginStep,
+        limit: &mut Limit,
+    ) -> Result<Box<ClientInfo>, LoginFailure> {
+        loop {
+            step = match step {
+                LoginStep::Read => {
+                    self.channel.follow_sequence();
+                    self.flush().await?;
+                    let packet = self.receive_packet(limit).await?;
+                    machine.packet(&packet, accounts, self.channel.out())
+                }
+                LoginStep::StartTls(config) => {
+                    self.start_tls(config, limit).await?;
+                    LoginStep::Read
+                }
+                LoginStep::Work(work) => {
+                    let source = Arc::clone(&self.shared.options().random);
+                    let run = move || work.run(&mut Random(&mut |bytes: &mut [u8]| source(bytes)));
+                    let worked = runtime::blocking(run).await;
+                    machine.worked(worked, self.channel.out())
+                }
+                LoginStep::Established(info) => return Ok(info),
+                LoginStep::Failed(failure) => {
+                    self.flush().await?;
+                    return Err(failure);
+                }
+            };
+        }
+    }
+
+    /// Shakes hands. A failure's alert is sent to the peer.
+    async fn start_tls(
+        &mut self,
+        config: Arc<rustls::ServerConfig>,
+        limit: &mut Limit,
+    ) -> Result<(), Disconnect> {
+        let mut outcome = self.channel.start_tls(config).map_err(Disconnect::from);
+        loop {
+            let records = self.channel.take_tls_records();
+            self.send(records).await?;
+            outcome?;
+            if !self.channel.is_handshaking() {
+                return Ok(());
+            }
+            outcome = self.receive(limit).await;
+        }
+    }
+
+    /// Reads and drops a packet that is too large, of which `frame_bytes` with the header are left
+    /// in its present frame: a connection that is closed with bytes unread is reset, and the
+    /// client would never see the error. Counts the frames.
+    pub(crate) async fn discard_packet(
+        &mut self,
+        mut frame_bytes: usize,
+        frames: &mut u8,
+        limit: &mut Limit,
+    ) -> Result<(), Disconnect> {
+        let mut total = 0;
+        loop {
+            let is_last = frame_bytes < FRAME_BYTES_MAX + HEADER_BYTES;
+            total += frame_bytes;
+            while frame_bytes > 0 {
+                frame_bytes -= self.channel.discard(frame_bytes)?;
+                if frame_bytes > 0 {
+                    self.receive(limit).await?;
+                }
+            }
+            if is_last || total > DISCARD_BYTES_MAX {
+                return Ok(());
+            }
+            *frames = frames.wrapping_add(1);
+            frame_bytes = loop {
+                if let Some(length) = self.channel.peek_frame_bytes()? {
+                    break length + HEADER_BYTES;
+                }
+                self.receive(limit).await?;
+            };
+        }
+    }
+
+    /// Sends the alert that TLS has for an error, if it has one.
+    pub(crate) async fn send_alert(&mut self, error: ChannelError) -> Disconnect {
+        let alert = self.channel.take_tls_records();
+        // The connection is over whether the alert arrives or not.
+        let _ = self.send(alert).await;
+        Disconnect::Protocol(error)
+    }
+
+    /// Sends what was written and ends the connection in order.
+    pub(crate) async fn close(&mut self) {
+        // What cannot be sent any more does not matter any more.
+        if self.flush().await.is_ok() {
+            let farewell = self.channel.close();
+            let _ = self.send(farewell).await;
+            let _ = self.stream.shut_down_sending();
+        }
+    }
+}
