@@ -204,13 +204,6 @@ pub const TABLE: &[Setting] = &[
     )
     .hidden(),
     start(
-        "log",
-        Kind::Text,
-        "warn",
-        "What is logged to standard error: error, warn, info, debug; or by part, as `front=debug`.",
-    )
-    .hidden(),
-    start(
         "workers",
         number(0, 1024),
         "0",

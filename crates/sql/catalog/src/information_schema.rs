@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use store::TableDefinition;
+use store::{TableDefinition, TableId};
 use value::Value;
 
 use crate::account::{Accounts, Grants};
@@ -17,6 +17,9 @@ mod rows;
 mod tables;
 
 pub use describe::{column_key, default_text, extra_text, show_create_table};
+
+/// Ids of the tables here: no store gives out numbers so high.
+const TABLE_ID_MIN: u64 = 1 << 63;
 
 /// The schema's name.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
@@ -88,6 +91,12 @@ pub fn definition(name: &str) -> Option<&'static Arc<TableDefinition>> {
     definitions()
         .iter()
         .find(|definition| definition.name.table.eq_ignore_ascii_case(name))
+}
+
+/// The definition of that id, if it is one of this schema.
+pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
+    let position = usize::try_from(id.0.checked_sub(TABLE_ID_MIN)?).ok()?;
+    definitions().get(position)
 }
 
 /// The rows of a table of this schema.

@@ -1,7 +1,39 @@
 //! One logged-in client of the database: statements in, results out.
+//!
+//! Start reading at [`session`] (a client from login to end), then `dispatch` (from text to the
+//! function that answers) and `run` (the one loop that awaits the store). Each family of
+//! statements has a module named after it. What all sessions share is in [`server`], what those of
+//! a worker share in [`worker`], what one remembers in [`state`].
 
 #![forbid(unsafe_code)]
 
+pub mod accounts;
+pub mod metadata;
 pub mod registry;
 pub mod row_encoder;
+pub mod server;
+pub mod session;
+pub mod sink;
+pub mod state;
+pub mod transaction;
 pub mod variables;
+pub mod virtual_store;
+pub mod worker;
+
+mod account_statement;
+mod admin_statement;
+mod alter_statement;
+mod checksum;
+mod define;
+mod definition_statement;
+mod dispatch;
+mod prepared;
+mod reply;
+mod run;
+mod set_statement;
+mod show_statement;
+mod transaction_statement;
+
+pub use server::Server;
+pub use session::serve;
+pub use worker::Worker;

@@ -5,6 +5,7 @@
 //! [`Active`].
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use settings::{Scope, Setting, Settings, TABLE};
 use store::Isolation;
@@ -59,7 +60,7 @@ pub struct Active {
 #[derive(Debug, Clone)]
 pub struct Variables {
     /// Values by setting; shared until the session changes one.
-    values: Rc<Settings>,
+    values: Arc<Settings>,
     /// Those that are no settings.
     pub extra: Extra,
     /// Decoded from `values` at each change.
@@ -113,7 +114,7 @@ pub enum NewValue {
 
 impl Variables {
     /// A session's variables at login.
-    pub fn new(globals: Rc<Settings>) -> Self {
+    pub fn new(globals: Arc<Settings>) -> Self {
         let active = Rc::new(decode(&globals));
         Self {
             values: globals,
@@ -123,7 +124,7 @@ impl Variables {
     }
 
     /// Back to the global values, as COM_RESET_CONNECTION and COM_CHANGE_USER do.
-    pub fn reset(&mut self, globals: Rc<Settings>) {
+    pub fn reset(&mut self, globals: Arc<Settings>) {
         *self = Self::new(globals);
     }
 
@@ -149,7 +150,7 @@ impl Variables {
             NewValue::Default => (shown(globals, setting), false),
             value => text_of(setting, value)?,
         };
-        let values = Rc::make_mut(&mut self.values);
+        let values = Arc::make_mut(&mut self.values);
         put(values, setting, &text)?;
         follow(values, setting.name, &text)?;
         self.active = Rc::new(decode(&self.values));
@@ -409,7 +410,7 @@ mod tests {
 
     fn session() -> (Variables, Settings) {
         let globals = Settings::default();
-        (Variables::new(Rc::new(globals.clone())), globals)
+        (Variables::new(Arc::new(globals.clone())), globals)
     }
 
     fn text(text: &str) -> NewValue {

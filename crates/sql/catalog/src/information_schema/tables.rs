@@ -10,7 +10,7 @@ use std::sync::Arc;
 use store::{ColumnDefault, ColumnDefinition, TableDefinition, TableId, TableName};
 use value::{CollationId, ColumnType, TypeKind};
 
-use super::INFORMATION_SCHEMA;
+use super::{INFORMATION_SCHEMA, TABLE_ID_MIN};
 
 const TABLES: &[(&str, &str)] = &[
     (
@@ -187,15 +187,15 @@ const TABLES: &[(&str, &str)] = &[
 
 /// All definitions, in the order of the table above.
 pub(super) fn all() -> Vec<Arc<TableDefinition>> {
-    TABLES
-        .iter()
-        .map(|(name, columns)| Arc::new(definition(name, columns)))
-        .collect()
+    let ids = (TABLE_ID_MIN..).map(TableId);
+    let definition =
+        |((name, columns), id): (&(&str, &str), _)| Arc::new(definition(id, name, columns));
+    TABLES.iter().zip(ids).map(definition).collect()
 }
 
-fn definition(name: &str, columns: &str) -> TableDefinition {
+fn definition(id: TableId, name: &str, columns: &str) -> TableDefinition {
     TableDefinition {
-        id: TableId::default(),
+        id,
         version: 0,
         name: TableName {
             database: INFORMATION_SCHEMA.to_owned(),

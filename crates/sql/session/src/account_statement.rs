@@ -1,0 +1,609 @@
+//! CREATE USER, GRANT and their like; and what an account is asked before it may do something.
+
+use std::rc::Rc;
+
+use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
+use catalog::account_record::SYSTEM_DATABASE;
+use catalog::{Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet};
+use errcode::{
+    ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
+    ER_PLUGIN_IS_NOT_LOADED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+    ER_WRONG_STRING_LENGTH,
+};
+use planner::{Action, Plan};
+use store::{TableId, TableName};
+use syntax::ast::{self, AccountOptions, GrantTarget, UserName, UserSpec};
+
+use crate::accounts::{self, AccountChange, hash_password};
+use crate::dispatch::Parsed;
+use crate::reply::{Done, Reply, Stop};
+use crate::session::Session;
+use crate::sink::text_column;
+
+/// The plugin of an account that names none.
+const DEFAULT_PLUGIN: &str = "mysql_native_password";
+
+impl Session {
+    /// Answers a statement about accounts.
+    pub(crate) async fn account_statement(
+        &mut self,
+        statement: &ast::Account,
+        _: &Parsed,
+    ) -> Result<Reply, Stop> {
+        self.commit().await?;
+        let changes = match statement {
+            ast::Account::CreateUser {
+                or_replace,
+                if_not_exists,
+                users,
+                options,
+            } => {
+                self.check_may_change_accounts()?;
+                self.created(users, options, *or_replace, *if_not_exists)?
+            }
+            ast::Account::AlterUser {
+                if_exists,
+                users,
+                options,
+            } => self.altered(users, options, *if_exists)?,
+            ast::Account::DropUser { if_exists, users } => {
+                self.check_may_change_accounts()?;
+                self.dropped(users, *if_exists)?
+            }
+            ast::Account::RenameUser(renames) => {
+                self.check_may_change_accounts()?;
+                self.renamed(renames)?
+            }
+            ast::Account::Grant {
+                privileges,
+                on,
+                users,
+                options,
+                grant_option,
+            } => self.granted(privileges, on, users, options, *grant_option)?,
+            ast::Account::Revoke {
+                privileges,
+                on,
+                users,
+            } => self.revoked(privileges, on, users)?,
+            ast::Account::RevokeAll(users) => {
+                self.check_may_change_accounts()?;
+                self.stripped(users)?
+            }
+            ast::Account::Role(refused) => {
+                return Err(ClientError::not_supported(&refused.name).into());
+            }
+        };
+        self.change_accounts(&changes).await?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// Writes the changes and publishes the accounts as they are then.
+    pub(crate) async fn change_accounts(&mut self, changes: &[AccountChange]) -> Result<(), Stop> {
+        let worker = Rc::clone(&self.state.worker);
+        accounts::apply(&*worker.store, changes).await?;
+        let all = accounts::load(&*worker.store).await?;
+        worker.server.set_accounts(all);
+        Ok(())
+    }
+
+    /// The account that a statement names.
+    pub(crate) fn account_name_of(&self, user: &UserName) -> AccountName {
+        match user {
+            UserName::Current => self.state.account_name(),
+            UserName::Named { user, host } => AccountName {
+                user: user.clone(),
+                host: host.as_deref().unwrap_or("%").to_lowercase(),
+            },
+        }
+    }
+
+    fn existing_account(&self, name: &AccountName) -> Option<Account> {
+        self.state.worker.server.accounts().by_name(name).cloned()
+    }
+
+    fn created(
+        &self,
+        users: &[UserSpec],
+        options: &AccountOptions,
+        or_replace: bool,
+        if_not_exists: bool,
+    ) -> Result<Vec<AccountChange>, Stop> {
+        let mut changes = Vec::new();
+        for user in users {
+            let name = self.account_name_of(&user.name);
+            check_name(&name)?;
+            if self.existing_account(&name).is_some() && !or_replace {
+                if if_not_exists {
+                    continue;
+                }
+                return Err(cannot("CREATE USER", &name));
+            }
+            let mut account = fresh_account(name);
+            self.apply_authentication(user, &mut account)?;
+            apply_options(options, &mut account)?;
+            changes.push(AccountChange::Put(account));
+        }
+        Ok(changes)
+    }
+
+    fn altered(
+        &self,
+        users: &[UserSpec],
+        options: &AccountOptions,
+        if_exists: bool,
+    ) -> Result<Vec<AccountChange>, Stop> {
+        let mut changes = Vec::new();
+        for user in users {
+            let name = self.account_name_of(&user.name);
+            if name != self.state.account_name() {
+                self.check_may_change_accounts()?;
+            }
+            let Some(mut account) = self.existing_account(&name) else {
+                if if_exists {
+                    continue;
+                }
+                return Err(cannot("ALTER USER", &name));
+            };
+            self.apply_authentication(user, &mut account)?;
+            apply_options(options, &mut account)?;
+            changes.push(AccountChange::Put(account));
+        }
+        Ok(changes)
+    }
+
+    fn dropped(&self, users: &[UserName], if_exists: bool) -> Result<Vec<AccountChange>, Stop> {
+        let mut changes = Vec::new();
+        for user in users {
+            let name = self.account_name_of(user);
+            if self.existing_account(&name).is_some() {
+                changes.push(AccountChange::Remove(name));
+            } else if !if_exists {
+                return Err(cannot("DROP USER", &name));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn renamed(&self, renames: &[(UserName, UserName)]) -> Result<Vec<AccountChange>, Stop> {
+        let mut changes = Vec::new();
+        for (from, to) in renames {
+            let (from, to) = (self.account_name_of(from), self.account_name_of(to));
+            check_name(&to)?;
+            let account = self.existing_account(&from);
+            let Some(mut account) = account.filter(|_| self.existing_account(&to).is_none()) else {
+                return Err(cannot("RENAME USER", &from));
+            };
+            account.name = to;
+            changes.push(AccountChange::Remove(from));
+            changes.push(AccountChange::Put(account));
+        }
+        Ok(changes)
+    }
+
+    fn granted(
+        &self,
+        privileges: &[ast::Privilege],
+        on: &GrantTarget,
+        users: &[UserSpec],
+        options: &AccountOptions,
+        grant_option: bool,
+    ) -> Result<Vec<AccountChange>, Stop> {
+        let level = self.level(on)?;
+        let wanted = Grant {
+            privileges: set_of(privileges, &level)?,
+            grantable: grant_option,
+        };
+        self.check_may_grant(&level, wanted.privileges)?;
+        let mut changes = Vec::new();
+        for user in users {
+            let name = self.account_name_of(&user.name);
+            let mut account = match self.existing_account(&name) {
+                Some(account) => account,
+                None if user.authentication.is_empty() => {
+                    let code = errcode::ER_CANT_CREATE_USER_WITH_GRANT;
+                    return Err(ClientError::new(code, &[]).into());
+                }
+                None => {
+                    self.check_may_change_accounts()?;
+                    check_name(&name)?;
+                    fresh_account(name)
+                }
+            };
+            self.apply_authentication(user, &mut account)?;
+            apply_options(options, &mut account)?;
+            let grant = level.grant_of(&mut account.grants);
+            grant.privileges |= wanted.privileges;
+            grant.grantable |= wanted.grantable;
+            account.grants.prune();
+            changes.push(AccountChange::Put(account));
+        }
+        Ok(changes)
+    }
+
+    fn revoked(
+        &self,
+        privileges: &[ast::Privilege],
+        on: &GrantTarget,
+        users: &[UserName],
+    ) -> Result<Vec<AccountChange>, Stop> {
+        let level = self.level(on)?;
+        let takes_option = privileges
+            .iter()
+            .any(|privilege| privilege.name == "GRANT OPTION");
+        let unwanted = set_of(privileges, &level)?;
+        self.check_may_grant(&level, unwanted)?;
+        let mut changes = Vec::new();
+        for user in users {
+            let name = self.account_name_of(user);
+            let Some(mut account) = self.existing_account(&name) else {
+                let code = ER_NONEXISTING_GRANT;
+                return Err(ClientError::new(code, &[&name.user, &name.host]).into());
+            };
+            let grant = level.grant_of(&mut account.grants);
+            grant.privileges = grant.privileges & !unwanted;
+            grant.grantable &= !takes_option;
+            account.grants.prune();
+            changes.push(AccountChange::Put(account));
+        }
+        Ok(changes)
+    }
+
+    fn stripped(&self, users: &[UserName]) -> Result<Vec<AccountChange>, Stop> {
+        let strip = |user: &UserName| {
+            let name = self.account_name_of(user);
+            let account = self.existing_account(&name);
+            let mut account = account.ok_or_else(|| {
+                Stop::from(ClientError::new(
+                    ER_NONEXISTING_GRANT,
+                    &[&name.user, &name.host],
+                ))
+            })?;
+            account.grants = Grants::default();
+            Ok(AccountChange::Put(account))
+        };
+        users.iter().map(strip).collect()
+    }
+
+    fn apply_authentication(&self, user: &UserSpec, account: &mut Account) -> Result<(), Stop> {
+        let Some(authentication) = user.authentication.first() else {
+            return Ok(());
+        };
+        if 1 < user.authentication.len() {
+            return Err(ClientError::not_supported(&"IDENTIFIED .. OR ..").into());
+        }
+        let plugin = authentication
+            .plugin
+            .as_ref()
+            .map_or(DEFAULT_PLUGIN, |plugin| &plugin.text);
+        let method = auth::Method::from_account_plugin(plugin)
+            .ok_or_else(|| ClientError::new(ER_PLUGIN_IS_NOT_LOADED, &[&plugin]))?;
+        let hash = match &authentication.secret {
+            None => String::new(),
+            Some(ast::Secret::Password(password)) if password.is_empty() => String::new(),
+            Some(ast::Secret::Password(password)) => {
+                let random = &self.state.worker.front.options().random;
+                hash_password(plugin, password, random)?
+            }
+            Some(ast::Secret::Hash(hash)) => {
+                if auth::StoredSecret::parse(method, hash).is_err() {
+                    return Err(ClientError::new(errcode::ER_PASSWD_LENGTH, &[&41]).into());
+                }
+                String::from_utf8_lossy(hash).into_owned()
+            }
+        };
+        account.credential = Credential {
+            plugin: method.account_plugin().to_owned(),
+            hash,
+        };
+        Ok(())
+    }
+
+    fn level(&self, on: &GrantTarget) -> Result<Level, Stop> {
+        Ok(match on {
+            GrantTarget::Global => Level::Global,
+            GrantTarget::CurrentSchema => {
+                Level::Database(self.state.current_database()?.to_string())
+            }
+            GrantTarget::Schema(name) => Level::Database(name.text.clone()),
+            GrantTarget::Table(name) => {
+                let database = match &name.schema {
+                    Some(schema) => schema.text.clone(),
+                    None => self.state.current_database()?.to_string(),
+                };
+                let table = name.name.text.clone();
+                if self.state.worker.names().table(&database, &table).is_none() {
+                    let code = errcode::ER_NO_SUCH_TABLE;
+                    return Err(ClientError::new(code, &[&database, &table]).into());
+                }
+                Level::Table(database, table)
+            }
+            GrantTarget::Routine(kind, _) => {
+                return Err(ClientError::not_supported(&format!("GRANT ON {kind}")).into());
+            }
+        })
+    }
+
+    /// SHOW CREATE USER.
+    pub(crate) fn show_create_user(&mut self, user: Option<&UserName>) -> Result<Reply, Stop> {
+        let name = self.account_name_of(user.unwrap_or(&UserName::Current));
+        if name != self.state.account_name() {
+            self.check_may_change_accounts()?;
+        }
+        let Some(account) = self.existing_account(&name) else {
+            return Err(cannot("SHOW CREATE USER", &name));
+        };
+        let Credential { plugin, hash } = &account.credential;
+        let mut text = format!("CREATE USER `{}`@`{}`", name.user, name.host);
+        if plugin == DEFAULT_PLUGIN {
+            if !hash.is_empty() {
+                text.push_str(&format!(" IDENTIFIED BY PASSWORD '{hash}'"));
+            }
+        } else {
+            text.push_str(&format!(" IDENTIFIED VIA {plugin} USING '{hash}'"));
+        }
+        if account.requires_tls {
+            text.push_str(" REQUIRE SSL");
+        }
+        if account.locked {
+            text.push_str(" ACCOUNT LOCK");
+        }
+        let column = text_column(
+            &format!("CREATE USER for {}@{}", name.user, name.host),
+            1024,
+        );
+        self.write_rows(&[column], vec![vec![value::Value::bytes(text.as_bytes())]])
+    }
+
+    /// Error 1227 without the privilege to change accounts.
+    pub(crate) fn check_may_change_accounts(&self) -> Result<(), ClientError> {
+        let account = self.state.account();
+        let on_system = account.grants.in_database(SYSTEM_DATABASE);
+        if account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update) {
+            return Ok(());
+        }
+        Err(ClientError::new(
+            ER_SPECIFIC_ACCESS_DENIED_ERROR,
+            &[&"CREATE USER"],
+        ))
+    }
+
+    /// Error 1227 without the privilege to set global variables.
+    pub(crate) fn check_super(&self) -> Result<(), ClientError> {
+        if self.state.account().grants.global().has(Privilege::Super) {
+            return Ok(());
+        }
+        Err(ClientError::new(
+            ER_SPECIFIC_ACCESS_DENIED_ERROR,
+            &[&"SUPER"],
+        ))
+    }
+
+    /// One gives on only what one has with the grant option.
+    fn check_may_grant(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
+        let account = self.state.account();
+        let grants = &account.grants;
+        let mut levels = vec![grants.global];
+        if let Level::Database(database) | Level::Table(database, _) = level {
+            levels.extend(grants.databases.get(database).copied());
+        }
+        if let Level::Table(database, table) = level {
+            levels.extend(
+                grants
+                    .tables
+                    .get(&(database.clone(), table.clone()))
+                    .copied(),
+            );
+        }
+        let grantable = levels.iter().filter(|grant| grant.grantable);
+        let given = grantable.fold(PrivilegeSet::NONE, |sum, grant| sum | grant.privileges);
+        if levels.iter().any(|grant| grant.grantable) && given.includes(wanted) {
+            return Ok(());
+        }
+        let name = &account.name;
+        let database = match level {
+            Level::Global => "*",
+            Level::Database(database) | Level::Table(database, _) => database,
+        };
+        Err(ClientError::new(
+            ER_DBACCESS_DENIED_ERROR,
+            &[&name.user, &name.host, &database],
+        ))
+    }
+
+    /// Error 1044 without a privilege on a database.
+    pub(crate) fn check_database_privilege(
+        &self,
+        privilege: Privilege,
+        database: &str,
+    ) -> Result<(), ClientError> {
+        let account = self.state.account();
+        if account.grants.in_database(database).has(privilege) {
+            return Ok(());
+        }
+        let name = &account.name;
+        Err(ClientError::new(
+            ER_DBACCESS_DENIED_ERROR,
+            &[&name.user, &name.host, &database],
+        ))
+    }
+
+    /// Error 1142 without a privilege on a table.
+    pub(crate) fn check_table_privilege(
+        &self,
+        privilege: Privilege,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
+        let account = self.state.account();
+        if account
+            .grants
+            .on_table(&table.database, &table.table)
+            .has(privilege)
+        {
+            return Ok(());
+        }
+        let name = &account.name;
+        let code = ER_TABLEACCESS_DENIED_ERROR;
+        let of = format!("`{}`.`{}`", table.database, table.table);
+        Err(ClientError::new(
+            code,
+            &[&privilege, &name.user, &name.host, &of],
+        ))
+    }
+
+    /// Error 1142 if the account may not do what the plan does.
+    pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
+        let account = self.state.account();
+        let everywhere = account.grants.global();
+        let needed = match &plan.action {
+            Action::Select(_) | Action::Do(_) | Action::Rows(_) => {
+                PrivilegeSet::of(&[Privilege::Select])
+            }
+            Action::Insert(_) => PrivilegeSet::of(&[Privilege::Insert]),
+            Action::Update(_) => PrivilegeSet::of(&[Privilege::Update]),
+            Action::Delete(_) => PrivilegeSet::of(&[Privilege::Delete]),
+        };
+        if everywhere.includes(needed | PrivilegeSet::of(&[Privilege::Select])) {
+            return Ok(());
+        }
+        for table in &plan.tables {
+            let definition = &table.definition;
+            if catalog::information_schema::definition_by_id(definition.id).is_some() {
+                continue;
+            }
+            let wanted = needed.iter().next().expect("an action needs a privilege");
+            // The tables that a changing statement only reads are asked for less.
+            let is_target = targets(plan).contains(&definition.id);
+            let wanted = if is_target { wanted } else { Privilege::Select };
+            self.check_table_privilege(wanted, &definition.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// The tables that a plan changes.
+fn targets(plan: &Plan) -> Vec<TableId> {
+    let places = match &plan.action {
+        Action::Select(_) | Action::Do(_) | Action::Rows(_) => Vec::new(),
+        Action::Insert(insert) => vec![insert.table],
+        Action::Update(update) => update.targets.iter().map(|target| target.table).collect(),
+        Action::Delete(delete) => delete.targets.iter().map(|&(table, _)| table).collect(),
+    };
+    places
+        .into_iter()
+        .map(|place| plan.tables[place].definition.id)
+        .collect()
+}
+
+/// Where a grant is kept.
+enum Level {
+    Global,
+    Database(String),
+    Table(String, String),
+}
+
+impl Level {
+    fn grant_of<'g>(&self, grants: &'g mut Grants) -> &'g mut Grant {
+        match self {
+            Self::Global => &mut grants.global,
+            Self::Database(database) => grants.databases.entry(database.clone()).or_default(),
+            Self::Table(database, table) => grants
+                .tables
+                .entry((database.clone(), table.clone()))
+                .or_default(),
+        }
+    }
+
+    fn all(&self) -> PrivilegeSet {
+        match self {
+            Self::Global => PrivilegeSet::ALL_GLOBAL,
+            Self::Database(_) => PrivilegeSet::ALL_DATABASE,
+            Self::Table(..) => PrivilegeSet::ALL_TABLE,
+        }
+    }
+}
+
+/// The privileges that a statement names at a level.
+fn set_of(privileges: &[ast::Privilege], level: &Level) -> Result<PrivilegeSet, Stop> {
+    let mut set = PrivilegeSet::NONE;
+    for privilege in privileges {
+        if !privilege.columns.is_empty() {
+            return Err(ClientError::not_supported(&"column privileges").into());
+        }
+        match privilege.name.as_str() {
+            "ALL" | "ALL PRIVILEGES" => set |= level.all(),
+            "USAGE" | "GRANT OPTION" => {}
+            name => {
+                let one = Privilege::from_name(name)
+                    .ok_or_else(|| ClientError::not_supported(&format!("GRANT {name}")))?;
+                let one = PrivilegeSet::of(&[one]);
+                if !level.all().includes(one) {
+                    let code = match level {
+                        Level::Table(..) => errcode::ER_ILLEGAL_GRANT_FOR_TABLE,
+                        Level::Global | Level::Database(_) => errcode::ER_WRONG_USAGE,
+                    };
+                    return Err(ClientError::new(code, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]).into());
+                }
+                set |= one;
+            }
+        }
+    }
+    Ok(set)
+}
+
+fn fresh_account(name: AccountName) -> Account {
+    let credential = Credential {
+        plugin: DEFAULT_PLUGIN.to_owned(),
+        hash: String::new(),
+    };
+    Account {
+        name,
+        credential,
+        locked: false,
+        requires_tls: false,
+        grants: Grants::default(),
+    }
+}
+
+fn apply_options(options: &AccountOptions, account: &mut Account) -> Result<(), Stop> {
+    for (requirement, _) in &options.require {
+        match requirement.as_str() {
+            "NONE" => account.requires_tls = false,
+            "SSL" => account.requires_tls = true,
+            other => return Err(ClientError::not_supported(&format!("REQUIRE {other}")).into()),
+        }
+    }
+    if let Some((limit, _)) = options.limits.first() {
+        return Err(ClientError::not_supported(limit).into());
+    }
+    if let Some(refused) = &options.password_expire {
+        return Err(ClientError::not_supported(&refused.name).into());
+    }
+    if let Some(locked) = options.locked {
+        account.locked = locked;
+    }
+    Ok(())
+}
+
+fn check_name(name: &AccountName) -> Result<(), ClientError> {
+    if USER_NAME_CHARS_MAX < name.user.chars().count() {
+        let limit = USER_NAME_CHARS_MAX;
+        return Err(ClientError::new(
+            ER_WRONG_STRING_LENGTH,
+            &[&name.user, &"user name", &limit],
+        ));
+    }
+    if HOST_BYTES_MAX < name.host.len() {
+        let limit = HOST_BYTES_MAX;
+        return Err(ClientError::new(
+            ER_WRONG_STRING_LENGTH,
+            &[&name.host, &"host name", &limit],
+        ));
+    }
+    Ok(())
+}
+
+fn cannot(what: &str, name: &AccountName) -> Stop {
+    let quoted = format!("'{}'@'{}'", name.user, name.host);
+    ClientError::new(ER_CANNOT_USER, &[&what, &quoted]).into()
+}

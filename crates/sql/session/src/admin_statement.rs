@@ -1,0 +1,207 @@
+//! KILL, FLUSH, and looking after tables.
+
+use catalog::Privilege;
+use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD};
+use syntax::ast::{Admin, ObjectName, TableVerb};
+use value::Value;
+
+use crate::registry::KillOrder;
+use crate::reply::{Done, Reply, Stop};
+use crate::session::Session;
+use crate::sink::{number_column, text_column};
+
+/// Things that FLUSH can be asked for and that need nothing done here: there is no table cache,
+/// query cache or log of that kind to flush, and privileges are always those of the tables.
+const FLUSHED: [&str; 14] = [
+    "TABLES",
+    "TABLE",
+    "STATUS",
+    "LOGS",
+    "HOSTS",
+    "QUERY CACHE",
+    "BINARY LOGS",
+    "ENGINE LOGS",
+    "ERROR LOGS",
+    "GENERAL LOGS",
+    "SLOW LOGS",
+    "RELAY LOGS",
+    "USER_RESOURCES",
+    "PRIVILEGES",
+];
+
+impl Session {
+    /// Answers what looks after the server.
+    pub(crate) async fn admin_statement(&mut self, statement: &Admin) -> Result<Reply, Stop> {
+        match statement {
+            Admin::Kill { .. } => unreachable!("its id is evaluated before"),
+            Admin::Flush {
+                what, with_lock, ..
+            } => self.flush(what, *with_lock).await,
+            Admin::Table { verb, tables, .. } => self.look_after(*verb, tables).await,
+            Admin::Shutdown => self.shut_down(),
+        }
+    }
+
+    /// KILL [QUERY] with an id that an expression gave.
+    pub(crate) fn kill_statement(&mut self, id: &Value, is_query: bool) -> Result<Reply, Stop> {
+        let id = match id {
+            Value::Int(id) => u64::try_from(*id).unwrap_or(0),
+            Value::UInt(id) => *id,
+            _ => 0,
+        };
+        self.kill(id, is_query)
+    }
+
+    /// Ends another session, or its statement, or this one.
+    pub(crate) fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
+        let registry = &self.state.worker.server.registry;
+        let Some(seat) = registry.find(id) else {
+            return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
+        };
+        let account = self.state.account();
+        let sees_all = account.grants.global().has(Privilege::ConnectionAdmin);
+        if !sees_all && seat.line().user != account.name.user {
+            return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&id]).into());
+        }
+        seat.give_order(if is_query {
+            KillOrder::Query
+        } else {
+            KillOrder::Connection
+        });
+        if id == self.state.seat.id() {
+            return Err(self.interrupted());
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
+        if !self.state.account().grants.global().has(Privilege::Reload) {
+            let code = errcode::ER_SPECIFIC_ACCESS_DENIED_ERROR;
+            return Err(ClientError::new(code, &[&"RELOAD"]).into());
+        }
+        if with_lock {
+            return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
+        }
+        for thing in what {
+            if !FLUSHED.contains(&thing.as_str()) {
+                return Err(ClientError::not_supported(&format!("FLUSH {thing}")).into());
+            }
+            if thing == "PRIVILEGES" {
+                self.change_accounts(&[]).await?;
+                self.state.worker.front.forget_proven();
+            }
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn look_after(&mut self, verb: TableVerb, tables: &[ObjectName]) -> Result<Reply, Stop> {
+        if verb == TableVerb::Checksum {
+            return self.checksum(tables).await;
+        }
+        let operation = match verb {
+            TableVerb::Analyze => "analyze",
+            TableVerb::Check => "check",
+            TableVerb::Optimize => "optimize",
+            TableVerb::Repair | TableVerb::Checksum => "repair",
+        };
+        let mut rows = Vec::new();
+        for name in tables {
+            let row = |table: &str, kind: &str, message: &str| {
+                [table, operation, kind, message]
+                    .map(|text| Value::bytes(text.as_bytes()))
+                    .to_vec()
+            };
+            match self.table_named(name) {
+                Ok(definition) => {
+                    let table = definition.name.to_string();
+                    rows.push(match verb {
+                        // Statistics are sampled as they are asked for.
+                        TableVerb::Analyze | TableVerb::Optimize => row(&table, "status", "OK"),
+                        TableVerb::Check => self.check_table(&definition).await?,
+                        _ => row(
+                            &table,
+                            "note",
+                            "The storage engine for the table doesn't support repair",
+                        ),
+                    });
+                }
+                Err(error) => rows.push(row(&name.name.text, "Error", &error.message)),
+            }
+        }
+        let columns = [
+            text_column("Table", 128),
+            text_column("Op", 10),
+            text_column("Msg_type", 10),
+            text_column("Msg_text", 1024),
+        ];
+        self.write_rows(&columns, rows)
+    }
+
+    /// Reads every row by every index; what cannot be read is told.
+    async fn check_table(
+        &mut self,
+        definition: &store::TableDefinition,
+    ) -> Result<Vec<Value>, Stop> {
+        let target = format!(
+            "SELECT COUNT(*) FROM {}.{}",
+            crate::show_statement::quoted_name(&definition.name.database),
+            crate::show_statement::quoted_name(&definition.name.table)
+        );
+        let select = self.parse(target.as_bytes())?;
+        let plan = std::rc::Rc::new(self.plan(&select, &[])?);
+        let mut kept = executor::KeptRows::default();
+        let (kind, message) = match self.run_into(plan, &mut kept).await {
+            Ok(()) => ("status", "OK".to_owned()),
+            Err(Stop::Error(error)) => ("Error", error.message),
+            Err(stop) => return Err(stop),
+        };
+        let table = definition.name.to_string();
+        Ok([&*table, "check", kind, &*message]
+            .map(|text| Value::bytes(text.as_bytes()))
+            .to_vec())
+    }
+
+    /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
+    /// is Plateau's own; MariaDB's depends on its row format.
+    async fn checksum(&mut self, tables: &[ObjectName]) -> Result<Reply, Stop> {
+        let mut rows = Vec::new();
+        for name in tables {
+            let definition = self.table_named(name)?;
+            let text = format!(
+                "SELECT * FROM {}.{}",
+                crate::show_statement::quoted_name(&definition.name.database),
+                crate::show_statement::quoted_name(&definition.name.table)
+            );
+            let select = self.parse(text.as_bytes())?;
+            let plan = std::rc::Rc::new(self.plan(&select, &[])?);
+            let types: Vec<_> = plan
+                .columns
+                .iter()
+                .map(|column| column.column_type.clone())
+                .collect();
+            let mut sum = crate::checksum::ChecksumSink::new(types);
+            self.run_into(plan, &mut sum).await?;
+            let table = Value::bytes(definition.name.to_string().into_bytes());
+            rows.push(vec![table, Value::Int(i64::from(sum.checksum()))]);
+        }
+        self.write_rows(
+            &[text_column("Table", 128), number_column("Checksum")],
+            rows,
+        )
+    }
+
+    fn shut_down(&mut self) -> Result<Reply, Stop> {
+        if !self
+            .state
+            .account()
+            .grants
+            .global()
+            .has(Privilege::Shutdown)
+        {
+            let code = errcode::ER_SPECIFIC_ACCESS_DENIED_ERROR;
+            return Err(ClientError::new(code, &[&"SHUTDOWN"]).into());
+        }
+        self.state.worker.server.shut_down();
+        Ok(Reply::Ok(Done::default()))
+    }
+}

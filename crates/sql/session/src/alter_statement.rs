@@ -1,0 +1,406 @@
+//! ALTER TABLE: from a definition to another, with or without writing the rows anew.
+
+use catalog::Privilege;
+use errcode::{ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_WRONG_COLUMN_NAME};
+use store::{ColumnDefault, ColumnDefinition, Store, TableDefinition, Uniqueness};
+use syntax::ast::{self, Ident, ObjectName, TableConstraint, TableOption};
+use value::CollationId;
+
+use crate::define::{self, checked_name, collation_of};
+use crate::definition_statement::{add_constraint, add_index, own_indexes, table_collation};
+use crate::dispatch::Parsed;
+use crate::reply::Stop;
+use crate::session::Session;
+use crate::show_statement::quoted_name;
+
+impl Session {
+    /// ALTER TABLE: the new definition is made from the old one step by step. Rows that stay as
+    /// they are are left alone; where columns change, the rows are copied into a new table that
+    /// takes the old one's place.
+    pub(crate) async fn alter(
+        &mut self,
+        name: &ObjectName,
+        actions: &[ast::AlterAction],
+        parsed: &Parsed,
+    ) -> Result<(), Stop> {
+        let old = self.table_named(name)?;
+        self.check_table_privilege(Privilege::Alter, &old.name)?;
+        let _hold = self.change_table(old.id).await?;
+        let mut changed = Altered::new(&old);
+        for action in actions {
+            self.alter_step(action, &mut changed, parsed).await?;
+        }
+        define::finish(&mut changed.definition)?;
+        let store = self.store();
+        if let Some(next) = changed.auto_increment {
+            store.set_auto_increment(old.id, next).await?;
+        }
+        if changed.needs_copy {
+            self.copy_table(&old, &changed).await?;
+        } else if changed.definition != *old {
+            let renamed = changed.definition.name.clone();
+            changed.definition.name = old.name.clone();
+            if changed.definition != *old {
+                store.alter_table(changed.definition.clone()).await?;
+            }
+            if renamed != old.name {
+                store.rename_tables(vec![(old.id, renamed)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn alter_step(
+        &mut self,
+        action: &ast::AlterAction,
+        changed: &mut Altered,
+        parsed: &Parsed,
+    ) -> Result<(), Stop> {
+        use ast::AlterAction;
+        match action {
+            AlterAction::AddColumn {
+                column,
+                position,
+                if_not_exists,
+            } => {
+                if *if_not_exists
+                    && changed
+                        .definition
+                        .column_position(&column.name.text)
+                        .is_some()
+                {
+                    return Ok(());
+                }
+                let collation = changed.definition.collation;
+                let defined = self.defined_column(column, collation, parsed).await?;
+                changed.add_column(defined, position.as_ref(), None)?;
+                for index in own_indexes(column) {
+                    add_index(&index, &mut changed.definition)?;
+                }
+            }
+            AlterAction::ChangeColumn {
+                from,
+                column,
+                position,
+                if_exists,
+            } => {
+                if *if_exists && changed.definition.column_position(&from.text).is_none() {
+                    return Ok(());
+                }
+                let collation = changed.definition.collation;
+                let defined = self.defined_column(column, collation, parsed).await?;
+                changed.change_column(&from.text, defined, position.as_ref())?;
+                for index in own_indexes(column) {
+                    add_index(&index, &mut changed.definition)?;
+                }
+            }
+            AlterAction::AlterDefault {
+                column, default, ..
+            } => {
+                let position = changed.position_of(&column.text)?;
+                let of = changed.definition.columns[position].clone();
+                changed.definition.columns[position].default = match default {
+                    Some(default) => self.defined_default(default, &of, parsed).await?,
+                    None => ColumnDefault::None,
+                };
+            }
+            AlterAction::RenameTable(to) => changed.definition.name = self.full_name(to)?,
+            AlterAction::Option(option) => {
+                if let TableOption::AutoIncrement(next) = option {
+                    changed.auto_increment = Some(*next);
+                }
+                let default = changed.definition.collation;
+                changed.definition.collation =
+                    table_collation(std::slice::from_ref(option), default)?;
+                self.apply_option(option, &mut changed.definition)?;
+            }
+            other => changed.apply(other)?,
+        }
+        Ok(())
+    }
+
+    /// Copies the rows into a table of the new definition and puts it in the old one's place.
+    async fn copy_table(&mut self, old: &TableDefinition, changed: &Altered) -> Result<(), Stop> {
+        let store = self.store();
+        let mut copy = changed.definition.clone();
+        let final_name = copy.name.clone();
+        copy.name.table = format!("#sql-alter-{}", old.id.0);
+        copy.auto_increment_start = store_next(&*store, old);
+        let copy_id = store.create_table(copy.clone()).await?;
+        let (mut targets, mut sources) = (Vec::new(), Vec::new());
+        for (column, source) in copy.columns.iter().zip(&changed.sources) {
+            if let Some(source) = source {
+                targets.push(quoted_name(&column.name));
+                sources.push(quoted_name(source));
+            }
+        }
+        let database = quoted_name(&old.name.database);
+        let text = format!(
+            "INSERT INTO {database}.{} ({}) SELECT {} FROM {database}.{}",
+            quoted_name(&copy.name.table),
+            targets.join(", "),
+            sources.join(", "),
+            quoted_name(&old.name.table)
+        );
+        let copied = async {
+            let insert = self.parse(text.as_bytes())?;
+            self.run_own(&insert).await?;
+            self.commit().await
+        }
+        .await;
+        if let Err(stop) = copied {
+            self.abandon_transaction().await;
+            store.drop_table(copy_id).await?;
+            return Err(stop);
+        }
+        store.replace_table(old.id, copy_id).await?;
+        if final_name != old.name {
+            store.rename_tables(vec![(copy_id, final_name)]).await?;
+        }
+        Ok(())
+    }
+}
+
+fn store_next(store: &dyn Store, table: &TableDefinition) -> u64 {
+    store
+        .table(table.id)
+        .map_or(1, |table| table.next_auto_increment().max(1))
+}
+
+/// A definition on its way to another.
+struct Altered {
+    /// As it is by now.
+    definition: TableDefinition,
+    /// For each column, the old column that its values come from.
+    sources: Vec<Option<String>>,
+    /// Rows have to be written anew.
+    needs_copy: bool,
+    /// `AUTO_INCREMENT = n`.
+    auto_increment: Option<u64>,
+}
+
+impl Altered {
+    fn new(old: &TableDefinition) -> Self {
+        let sources = old
+            .columns
+            .iter()
+            .map(|column| Some(column.name.clone()))
+            .collect();
+        Self {
+            definition: old.clone(),
+            sources,
+            needs_copy: false,
+            auto_increment: None,
+        }
+    }
+
+    fn position_of(&self, column: &str) -> Result<usize, ClientError> {
+        let unknown = || {
+            let code = errcode::ER_BAD_FIELD_ERROR;
+            ClientError::new(code, &[&column, &self.definition.name.table])
+        };
+        self.definition.column_position(column).ok_or_else(unknown)
+    }
+
+    fn place(&self, position: Option<&ast::ColumnPosition>) -> Result<usize, ClientError> {
+        match position {
+            None => Ok(self.definition.columns.len()),
+            Some(ast::ColumnPosition::First) => Ok(0),
+            Some(ast::ColumnPosition::After(column)) => Ok(self.position_of(&column.text)? + 1),
+        }
+    }
+
+    fn add_column(
+        &mut self,
+        column: ColumnDefinition,
+        position: Option<&ast::ColumnPosition>,
+        source: Option<String>,
+    ) -> Result<(), ClientError> {
+        let place = self.place(position)?;
+        self.definition.columns.insert(place, column);
+        self.sources.insert(place, source);
+        for part in self
+            .definition
+            .indexes
+            .iter_mut()
+            .flat_map(|index| &mut index.parts)
+        {
+            if place <= part.column {
+                part.column += 1;
+            }
+        }
+        self.needs_copy = true;
+        Ok(())
+    }
+
+    fn change_column(
+        &mut self,
+        from: &str,
+        column: ColumnDefinition,
+        position: Option<&ast::ColumnPosition>,
+    ) -> Result<(), ClientError> {
+        let at = self.position_of(from)?;
+        let old = &self.definition.columns[at];
+        let keeps_rows = old.column_type == column.column_type && old.nullable == column.nullable;
+        self.needs_copy |= !keeps_rows;
+        self.definition.columns[at] = column;
+        let Some(position) = position else {
+            return Ok(());
+        };
+        let target = match position {
+            ast::ColumnPosition::First => 0,
+            ast::ColumnPosition::After(other) => {
+                let other = self.position_of(&other.text)?;
+                if other < at { other + 1 } else { other }
+            }
+        };
+        self.move_column(at, target);
+        Ok(())
+    }
+
+    fn move_column(&mut self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        let column = self.definition.columns.remove(from);
+        let source = self.sources.remove(from);
+        self.definition.columns.insert(to, column);
+        self.sources.insert(to, source);
+        for part in self
+            .definition
+            .indexes
+            .iter_mut()
+            .flat_map(|index| &mut index.parts)
+        {
+            part.column = match part.column {
+                column if column == from => to,
+                column if from < column && column <= to => column - 1,
+                column if to <= column && column < from => column + 1,
+                column => column,
+            };
+        }
+        self.needs_copy = true;
+    }
+
+    fn drop_column(&mut self, name: &str) -> Result<(), ClientError> {
+        let missing = || ClientError::new(ER_CANT_DROP_FIELD_OR_KEY, &[&"COLUMN", &name]);
+        let at = self.definition.column_position(name).ok_or_else(missing)?;
+        self.definition.columns.remove(at);
+        self.sources.remove(at);
+        for index in &mut self.definition.indexes {
+            index.parts.retain(|part| part.column != at);
+            for part in &mut index.parts {
+                if at < part.column {
+                    part.column -= 1;
+                }
+            }
+        }
+        self.definition
+            .indexes
+            .retain(|index| !index.parts.is_empty());
+        self.needs_copy = true;
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str, if_exists: bool) -> Result<(), ClientError> {
+        let indexes = &mut self.definition.indexes;
+        let at = indexes
+            .iter()
+            .position(|index| index.name.eq_ignore_ascii_case(name));
+        match at {
+            Some(at) => {
+                let removed = indexes.remove(at);
+                self.needs_copy |= removed.uniqueness == Uniqueness::Primary;
+                Ok(())
+            }
+            None if if_exists => Ok(()),
+            None => Err(ClientError::new(
+                ER_CANT_DROP_FIELD_OR_KEY,
+                &[&"INDEX", &name],
+            )),
+        }
+    }
+
+    /// Steps that need nothing but the definition.
+    fn apply(&mut self, action: &ast::AlterAction) -> Result<(), ClientError> {
+        use ast::AlterAction;
+        match action {
+            AlterAction::AddConstraint(constraint) => {
+                let is_primary = matches!(constraint, TableConstraint::Index(index)
+                    if index.kind == ast::IndexKind::Primary);
+                self.needs_copy |= is_primary;
+                add_constraint(constraint, &mut self.definition)
+            }
+            AlterAction::DropColumn { column, if_exists } => {
+                if *if_exists && self.definition.column_position(&column.text).is_none() {
+                    return Ok(());
+                }
+                self.drop_column(&column.text)
+            }
+            AlterAction::DropIndex { index, if_exists } => self.drop_index(&index.text, *if_exists),
+            AlterAction::DropPrimaryKey => self.drop_index("PRIMARY", false),
+            AlterAction::RenameColumn(from, to) => {
+                let at = self.position_of(&from.text)?;
+                self.definition.columns[at].name = checked_name(to, ER_WRONG_COLUMN_NAME)?;
+                Ok(())
+            }
+            AlterAction::RenameIndex(from, to) => self.rename_index(&from.text, to),
+            AlterAction::ConvertCharset { charset, collation } => {
+                let default = self.definition.collation;
+                let to = collation_of(charset.as_ref(), collation.as_ref(), default)?;
+                self.convert_charset(to);
+                Ok(())
+            }
+            // Keys are always kept; which algorithm and lock are used is the server's choice.
+            AlterAction::EnableKeys(_) | AlterAction::Algorithm(_) | AlterAction::Lock(_) => Ok(()),
+            AlterAction::Force => {
+                self.needs_copy = true;
+                Ok(())
+            }
+            AlterAction::OrderBy(_) => Err(ClientError::not_supported(&"ALTER .. ORDER BY")),
+            AlterAction::DropForeignKey { .. } => {
+                Err(ClientError::not_supported(&"DROP FOREIGN KEY"))
+            }
+            AlterAction::DropConstraint { name, if_exists } => {
+                self.drop_index(&name.text, *if_exists)
+            }
+            AlterAction::IgnoreIndex(..) => Err(ClientError::not_supported(&"IGNORED index")),
+            AlterAction::Refused(refused) => Err(ClientError::not_supported(&refused.name)),
+            AlterAction::AddColumn { .. }
+            | AlterAction::ChangeColumn { .. }
+            | AlterAction::AlterDefault { .. }
+            | AlterAction::RenameTable(_)
+            | AlterAction::Option(_) => unreachable!("alter_step takes these"),
+        }
+    }
+
+    fn rename_index(&mut self, from: &str, to: &Ident) -> Result<(), ClientError> {
+        let missing = || ClientError::new(ER_CANT_DROP_FIELD_OR_KEY, &[&"INDEX", &from]);
+        let to = checked_name(to, errcode::ER_WRONG_NAME_FOR_INDEX)?;
+        let indexes = &mut self.definition.indexes;
+        if indexes
+            .iter()
+            .any(|index| index.name.eq_ignore_ascii_case(&to))
+        {
+            return Err(ClientError::new(errcode::ER_DUP_KEYNAME, &[&to]));
+        }
+        let index = indexes
+            .iter_mut()
+            .find(|index| index.name.eq_ignore_ascii_case(from));
+        index.ok_or_else(missing)?.name = to;
+        Ok(())
+    }
+
+    fn convert_charset(&mut self, to: CollationId) {
+        self.definition.collation = to;
+        for column in &mut self.definition.columns {
+            let kind = column.column_type.kind;
+            let is_text =
+                kind.is_string() || matches!(kind, value::TypeKind::Enum | value::TypeKind::Set);
+            if is_text && column.column_type.collation != CollationId::BINARY {
+                column.column_type.collation = to;
+                self.needs_copy = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,637 @@
+//! CREATE, ALTER, DROP, RENAME, TRUNCATE: each commits what is open, changes the schema under a
+//! strong metadata lock, and is durable when it is acknowledged.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::Privilege;
+use errcode::{
+    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
+    ER_INVALID_DEFAULT, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
+};
+use store::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, Store, TableDefinition, TableId, TableName,
+    WaitReason,
+};
+use syntax::ast::{
+    self, CreateTable, ExprKind, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
+};
+use value::temporal::Zone;
+use value::{CollationId, Level, Place, StoreRules, Trouble, Value, store_value};
+
+use crate::define::{self, checked_name, collation_of};
+use crate::dispatch::Parsed;
+use crate::metadata::StrongHold;
+use crate::reply::{Done, Reply, Stop};
+use crate::row_encoder::RowProtocol;
+use crate::session::Session;
+use crate::show_statement::quoted_name;
+
+impl Session {
+    /// Answers a statement that changes definitions.
+    pub(crate) async fn definition_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        self.commit().await?;
+        match &parsed.statement.kind {
+            StatementKind::CreateDatabase(create) => self.create_database(create).await?,
+            StatementKind::DropDatabase { name, if_exists } => {
+                self.drop_database(&name.text, *if_exists).await?;
+            }
+            StatementKind::CreateTable(create) => return self.create_table(create, parsed).await,
+            StatementKind::Drop(drop) => self.drop_tables(drop).await?,
+            StatementKind::RenameTables(renames) => self.rename_tables(renames).await?,
+            StatementKind::Truncate(name) => self.truncate(name).await?,
+            StatementKind::CreateIndex(create) => {
+                let action =
+                    ast::AlterAction::AddConstraint(TableConstraint::Index(create.index.clone()));
+                self.alter(&create.table, &[action], parsed).await?;
+            }
+            StatementKind::DropIndex(drop) => {
+                let index = drop.name.clone();
+                let action = if index.is("PRIMARY") {
+                    ast::AlterAction::DropPrimaryKey
+                } else {
+                    ast::AlterAction::DropIndex {
+                        index,
+                        if_exists: drop.if_exists,
+                    }
+                };
+                self.alter(&drop.table, &[action], parsed).await?;
+            }
+            StatementKind::AlterTable(alter) => {
+                self.alter(&alter.name, &alter.actions, parsed).await?;
+            }
+            StatementKind::AlterDatabase { .. } => {
+                return Err(ClientError::not_supported(&"ALTER DATABASE").into());
+            }
+            StatementKind::CreateView(_) => {
+                return Err(ClientError::not_supported(&"CREATE VIEW").into());
+            }
+            _ => return Err(ClientError::not_supported(&"this statement").into()),
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// The worker's store, owned, so that a change may outlive a borrow of the session.
+    pub(crate) fn store(&self) -> Rc<dyn Store> {
+        Rc::clone(&self.state.worker.store)
+    }
+
+    /// Waits until nobody uses the table and keeps it so.
+    pub(crate) async fn change_table(
+        &mut self,
+        table: TableId,
+    ) -> Result<Option<StrongHold>, Stop> {
+        if self
+            .locked
+            .iter()
+            .any(|locked| locked.hold.table() == table)
+        {
+            return Ok(None);
+        }
+        let worker = Rc::clone(&self.state.worker);
+        let change = worker.metadata.change(&worker.server.metadata, table);
+        self.wait_for(WaitReason::MetadataLock, change)
+            .await
+            .map(Some)
+    }
+
+    /// Database and table of a name in a statement.
+    pub(crate) fn full_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
+        let database = match &name.schema {
+            Some(schema) => schema.text.clone(),
+            None => self.state.current_database()?.to_string(),
+        };
+        if self.state.worker.names().database(&database).is_none() {
+            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&database]));
+        }
+        Ok(TableName {
+            database,
+            table: checked_name(&name.name, ER_WRONG_TABLE_NAME)?,
+        })
+    }
+
+    fn note(&self, code: ErrorCode, message: String) {
+        let diagnostics = self.state.diagnostics.borrow();
+        diagnostics
+            .warnings()
+            .push(Level::Note, Trouble::new(code.number(), message));
+    }
+
+    async fn create_database(&mut self, create: &ast::CreateDatabase) -> Result<(), Stop> {
+        let name = checked_name(&create.name, ER_WRONG_DB_NAME)?;
+        self.check_database_privilege(Privilege::Create, &name)?;
+        let is_there = self.state.worker.names().database(&name).is_some()
+            || name.eq_ignore_ascii_case("information_schema");
+        if is_there && create.or_replace {
+            self.drop_database(&name, false).await?;
+        } else if is_there {
+            let error = ClientError::new(ER_DB_CREATE_EXISTS, &[&name]);
+            if !create.if_not_exists {
+                return Err(error.into());
+            }
+            self.note(ER_DB_CREATE_EXISTS, error.message);
+            return Ok(());
+        }
+        let default = self.server_collation();
+        let options = &create.options;
+        let collation = collation_of(
+            options.charset.as_ref(),
+            options.collation.as_ref(),
+            default,
+        )?;
+        let store = self.store();
+        Ok(store.create_database(&name, collation).await?)
+    }
+
+    fn server_collation(&self) -> CollationId {
+        let variables = self.state.variables.borrow();
+        CollationId::from_name(variables.settings().text("collation_server"))
+            .unwrap_or(CollationId::UTF8MB4_GENERAL_CI)
+    }
+
+    async fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<(), Stop> {
+        self.check_database_privilege(Privilege::Drop, name)?;
+        let names = self.state.worker.names();
+        let Some(database) = names.database(name) else {
+            let error = ClientError::new(ER_DB_DROP_EXISTS, &[&name]);
+            if !if_exists {
+                return Err(error.into());
+            }
+            self.note(ER_DB_DROP_EXISTS, error.message);
+            return Ok(());
+        };
+        let store = self.store();
+        let ids: Vec<_> = database.tables.values().map(|table| table.id).collect();
+        for id in ids {
+            let _hold = self.change_table(id).await?;
+            store.drop_table(id).await?;
+        }
+        store.drop_database(name).await?;
+        let is_current = self.state.database.borrow().as_deref() == Some(name);
+        if is_current {
+            *self.state.database.borrow_mut() = None;
+        }
+        Ok(())
+    }
+
+    async fn create_table(&mut self, create: &CreateTable, parsed: &Parsed) -> Result<Reply, Stop> {
+        if create.temporary {
+            return Err(ClientError::not_supported(&"TEMPORARY table").into());
+        }
+        if let Some(refused) = create.period.as_ref().or(create.partitioning.as_ref()) {
+            return Err(ClientError::not_supported(&refused.name).into());
+        }
+        let name = self.full_name(&create.name)?;
+        self.check_table_privilege(Privilege::Create, &name)?;
+        if let Some(existing) = self.existing(&name) {
+            if create.or_replace {
+                let _hold = self.change_table(existing.id).await?;
+                self.store().drop_table(existing.id).await?;
+            } else {
+                let error = ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
+                if !create.if_not_exists {
+                    return Err(error.into());
+                }
+                self.note(ER_TABLE_EXISTS_ERROR, error.message);
+                return Ok(Reply::Ok(Done::default()));
+            }
+        }
+        let definition = match &create.like {
+            Some(like) => self.like(like, name.clone())?,
+            None => self.defined_table(create, name.clone(), parsed).await?,
+        };
+        let store = self.store();
+        let created = store.create_table(definition).await;
+        created.map_err(|error| match error {
+            store::StoreError::TableExists => {
+                Stop::from(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]))
+            }
+            error => Stop::from(error),
+        })?;
+        match &create.query {
+            Some(query) => self.fill_table(&name, create, query, parsed).await,
+            None => Ok(Reply::Ok(Done::default())),
+        }
+    }
+
+    fn existing(&self, name: &TableName) -> Option<Arc<TableDefinition>> {
+        self.state
+            .worker
+            .names()
+            .table(&name.database, &name.table)
+            .cloned()
+    }
+
+    fn like(&self, like: &ObjectName, name: TableName) -> Result<TableDefinition, Stop> {
+        let other = self.table_named(like)?;
+        let definition = TableDefinition::clone(&other);
+        let created_us = u64::try_from(self.state.worker.wall_us()).unwrap_or(0);
+        Ok(TableDefinition {
+            id: TableId::default(),
+            name,
+            auto_increment_start: 1,
+            created_us,
+            ..definition
+        })
+    }
+
+    /// The rows of `CREATE TABLE .. SELECT`. If they cannot be had the table goes again.
+    async fn fill_table(
+        &mut self,
+        name: &TableName,
+        create: &CreateTable,
+        query: &ast::Query,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let source = String::from_utf8_lossy(parsed.source(query.span)).into_owned();
+        let target = format!(
+            "{}.{}",
+            quoted_name(&name.database),
+            quoted_name(&name.table)
+        );
+        let verb = match create.duplicates {
+            Some(ast::LoadDuplicates::Ignore) => "INSERT IGNORE INTO",
+            Some(ast::LoadDuplicates::Replace) => "REPLACE INTO",
+            None => "INSERT INTO",
+        };
+        let filled = async {
+            let select = self.parse(source.as_bytes())?;
+            let columns = self.plan(&select, &[])?.columns;
+            let list: Vec<_> = columns
+                .iter()
+                .map(|column| quoted_name(&column.name))
+                .collect();
+            let insert = format!("{verb} {target} ({}) {source}", list.join(", "));
+            let insert = self.parse(insert.as_bytes())?;
+            self.planned(&insert, &[], &[], RowProtocol::Text).await
+        }
+        .await;
+        if filled.is_err()
+            && let Some(definition) = self.existing(name)
+        {
+            self.abandon_transaction().await;
+            let store = self.store();
+            store.drop_table(definition.id).await?;
+        }
+        filled
+    }
+
+    /// The definition that `CREATE TABLE (..)` means.
+    async fn defined_table(
+        &mut self,
+        create: &CreateTable,
+        name: TableName,
+        parsed: &Parsed,
+    ) -> Result<TableDefinition, Stop> {
+        let default = {
+            let names = self.state.worker.names();
+            names
+                .database(&name.database)
+                .map(|database| database.collation)
+        };
+        let default = default.unwrap_or_else(|| self.server_collation());
+        let mut definition = TableDefinition {
+            id: TableId::default(),
+            version: 0,
+            name,
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            collation: table_collation(&create.options, default)?,
+            auto_increment_start: 1,
+            comment: String::new(),
+            options: Vec::new(),
+            created_us: u64::try_from(self.state.worker.wall_us()).unwrap_or(0),
+            view: None,
+        };
+        for option in &create.options {
+            self.apply_option(option, &mut definition)?;
+        }
+        for column in &create.columns {
+            let defined = self
+                .defined_column(column, definition.collation, parsed)
+                .await?;
+            definition.columns.push(defined);
+        }
+        if let Some(query) = &create.query {
+            self.add_selected_columns(query, &mut definition, parsed)?;
+        }
+        for column in &create.columns {
+            for index in own_indexes(column) {
+                add_index(&index, &mut definition)?;
+            }
+        }
+        for constraint in &create.constraints {
+            add_constraint(constraint, &mut definition)?;
+        }
+        define::finish(&mut definition)?;
+        Ok(definition)
+    }
+
+    /// The columns of a SELECT that the statement has not defined itself.
+    fn add_selected_columns(
+        &self,
+        query: &ast::Query,
+        definition: &mut TableDefinition,
+        parsed: &Parsed,
+    ) -> Result<(), Stop> {
+        let select = self.parse(parsed.source(query.span))?;
+        let plan = self.plan(&select, &[])?;
+        for column in plan.columns.iter() {
+            if definition.column_position(&column.name).is_none() {
+                let mut column_type = column.column_type.clone();
+                if column_type.kind == value::TypeKind::Null {
+                    column_type =
+                        value::ColumnType::text(value::TypeKind::Binary, 0, CollationId::BINARY);
+                }
+                definition.columns.push(ColumnDefinition {
+                    name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
+                    column_type,
+                    nullable: column.nullable,
+                    default: ColumnDefault::None,
+                    on_update_now: false,
+                    auto_increment: false,
+                    invisible: false,
+                    comment: String::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn apply_option(
+        &self,
+        option: &TableOption,
+        definition: &mut TableDefinition,
+    ) -> Result<(), Stop> {
+        match option {
+            TableOption::Engine(engine) => {
+                let is_known = ["innodb", "plateau", "myisam", "aria", "memory"]
+                    .contains(&engine.text.to_lowercase().as_str());
+                if !is_known {
+                    let error = ClientError::new(ER_UNKNOWN_STORAGE_ENGINE, &[&engine.text]);
+                    return Err(error.into());
+                }
+                if !engine.is("innodb") && !engine.is("plateau") {
+                    let code = errcode::ER_WARN_USING_OTHER_HANDLER;
+                    let error = ClientError::new(code, &[&"InnoDB", &definition.name.table]);
+                    self.note(code, error.message);
+                }
+            }
+            TableOption::AutoIncrement(next) => definition.auto_increment_start = (*next).max(1),
+            TableOption::Comment(text) => {
+                definition.comment = String::from_utf8_lossy(text).into_owned();
+            }
+            TableOption::RowFormat(format) => {
+                definition
+                    .options
+                    .push(("ROW_FORMAT".to_owned(), format.clone()));
+            }
+            TableOption::Refused(refused) => {
+                return Err(ClientError::not_supported(&refused.name).into());
+            }
+            TableOption::Other { name, value } => {
+                definition.options.push((name.clone(), value.clone()));
+            }
+            TableOption::Charset(_) | TableOption::Collate(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn defined_column(
+        &mut self,
+        column: &ast::ColumnDefinition,
+        collation: CollationId,
+        parsed: &Parsed,
+    ) -> Result<ColumnDefinition, Stop> {
+        let name = checked_name(&column.name, ER_WRONG_COLUMN_NAME)?;
+        let unsupported = |what: &str| Stop::from(ClientError::not_supported(&what));
+        if column.generated.is_some() {
+            return Err(unsupported("generated column"));
+        }
+        if column.check.is_some() {
+            return Err(unsupported("CHECK constraint"));
+        }
+        if column.references.is_some() {
+            return Err(unsupported("FOREIGN KEY"));
+        }
+        if let Some(refused) = &column.refused {
+            return Err(unsupported(&refused.name));
+        }
+        let column_type = define::column_type(&name, &column.data_type, collation)?;
+        let is_key = column.primary_key;
+        let nullable = column.nullable.unwrap_or(!is_key && !column.auto_increment);
+        let mut defined = ColumnDefinition {
+            name,
+            column_type,
+            nullable,
+            default: ColumnDefault::None,
+            on_update_now: column.on_update.is_some(),
+            auto_increment: column.auto_increment,
+            invisible: column.invisible,
+            comment: String::from_utf8_lossy(column.comment.as_deref().unwrap_or_default())
+                .into_owned(),
+        };
+        if let Some(default) = &column.default {
+            defined.default = self.defined_default(default, &defined, parsed).await?;
+        }
+        Ok(defined)
+    }
+
+    /// A default: a value of the column's type, the present time, or an expression to be kept.
+    pub(crate) async fn defined_default(
+        &mut self,
+        default: &ast::Expr,
+        column: &ColumnDefinition,
+        parsed: &Parsed,
+    ) -> Result<ColumnDefault, Stop> {
+        let invalid = || Stop::from(ClientError::new(ER_INVALID_DEFAULT, &[&column.name]));
+        let source = String::from_utf8_lossy(parsed.source(default.span)).into_owned();
+        if is_now(&source) {
+            let is_time = matches!(
+                column.column_type.kind,
+                value::TypeKind::Timestamp | value::TypeKind::DateTime
+            );
+            return if is_time {
+                Ok(ColumnDefault::Now)
+            } else {
+                Err(invalid())
+            };
+        }
+        let is_literal = is_literal(default);
+        if !is_literal {
+            return Ok(ColumnDefault::Expression(source));
+        }
+        let (value, from) = self.constant_typed(default, parsed).await?;
+        if value.is_null() {
+            return if column.nullable {
+                Ok(ColumnDefault::Value(Value::Null))
+            } else {
+                Err(invalid())
+            };
+        }
+        let zone = Zone::Utc;
+        let rules = StoreRules {
+            strict: true,
+            dates: value::temporal::DateRules::default(),
+            today: value::Date::ZERO,
+            zone: &zone,
+        };
+        let place = Place {
+            database: "",
+            table: "",
+            column: &column.name,
+            row: 1,
+        };
+        let mut warnings = value::Warnings::new(1);
+        let stored = store_value(
+            value.as_ref(),
+            &from,
+            &column.column_type,
+            place,
+            &rules,
+            &mut warnings,
+        );
+        stored.map(ColumnDefault::Value).map_err(|_| invalid())
+    }
+
+    async fn drop_tables(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
+        if drop.is_view {
+            return Err(ClientError::not_supported(&"DROP VIEW").into());
+        }
+        let mut missing = Vec::new();
+        let store = self.store();
+        for name in &drop.names {
+            let full = self.full_name(name)?;
+            self.check_table_privilege(Privilege::Drop, &full)?;
+            match self.existing(&full) {
+                Some(definition) => {
+                    let _hold = self.change_table(definition.id).await?;
+                    store.drop_table(definition.id).await?;
+                    self.locked
+                        .retain(|locked| locked.hold.table() != definition.id);
+                }
+                None => missing.push(full.to_string()),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let error = ClientError::new(ER_BAD_TABLE_ERROR, &[&missing.join(",")]);
+        if !drop.if_exists {
+            return Err(error.into());
+        }
+        for name in missing {
+            self.note(
+                ER_BAD_TABLE_ERROR,
+                ClientError::new(ER_BAD_TABLE_ERROR, &[&name]).message,
+            );
+        }
+        Ok(())
+    }
+
+    async fn rename_tables(&mut self, renames: &[(ObjectName, ObjectName)]) -> Result<(), Stop> {
+        let mut changes = Vec::new();
+        let mut holds = Vec::new();
+        for (from, to) in renames {
+            let definition = self.table_named(from)?;
+            self.check_table_privilege(Privilege::Alter, &definition.name)?;
+            let to = self.full_name(to)?;
+            self.check_table_privilege(Privilege::Create, &to)?;
+            if self.existing(&to).is_some() {
+                return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&to.table]).into());
+            }
+            holds.push(self.change_table(definition.id).await?);
+            changes.push((definition.id, to));
+        }
+        let store = self.store();
+        Ok(store.rename_tables(changes).await?)
+    }
+
+    async fn truncate(&mut self, name: &ObjectName) -> Result<(), Stop> {
+        let definition = self.table_named(name)?;
+        self.check_table_privilege(Privilege::Drop, &definition.name)?;
+        let _hold = self.change_table(definition.id).await?;
+        let store = self.store();
+        Ok(store.truncate_table(definition.id).await?)
+    }
+}
+
+/// The indexes that a column brings with it.
+pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefinition> {
+    let index = |kind| ast::IndexDefinition {
+        kind,
+        name: None,
+        if_not_exists: false,
+        parts: vec![ast::IndexPart {
+            column: column.name.clone(),
+            length: None,
+            descending: false,
+        }],
+        options: ast::IndexOptions::default(),
+        refused: None,
+    };
+    let primary = column.primary_key.then(|| index(ast::IndexKind::Primary));
+    let unique = column.unique.then(|| index(ast::IndexKind::Unique));
+    primary.into_iter().chain(unique).collect()
+}
+
+pub(crate) fn add_index(
+    index: &ast::IndexDefinition,
+    definition: &mut TableDefinition,
+) -> Result<(), ClientError> {
+    let is_there = |of: &IndexDefinition| index.name.as_ref().is_some_and(|name| name.is(&of.name));
+    if index.if_not_exists && definition.indexes.iter().any(is_there) {
+        return Ok(());
+    }
+    let defined = define::index(index, &definition.columns, &definition.indexes)?;
+    definition.indexes.push(defined);
+    Ok(())
+}
+
+pub(crate) fn add_constraint(
+    constraint: &TableConstraint,
+    definition: &mut TableDefinition,
+) -> Result<(), ClientError> {
+    match constraint {
+        TableConstraint::Index(index) => add_index(index, definition),
+        TableConstraint::ForeignKey(_) => Err(ClientError::not_supported(&"FOREIGN KEY")),
+        TableConstraint::Check { .. } => Err(ClientError::not_supported(&"CHECK constraint")),
+    }
+}
+
+/// The collation that the options give the table.
+pub(crate) fn table_collation(
+    options: &[TableOption],
+    default: CollationId,
+) -> Result<CollationId, ClientError> {
+    let (mut charset, mut collation) = (None, None);
+    for option in options {
+        match option {
+            TableOption::Charset(name) => charset = name.as_ref(),
+            TableOption::Collate(name) => collation = Some(name),
+            _ => {}
+        }
+    }
+    collation_of(charset, collation, default)
+}
+
+/// `CURRENT_TIMESTAMP` and its synonyms, with or without parentheses and precision.
+fn is_now(source: &str) -> bool {
+    let word = source.split('(').next().unwrap_or_default().trim();
+    ["current_timestamp", "now", "localtime", "localtimestamp"]
+        .iter()
+        .any(|now| word.eq_ignore_ascii_case(now))
+}
+
+/// A literal, perhaps with a sign.
+fn is_literal(expression: &ast::Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Unary {
+            operator: ast::UnaryOperator::Negate,
+            operand,
+        } => is_literal(operand),
+        _ => false,
+    }
+}

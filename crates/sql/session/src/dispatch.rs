@@ -1,0 +1,290 @@
+//! From the text of a query to the statement that answers it.
+//!
+//! A text goes one of two ways. Statements over tables become a plan and run ([`crate::run`]);
+//! everything else has a function of its own in a module of its own. What neither knows is refused
+//! by name with error 1235.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
+use executor::Execution;
+use front::Disconnect;
+use syntax::ast::{Admin, Statement, StatementKind};
+use syntax::parse::SyntaxErrorKind;
+use value::{Charset, ColumnType, Value};
+
+use crate::reply::{Reply, Stop};
+use crate::row_encoder::RowProtocol;
+use crate::run::Ran;
+use crate::server::StatementKind as Counted;
+use crate::session::{Next, Session};
+use crate::virtual_store::SessionNames;
+
+/// How often a statement is planned anew because a table changed under it, before it fails.
+const PLAN_TRY_COUNT_MAX: usize = 10;
+
+/// The longest prefix of a statement that the process list keeps, in bytes.
+const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
+
+/// A statement and the text that it was made of.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The tree.
+    pub(crate) statement: Statement,
+    /// In UTF-8; spans of the tree count from its start.
+    pub(crate) text: Rc<[u8]>,
+}
+
+impl Parsed {
+    /// The text of a part of the statement.
+    pub(crate) fn source(&self, span: syntax::Span) -> &[u8] {
+        let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
+        self.text
+            .get(place(span.start)..place(span.end))
+            .unwrap_or_default()
+    }
+}
+
+impl Session {
+    /// COM_QUERY: one statement, or several if that was agreed.
+    pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
+        let text = self.to_utf8(text);
+        self.list_text(&text);
+        let mut rest: &[u8] = &text;
+        loop {
+            let parsed = match syntax::parse::parse_one(rest, self.mode()) {
+                Ok((statement, length)) => {
+                    let (own, behind) = rest.split_at(length.min(rest.len()));
+                    rest = behind;
+                    Ok(Parsed {
+                        statement,
+                        text: own.into(),
+                    })
+                }
+                Err(error) => Err(syntax_error(&error)),
+            };
+            let has_more = !is_blank(rest) && parsed.is_ok();
+            let reply = match parsed {
+                Ok(_) if has_more && !self.has_multi_statements => {
+                    Err(syntax_error_at(rest).into())
+                }
+                Ok(parsed) => self.statement(&parsed).await,
+                Err(error) => Err(error.into()),
+            };
+            let is_over = reply.is_err() || !has_more;
+            let next = self.write_reply(reply, !is_over)?;
+            if is_over || next == Next::End {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Runs a statement of the server's own making and writes its rows.
+    pub(crate) async fn run_text(&mut self, text: &str) -> Result<Reply, Stop> {
+        let parsed = self.parse(text.as_bytes())?;
+        self.statement(&parsed).await
+    }
+
+    /// The only statement of a text.
+    pub(crate) fn parse(&self, text: &[u8]) -> Result<Parsed, ClientError> {
+        let statement =
+            syntax::parse::parse(text, self.mode()).map_err(|error| syntax_error(&error))?;
+        Ok(Parsed {
+            statement,
+            text: text.into(),
+        })
+    }
+
+    /// Answers a statement.
+    pub(crate) async fn statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        let kind = &parsed.statement.kind;
+        self.state.worker.counters().count_statement(counted(kind));
+        if keeps_diagnostics(kind) {
+            return self.plain_statement(parsed).await;
+        }
+        *self.state.diagnostics.borrow_mut() = Rc::default();
+        match kind {
+            StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Do(_) => self.planned(parsed, &[], &[], RowProtocol::Text).await,
+            _ => self.plain_statement(parsed).await,
+        }
+    }
+
+    /// Plans a statement and runs the plan.
+    pub(crate) async fn planned(
+        &mut self,
+        parsed: &Parsed,
+        parameters: &[Value],
+        parameter_types: &[ColumnType],
+        protocol: RowProtocol,
+    ) -> Result<Reply, Stop> {
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let plan = self.plan(parsed, parameter_types)?;
+            self.check_privileges(&plan)?;
+            let mut execution = Execution::new(Rc::new(plan));
+            match self.run_plan(&mut execution, parameters, protocol).await? {
+                Ran::Reply(reply) => return Ok(reply),
+                Ran::Stale => {}
+            }
+        }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// The plan of a statement as the names and settings are now.
+    pub(crate) fn plan(
+        &self,
+        parsed: &Parsed,
+        parameter_types: &[ColumnType],
+    ) -> Result<planner::Plan, Box<ClientError>> {
+        let names = SessionNames { state: &self.state };
+        let options = self.state.statement_options();
+        let database = self.state.database.borrow().as_deref().map(str::to_owned);
+        let now = value::DateTime::from_unix_micros(options.now_us);
+        let wall = now.and_then(|now| options.zone.from_utc(now));
+        let settings = planner::Settings {
+            database,
+            sql_mode: options.sql_mode,
+            collation: options.collation,
+            division_increment: options.division_increment,
+            today: wall.map_or(value::Date::ZERO, value::DateTime::date),
+            parameter_types: parameter_types.to_vec(),
+        };
+        planner::plan(&parsed.statement, &parsed.text, &names, &settings)
+    }
+
+    /// Statements that are not plans.
+    async fn plain_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        match &parsed.statement.kind {
+            StatementKind::Transaction(statement) => self.transaction_statement(statement).await,
+            StatementKind::Set(items) => self.set_statement(items, parsed).await,
+            StatementKind::Use(name) => self.use_statement(&name.text),
+            StatementKind::Show(show) => self.show_statement(show, parsed).await,
+            StatementKind::Explain(explain) => self.explain_statement(explain, parsed).await,
+            StatementKind::Prepared(statement) => self.prepared_statement(statement, parsed).await,
+            StatementKind::Account(statement) => self.account_statement(statement, parsed).await,
+            StatementKind::Admin(Admin::Kill { query, id }) => {
+                let id = self.constant(id, parsed).await?;
+                self.kill_statement(&id, *query)
+            }
+            StatementKind::Admin(statement) => self.admin_statement(statement).await,
+            StatementKind::Refused(refused) => {
+                Err(ClientError::not_supported(&refused.name).into())
+            }
+            StatementKind::LoadData(_) => Err(ClientError::not_supported(&"LOAD DATA").into()),
+            StatementKind::Call { .. } => Err(ClientError::not_supported(&"CALL").into()),
+            StatementKind::SetStatement { .. } => {
+                Err(ClientError::not_supported(&"SET STATEMENT").into())
+            }
+            StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Do(_) => self.planned(parsed, &[], &[], RowProtocol::Text).await,
+            _ => self.definition_statement(parsed).await,
+        }
+    }
+
+    fn use_statement(&mut self, name: &str) -> Result<Reply, Stop> {
+        self.use_database(name)?;
+        let mut changes = wire::SessionChanges::new();
+        changes.schema(name.as_bytes());
+        let session_changes = changes.as_bytes().to_vec();
+        Ok(Reply::Ok(crate::reply::Done {
+            session_changes,
+            ..Default::default()
+        }))
+    }
+
+    /// The parser's mode.
+    pub(crate) fn mode(&self) -> syntax::Mode {
+        let variables = self.state.variables.borrow();
+        let words = &variables.active().sql_mode;
+        let has = |word: &str| words.split(',').any(|of| of == word);
+        syntax::Mode {
+            ansi_quotes: has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            pipes_as_concat: has("PIPES_AS_CONCAT"),
+            high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
+            ignore_space: has("IGNORE_SPACE"),
+            real_as_float: has("REAL_AS_FLOAT"),
+        }
+    }
+
+    /// A statement's bytes in UTF-8, out of the client's character set.
+    pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
+        let charset = self.state.variables.borrow().active().client_charset;
+        match charset {
+            Charset::Latin1 => {
+                let mut converted = Vec::with_capacity(text.len());
+                Charset::Utf8mb4.append_converted(charset, text, &mut converted);
+                converted
+            }
+            Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.to_vec(),
+        }
+    }
+
+    /// A name's bytes in UTF-8, out of the client's character set.
+    pub(crate) fn text_of(&self, name: &[u8]) -> String {
+        String::from_utf8_lossy(&self.to_utf8(name)).into_owned()
+    }
+
+    fn list_text(&self, text: &[u8]) {
+        let listed = &text[..text.len().min(LISTED_TEXT_BYTES_MAX)];
+        let listed: Arc<str> = String::from_utf8_lossy(listed).into();
+        self.state.seat.update(|line| line.statement = Some(listed));
+    }
+}
+
+/// Statements that tell of the last statement's warnings and therefore leave them.
+fn keeps_diagnostics(kind: &StatementKind) -> bool {
+    use syntax::ast::ShowKind::{CountErrors, CountWarnings, Errors, Warnings};
+    matches!(kind, StatementKind::Show(show)
+        if matches!(show.kind, Warnings(_) | Errors(_) | CountWarnings | CountErrors))
+}
+
+fn counted(kind: &StatementKind) -> Counted {
+    use syntax::ast::Transaction;
+    match kind {
+        StatementKind::Query(_) => Counted::Select,
+        StatementKind::Insert(_) => Counted::Insert,
+        StatementKind::Update(_) => Counted::Update,
+        StatementKind::Delete(_) => Counted::Delete,
+        StatementKind::Transaction(Transaction::Begin { .. }) => Counted::Begin,
+        StatementKind::Transaction(Transaction::Commit(_)) => Counted::Commit,
+        StatementKind::Transaction(Transaction::Rollback(_)) => Counted::Rollback,
+        _ => Counted::Other,
+    }
+}
+
+/// What the client is told of a text that is no statement.
+pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
+    match error.kind {
+        SyntaxErrorKind::Unexpected => ClientError::syntax(
+            &error.near,
+            usize::try_from(error.line).unwrap_or(usize::MAX),
+        ),
+        SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
+        SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 => {
+            ClientError::with_message(ErrorCode(error.code()), error.message())
+        }
+    }
+}
+
+/// The error of a second statement where one was allowed.
+fn syntax_error_at(rest: &[u8]) -> ClientError {
+    let near: String = String::from_utf8_lossy(rest.trim_ascii_start())
+        .chars()
+        .take(80)
+        .collect();
+    ClientError::syntax(&near, 1)
+}
+
+/// True if only blanks and semicolons are left.
+fn is_blank(text: &[u8]) -> bool {
+    text.iter()
+        .all(|byte| byte.is_ascii_whitespace() || *byte == b';' || *byte == 0)
+}

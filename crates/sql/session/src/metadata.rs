@@ -1,0 +1,261 @@
+//! Metadata locks: a table's definition does not change while a transaction uses the table.
+//!
+//! Who uses a table holds its lock weakly until the transaction's end; who changes the definition
+//! holds it strongly. A weak hold writes one counter that belongs to the worker
+//! ([`sync::BigReaderLock`]), so that statements of different workers share nothing. The locks
+//! live in a map by table that a worker's cache stands in front of.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use foldhash::fast::FixedState;
+use store::TableId;
+use sync::{BigReaderLock, Mutex, WaitKey};
+
+/// The locks of all tables. Shared by all workers.
+pub struct MetadataLocks {
+    /// Slots of each lock.
+    worker_count: usize,
+    /// Made at a table's first use, never removed: ids are not reused, and a lock is small.
+    locks: Mutex<HashMap<TableId, Arc<BigReaderLock>, FixedState>>,
+}
+
+impl fmt::Debug for MetadataLocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetadataLocks")
+            .field("table_count", &self.locks.lock().len())
+            .finish()
+    }
+}
+
+impl MetadataLocks {
+    /// No lock is held.
+    pub fn new(worker_count: usize) -> Self {
+        Self {
+            worker_count,
+            locks: Mutex::new(HashMap::default()),
+        }
+    }
+
+    fn lock_of(&self, table: TableId) -> Arc<BigReaderLock> {
+        let mut locks = self.locks.lock();
+        Arc::clone(
+            locks
+                .entry(table)
+                .or_insert_with(|| Arc::new(BigReaderLock::new(self.worker_count))),
+        )
+    }
+}
+
+/// A worker's door to the locks.
+#[derive(Debug)]
+pub struct MetadataWorker {
+    /// Which slot is this worker's. Constant.
+    slot: usize,
+    /// Locks that this worker has asked for before.
+    cache: RefCell<HashMap<TableId, Arc<BigReaderLock>, FixedState>>,
+}
+
+impl MetadataWorker {
+    /// The door of worker `slot`.
+    pub fn new(slot: usize) -> Self {
+        Self {
+            slot,
+            cache: RefCell::new(HashMap::default()),
+        }
+    }
+
+    fn lock_of(&self, locks: &MetadataLocks, table: TableId) -> Arc<BigReaderLock> {
+        let mut cache = self.cache.borrow_mut();
+        Arc::clone(cache.entry(table).or_insert_with(|| locks.lock_of(table)))
+    }
+
+    /// Holds a table's definition still until the hold is dropped.
+    pub async fn hold(&self, locks: &MetadataLocks, table: TableId) -> WeakHold {
+        let lock = self.lock_of(locks, table);
+        if !lock.try_weak(self.slot) {
+            let mut waiting = Waiting {
+                lock: &lock,
+                key: WaitKey::default(),
+            };
+            poll_fn(|context| {
+                let is_held = lock.poll_weak(self.slot, &mut waiting.key, context.waker());
+                if is_held {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+        WeakHold {
+            lock,
+            slot: self.slot,
+            table,
+        }
+    }
+
+    /// Keeps everybody else from the table until the hold is dropped: waits for those who use it,
+    /// while those who come later wait for this.
+    pub async fn change(&self, locks: &MetadataLocks, table: TableId) -> StrongHold {
+        let lock = self.lock_of(locks, table);
+        {
+            let mut waiting = Waiting {
+                lock: &lock,
+                key: WaitKey::default(),
+            };
+            poll_fn(|context| {
+                let is_ours = lock.poll_announce_strong(&mut waiting.key, context.waker());
+                if is_ours {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+        // From here on the announcement is undone by dropping the hold.
+        let hold = StrongHold {
+            lock: Arc::clone(&lock),
+            table,
+        };
+        let mut waiting = Waiting {
+            lock: &lock,
+            key: WaitKey::default(),
+        };
+        poll_fn(|context| {
+            let is_ready = lock.poll_strong(&mut waiting.key, context.waker());
+            if is_ready {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        drop(waiting);
+        hold
+    }
+}
+
+/// A registered waker that is taken back when the wait is over or given up.
+struct Waiting<'l> {
+    lock: &'l BigReaderLock,
+    key: WaitKey,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.lock.cancel_wait(&mut self.key);
+    }
+}
+
+/// A table in use.
+pub struct WeakHold {
+    lock: Arc<BigReaderLock>,
+    slot: usize,
+    table: TableId,
+}
+
+impl WeakHold {
+    /// Which table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+}
+
+impl Drop for WeakHold {
+    fn drop(&mut self) {
+        self.lock.unlock_weak(self.slot);
+    }
+}
+
+impl fmt::Debug for WeakHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakHold")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A table being changed.
+pub struct StrongHold {
+    lock: Arc<BigReaderLock>,
+    table: TableId,
+}
+
+impl StrongHold {
+    /// Which table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+}
+
+impl Drop for StrongHold {
+    fn drop(&mut self) {
+        self.lock.unlock_strong();
+    }
+}
+
+impl fmt::Debug for StrongHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StrongHold")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        match future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn users_share_and_a_change_excludes_them() {
+        let locks = MetadataLocks::new(2);
+        let (a, b) = (MetadataWorker::new(0), MetadataWorker::new(1));
+        let (table, other) = (TableId(5), TableId(6));
+        let first = ready(a.hold(&locks, table)).unwrap();
+        let second = ready(b.hold(&locks, table)).unwrap();
+        assert!(ready(a.change(&locks, table)).is_none());
+        assert!(ready(a.change(&locks, other)).is_some());
+        assert!(
+            ready(b.hold(&locks, table)).is_some(),
+            "a change that was given up is gone"
+        );
+        drop((first, second));
+        let change = ready(b.change(&locks, table)).unwrap();
+        assert!(ready(a.hold(&locks, table)).is_none());
+        drop(change);
+        assert!(ready(a.hold(&locks, table)).is_some());
+    }
+
+    #[test]
+    fn who_comes_after_a_waiting_change_waits_behind_it() {
+        let locks = MetadataLocks::new(1);
+        let worker = MetadataWorker::new(0);
+        let user = ready(worker.hold(&locks, TableId(5))).unwrap();
+        let mut change = pin!(worker.change(&locks, TableId(5)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(change.as_mut().poll(&mut context).is_pending());
+        assert!(ready(worker.hold(&locks, TableId(5))).is_none());
+        drop(user);
+        assert!(change.as_mut().poll(&mut context).is_ready());
+    }
+}

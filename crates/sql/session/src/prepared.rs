@@ -1,0 +1,420 @@
+//! Prepared statements: of the protocol by number, of SQL by name.
+//!
+//! A statement is parsed once. Its plan depends on the types of its parameters, which the protocol
+//! tells at the first execution and may change at any other; the execution that was made for them
+//! is kept and run again as long as they stay and no table has changed.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
+use executor::Execution;
+use foldhash::fast::FixedState;
+use syntax::ast::{self, StatementKind};
+use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
+use wire::{BinaryValue, Execute, ParameterType, PrepareOk};
+
+use crate::dispatch::Parsed;
+use crate::reply::{Done, Reply, Stop};
+use crate::row_encoder::RowProtocol;
+use crate::run::Ran;
+use crate::session::Session;
+use crate::sink::{made_up_column, write_columns};
+
+/// Prepared statements of one session, at most (a share of `max_prepared_stmt_count`'s default).
+const STATEMENT_COUNT_MAX: usize = 16_382;
+
+/// A session's prepared statements.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedStatements {
+    /// The protocol's, by number.
+    by_id: HashMap<u32, Prepared, FixedState>,
+    /// SQL's, by name in lower case.
+    by_name: HashMap<String, Rc<Parsed>, FixedState>,
+    /// The last number given out.
+    last_id: u32,
+}
+
+/// A prepared statement of the protocol.
+#[derive(Debug)]
+struct Prepared {
+    /// Its tree and text. Constant.
+    parsed: Rc<Parsed>,
+    /// How the parameters were typed at the last execution.
+    types: Vec<ParameterType>,
+    /// Parameters that come in pieces, by position.
+    long_data: HashMap<u16, Vec<u8>, FixedState>,
+    /// The plan made for parameters of these types, ready to run again.
+    cached: Option<(Vec<ColumnType>, Execution)>,
+}
+
+impl PreparedStatements {
+    /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
+    /// is no reply to say so.
+    pub(crate) fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+        if let Some(prepared) = self.by_id.get_mut(&statement_id) {
+            prepared
+                .long_data
+                .entry(parameter)
+                .or_default()
+                .extend_from_slice(data);
+        }
+    }
+
+    /// COM_STMT_CLOSE.
+    pub(crate) fn close(&mut self, statement_id: u32) {
+        self.by_id.remove(&statement_id);
+    }
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub(crate) async fn prepare_command(&mut self, text: &[u8]) -> Result<Reply, Stop> {
+        let text = self.to_utf8(text);
+        let parsed = self.parse(&text)?;
+        check_preparable(&parsed)?;
+        if STATEMENT_COUNT_MAX <= self.prepared.by_id.len() {
+            let code = errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED;
+            return Err(ClientError::new(code, &[&STATEMENT_COUNT_MAX]).into());
+        }
+        let columns = match parsed.statement.kind {
+            StatementKind::Query(_) => self.plan(&parsed, &[])?.columns,
+            StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) => {
+                self.plan(&parsed, &[])?.columns
+            }
+            _ => Rc::from([]),
+        };
+        self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
+        let statement_id = self.prepared.last_id;
+        let parameter_count = u16::try_from(parsed.statement.parameter_count)
+            .map_err(|_| ClientError::new(errcode::ER_PS_MANY_PARAM, &[]))?;
+        let column_count = u16::try_from(columns.len())
+            .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
+        let prepared = Prepared {
+            parsed: Rc::new(parsed),
+            types: Vec::new(),
+            long_data: HashMap::default(),
+            cached: None,
+        };
+        self.prepared.by_id.insert(statement_id, prepared);
+        let ok = PrepareOk {
+            statement_id,
+            column_count,
+            parameter_count,
+            warnings: 0,
+        };
+        ok.encode(self.client.out());
+        let parameter = made_up_column("?", ColumnType::varchar(0, CollationId::BINARY));
+        self.write_definitions(&vec![parameter; usize::from(parameter_count)]);
+        self.write_definitions(&columns);
+        Ok(Reply::Nothing)
+    }
+
+    /// Column definitions and their end; nothing for no columns.
+    fn write_definitions(&mut self, columns: &[planner::OutputColumn]) {
+        if columns.is_empty() {
+            return;
+        }
+        let charset = self.state.variables.borrow().active().results_charset;
+        write_columns(&mut self.client, columns, charset);
+        let (capabilities, status) = (self.client.capabilities(), self.status());
+        wire::end_columns(self.client.out(), capabilities, status, 0);
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub(crate) async fn execute_command(&mut self, execute: &Execute<'_>) -> Result<Reply, Stop> {
+        let id = execute.statement_id;
+        let Some(mut prepared) = self.prepared.by_id.remove(&id) else {
+            return Err(unknown_statement(id, "EXECUTE"));
+        };
+        let reply = self.execute_prepared(&mut prepared, execute).await;
+        prepared.long_data.clear();
+        self.prepared.by_id.insert(id, prepared);
+        reply
+    }
+
+    async fn execute_prepared(
+        &mut self,
+        prepared: &mut Prepared,
+        execute: &Execute<'_>,
+    ) -> Result<Reply, Stop> {
+        let (values, types) = self.parameters(prepared, execute)?;
+        let parsed = Rc::clone(&prepared.parsed);
+        let kind = &parsed.statement.kind;
+        // A cursor is an offer: a server may send the rows at once, as this one does.
+        let is_planned = matches!(
+            kind,
+            StatementKind::Query(_)
+                | StatementKind::Insert(_)
+                | StatementKind::Update(_)
+                | StatementKind::Delete(_)
+                | StatementKind::Do(_)
+        );
+        if !is_planned {
+            return self.statement(&parsed).await;
+        }
+        *self.state.diagnostics.borrow_mut() = Rc::default();
+        loop {
+            let cached = prepared.cached.take().filter(|(of, _)| *of == types);
+            let (is_fresh, mut execution) = match cached {
+                Some((_, execution)) => (false, execution),
+                None => {
+                    let plan = self.plan(&parsed, &types)?;
+                    (true, Execution::new(Rc::new(plan)))
+                }
+            };
+            self.check_privileges(execution.plan())?;
+            let ran = self
+                .run_plan(&mut execution, &values, RowProtocol::Binary)
+                .await;
+            match ran? {
+                Ran::Reply(reply) => {
+                    if is_cacheable(execution.plan()) {
+                        prepared.cached = Some((types, execution));
+                    }
+                    return Ok(reply);
+                }
+                Ran::Stale if is_fresh => {
+                    return Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into());
+                }
+                Ran::Stale => {}
+            }
+        }
+    }
+
+    /// The values of the parameters and the types that the plan shall give them.
+    fn parameters(
+        &self,
+        prepared: &mut Prepared,
+        execute: &Execute<'_>,
+    ) -> Result<(Vec<Value>, Vec<ColumnType>), Stop> {
+        let malformed = |_| ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
+        let count = prepared.parsed.statement.parameter_count;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let collation = self.state.variables.borrow().active().connection_collation;
+        let mut reader = execute
+            .parameters(count, &mut prepared.types)
+            .map_err(malformed)?;
+        let (mut values, mut types) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for position in 0..count {
+            let long = u16::try_from(position)
+                .ok()
+                .and_then(|position| prepared.long_data.get(&position));
+            let bound = reader.next_value(long.is_some()).map_err(malformed)?;
+            let Some((wire_type, value)) = bound else {
+                let error = ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
+                return Err(error.into());
+            };
+            let value = match long {
+                Some(bytes) => BinaryValue::Bytes(bytes),
+                None => value,
+            };
+            let (value, column_type) = parameter(value, wire_type, collation);
+            values.push(value);
+            types.push(column_type);
+        }
+        Ok((values, types))
+    }
+
+    /// COM_STMT_RESET.
+    pub(crate) fn reset_statement(&mut self, statement_id: u32) -> Result<Reply, Stop> {
+        match self.prepared.by_id.get_mut(&statement_id) {
+            Some(prepared) => {
+                prepared.long_data.clear();
+                Ok(Reply::Ok(Done::default()))
+            }
+            None => Err(unknown_statement(statement_id, "mysqld_stmt_reset")),
+        }
+    }
+
+    /// COM_STMT_FETCH: rows are sent at execution, so no cursor is ever open.
+    pub(crate) async fn fetch_command(&mut self, id: u32, _: u32) -> Result<Reply, Stop> {
+        match self.prepared.by_id.get(&id) {
+            Some(_) => Err(ClientError::new(errcode::ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]).into()),
+            None => Err(unknown_statement(id, "mysqld_stmt_fetch")),
+        }
+    }
+
+    /// COM_STMT_BULK_EXECUTE.
+    pub(crate) async fn bulk_execute_command(
+        &mut self,
+        _: &wire::BulkExecute<'_>,
+    ) -> Result<Reply, Stop> {
+        Err(ClientError::not_supported(&"COM_STMT_BULK_EXECUTE").into())
+    }
+
+    /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
+    pub(crate) async fn prepared_statement(
+        &mut self,
+        statement: &ast::Prepared,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        match statement {
+            ast::Prepared::Prepare { name, from } => {
+                let of = self.parse_value(from, parsed).await?;
+                self.prepared
+                    .by_name
+                    .insert(name.text.to_lowercase(), Rc::new(of));
+                Ok(Reply::Ok(Done {
+                    info: "Statement prepared".to_owned(),
+                    ..Done::default()
+                }))
+            }
+            ast::Prepared::Execute { name, using } => {
+                let of = self
+                    .prepared
+                    .by_name
+                    .get(&name.text.to_lowercase())
+                    .cloned();
+                let Some(of) = of else {
+                    return Err(unknown_statement(&name.text, "EXECUTE"));
+                };
+                self.execute_using(&of, using, parsed).await
+            }
+            ast::Prepared::ExecuteImmediate { from, using } => {
+                let of = Rc::new(self.parse_value(from, parsed).await?);
+                self.execute_using(&of, using, parsed).await
+            }
+            ast::Prepared::Deallocate(name) => {
+                match self.prepared.by_name.remove(&name.text.to_lowercase()) {
+                    Some(_) => Ok(Reply::Ok(Done::default())),
+                    None => Err(unknown_statement(&name.text, "DEALLOCATE PREPARE")),
+                }
+            }
+        }
+    }
+
+    /// The statement that an expression's text is.
+    async fn parse_value(&mut self, from: &ast::Expr, around: &Parsed) -> Result<Parsed, Stop> {
+        let text = match self.constant(from, around).await? {
+            Value::Bytes(text) => text,
+            other => {
+                let mut text = Vec::new();
+                other
+                    .as_ref()
+                    .append_text(&ColumnType::new(TypeKind::BigInt), &mut text);
+                text
+            }
+        };
+        let parsed = self.parse(&text)?;
+        check_preparable(&parsed)?;
+        Ok(parsed)
+    }
+
+    async fn execute_using(
+        &mut self,
+        of: &Rc<Parsed>,
+        using: &[ast::Expr],
+        around: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let wanted = usize::try_from(of.statement.parameter_count).unwrap_or(usize::MAX);
+        if using.len() != wanted {
+            return Err(ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
+        }
+        let collation = self.state.variables.borrow().active().connection_collation;
+        let (mut values, mut types) = (Vec::new(), Vec::new());
+        for expression in using {
+            let value = self.constant(expression, around).await?;
+            types.push(type_of(&value, collation));
+            values.push(value);
+        }
+        match of.statement.kind {
+            StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+            | StatementKind::Do(_) => self.planned(of, &values, &types, RowProtocol::Text).await,
+            StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
+            _ => Box::pin(self.statement(of)).await,
+        }
+    }
+}
+
+/// Statements that cannot be prepared: those about prepared statements.
+fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
+    match parsed.statement.kind {
+        StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[])),
+        _ => Ok(()),
+    }
+}
+
+/// An execution keeps its tables open; virtual ones hold rows of the moment.
+fn is_cacheable(plan: &planner::Plan) -> bool {
+    plan.tables
+        .iter()
+        .all(|table| catalog::information_schema::definition_by_id(table.definition.id).is_none())
+}
+
+fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
+    ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&id, &what]).into()
+}
+
+/// A parameter of the protocol as a value with its type.
+fn parameter(
+    value: BinaryValue<'_>,
+    wire_type: ParameterType,
+    collation: CollationId,
+) -> (Value, ColumnType) {
+    let value = match value {
+        BinaryValue::Null => Value::Null,
+        BinaryValue::Int(number) => Value::Int(number),
+        BinaryValue::Unsigned(number) => Value::UInt(number),
+        BinaryValue::Float(number) => Value::Double(f64::from(number)),
+        BinaryValue::Double(number) => Value::Double(number),
+        BinaryValue::Bytes(text) if wire_type.column_type == wire::ColumnType::NewDecimal => {
+            Value::Decimal(Decimal::parse_prefix(text).value)
+        }
+        BinaryValue::Bytes(bytes) => Value::bytes(bytes),
+        BinaryValue::DateTime(time) => Value::DateTime(date_time(&time)),
+        BinaryValue::Time(time) => {
+            let hour = time
+                .days
+                .saturating_mul(24)
+                .saturating_add(time.hours.into());
+            Value::Time(value::Time::from_parts(
+                time.is_negative,
+                hour,
+                time.minutes,
+                time.seconds,
+                time.microseconds,
+            ))
+        }
+    };
+    let is_blob = matches!(
+        wire_type.column_type,
+        wire::ColumnType::Blob
+            | wire::ColumnType::TinyBlob
+            | wire::ColumnType::MediumBlob
+            | wire::ColumnType::LongBlob
+    );
+    let collation = if is_blob {
+        CollationId::BINARY
+    } else {
+        collation
+    };
+    let column_type = type_of(&value, collation);
+    (value, column_type)
+}
+
+fn date_time(time: &wire::DateTime) -> value::DateTime {
+    let date = value::Date::new(time.year, time.month, time.day);
+    let hour = u32::from(time.hour);
+    let of_day = value::Time::from_parts(false, hour, time.minute, time.second, time.microsecond);
+    value::DateTime::new(date, of_day)
+}
+
+/// The type of a value that stands alone. Text gets the widest length, so that longer texts use
+/// the same plan.
+fn type_of(value: &Value, collation: CollationId) -> ColumnType {
+    match value {
+        Value::Null => ColumnType::new(TypeKind::Null),
+        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
+        Value::Float(_) | Value::Double(_) => ColumnType::new(TypeKind::Double),
+        Value::Decimal(_) => ColumnType::decimal(65, 30),
+        Value::Bytes(_) => ColumnType::text(TypeKind::LongText, u32::MAX, collation),
+        Value::Date(_) => ColumnType::new(TypeKind::Date),
+        Value::Time(_) => ColumnType::temporal(TypeKind::Time, 6),
+        Value::DateTime(_) => ColumnType::temporal(TypeKind::DateTime, 6),
+    }
+}

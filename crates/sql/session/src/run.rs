@@ -1,0 +1,419 @@
+//! Running a plan: the one loop that awaits what the store suspends for.
+//!
+//! A statement runs between a mark of its transaction and its end. What its failure means is the
+//! error's effect: back to the mark, or the whole transaction is gone, or the plan was stale and
+//! is made anew. A statement that is its own transaction is committed here, and its reply is
+//! written when the commit is as durable as was asked.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use errcode::{
+    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED,
+    ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
+};
+use executor::{Effect, Execution, Halt, Progress, Summary, World};
+use expression::{Diagnostics, SqlMode, Statement};
+use front::Disconnect;
+use planner::Plan;
+use store::{Durability, Suspend, TableDefinition, TransactionOptions, WaitReason};
+use value::Value;
+use wire::StatusFlags;
+
+use crate::dispatch::Parsed;
+use crate::registry::KillOrder;
+use crate::reply::{Done, Reply, Stop};
+use crate::row_encoder::RowProtocol;
+use crate::session::{Either, Session, first_of};
+use crate::sink::{PacketSink, ResultState};
+use crate::transaction::{End, end_step};
+use crate::virtual_store::VirtualStore;
+
+/// What a run of a plan comes to.
+pub(crate) enum Ran {
+    /// It is done, and this is its reply.
+    Reply(Reply),
+    /// A table has changed since the plan was made; nothing was done.
+    Stale,
+}
+
+impl Session {
+    /// Runs a plan to its end and writes its rows.
+    pub(crate) async fn run_plan(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        protocol: RowProtocol,
+    ) -> Result<Ran, Stop> {
+        let plan = Rc::clone(execution.plan());
+        if plan.is_write() && self.transaction.is_read_only {
+            let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
+            return Err(error.into());
+        }
+        self.hold_tables(&plan).await?;
+        let charset = self.state.variables.borrow().active().results_charset;
+        let mut result = ResultState::new(protocol, charset, self.status());
+        let outcome = self
+            .step_to_end(execution, parameters, &mut result, &plan)
+            .await;
+        let has_rows = !plan.columns.is_empty() && plan.into_variables.is_empty();
+        self.finish_run(outcome, has_rows, plan.is_write()).await
+    }
+
+    /// Runs a changing statement of the server's own on tables that this session has taken
+    /// strongly. Nothing is written to the client and nothing is committed.
+    pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
+        let plan = Rc::new(self.plan(parsed, &[])?);
+        let mut execution = Execution::new(Rc::clone(&plan));
+        let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
+        let outcome = self
+            .step_to_end(&mut execution, &[], &mut result, &plan)
+            .await;
+        outcome.map(|_| ()).map_err(|failed| failed.stop)
+    }
+
+    /// Keeps the definitions of the plan's tables still to the end of the transaction.
+    async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
+        for table in &plan.tables {
+            let id = table.definition.id;
+            if !self.locked.is_empty() {
+                self.check_locked(&table.definition, plan.is_write())?;
+            } else if !self.transaction.holds(id) {
+                let worker = Rc::clone(&self.state.worker);
+                let hold = worker.metadata.hold(&worker.server.metadata, id);
+                let hold = self.wait_for(WaitReason::MetadataLock, hold).await?;
+                self.transaction.keep(hold);
+            }
+        }
+        Ok(())
+    }
+
+    /// Under LOCK TABLES only what was locked may be used. (Which of a statement's tables it writes
+    /// is not asked: a locked READ table beside a written one is refused too.)
+    fn check_locked(&self, table: &TableDefinition, is_write: bool) -> Result<(), Stop> {
+        let is_virtual = catalog::information_schema::definition_by_id(table.id).is_some();
+        let locked = self
+            .locked
+            .iter()
+            .find(|locked| locked.hold.table() == table.id);
+        let code = match locked {
+            _ if is_virtual => return Ok(()),
+            Some(locked) if locked.may_write || !is_write => return Ok(()),
+            Some(_) => ER_TABLE_NOT_LOCKED_FOR_WRITE,
+            None => ER_TABLE_NOT_LOCKED,
+        };
+        Err(ClientError::new(code, &[&table.name.table]).into())
+    }
+
+    async fn step_to_end(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        result: &mut ResultState,
+        plan: &Plan,
+    ) -> Result<Summary, Failed> {
+        let state = Rc::clone(&self.state);
+        let options = state.statement_options();
+        let diagnostics = Rc::new(Diagnostics::default());
+        *state.diagnostics.borrow_mut() = Rc::clone(&diagnostics);
+        let is_strict = plan.is_write() && options.sql_mode.has(SqlMode::STRICT);
+        let statement = Statement {
+            session: &*state,
+            options: &options,
+            diagnostics: &diagnostics,
+            is_strict,
+        };
+        let transaction_options = self.transaction_options();
+        let store = VirtualStore::new(Rc::clone(&state));
+        let deadline = self.statement_deadline();
+        let mark = {
+            let worker_store = Rc::clone(&state.worker.store);
+            let open = self
+                .transaction
+                .store_transaction(&*worker_store, || transaction_options);
+            open.begin_statement();
+            open.mark()
+        };
+        execution.start(parameters);
+        loop {
+            let stepped = {
+                let open = self.transaction.opened().expect("opened above");
+                let mut world = World {
+                    store: &store,
+                    txn: &mut **open,
+                    statement: &statement,
+                };
+                let mut sink = PacketSink {
+                    client: &mut self.client,
+                    result,
+                };
+                execution.step(&mut world, &mut sink)
+            };
+            let stopped = match stepped {
+                Ok(Progress::Done(summary)) => return Ok(summary),
+                Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
+                Err(Halt::Suspend(suspend)) => self.wait_until(suspend, deadline).await,
+                Err(Halt::Error(failure)) => {
+                    let executor::ExecutionError { error, effect } = *failure;
+                    return Err(Failed {
+                        stop: error.into(),
+                        effect,
+                        mark,
+                    });
+                }
+            };
+            stopped.map_err(|stop| Failed {
+                stop,
+                effect: Effect::Statement,
+                mark,
+            })?;
+        }
+    }
+
+    /// Ends the statement: commits or rolls back what is its to end, and makes its reply.
+    async fn finish_run(
+        &mut self,
+        outcome: Result<Summary, Failed>,
+        has_rows: bool,
+        is_write: bool,
+    ) -> Result<Ran, Stop> {
+        let is_own_transaction =
+            !self.transaction.is_begun() && self.state.variables.borrow().active().autocommit;
+        match outcome {
+            Ok(summary) => {
+                if is_own_transaction {
+                    self.commit().await?;
+                }
+                Ok(Ran::Reply(self.reply_of(&summary, has_rows, is_write)))
+            }
+            Err(Failed {
+                stop,
+                effect: Effect::Transaction | Effect::Fatal,
+                ..
+            }) => {
+                self.transaction.lost();
+                Err(stop)
+            }
+            Err(Failed { stop, effect, mark }) => {
+                if is_own_transaction {
+                    self.end_transaction(End::Rollback).await?;
+                } else {
+                    self.roll_back_to(mark).await?;
+                }
+                if effect == Effect::StalePlan {
+                    Ok(Ran::Stale)
+                } else {
+                    Err(stop)
+                }
+            }
+        }
+    }
+
+    fn reply_of(&self, summary: &Summary, has_rows: bool, is_write: bool) -> Reply {
+        let state = &self.state;
+        if let Some(found_rows) = summary.found_rows {
+            state.found_rows.set(found_rows);
+        } else if has_rows {
+            state.found_rows.set(summary.returned_rows);
+        }
+        if has_rows {
+            state.row_count.set(-1);
+            let status = StatusFlags::default();
+            return Reply::Rows(Done {
+                status,
+                ..Done::default()
+            });
+        }
+        if is_write && summary.last_insert_id != 0 {
+            state.variables.borrow_mut().extra.last_insert_id = summary.last_insert_id;
+        }
+        let wants_found = self
+            .client
+            .capabilities()
+            .contains(wire::Capabilities::FOUND_ROWS);
+        let affected_rows = if wants_found && summary.is_update {
+            summary.matched_rows
+        } else {
+            summary.affected_rows
+        };
+        state
+            .row_count
+            .set(i64::try_from(affected_rows).unwrap_or(i64::MAX));
+        Reply::Ok(Done {
+            affected_rows,
+            last_insert_id: summary.last_insert_id,
+            info: summary.info(self.state.diagnostics.borrow().warnings().count()),
+            ..Done::default()
+        })
+    }
+
+    /// What a transaction that begins now is to be.
+    pub(crate) fn transaction_options(&self) -> TransactionOptions {
+        let variables = self.state.variables.borrow();
+        let active = variables.active();
+        TransactionOptions {
+            isolation: self.transaction.next.isolation.unwrap_or(active.isolation),
+            read_only: self.transaction.is_read_only
+                || self.transaction.next.read_only.unwrap_or(active.read_only),
+            lock_wait_timeout_s: active.row_lock_wait_timeout_s,
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        match self
+            .state
+            .worker
+            .server
+            .settings()
+            .unsigned("flush_log_at_trx_commit")
+        {
+            0 => Durability::Lazy,
+            2 => Durability::Written,
+            _ => Durability::Durable,
+        }
+    }
+
+    /// Commits what is open, if anything is.
+    pub(crate) async fn commit(&mut self) -> Result<(), Stop> {
+        let durability = self.durability();
+        self.end_transaction(End::Commit(durability)).await
+    }
+
+    /// Ends what is open, if anything is. A kill does not stop it: whether a commit happened must
+    /// not be left open.
+    pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
+        let Some(open) = self.transaction.opened() else {
+            self.transaction.end();
+            return Ok(());
+        };
+        let mut outcome = end_step(&mut **open, how);
+        while let Ok(Some(suspend)) = outcome {
+            suspend.await;
+            let open = self.transaction.opened().expect("it ends below");
+            outcome = end_step(&mut **open, how);
+        }
+        self.transaction.end();
+        self.transaction.next = crate::transaction::NextTransaction::default();
+        outcome.map(|_| ()).map_err(Stop::from)
+    }
+
+    /// Takes back what came after the mark.
+    pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
+        while let Some(open) = self.transaction.opened() {
+            match end_step(&mut **open, End::RollbackTo(mark))? {
+                Some(suspend) => suspend.await,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Rolls back what is open, at the end of the session.
+    pub(crate) async fn abandon_transaction(&mut self) {
+        if let Err(Stop::Error(error)) = self.end_transaction(End::Rollback).await {
+            tracing::error!(%error, "an abandoned transaction was not rolled back");
+        }
+    }
+
+    /// When the running statement is over its time, on the steady clock.
+    fn statement_deadline(&self) -> Option<u64> {
+        let limit_us = self.state.variables.borrow().active().statement_time_us_max;
+        (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
+    }
+
+    async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {
+        let reason = suspend.reason();
+        let now_us = self.state.worker.steady_us();
+        if reason == WaitReason::Turn {
+            suspend.await;
+            return match deadline {
+                Some(deadline) if deadline <= now_us => Err(timed_out()),
+                _ => Ok(()),
+            };
+        }
+        // Row locks are asked for again when their time is up: the store tells that it is.
+        let lock_s = match reason {
+            WaitReason::RowLock => Some(
+                self.state
+                    .variables
+                    .borrow()
+                    .active()
+                    .row_lock_wait_timeout_s,
+            ),
+            _ => None,
+        };
+        let lock_us = lock_s.map(|seconds| seconds.saturating_mul(1_000_000));
+        let left_us = deadline.map(|deadline| deadline.saturating_sub(now_us));
+        let limit_us = match (lock_us, left_us) {
+            (Some(lock), Some(left)) => Some(lock.min(left)),
+            (lock, left) => lock.or(left),
+        };
+        let Some(limit_us) = limit_us else {
+            return self.wait_for(reason, suspend).await;
+        };
+        let limited = runtime::timeout(Duration::from_micros(limit_us), suspend);
+        let waited = self.wait_for(reason, limited).await?;
+        let is_over = deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us());
+        if waited.is_err() && is_over {
+            Err(timed_out())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Waits for `wait`, for an order to be killed, and for the client to go away.
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        reason: WaitReason,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let seat = std::sync::Arc::clone(&self.state.seat);
+        seat.update(|line| line.state = state_text(reason));
+        let waited = {
+            let interrupted = first_of(seat.ordered(KillOrder::Query), self.client.peer_gone());
+            first_of(wait, interrupted).await
+        };
+        seat.update(|line| line.state = "");
+        match waited {
+            Either::Left(value) => Ok(value),
+            Either::Right(Either::Left(())) => Err(self.interrupted()),
+            Either::Right(Either::Right(())) => Err(Disconnect::PeerClosed.into()),
+        }
+    }
+
+    /// What a killed statement fails with.
+    pub(crate) fn interrupted(&self) -> Stop {
+        let code = match self.state.seat.order() {
+            KillOrder::Connection => ER_CONNECTION_KILLED,
+            KillOrder::Query | KillOrder::None => ER_QUERY_INTERRUPTED,
+        };
+        ClientError::new(code, &[]).into()
+    }
+}
+
+fn timed_out() -> Stop {
+    ClientError::new(ER_STATEMENT_TIMEOUT, &[]).into()
+}
+
+/// A statement that failed.
+pub(crate) struct Failed {
+    stop: Stop,
+    effect: Effect,
+    mark: store::UndoMark,
+}
+
+/// What the process list shows of a wait.
+fn state_text(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::PageMiss => "Reading from disk",
+        WaitReason::LatchBusy => "Waiting for a page",
+        WaitReason::RowLock => "Waiting for row lock",
+        WaitReason::MetadataLock => "Waiting for table metadata lock",
+        WaitReason::LogSpace => "Waiting for room in the log",
+        WaitReason::NoFrame => "Waiting for memory",
+        WaitReason::Admission => "Waiting for admission",
+        WaitReason::Durability => "Waiting for the log",
+        WaitReason::Turn => "",
+        WaitReason::Remote => "Waiting for a server",
+    }
+}

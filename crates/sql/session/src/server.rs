@@ -1,0 +1,231 @@
+//! What the sessions of all workers share.
+//!
+//! Settings and accounts are immutable snapshots that are replaced whole; a session reads the one
+//! it loaded. Counters are each worker's own and are summed by asking.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use catalog::Accounts;
+use settings::Settings;
+use sync::CachePadded;
+use sync::Mutex;
+use sync::atomic::{AtomicU64, Ordering};
+
+use crate::metadata::MetadataLocks;
+use crate::registry::Registry;
+
+/// One for the program.
+#[derive(Debug)]
+pub struct Server {
+    /// Who is connected.
+    pub registry: Registry,
+    /// Which tables are in use and which are being changed.
+    pub metadata: MetadataLocks,
+    /// The global variables; replaced under `settings_change`.
+    settings: ArcSwap<Settings>,
+    /// Held by who replaces the settings.
+    settings_change: Mutex<()>,
+    /// All accounts; replaced by who has changed their table.
+    accounts: ArcSwap<Accounts>,
+    /// One for each worker.
+    counters: Box<[CachePadded<Counters>]>,
+    /// When the server started, on the steady clock, in microseconds.
+    started_us: u64,
+    /// Ends the program in order; set once by it.
+    shutdown: OnceLock<Shutdown>,
+}
+
+/// What SHUTDOWN calls.
+struct Shutdown(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Shutdown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shutdown")
+    }
+}
+
+/// What a worker's sessions have done.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Statements from clients (`Questions`).
+    pub questions: AtomicU64,
+    /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
+    by_kind: [AtomicU64; StatementKind::COUNT],
+    /// Connections that were let in.
+    pub connections: AtomicU64,
+    /// Statements that ended with an error.
+    pub errors: AtomicU64,
+}
+
+/// Kinds of statements that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum StatementKind {
+    /// SELECT.
+    Select,
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// BEGIN, START TRANSACTION.
+    Begin,
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK.
+    Rollback,
+    /// Everything else.
+    Other,
+}
+
+impl StatementKind {
+    const COUNT: usize = 8;
+
+    const ALL: [(Self, &'static str); Self::COUNT] = [
+        (Self::Select, "Com_select"),
+        (Self::Insert, "Com_insert"),
+        (Self::Update, "Com_update"),
+        (Self::Delete, "Com_delete"),
+        (Self::Begin, "Com_begin"),
+        (Self::Commit, "Com_commit"),
+        (Self::Rollback, "Com_rollback"),
+        (Self::Other, "Com_other"),
+    ];
+}
+
+/// Adds one. The counter has one writer, so a load and a store do.
+pub(crate) fn count(counter: &AtomicU64) {
+    // Relaxed: a sum that is a moment old is as good.
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
+}
+
+impl Counters {
+    /// Counts a statement of a kind.
+    pub fn count_statement(&self, kind: StatementKind) {
+        count(&self.by_kind[kind as usize]);
+    }
+}
+
+impl Server {
+    /// A server that has just started.
+    pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
+        Arc::new(Self {
+            registry: Registry::default(),
+            metadata: MetadataLocks::new(worker_count),
+            settings: ArcSwap::from_pointee(settings),
+            settings_change: Mutex::new(()),
+            accounts: ArcSwap::from_pointee(Accounts::default()),
+            counters: (0..worker_count).map(|_| CachePadded::default()).collect(),
+            started_us,
+            shutdown: OnceLock::new(),
+        })
+    }
+
+    /// The global variables.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Changes global variables; whatever `change` answers is given back, and an error leaves
+    /// them as they were.
+    pub fn change_settings<T, E>(
+        &self,
+        change: impl FnOnce(&mut Settings) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _one_at_a_time = self.settings_change.lock();
+        let mut settings = Settings::clone(&self.settings.load());
+        let answer = change(&mut settings)?;
+        self.settings.store(Arc::new(settings));
+        Ok(answer)
+    }
+
+    /// All accounts.
+    pub fn accounts(&self) -> Arc<Accounts> {
+        self.accounts.load_full()
+    }
+
+    /// Publishes the accounts as they are in their table now.
+    pub fn set_accounts(&self, accounts: Accounts) {
+        self.accounts.store(Arc::new(accounts));
+    }
+
+    /// Says how the program is ended; the first to say it is heard.
+    pub fn on_shutdown(&self, shutdown: impl Fn() + Send + Sync + 'static) {
+        let _first_wins = self.shutdown.set(Shutdown(Box::new(shutdown)));
+    }
+
+    /// Ends the program in order (`SHUTDOWN`).
+    pub fn shut_down(&self) {
+        if let Some(shutdown) = self.shutdown.get() {
+            (shutdown.0)();
+        }
+    }
+
+    /// A worker's counters.
+    pub fn counters(&self, worker_index: usize) -> &Counters {
+        &self.counters[worker_index]
+    }
+
+    /// When the server started, on the steady clock, in microseconds.
+    pub fn started_us(&self) -> u64 {
+        self.started_us
+    }
+
+    /// Sums for `SHOW STATUS`, by name.
+    pub fn status(&self, now_us: u64) -> BTreeMap<&'static str, u64> {
+        let sum = |pick: &dyn Fn(&Counters) -> &AtomicU64| -> u64 {
+            self.counters
+                .iter()
+                .map(|counters| pick(counters).load(Ordering::Relaxed))
+                .sum()
+        };
+        let mut status = BTreeMap::from([
+            ("Questions", sum(&|counters| &counters.questions)),
+            ("Queries", sum(&|counters| &counters.questions)),
+            ("Connections", sum(&|counters| &counters.connections)),
+            ("Statement_errors", sum(&|counters| &counters.errors)),
+            ("Threads_connected", self.registry.count() as u64),
+            ("Uptime", now_us.saturating_sub(self.started_us) / 1_000_000),
+        ]);
+        for (kind, name) in StatementKind::ALL {
+            status.insert(name, sum(&move |counters| &counters.by_kind[kind as usize]));
+        }
+        status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_all_workers_are_summed() {
+        let server = Server::new(Settings::default(), 2, 5_000_000);
+        count(&server.counters(0).questions);
+        count(&server.counters(1).questions);
+        server.counters(1).count_statement(StatementKind::Delete);
+        let status = server.status(12_500_000);
+        assert_eq!((status["Questions"], status["Com_delete"]), (2, 1));
+        assert_eq!(status["Uptime"], 7);
+    }
+
+    #[test]
+    fn a_refused_change_of_settings_changes_nothing() {
+        let server = Server::new(Settings::default(), 1, 0);
+        let refused: Result<(), &str> = server.change_settings(|settings| {
+            settings.set("max_connections", "77").map_err(|_| "range")?;
+            Err("no")
+        });
+        assert_eq!(refused, Err("no"));
+        assert_eq!(server.settings().unsigned("max_connections"), 1040);
+        let set = server.change_settings(|settings| settings.set("max_connections", "77"));
+        assert_eq!(set, Ok(()));
+        assert_eq!(server.settings().unsigned("max_connections"), 77);
+    }
+}

@@ -1,0 +1,491 @@
+//! One client from its login to its end: commands in, replies out.
+//!
+//! ```text
+//! serve: accept -> log in -> welcome -> { read command -> reply }* -> roll back -> close
+//! ```
+//!
+//! The session is one task on one worker. It is the only place that awaits suspensions of the
+//! store, and it watches three things while it waits: the wait itself, an order to be killed, and
+//! the client's disappearance.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use errcode::{
+    ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED,
+    ER_DBACCESS_DENIED_ERROR, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
+};
+use front::{Client, Disconnect, LoginFailure, PacketBytes};
+use runtime::Stream;
+use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
+
+use crate::accounts::Door;
+use crate::prepared::PreparedStatements;
+use crate::registry::{KillOrder, ProcessLine};
+use crate::reply::{Done, Reply, Stop};
+use crate::server::count;
+use crate::state::State;
+use crate::transaction::TransactionState;
+use crate::transaction_statement::LockedTable;
+use crate::worker::Worker;
+
+/// A logged-in client.
+#[derive(Debug)]
+pub struct Session {
+    /// Its connection.
+    pub(crate) client: Client,
+    /// What it remembers.
+    pub(crate) state: Rc<State>,
+    /// Its transaction.
+    pub(crate) transaction: TransactionState,
+    /// What LOCK TABLES has taken.
+    pub(crate) locked: Vec<LockedTable>,
+    /// Its prepared statements.
+    pub(crate) prepared: PreparedStatements,
+    /// A query may hold several statements.
+    pub(crate) has_multi_statements: bool,
+}
+
+/// Whether the session goes on after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Command,
+    End,
+}
+
+/// Serves a connection to its end.
+pub async fn serve(worker: Rc<Worker>, stream: Stream) {
+    let server = Arc::clone(&worker.server);
+    let limit = server.settings().unsigned("max_connections");
+    if limit <= server.registry.count() as u64 {
+        Client::refuse(
+            stream,
+            &worker.front,
+            &ClientError::new(ER_CON_COUNT_ERROR, &[]),
+        )
+        .await;
+        return;
+    }
+    let id = server.registry.next_id();
+    let door = Door {
+        accounts: server.accounts(),
+    };
+    let port = stream.peer_address().map(|address| address.port());
+    let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
+    let client = match Client::accept(stream, &worker.front, &door, wire_id).await {
+        Ok(client) => client,
+        Err(failure) => return tell_failure(id, &failure),
+    };
+    count(&worker.counters().connections);
+    let seat = server
+        .registry
+        .enter(process_line(&worker, &client, id, port));
+    let session = Session::open(worker, client, Arc::clone(&seat), &door);
+    match session {
+        Ok(session) => session.run().await,
+        Err(refused) => {
+            let (client, error) = *refused;
+            client.dismiss(&error).await;
+        }
+    }
+    server.registry.leave(&seat);
+}
+
+fn tell_failure(connection_id: u64, failure: &LoginFailure) {
+    tracing::info!(connection_id, reason = %failure, "login failed");
+}
+
+fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) -> ProcessLine {
+    let host = client.info().peer.host();
+    ProcessLine {
+        id,
+        user: client.info().user.clone(),
+        host: port.map_or(host.clone(), |port| format!("{host}:{port}")),
+        database: None,
+        command: "Sleep",
+        since_us: worker.steady_us(),
+        state: "",
+        statement: None,
+    }
+}
+
+impl Session {
+    /// The session of a client that has proved who it is; the client and the error if it may not
+    /// stay.
+    fn open(
+        worker: Rc<Worker>,
+        client: Client,
+        seat: Arc<crate::registry::Seat>,
+        door: &Door,
+    ) -> Result<Self, Box<(Client, ClientError)>> {
+        let info = client.info();
+        let (user, host) = info.account.clone();
+        let name = catalog::AccountName { user, host };
+        let user_text = format!("{}@{}", info.user, info.peer.host());
+        let Some(account) = door.accounts.by_name(&name).cloned() else {
+            let denied = ClientError::access_denied(&info.user, &info.peer.host(), true);
+            return Err(Box::new((client, denied)));
+        };
+        let state = Rc::new(State::new(worker, seat, user_text, account));
+        let has_multi_statements = client
+            .capabilities()
+            .contains(Capabilities::MULTI_STATEMENTS);
+        let mut session = Self {
+            client,
+            state,
+            transaction: TransactionState::default(),
+            locked: Vec::new(),
+            prepared: PreparedStatements::default(),
+            has_multi_statements,
+        };
+        match session.take_login_settings() {
+            Ok(()) => Ok(session),
+            Err(error) => Err(Box::new((session.client, error))),
+        }
+    }
+
+    /// What the login asked for: character set and database.
+    fn take_login_settings(&mut self) -> Result<(), ClientError> {
+        let info = self.client.info();
+        let collation = value::CollationId::from_id(info.collation);
+        let database = info.database.clone();
+        if let Some(collation) = collation {
+            self.set_names(collation)?;
+        }
+        let packet_bytes_max = {
+            let variables = self.state.variables.borrow();
+            variables.settings().unsigned("max_allowed_packet")
+        };
+        let packet_bytes_max = usize::try_from(packet_bytes_max).unwrap_or(usize::MAX);
+        self.client.set_max_allowed_packet(packet_bytes_max);
+        match database.filter(|name| !name.is_empty()) {
+            Some(name) => self.use_database(&name),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a database the current one (`USE`, COM_INIT_DB, login).
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
+        let account = self.state.account();
+        let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
+        if !is_own {
+            let names = self.state.worker.names();
+            if !account.grants.can_see_database(name) {
+                let host = account.name.host.clone();
+                let user = account.name.user.clone();
+                return Err(ClientError::new(
+                    ER_DBACCESS_DENIED_ERROR,
+                    &[&user, &host, &name],
+                ));
+            }
+            if names.database(name).is_none() {
+                return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]));
+            }
+        }
+        let canonical = if is_own { "information_schema" } else { name };
+        *self.state.database.borrow_mut() = Some(canonical.into());
+        self.state
+            .seat
+            .update(|line| line.database = Some(canonical.to_owned()));
+        Ok(())
+    }
+
+    async fn run(mut self) {
+        let ok = OkPacket {
+            status: self.status(),
+            ..OkPacket::default()
+        };
+        let mut end = self.client.welcome(&ok).await.err();
+        while end.is_none() {
+            end = match self.next_command().await {
+                Ok(Next::Command) => None,
+                Ok(Next::End) => break,
+                Err(disconnect) => Some(disconnect),
+            };
+        }
+        if let Some(disconnect) = end {
+            let connection_id = self.state.seat.id();
+            tracing::debug!(connection_id, reason = %disconnect, "connection ended");
+        }
+        self.abandon_transaction().await;
+        self.client.close().await;
+    }
+
+    /// Waits for a command and answers it.
+    async fn next_command(&mut self) -> Result<Next, Disconnect> {
+        let timeout_s = {
+            let variables = self.state.variables.borrow();
+            variables.settings().unsigned("wait_timeout")
+        };
+        let killed = Rc::clone(&self.state);
+        let read = self.client.read_command(Duration::from_secs(timeout_s));
+        let bytes = first_of(read, async move {
+            killed.seat.ordered(KillOrder::Connection).await;
+        })
+        .await;
+        let bytes = match bytes {
+            Either::Left(bytes) => bytes?,
+            Either::Right(()) => {
+                let error = ClientError::new(ER_CONNECTION_KILLED, &[]);
+                ErrorPacket::encode(self.client.out(), &error);
+                self.client.flush().await?;
+                return Ok(Next::End);
+            }
+        };
+        self.state.seat.clear_query_order();
+        self.begin_command(&bytes);
+        let next = self.answer(&bytes).await;
+        self.end_command();
+        next
+    }
+
+    fn begin_command(&self, bytes: &[u8]) {
+        let worker = &self.state.worker;
+        let since_us = worker.steady_us();
+        let command = match bytes.first() {
+            Some(&wire::CommandByte::QUERY) => "Query",
+            Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
+            Some(&wire::CommandByte::STMT_PREPARE) => "Prepare",
+            Some(&wire::CommandByte::STMT_FETCH) => "Fetch",
+            _ => "Command",
+        };
+        count(&worker.counters().questions);
+        self.state.seat.update(|line| {
+            line.command = command;
+            line.since_us = since_us;
+        });
+    }
+
+    fn end_command(&self) {
+        let since_us = self.state.worker.steady_us();
+        self.state.seat.update(|line| {
+            line.command = "Sleep";
+            line.since_us = since_us;
+            line.statement = None;
+        });
+    }
+
+    async fn answer(&mut self, bytes: &PacketBytes) -> Result<Next, Disconnect> {
+        let capabilities = self.client.capabilities();
+        let Ok(command) = Command::decode(bytes, capabilities) else {
+            self.write_error(&ClientError::new(ER_MALFORMED_PACKET, &[]));
+            return Ok(Next::Command);
+        };
+        let reply = match command {
+            Command::Quit => return Ok(Next::End),
+            Command::Query(text) => return self.query(text).await,
+            Command::Ping | Command::Debug => Ok(Reply::Ok(Done::default())),
+            Command::InitDb(name) => self.init_db(name),
+            Command::Statistics => {
+                self.write_statistics();
+                return Ok(Next::Command);
+            }
+            Command::ResetConnection => self.reset().await,
+            Command::ChangeUser(change) => return self.change_user(&change).await,
+            Command::SetMultiStatements(allowed) => {
+                self.has_multi_statements = allowed;
+                Ok(Reply::Rows(Done::default()))
+            }
+            Command::ProcessKill { connection_id } => self.kill(connection_id.into(), false),
+            Command::Prepare(text) => self.prepare_command(text).await,
+            Command::Execute(execute) => self.execute_command(&execute).await,
+            Command::SendLongData {
+                statement_id,
+                parameter,
+                data,
+            } => {
+                self.prepared.send_long_data(statement_id, parameter, data);
+                return Ok(Next::Command);
+            }
+            Command::CloseStatement { statement_id } => {
+                self.prepared.close(statement_id);
+                return Ok(Next::Command);
+            }
+            Command::ResetStatement { statement_id } => self.reset_statement(statement_id),
+            Command::Fetch {
+                statement_id,
+                row_count,
+            } => self.fetch_command(statement_id, row_count).await,
+            Command::FieldList(list) => self.field_list(&list),
+            Command::ProcessInfo => self.run_text("SHOW FULL PROCESSLIST").await,
+            Command::Refresh(_) => self.run_text("FLUSH STATUS").await,
+            Command::BulkExecute(bulk) => self.bulk_execute_command(&bulk).await,
+            Command::Shutdown => Err(ClientError::not_supported(&"COM_SHUTDOWN").into()),
+            Command::Unknown(_) => Err(ClientError::new(ER_UNKNOWN_COM_ERROR, &[]).into()),
+        };
+        self.write_reply(reply, false)
+    }
+
+    /// Writes the packet that ends a reply.
+    pub(crate) fn write_reply(
+        &mut self,
+        reply: Result<Reply, Stop>,
+        has_more: bool,
+    ) -> Result<Next, Disconnect> {
+        let capabilities = self.client.capabilities();
+        let status = self.status().with(StatusFlags::MORE_RESULTS, has_more);
+        match reply {
+            Ok(Reply::Ok(done)) => {
+                let ok = self.ok_packet(&done, status);
+                ok.encode(self.client.out(), capabilities, OkKind::Ok);
+            }
+            Ok(Reply::Rows(done)) => {
+                let ok = self.ok_packet(&done, status.with(done.status, true));
+                wire::end_rows(self.client.out(), capabilities, &ok);
+            }
+            Ok(Reply::Nothing) => {}
+            Ok(Reply::End) => return Ok(Next::End),
+            Err(Stop::Error(error)) => {
+                self.write_error(&error);
+                if self.state.seat.order() == KillOrder::Connection
+                    || error.code == ER_SERVER_SHUTDOWN
+                {
+                    return Ok(Next::End);
+                }
+            }
+            Err(Stop::Disconnect(disconnect)) => return Err(*disconnect),
+        }
+        Ok(Next::Command)
+    }
+
+    fn ok_packet<'d>(&self, done: &'d Done, status: StatusFlags) -> OkPacket<'d> {
+        OkPacket {
+            affected_rows: done.affected_rows,
+            last_insert_id: done.last_insert_id,
+            status,
+            warnings: self.warning_count(),
+            info: done.info.as_bytes(),
+            session_changes: &done.session_changes,
+        }
+    }
+
+    pub(crate) fn write_error(&mut self, error: &ClientError) {
+        count(&self.state.worker.counters().errors);
+        self.state.row_count.set(-1);
+        ErrorPacket::encode(self.client.out(), error);
+    }
+
+    /// Warnings of the last statement, as far as the packets can count.
+    pub(crate) fn warning_count(&self) -> u16 {
+        let count = self.state.diagnostics.borrow().warnings().count();
+        u16::try_from(count).unwrap_or(u16::MAX)
+    }
+
+    /// The flags that each OK and EOF packet carries.
+    pub(crate) fn status(&self) -> StatusFlags {
+        let variables = self.state.variables.borrow();
+        let active = variables.active();
+        let is_open = self.transaction.is_open();
+        self.state.in_transaction.set(is_open);
+        StatusFlags::default()
+            .with(StatusFlags::AUTOCOMMIT, active.autocommit)
+            .with(StatusFlags::IN_TRANSACTION, is_open)
+            .with(
+                StatusFlags::IN_READ_ONLY_TRANSACTION,
+                self.transaction.is_read_only,
+            )
+            .with(
+                StatusFlags::ANSI_QUOTES,
+                active.sql_mode.contains("ANSI_QUOTES"),
+            )
+            .with(
+                StatusFlags::NO_BACKSLASH_ESCAPES,
+                active.sql_mode.contains("NO_BACKSLASH_ESCAPES"),
+            )
+    }
+
+    fn init_db(&mut self, name: &[u8]) -> Result<Reply, Stop> {
+        let name = self.text_of(name);
+        self.use_database(&name)?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    fn write_statistics(&mut self) {
+        let server = &self.state.worker.server;
+        let status = server.status(self.state.worker.steady_us());
+        let uptime = status["Uptime"];
+        let questions = status["Questions"];
+        let average = questions.checked_div(uptime).unwrap_or(0);
+        let text = format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  \
+             Open tables: 0  Queries per second avg: {average}.000",
+            status["Threads_connected"],
+        );
+        self.client.out().packet(text.as_bytes());
+    }
+
+    /// As new, without a login: COM_RESET_CONNECTION.
+    async fn reset(&mut self) -> Result<Reply, Stop> {
+        self.abandon_transaction().await;
+        self.locked.clear();
+        self.prepared = PreparedStatements::default();
+        self.state.reset();
+        if let Some(collation) = value::CollationId::from_id(self.client.info().collation) {
+            self.set_names(collation)?;
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn change_user(&mut self, change: &wire::ChangeUser<'_>) -> Result<Next, Disconnect> {
+        self.abandon_transaction().await;
+        self.locked.clear();
+        let door = Door {
+            accounts: self.state.worker.server.accounts(),
+        };
+        if let Err(failure) = self.client.change_user(change, &door).await {
+            tell_failure(self.state.seat.id(), &failure);
+            return Ok(Next::End);
+        }
+        let info = self.client.info();
+        let (user, host) = info.account.clone();
+        let user_text = format!("{}@{}", info.user, info.peer.host());
+        let user_name = info.user.clone();
+        let account = door
+            .accounts
+            .by_name(&catalog::AccountName { user, host })
+            .cloned();
+        let Some(account) = account else {
+            return Ok(Next::End);
+        };
+        self.prepared = PreparedStatements::default();
+        self.state.reset();
+        self.state.set_account(user_text, account);
+        *self.state.database.borrow_mut() = None;
+        self.state.seat.update(|line| {
+            line.user = user_name;
+            line.database = None;
+        });
+        let taken = self.take_login_settings();
+        let reply = taken
+            .map(|()| Reply::Ok(Done::default()))
+            .map_err(Stop::from);
+        self.write_reply(reply, false)
+    }
+}
+
+/// The result of whichever future is ready first; the first is asked first.
+pub(crate) async fn first_of<A, B>(
+    left: impl Future<Output = A>,
+    right: impl Future<Output = B>,
+) -> Either<A, B> {
+    let mut left = std::pin::pin!(left);
+    let mut right = std::pin::pin!(right);
+    std::future::poll_fn(move |context| {
+        use std::task::Poll;
+        if let Poll::Ready(value) = left.as_mut().poll(context) {
+            return Poll::Ready(Either::Left(value));
+        }
+        right.as_mut().poll(context).map(Either::Right)
+    })
+    .await
+}
+
+/// One of two.
+#[derive(Debug)]
+pub(crate) enum Either<A, B> {
+    /// The first.
+    Left(A),
+    /// The second.
+    Right(B),
+}

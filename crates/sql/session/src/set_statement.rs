@@ -1,0 +1,321 @@
+//! SET: system and user variables, names and passwords.
+
+use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
+use executor::{Execution, KeptRows, Progress, RowSink, World};
+use expression::{Statement, Surroundings};
+use std::rc::Rc;
+use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
+use value::{Charset, CollationId, ColumnType, Level, Trouble, TypeKind, Value};
+
+use crate::accounts::{AccountChange, hash_password};
+use crate::dispatch::Parsed;
+use crate::reply::{Done, Reply, Stop};
+use crate::session::Session;
+use crate::state::variable_error;
+use crate::variables::{self, NewValue, VariableError};
+use crate::virtual_store::VirtualStore;
+
+impl Session {
+    /// Answers SET. Items take effect in order; the first that fails ends the statement.
+    pub(crate) async fn set_statement(
+        &mut self,
+        items: &[SetItem],
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        for item in items {
+            match item {
+                SetItem::User { name, value } => {
+                    let (value, column_type) = self.constant_typed(value, parsed).await?;
+                    self.state.set_user_variable(name, value, &column_type);
+                }
+                SetItem::System { variable, value } => {
+                    let scope = variable.scope.unwrap_or(VariableScope::Session);
+                    let value = self.new_value(value.as_ref(), parsed).await?;
+                    self.set_variable_checked(scope, &variable.name.text, &value)
+                        .await?;
+                }
+                SetItem::Names { charset, collation } => {
+                    let collation = named_collation(charset.as_ref(), collation.as_ref())?;
+                    self.set_names(collation)?;
+                }
+                SetItem::CharacterSet(charset) => {
+                    let collation = named_collation(charset.as_ref(), None)?;
+                    self.set_names(collation)?;
+                }
+                SetItem::Password { user, hashed, text } => {
+                    self.set_password(user.as_ref(), *hashed, text).await?;
+                }
+                SetItem::Role(refused) => {
+                    return Err(ClientError::not_supported(&refused.name).into());
+                }
+            }
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// SET NAMES, and what a login asks for.
+    pub(crate) fn set_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        let globals = self.state.worker.server.settings();
+        let mut variables = self.state.variables.borrow_mut();
+        let charset = NewValue::Text(collation.charset().name().to_owned());
+        let text = NewValue::Text(collation.name().to_owned());
+        for (name, value) in [
+            ("character_set_client", &charset),
+            ("character_set_results", &charset),
+            ("collation_connection", &text),
+        ] {
+            variables
+                .set(name, value, &globals)
+                .map_err(|error| variable_error(name, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Sets a variable whose change has consequences of its own.
+    async fn set_variable_checked(
+        &mut self,
+        scope: VariableScope,
+        name: &str,
+        value: &NewValue,
+    ) -> Result<(), Stop> {
+        let was_autocommit = self.state.variables.borrow().active().autocommit;
+        self.set_variable(scope, name, value)?;
+        let is_autocommit = self.state.variables.borrow().active().autocommit;
+        if is_autocommit && !was_autocommit {
+            self.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Sets a system variable of a session or of all later ones.
+    pub(crate) fn set_variable(
+        &mut self,
+        scope: VariableScope,
+        name: &str,
+        value: &NewValue,
+    ) -> Result<(), ClientError> {
+        let fail = |error| variable_error(name, &error);
+        let is_global = scope == VariableScope::Global;
+        if is_global {
+            self.check_super()?;
+        } else if self.set_extra(name, value).map_err(fail)? {
+            return Ok(());
+        }
+        let server = &self.state.worker.server;
+        let bent = if is_global {
+            server.change_settings(|settings| variables::set_global(settings, name, value))
+        } else {
+            let globals = server.settings();
+            self.state.variables.borrow_mut().set(name, value, &globals)
+        };
+        if bent.map_err(fail)? {
+            let diagnostics = self.state.diagnostics.borrow();
+            let given = shown(value);
+            let text = format!("Truncated incorrect {name} value: '{given}'");
+            let trouble = Trouble::new(ER_TRUNCATED_WRONG_VALUE.number(), text);
+            diagnostics.warnings().push(Level::Warning, trouble);
+        }
+        Ok(())
+    }
+
+    /// Sets a variable that is no setting; false if the name is none of those.
+    fn set_extra(&mut self, name: &str, value: &NewValue) -> Result<bool, VariableError> {
+        let number = match value {
+            NewValue::Number(number) => u64::try_from(*number).ok(),
+            NewValue::Default => Some(0),
+            _ => None,
+        };
+        let mut variables = self.state.variables.borrow_mut();
+        let extra = &mut variables.extra;
+        match name.to_ascii_lowercase().as_str() {
+            "timestamp" => {
+                let seconds = match value {
+                    NewValue::Fraction(seconds) => *seconds,
+                    NewValue::Default => 0.0,
+                    #[allow(clippy::cast_precision_loss, reason = "seconds are small")]
+                    NewValue::Number(seconds) => *seconds as f64,
+                    _ => return Err(VariableError::WrongType),
+                };
+                extra.timestamp_us = variables::timestamp_us(seconds)?;
+            }
+            "insert_id" => extra.insert_id = Some(number.ok_or(VariableError::WrongType)?),
+            "last_insert_id" | "identity" => {
+                extra.last_insert_id = number.ok_or(VariableError::WrongType)?;
+            }
+            "rand_seed1" => extra.rand_seeds.0 = number.ok_or(VariableError::WrongType)?,
+            "rand_seed2" => extra.rand_seeds.1 = number.ok_or(VariableError::WrongType)?,
+            "warning_count" | "error_count" | "in_transaction" | "pseudo_thread_id" => {
+                return Err(VariableError::ReadOnly);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn new_value(&mut self, value: Option<&Expr>, parsed: &Parsed) -> Result<NewValue, Stop> {
+        let Some(value) = value else {
+            return Ok(NewValue::Default);
+        };
+        if let ExprKind::Column(name) = &value.kind
+            && name.table.is_none()
+        {
+            return Ok(NewValue::Text(name.column.text.clone()));
+        }
+        Ok(match self.constant(value, parsed).await? {
+            Value::Null => NewValue::Null,
+            Value::Int(number) => NewValue::Number(number.into()),
+            Value::UInt(number) => NewValue::Number(number.into()),
+            Value::Float(number) => NewValue::Fraction(number.into()),
+            Value::Double(number) => NewValue::Fraction(number),
+            Value::Decimal(number) => match number.to_i64() {
+                Ok(whole) if number.scale() == 0 => NewValue::Number(whole.into()),
+                _ => NewValue::Fraction(number.to_f64()),
+            },
+            Value::Bytes(text) => NewValue::Text(String::from_utf8_lossy(&text).into_owned()),
+            Value::Date(_) | Value::Time(_) | Value::DateTime(_) => {
+                return Err(ClientError::new(errcode::ER_WRONG_TYPE_FOR_VAR, &[&""]).into());
+            }
+        })
+    }
+
+    /// The value of an expression that stands outside of any row.
+    pub(crate) async fn constant(
+        &mut self,
+        expression: &Expr,
+        parsed: &Parsed,
+    ) -> Result<Value, Stop> {
+        self.constant_typed(expression, parsed)
+            .await
+            .map(|(value, _)| value)
+    }
+
+    /// The value of an expression that stands outside of any row, and its type: that of
+    /// `SELECT expression`.
+    pub(crate) async fn constant_typed(
+        &mut self,
+        expression: &Expr,
+        parsed: &Parsed,
+    ) -> Result<(Value, ColumnType), Stop> {
+        let source = parsed.source(expression.span);
+        let select = self.parse(&[b"SELECT ", source].concat())?;
+        let plan = Rc::new(self.plan(&select, &[])?);
+        self.check_privileges(&plan)?;
+        let column_type = plan.columns.first().map_or_else(
+            || ColumnType::new(TypeKind::Null),
+            |column| column.column_type.clone(),
+        );
+        let mut kept = KeptRows::default();
+        self.run_into(plan, &mut kept).await?;
+        let value = kept
+            .rows
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next());
+        Ok((value.unwrap_or_default(), column_type))
+    }
+
+    /// Runs a reading plan of the server's own; its rows go to `sink`.
+    pub(crate) async fn run_into(
+        &mut self,
+        plan: Rc<planner::Plan>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Stop> {
+        let state = Rc::clone(&self.state);
+        let options = state.statement_options();
+        let diagnostics = Rc::clone(&state.diagnostics.borrow());
+        let statement = Statement {
+            session: &*state,
+            options: &options,
+            diagnostics: &diagnostics,
+            is_strict: false,
+        };
+        let store = VirtualStore::new(Rc::clone(&state));
+        let transaction_options = self.transaction_options();
+        let worker_store = Rc::clone(&state.worker.store);
+        let mut own = None;
+        if self.transaction.opened().is_none() {
+            own = Some(worker_store.begin(transaction_options));
+        }
+        let mut execution = Execution::new(plan);
+        execution.start(&[]);
+        loop {
+            let stepped = {
+                let txn = match &mut own {
+                    Some(own) => own,
+                    None => self.transaction.opened().expect("looked at above"),
+                };
+                let mut world = World {
+                    store: &store,
+                    txn: &mut **txn,
+                    statement: &statement,
+                };
+                execution.step(&mut world, sink)
+            };
+            match stepped {
+                Ok(Progress::Done(_)) => return Ok(()),
+                Ok(Progress::Paused) => {}
+                Err(executor::Halt::Suspend(suspend)) => {
+                    self.wait_for(suspend.reason(), suspend).await?;
+                }
+                Err(executor::Halt::Error(error)) => return Err(error.error.into()),
+            }
+        }
+    }
+
+    async fn set_password(
+        &mut self,
+        user: Option<&ast::UserName>,
+        is_clear: bool,
+        text: &[u8],
+    ) -> Result<(), Stop> {
+        let own = self.state.account_name();
+        let name = self.account_name_of(user.unwrap_or(&ast::UserName::Current));
+        if name != own {
+            self.check_may_change_accounts()?;
+        }
+        let accounts = self.state.worker.server.accounts();
+        let Some(account) = accounts.by_name(&name) else {
+            return Err(ClientError::new(errcode::ER_PASSWORD_NO_MATCH, &[]).into());
+        };
+        let mut account = account.clone();
+        account.credential.hash = if is_clear && !text.is_empty() {
+            let front = Rc::clone(&self.state.worker.front);
+            hash_password(&account.credential.plugin, text, &front.options().random)?
+        } else {
+            String::from_utf8_lossy(text).into_owned()
+        };
+        self.change_accounts(&[AccountChange::Put(account)]).await
+    }
+}
+
+fn named_collation(
+    charset: Option<&ast::Ident>,
+    collation: Option<&ast::Ident>,
+) -> Result<CollationId, ClientError> {
+    let Some(charset) = charset else {
+        return Ok(CollationId::UTF8MB4_GENERAL_CI);
+    };
+    let unknown = || ClientError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset.text]);
+    let charset = Charset::from_name(&charset.text).ok_or_else(unknown)?;
+    let Some(collation) = collation else {
+        return Ok(charset.default_collation());
+    };
+    let unknown = || ClientError::new(errcode::ER_UNKNOWN_COLLATION, &[&collation.text]);
+    let named = CollationId::from_name(&collation.text).ok_or_else(unknown)?;
+    if named.charset() == charset {
+        Ok(named)
+    } else {
+        let code = errcode::ER_COLLATION_CHARSET_MISMATCH;
+        Err(ClientError::new(code, &[&collation.text, &charset.name()]))
+    }
+}
+
+fn shown(value: &NewValue) -> String {
+    match value {
+        NewValue::Number(number) => number.to_string(),
+        NewValue::Fraction(number) => number.to_string(),
+        NewValue::Text(text) => text.clone(),
+        NewValue::Null => "NULL".to_owned(),
+        NewValue::Default => "DEFAULT".to_owned(),
+    }
+}

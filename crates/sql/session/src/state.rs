@@ -1,0 +1,309 @@
+//! What a session remembers between statements, as expressions see it.
+//!
+//! All behind shared references: an expression that assigns a user variable does so while its row
+//! is borrowed. A session is one task, so a borrow never meets another across a suspension: no
+//! guard of these cells is held over an await.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::{Account, AccountName};
+use errcode::{
+    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
+    ER_UNKNOWN_SYSTEM_VARIABLE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+};
+use expression::{Diagnostics, SessionFunction, SqlMode, StatementOptions, Surroundings};
+use foldhash::fast::FixedState;
+use value::temporal::Zone;
+use value::{ColumnType, Level, Value};
+
+use crate::registry::{KillOrder, Seat};
+use crate::variables::{self, Extra, VariableError, Variables};
+use crate::worker::Worker;
+
+/// The longest user variable name, in characters (MariaDB's limit).
+pub const USER_VARIABLE_NAME_CHARS_MAX: usize = 64;
+
+/// A session's memory.
+#[derive(Debug)]
+pub struct State {
+    /// The worker that the session belongs to. Constant.
+    pub worker: Rc<Worker>,
+    /// Its entry in the process list. Constant.
+    pub seat: Arc<Seat>,
+    /// `USER()`: who it said it is. Changed by COM_CHANGE_USER.
+    pub user_text: RefCell<String>,
+    /// The account that it was let in by, as of the login.
+    account: RefCell<Arc<Account>>,
+    /// System variables.
+    pub variables: RefCell<Variables>,
+    /// `@name`, by name in lower case.
+    user_variables: RefCell<HashMap<String, (Value, ColumnType), FixedState>>,
+    /// The current database.
+    pub database: RefCell<Option<Rc<str>>>,
+    /// Warnings of the last statement that had any to clear.
+    pub diagnostics: RefCell<Rc<Diagnostics>>,
+    /// `ROW_COUNT()`.
+    pub row_count: Cell<i64>,
+    /// `FOUND_ROWS()`.
+    pub found_rows: Cell<u64>,
+    /// `@@in_transaction`.
+    pub in_transaction: Cell<bool>,
+}
+
+impl State {
+    /// A session's memory after its login.
+    pub fn new(worker: Rc<Worker>, seat: Arc<Seat>, user_text: String, account: Account) -> Self {
+        let variables = Variables::new(worker.server.settings());
+        Self {
+            worker,
+            seat,
+            user_text: RefCell::new(user_text),
+            account: RefCell::new(Arc::new(account)),
+            variables: RefCell::new(variables),
+            user_variables: RefCell::default(),
+            database: RefCell::new(None),
+            diagnostics: RefCell::default(),
+            row_count: Cell::new(0),
+            found_rows: Cell::new(0),
+            in_transaction: Cell::new(false),
+        }
+    }
+
+    /// As after a login: COM_RESET_CONNECTION.
+    pub fn reset(&self) {
+        self.variables
+            .borrow_mut()
+            .reset(self.worker.server.settings());
+        self.user_variables.borrow_mut().clear();
+        *self.diagnostics.borrow_mut() = Rc::default();
+        self.row_count.set(0);
+        self.found_rows.set(0);
+    }
+
+    /// Whose rights the session has now: those of its account as it stands, so that a REVOKE
+    /// holds from the next statement on; those of the login if the account is gone.
+    pub fn account(&self) -> Arc<Account> {
+        let mut account = self.account.borrow_mut();
+        let accounts = self.worker.server.accounts();
+        if let Some(current) = accounts.by_name(&account.name)
+            && *current != **account
+        {
+            *account = Arc::new(current.clone());
+        }
+        Arc::clone(&account)
+    }
+
+    /// The session goes on under another account: COM_CHANGE_USER.
+    pub fn set_account(&self, user_text: String, account: Account) {
+        *self.user_text.borrow_mut() = user_text;
+        *self.account.borrow_mut() = Arc::new(account);
+    }
+
+    /// The name of the account.
+    pub fn account_name(&self) -> AccountName {
+        self.account.borrow().name.clone()
+    }
+
+    /// The current database's name, or error 1046.
+    pub fn current_database(&self) -> Result<Rc<str>, ClientError> {
+        let database = self.database.borrow().clone();
+        database.ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
+    }
+
+    /// What is constant for a statement that begins now.
+    pub fn statement_options(&self) -> StatementOptions {
+        let variables = self.variables.borrow();
+        let active = variables.active();
+        let settings = variables.settings();
+        let now_us = variables
+            .extra
+            .timestamp_us
+            .unwrap_or_else(|| self.worker.wall_us());
+        StatementOptions {
+            sql_mode: sql_mode(&active.sql_mode),
+            now_us,
+            zone: zone(settings.text("time_zone")),
+            division_increment: small(settings.unsigned("div_precision_increment")),
+            group_concat_bytes_max: usize::try_from(settings.unsigned("group_concat_max_len"))
+                .unwrap_or(usize::MAX),
+            collation: active.connection_collation,
+            auto_increment_step: settings.unsigned("auto_increment_increment"),
+            auto_increment_offset: settings.unsigned("auto_increment_offset"),
+        }
+    }
+
+    /// How many errors the last statement left.
+    pub fn error_count(&self) -> u64 {
+        let diagnostics = self.diagnostics.borrow();
+        let warnings = diagnostics.warnings();
+        let errors = warnings
+            .entries()
+            .iter()
+            .filter(|(level, _)| *level == Level::Error);
+        errors.count() as u64
+    }
+
+    /// A system variable that is no setting.
+    fn extra_variable(&self, name: &str) -> Option<Value> {
+        let variables = self.variables.borrow();
+        let Extra {
+            timestamp_us,
+            insert_id,
+            last_insert_id,
+            rand_seeds,
+        } = variables.extra;
+        Some(match name {
+            "last_insert_id" | "identity" => Value::UInt(last_insert_id),
+            "insert_id" => Value::UInt(insert_id.unwrap_or(0)),
+            "rand_seed1" => Value::UInt(rand_seeds.0),
+            "rand_seed2" => Value::UInt(rand_seeds.1),
+            "timestamp" => {
+                let micros = timestamp_us.unwrap_or_else(|| self.worker.wall_us());
+                let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+                Value::Double(text.parse().expect("two numbers and a point"))
+            }
+            "warning_count" => Value::UInt(self.diagnostics.borrow().warnings().count()),
+            "error_count" => Value::UInt(self.error_count()),
+            "pseudo_thread_id" => Value::UInt(self.seat.id()),
+            "in_transaction" => Value::UInt(u64::from(self.in_transaction.get())),
+            _ => return None,
+        })
+    }
+}
+
+/// The flags of `sql_mode` that expressions know.
+pub fn sql_mode(text: &str) -> SqlMode {
+    let flag = |word: &str| match word {
+        "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES" => SqlMode::STRICT,
+        "ERROR_FOR_DIVISION_BY_ZERO" => SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
+        "NO_ZERO_DATE" => SqlMode::NO_ZERO_DATE,
+        "NO_ZERO_IN_DATE" => SqlMode::NO_ZERO_IN_DATE,
+        "NO_AUTO_VALUE_ON_ZERO" => SqlMode::NO_AUTO_VALUE_ON_ZERO,
+        "NO_UNSIGNED_SUBTRACTION" => SqlMode::NO_UNSIGNED_SUBTRACTION,
+        "PAD_CHAR_TO_FULL_LENGTH" => SqlMode::PAD_CHAR_TO_FULL_LENGTH,
+        "ALLOW_INVALID_DATES" => SqlMode::ALLOW_INVALID_DATES,
+        "ONLY_FULL_GROUP_BY" => SqlMode::ONLY_FULL_GROUP_BY,
+        "NO_BACKSLASH_ESCAPES" => SqlMode::NO_BACKSLASH_ESCAPES,
+        "PIPES_AS_CONCAT" => SqlMode::PIPES_AS_CONCAT,
+        _ => SqlMode(0),
+    };
+    SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
+}
+
+/// `SYSTEM` is UTC here, as `system_time_zone` says; so is a zone that has gone from the database
+/// of zones since it was set.
+fn zone(name: &str) -> Zone {
+    if name.eq_ignore_ascii_case("system") {
+        return Zone::Utc;
+    }
+    Zone::from_name(name).unwrap_or_default()
+}
+
+fn small(number: u64) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+/// What a client is told of a variable that cannot be read or set.
+pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
+    match error {
+        VariableError::Unknown => ClientError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]),
+        VariableError::ReadOnly => {
+            ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, &"read only"])
+        }
+        VariableError::WrongScope { is_global: true } => {
+            ClientError::new(ER_GLOBAL_VARIABLE, &[&name])
+        }
+        VariableError::WrongScope { is_global: false } => {
+            ClientError::new(ER_LOCAL_VARIABLE, &[&name])
+        }
+        VariableError::WrongValue { text } => {
+            ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])
+        }
+        VariableError::WrongType => ClientError::new(ER_WRONG_TYPE_FOR_VAR, &[&name]),
+    }
+}
+
+/// A setting's value with the type that SQL gives it: truth values are 0 and 1.
+pub fn setting_value(value: &settings::Value) -> Value {
+    match value {
+        settings::Value::Bool(is_on) => Value::Int(i64::from(*is_on)),
+        settings::Value::Unsigned(number) => Value::UInt(*number),
+        settings::Value::Text(text) => Value::bytes(text.as_bytes()),
+    }
+}
+
+impl Surroundings for State {
+    fn user_variable(&self, name: &str) -> Value {
+        self.user_variables
+            .borrow()
+            .get(name)
+            .map(|(value, _)| value.clone())
+            .unwrap_or_default()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value, column_type: &ColumnType) {
+        let name = name.to_lowercase();
+        self.user_variables
+            .borrow_mut()
+            .insert(name, (value, column_type.clone()));
+    }
+
+    fn system_variable(
+        &self,
+        scope: Option<expression::VariableScope>,
+        name: &str,
+    ) -> Result<Value, expression::Failure> {
+        let name = name.to_ascii_lowercase();
+        let is_global = scope == Some(expression::VariableScope::Global);
+        if !is_global && let Some(value) = self.extra_variable(&name) {
+            return Ok(value);
+        }
+        let fail = |error| Box::new(variable_error(&name, &error));
+        let setting = variables::visible(&name).map_err(fail)?;
+        let is_session_only = scope == Some(expression::VariableScope::Session);
+        if is_session_only && setting.scope != settings::Scope::Session {
+            return Err(fail(VariableError::WrongScope { is_global: true }));
+        }
+        let globals = self.worker.server.settings();
+        let variables = self.variables.borrow();
+        let is_sessions = setting.scope == settings::Scope::Session && !is_global;
+        let values = if is_sessions {
+            variables.settings()
+        } else {
+            &*globals
+        };
+        Ok(values
+            .value(setting.name)
+            .map(setting_value)
+            .unwrap_or_default())
+    }
+
+    fn session_function(&self, function: SessionFunction) -> Value {
+        let text = |text: &str| Value::bytes(text.as_bytes());
+        match function {
+            SessionFunction::ConnectionId => Value::Int(self.seat.id().cast_signed()),
+            SessionFunction::User => text(&self.user_text.borrow()),
+            SessionFunction::CurrentUser => {
+                let name = self.account_name();
+                text(&format!("{}@{}", name.user, name.host))
+            }
+            SessionFunction::CurrentRole => Value::Null,
+            SessionFunction::Database => {
+                self.database.borrow().as_deref().map_or(Value::Null, text)
+            }
+            SessionFunction::Version => text(self.worker.server.settings().text("version")),
+            SessionFunction::LastInsertId => {
+                Value::UInt(self.variables.borrow().extra.last_insert_id)
+            }
+            SessionFunction::RowCount => Value::Int(self.row_count.get()),
+            SessionFunction::FoundRows => Value::UInt(self.found_rows.get()),
+        }
+    }
+
+    fn is_killed(&self) -> bool {
+        self.seat.order() != KillOrder::None
+    }
+}

@@ -1,0 +1,186 @@
+//! The session's transaction: when it begins, what ends it, what a failed statement takes back.
+//!
+//! ```text
+//!   None --first statement--> Open --commit, rollback--> None
+//! ```
+//!
+//! (I1) A store transaction exists from the first statement that asks for one to its end. Whether
+//! the statement's own end is that end, `is_explicit` says: after BEGIN or with autocommit off it
+//! is not.
+//! (I2) Metadata holds and savepoints live exactly as long as the transaction.
+
+use store::{
+    Durability, Isolation, Store, StoreError, TableId, Transaction, TransactionOptions, UndoMark,
+};
+
+use crate::metadata::WeakHold;
+
+/// What `SET TRANSACTION` has set for the next transaction alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NextTransaction {
+    /// `ISOLATION LEVEL ..`.
+    pub isolation: Option<Isolation>,
+    /// `READ ONLY` (true), `READ WRITE` (false).
+    pub read_only: Option<bool>,
+}
+
+/// A session's transaction, or the lack of one.
+#[derive(Debug, Default)]
+pub struct TransactionState {
+    /// The store's transaction.
+    open: Option<Box<dyn Transaction>>,
+    /// BEGIN was said, and neither COMMIT nor ROLLBACK since.
+    is_begun: bool,
+    /// It was begun READ ONLY.
+    pub is_read_only: bool,
+    /// Tables in use.
+    holds: Vec<WeakHold>,
+    /// In order of making; a name that is made again moves to the end.
+    savepoints: Vec<(String, UndoMark)>,
+    /// For the next BEGIN or first statement.
+    pub next: NextTransaction,
+}
+
+impl TransactionState {
+    /// True between BEGIN and its end.
+    pub fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// True if there is anything that COMMIT would end.
+    pub fn is_open(&self) -> bool {
+        self.is_begun || self.open.is_some()
+    }
+
+    /// BEGIN. What was open must have been committed.
+    pub fn begin(&mut self, is_read_only: bool) {
+        assert!(self.open.is_none(), "BEGIN commits what was open");
+        self.is_begun = true;
+        self.is_read_only = is_read_only;
+    }
+
+    /// The store's transaction, made if there is none.
+    pub fn store_transaction(
+        &mut self,
+        store: &dyn Store,
+        options: impl FnOnce() -> TransactionOptions,
+    ) -> &mut Box<dyn Transaction> {
+        self.open.get_or_insert_with(|| store.begin(options()))
+    }
+
+    /// The store's transaction, if there is one.
+    pub fn opened(&mut self) -> Option<&mut Box<dyn Transaction>> {
+        self.open.as_mut()
+    }
+
+    /// True if the table is held already.
+    pub fn holds(&self, table: TableId) -> bool {
+        self.holds.iter().any(|hold| hold.table() == table)
+    }
+
+    /// Keeps a table's definition still until the transaction's end.
+    pub fn keep(&mut self, hold: WeakHold) {
+        self.holds.push(hold);
+    }
+
+    /// Marks the present place by a name.
+    pub fn set_savepoint(&mut self, name: &str) {
+        self.release_savepoint(name);
+        let mark = self.open.as_ref().map_or(UndoMark(0), |open| open.mark());
+        self.savepoints.push((name.to_owned(), mark));
+    }
+
+    /// The place of that name; those made after it are gone.
+    pub fn savepoint(&mut self, name: &str) -> Option<UndoMark> {
+        let position = self
+            .savepoints
+            .iter()
+            .position(|(of, _)| of.eq_ignore_ascii_case(name))?;
+        self.savepoints.truncate(position + 1);
+        self.savepoints.last().map(|(_, mark)| *mark)
+    }
+
+    /// Forgets a name; false if there is none.
+    pub fn release_savepoint(&mut self, name: &str) -> bool {
+        let position = self
+            .savepoints
+            .iter()
+            .position(|(of, _)| of.eq_ignore_ascii_case(name));
+        position
+            .map(|position| self.savepoints.remove(position))
+            .is_some()
+    }
+
+    /// Forgets everything: the store's transaction has ended.
+    pub fn end(&mut self) {
+        let next = self.next;
+        *self = Self {
+            next,
+            ..Self::default()
+        };
+    }
+
+    /// Forgets the store's transaction after a deadlock rolled it back; an explicit transaction
+    /// is over with it, as InnoDB has it.
+    pub fn lost(&mut self) {
+        self.end();
+    }
+}
+
+/// One step of an end: `Ok(None)` when it is done, the suspension to await otherwise.
+pub fn end_step(
+    open: &mut dyn Transaction,
+    how: End,
+) -> Result<Option<store::Suspend>, StoreError> {
+    let outcome = match how {
+        End::Commit(durability) => open.commit(durability),
+        End::Rollback => open.rollback(),
+        End::RollbackTo(mark) => open.rollback_to(mark),
+    };
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(store::Halt::Suspend(suspend)) => Ok(Some(suspend)),
+        Err(store::Halt::Error(error)) => Err(error),
+    }
+}
+
+/// How a transaction, or a part of one, ends.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// For good.
+    Commit(Durability),
+    /// As if it had never been.
+    Rollback,
+    /// As if what came after the mark had never been.
+    RollbackTo(UndoMark),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_savepoint_made_again_moves_and_going_back_forgets_later_ones() {
+        let mut state = TransactionState::default();
+        state.begin(false);
+        state.set_savepoint("a");
+        state.set_savepoint("b");
+        state.set_savepoint("A");
+        assert!(state.savepoint("b").is_some());
+        assert!(state.savepoint("a").is_none(), "a was made after b");
+        assert!(state.release_savepoint("B"));
+        assert!(!state.release_savepoint("b"));
+    }
+
+    #[test]
+    fn an_end_keeps_only_what_is_for_the_next_transaction() {
+        let mut state = TransactionState::default();
+        state.next.read_only = Some(true);
+        state.begin(true);
+        state.set_savepoint("a");
+        state.end();
+        assert!(!state.is_open() && !state.is_read_only);
+        assert_eq!(state.next.read_only, Some(true));
+        assert!(state.savepoint("a").is_none());
+    }
+}

@@ -1,0 +1,230 @@
+//! The store as a statement sees it: the worker's own, and the tables of `information_schema`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::information_schema::{self, Facts, Process, TableFacts};
+use catalog::{Privilege, VirtualTable};
+use planner::{Names, PlanError};
+use store::{
+    LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
+    TableStatistics, Transaction, TransactionOptions,
+};
+use value::{CollationId, Value};
+
+use crate::state::State;
+
+/// A store with virtual tables beside the real ones.
+pub struct VirtualStore {
+    /// Whose view it is.
+    state: Rc<State>,
+    /// The worker's own store.
+    store: Rc<dyn Store>,
+}
+
+impl std::fmt::Debug for VirtualStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualStore").finish_non_exhaustive()
+    }
+}
+
+impl VirtualStore {
+    /// The store as the session sees it.
+    pub fn new(state: Rc<State>) -> Self {
+        let store = Rc::clone(&state.worker.store);
+        Self { state, store }
+    }
+
+    /// The rows of a virtual table as they are now.
+    fn open(&self, definition: &Arc<TableDefinition>) -> VirtualTable {
+        let worker = &self.state.worker;
+        let names = worker.names();
+        let accounts = worker.server.accounts();
+        let account = self.state.account();
+        let globals = worker.server.settings();
+        let facts = Facts {
+            names: &names,
+            accounts: &accounts,
+            grants: &account.grants,
+            table_facts: &|definition| table_facts(&*worker.store, definition),
+            session_variables: &|| {
+                let variables = self.state.variables.borrow();
+                named(&variables.settings().variables())
+            },
+            global_variables: &|| named(&globals.variables()),
+            status: &|| {
+                let status = worker.server.status(worker.steady_us());
+                status
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), value.to_string()))
+                    .collect()
+            },
+            processes: &|| processes(&self.state),
+        };
+        let rows = information_schema::rows(definition, &facts);
+        VirtualTable::new(Arc::clone(definition), rows)
+    }
+}
+
+fn named(
+    variables: &[(&'static str, &'static settings::Setting, &settings::Value)],
+) -> Vec<(String, String)> {
+    variables
+        .iter()
+        .map(|(name, _, value)| ((*name).to_owned(), value.to_string()))
+        .collect()
+}
+
+/// What the store estimates of a table, if it can be opened without waiting.
+pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFacts {
+    let Ok(table) = store.table(definition.id) else {
+        return TableFacts::default();
+    };
+    TableFacts {
+        statistics: table.statistics(),
+        next_auto_increment: table.next_auto_increment(),
+    }
+}
+
+/// The sessions that this one may see: all with the PROCESS privilege, its own user's without.
+pub fn processes(state: &State) -> Vec<Process> {
+    let worker = &state.worker;
+    let account = state.account();
+    let sees_all = account.grants.global().has(Privilege::Process);
+    let now_us = worker.steady_us();
+    let lines = worker
+        .server
+        .registry
+        .all()
+        .into_iter()
+        .map(|seat| seat.line());
+    lines
+        .filter(|line| sees_all || line.user == account.name.user)
+        .map(|line| Process {
+            id: line.id,
+            user: line.user,
+            host: line.host,
+            database: line.database,
+            command: line.command.to_owned(),
+            time_ms: now_us.saturating_sub(line.since_us) / 1000,
+            state: line.state.to_owned(),
+            info: line.statement.map(|text| text.to_string()),
+        })
+        .collect()
+}
+
+impl Store for VirtualStore {
+    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
+        self.store.begin(options)
+    }
+
+    fn schema_version(&self) -> u64 {
+        self.store.schema_version()
+    }
+
+    fn definitions(&self) -> Arc<[Arc<TableDefinition>]> {
+        self.store.definitions()
+    }
+
+    fn databases(&self) -> Arc<[(String, CollationId)]> {
+        self.store.databases()
+    }
+
+    fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
+        match information_schema::definition_by_id(id) {
+            Some(definition) => Ok(Rc::new(self.open(definition))),
+            None => self.store.table(id),
+        }
+    }
+
+    fn create_database(
+        &self,
+        name: &str,
+        collation: CollationId,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.create_database(name, collation)
+    }
+
+    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.drop_database(name)
+    }
+
+    fn create_table(
+        &self,
+        definition: TableDefinition,
+    ) -> LocalFuture<'_, Result<TableId, StoreError>> {
+        self.store.create_table(definition)
+    }
+
+    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.drop_table(id)
+    }
+
+    fn rename_tables(
+        &self,
+        renames: Vec<(TableId, TableName)>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.rename_tables(renames)
+    }
+
+    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.truncate_table(id)
+    }
+
+    fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.alter_table(definition)
+    }
+
+    fn replace_table(
+        &self,
+        old: TableId,
+        copy: TableId,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.replace_table(old, copy)
+    }
+
+    fn set_auto_increment(
+        &self,
+        id: TableId,
+        next: u64,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.set_auto_increment(id, next)
+    }
+}
+
+/// Names as the planner asks for them.
+#[derive(Debug)]
+pub struct SessionNames<'s> {
+    /// Whose view it is.
+    pub state: &'s State,
+}
+
+impl Names for SessionNames<'_> {
+    fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>> {
+        if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA) {
+            return information_schema::definition(table).cloned();
+        }
+        self.state.worker.names().table(database, table).cloned()
+    }
+
+    fn has_database(&self, database: &str) -> bool {
+        database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA)
+            || self.state.worker.names().database(database).is_some()
+    }
+
+    fn system_variable(
+        &self,
+        scope: Option<expression::VariableScope>,
+        name: &str,
+    ) -> Result<Value, PlanError> {
+        use expression::Surroundings;
+        self.state.system_variable(scope, name)
+    }
+
+    fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
+        if information_schema::definition_by_id(definition.id).is_some() {
+            return TableStatistics::default();
+        }
+        table_facts(&*self.state.worker.store, definition).statistics
+    }
+}

@@ -1,0 +1,85 @@
+//! What the sessions of one worker share.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::NameSpace;
+use env::Clock;
+use store::Store;
+
+use crate::metadata::MetadataWorker;
+use crate::server::{Counters, Server};
+
+/// One a worker.
+pub struct Worker {
+    /// What all workers share. Constant.
+    pub server: Arc<Server>,
+    /// Where tables are. Constant.
+    pub store: Rc<dyn Store>,
+    /// What the connections share. Constant.
+    pub front: Rc<front::Shared>,
+    /// Which worker this is. Constant.
+    pub index: usize,
+    /// The door to metadata locks. Constant.
+    pub metadata: MetadataWorker,
+    /// The time. Constant.
+    clock: Rc<dyn Clock>,
+    /// Names as of the last look at the store's schema version.
+    names: RefCell<Rc<NameSpace>>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// The shared part of worker `index`.
+    pub fn new(
+        server: Arc<Server>,
+        store: Rc<dyn Store>,
+        front: Rc<front::Shared>,
+        clock: Rc<dyn Clock>,
+        index: usize,
+    ) -> Rc<Self> {
+        let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
+        let metadata = MetadataWorker::new(index);
+        Rc::new(Self {
+            server,
+            store,
+            front,
+            index,
+            metadata,
+            clock,
+            names,
+        })
+    }
+
+    /// All names as they are now.
+    pub fn names(&self) -> Rc<NameSpace> {
+        let mut names = self.names.borrow_mut();
+        if names.version() != self.store.schema_version() {
+            *names = Rc::new(NameSpace::read(&*self.store));
+        }
+        Rc::clone(&names)
+    }
+
+    /// This worker's counters.
+    pub fn counters(&self) -> &Counters {
+        self.server.counters(self.index)
+    }
+
+    /// Microseconds since 1970 UTC.
+    pub fn wall_us(&self) -> i64 {
+        i64::try_from(self.clock.wall_micros()).unwrap_or(i64::MAX)
+    }
+
+    /// Microseconds on a clock that never goes back.
+    pub fn steady_us(&self) -> u64 {
+        self.clock.now().nanos() / 1000
+    }
+}
