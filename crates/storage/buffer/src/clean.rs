@@ -27,6 +27,10 @@ use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::space;
 
+/// Share of the log's greatest age at which a checkpoint is due: a fifth leaves time to clean what
+/// holds it back, and bounds what is redone after most crashes.
+const CHECKPOINT_DUE_PERCENT: u64 = 20;
+
 /// What a call of [`Pages::clean`] has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleaned {
@@ -192,10 +196,18 @@ impl Pages {
         Ok(())
     }
 
-    /// Is there reason to clean now: somebody wants frames, or a quarter of them is dirty?
+    /// Is there reason to clean now: somebody wants frames, a quarter of them is dirty, or the
+    /// oldest dirty page holds back a checkpoint that is due?
     pub fn needs_cleaning(&self) -> bool {
         let frames = stdx::to_usize(self.pool.frames.count());
-        self.pool.wants_frames.load(Ordering::SeqCst) || frames / 4 < self.pool.dirty.len()
+        let wants_frames = self.pool.wants_frames.load(Ordering::SeqCst);
+        wants_frames || frames / 4 < self.pool.dirty.len() || self.needs_checkpoint()
+    }
+
+    /// Is so much log younger than the checkpoint that there should be another soon? Long before
+    /// changes have to wait for it.
+    pub fn needs_checkpoint(&self) -> bool {
+        CHECKPOINT_DUE_PERCENT < self.pool.wal.age_percent()
     }
 
     async fn clean_batch(&self) -> Result<u32, StoreError> {

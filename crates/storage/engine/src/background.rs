@@ -1,6 +1,11 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
+//!
+//! Two loops a worker. *Upkeep* (cleaning, checkpoints, log segments) waits for nothing but the
+//! disk; everything else changes pages, may wait for room in the log or for a frame, and so for
+//! upkeep. In one loop they would wait for each other.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -25,38 +30,56 @@ const PURGE_BUDGET: usize = 256;
 const CLEAN_BUDGET: u32 = 64;
 /// Rounds between two checkpoints, at least.
 const CHECKPOINT_ROUNDS: u32 = 500;
+/// Rounds after which log that nobody waits for is made durable: about once a second, as commits
+/// that do not wait are promised.
+const LOG_ROUNDS: u32 = 100;
 /// Rounds between two searches for deadlocks that closed after the last wait began.
 const DEADLOCK_ROUNDS: u32 = 5;
 
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
     pub async fn run_background(&self, stop: impl Future<Output = ()>) {
+        let is_over = Cell::new(false);
         let mut stop = pin!(stop);
+        let work = self.run_rounds(&is_over, async |round| self.background_round(round).await);
+        let upkeep = self.run_rounds(&is_over, async |round| self.upkeep_round(round).await);
+        let (mut work, mut upkeep) = (pin!(work), pin!(upkeep));
+        let (mut works, mut keeps) = (true, true);
+        std::future::poll_fn(|context| {
+            // Looked at first, so that the loops see it; a round that has begun is finished.
+            if !is_over.get() && stop.as_mut().poll(context).is_ready() {
+                is_over.set(true);
+            }
+            works = works && work.as_mut().poll(context).is_pending();
+            keeps = keeps && upkeep.as_mut().poll(context).is_pending();
+            if works || keeps {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        })
+        .await;
+    }
+
+    /// Calls `work` round after round, soon again where it says that more is to be done.
+    async fn run_rounds(
+        &self,
+        is_over: &Cell<bool>,
+        work: impl AsyncFn(u32) -> Result<bool, StoreError>,
+    ) {
         let mut round = 0;
-        loop {
-            let is_busy = self
-                .background_round(round)
-                .await
-                .unwrap_or_else(|failure| {
-                    error!(%failure, "background work of the engine failed");
-                    false
-                });
+        while !is_over.get() {
+            let is_busy = work(round).await.unwrap_or_else(|failure| {
+                error!(%failure, "background work of the engine failed");
+                false
+            });
             round = round.wrapping_add(1);
             let wait = if is_busy { BUSY_WAIT } else { IDLE_WAIT };
-            let mut sleep = (self.worker.options.sleep)(wait);
-            let is_over = std::future::poll_fn(|context| {
-                if stop.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(true);
-                }
-                sleep.as_mut().poll(context).map(|()| false)
-            });
-            if is_over.await {
-                return;
-            }
+            (self.worker.options.sleep)(wait).await;
         }
     }
 
-    /// One round of background work; true if more is to be done.
+    /// One round of settling, rollback and purge; true if more is to be done.
     pub async fn background_round(&self, round: u32) -> Result<bool, StoreError> {
         let worker = &self.worker;
         worker.txns.maintain(|| worker.pages.reserved());
@@ -65,16 +88,29 @@ impl Engine {
             worker.shared.locks.search_deadlocks();
         }
         let purged = worker.purge(PURGE_BUDGET).await?;
-        let mut is_busy = purged == PURGE_BUDGET;
-        if worker.pages.needs_cleaning() {
-            worker.pages.clean(CLEAN_BUDGET).await?;
-            is_busy |= worker.pages.needs_cleaning();
+        Ok(purged == PURGE_BUDGET)
+    }
+
+    /// One round of cleaning, checkpoints and log segments; true if more is to be done.
+    pub async fn upkeep_round(&self, round: u32) -> Result<bool, StoreError> {
+        let pages = &self.worker.pages;
+        if pages.needs_cleaning() {
+            pages.clean(CLEAN_BUDGET).await?;
         }
-        let is_checkpoint = round % CHECKPOINT_ROUNDS == CHECKPOINT_ROUNDS - 1;
-        if worker.options.index == 0 && is_checkpoint {
-            worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+        if self.worker.options.index == 0 {
+            if pages.wal().needs_segments() {
+                let prepared = pages.wal().prepare_segments(&**pages.disk()).await;
+                prepared.map_err(|_| StoreError::LogFailed)?;
+            }
+            if round.is_multiple_of(LOG_ROUNDS) {
+                pages.wal().request_all();
+            }
+            let is_due = round % CHECKPOINT_ROUNDS == CHECKPOINT_ROUNDS - 1;
+            if is_due || pages.needs_checkpoint() {
+                pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+            }
         }
-        Ok(is_busy)
+        Ok(pages.needs_cleaning())
     }
 
     /// The end of an orderly life, on the first worker when no other works any more: counters are
