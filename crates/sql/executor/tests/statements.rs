@@ -3,15 +3,14 @@
 //! Each statement runs twice where it only reads: straight through, and with a suspension at every
 //! third operation of the store; both must give the same rows.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use executor::{Execution, Halt, KeptRows, Progress, Summary, World};
-use expression::{
-    Diagnostics, Failure, SessionFunction, Statement, StatementOptions, Surroundings, VariableScope,
-};
+use expression::{Diagnostics, Failure, Statement, StatementOptions, Surroundings, VariableScope};
+use function::SessionFacts;
 use planner::{Names, Settings};
 use store::{
     ColumnDefault, ColumnDefinition, Durability, IndexDefinition, IndexPart, Isolation, Store,
@@ -25,6 +24,7 @@ use value::{CollationId, ColumnType, TypeKind, Value};
 #[derive(Default)]
 struct Session {
     variables: RefCell<HashMap<String, Value>>,
+    facts: RefCell<SessionFacts>,
 }
 
 impl Surroundings for Session {
@@ -44,8 +44,12 @@ impl Surroundings for Session {
         Ok(Value::Int(1))
     }
 
-    fn session_function(&self, _: SessionFunction) -> Value {
-        Value::Null
+    fn facts(&self) -> RefMut<'_, SessionFacts> {
+        self.facts.borrow_mut()
+    }
+
+    fn random(&self) -> u64 {
+        4
     }
 
     fn is_killed(&self) -> bool {
@@ -262,7 +266,7 @@ impl Bench {
                 statement: &statement,
             };
             match execution.step(&mut world, &mut sink) {
-                Ok(Progress::Done(summary)) => return Ok((sink.rows, summary)),
+                Ok(Progress::Done(summary)) => return Ok((as_texts(&sink), summary)),
                 Ok(Progress::Paused) | Err(Halt::Suspend(_)) => {}
                 Err(Halt::Error(error)) => {
                     self.txn
@@ -297,6 +301,18 @@ impl Bench {
         let committed = self.txn.commit(Durability::Durable);
         assert!(committed.is_ok(), "the naive store commits");
     }
+}
+
+/// The rows as a client of the text protocol reads them.
+fn as_texts(sink: &KeptRows) -> Vec<Vec<Value>> {
+    let text = |(value, column): (&Value, &planner::OutputColumn)| {
+        let text = value.as_ref().to_text(&column.column_type);
+        text.map_or(Value::Null, |text| Value::bytes(text.into_owned()))
+    };
+    sink.rows
+        .iter()
+        .map(|row| row.iter().zip(&sink.columns).map(text).collect())
+        .collect()
 }
 
 fn shown(rows: &[Vec<Value>]) -> String {
@@ -495,6 +511,61 @@ fn change_rows(mut bench: Bench) {
     bench.check("SELECT name FROM people WHERE id = 5", &["Oulu"]);
     bench.ok("DELETE p FROM people p JOIN cities c ON p.city = c.id WHERE c.id = 1");
     bench.check("SELECT id FROM people", &["2", "4", "5"]);
+    bench.end();
+}
+
+#[test]
+fn functions_and_operators_are_the_librarys() {
+    let mut bench = Bench::new();
+    let cases = [
+        (
+            "SELECT 1 + 1, 7 / 2, 7 DIV 2, 7 % 4, -3, 2 * 1.5",
+            "2 3.5000 3 3 -3 3.0",
+        ),
+        (
+            "SELECT CONCAT('a', 1, NULL), CONCAT('a', 1), UPPER('abc')",
+            "NULL a1 ABC",
+        ),
+        (
+            "SELECT IF(1 > 2, 'x', 'y'), IFNULL(NULL, 5), COALESCE(NULL, NULL, 'z')",
+            "y 5 z",
+        ),
+        (
+            "SELECT CASE 3 WHEN 1 THEN 'a' WHEN 3 THEN 'c' END, NULLIF(2, 2)",
+            "c NULL",
+        ),
+        (
+            "SELECT CAST('12' AS SIGNED) + 1, CAST(2.567 AS DECIMAL(5,2))",
+            "13 2.57",
+        ),
+        (
+            "SELECT DATE_ADD('2024-01-31', INTERVAL 1 MONTH)",
+            "2024-02-29",
+        ),
+        (
+            "SELECT 'abc' REGEXP '^a', 'abc' LIKE '_b%', 'a' = 'A', 'a' COLLATE utf8mb4_bin = 'A'",
+            "1 1 1 0",
+        ),
+        (
+            "SELECT TRIM(LEADING 'x' FROM 'xxa'), SUBSTRING('abcd', 2, 2), EXTRACT(YEAR FROM '2024-02-03')",
+            "a bc 2024",
+        ),
+        (
+            "SELECT 5 & 6, 5 | 6, 5 ^ 6, ~0, 1 << 3",
+            "4 7 3 18446744073709551615 8",
+        ),
+        (
+            "SELECT NULL AND 0, NULL OR 1, NOT NULL, 1 XOR 1, NULL <=> NULL",
+            "0 1 NULL 0 1",
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(bench.rows(sql), expected, "{sql}");
+    }
+    bench.check(
+        "SELECT id, age * 2 + 1 FROM people WHERE LENGTH(name) = 5",
+        &["3 101"],
+    );
     bench.end();
 }
 

@@ -161,11 +161,6 @@ impl<'a> Evaluator<'a> {
                 _ => self.evaluate(&compare.left),
             },
             ExpressionKind::Cast(operand) => self.cast(operand, expression),
-            ExpressionKind::Collate(operand) => {
-                let value = self.evaluate(operand)?;
-                let to = expression.column_type.charset();
-                Ok(self.domain().text_in(value, &operand.column_type, to))
-            }
             ExpressionKind::Now => {
                 let now = self
                     .statement
@@ -180,7 +175,7 @@ impl<'a> Evaluator<'a> {
                 },
                 other => other,
             }),
-            ExpressionKind::Function(call) => crate::library::call(self, call, expression),
+            ExpressionKind::Function(call) => crate::library::call(self, call),
             ExpressionKind::UserVariable(_)
             | ExpressionKind::AssignUserVariable(_)
             | ExpressionKind::SystemVariable(_) => self.variable(expression),

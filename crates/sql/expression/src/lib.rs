@@ -26,12 +26,12 @@ pub use key::{
     KeyValue, append_class_key, append_group_key, compare_in, compare_values, key_value,
     like_prefix,
 };
-pub use library::{Function, SessionFunction};
+pub use library::Call;
 pub use rows::Rows;
 pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
 pub use tree::{
-    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Call,
-    Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
+    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
+    Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
     Quantified, SystemVariable, Test, VariableScope,
 };
 

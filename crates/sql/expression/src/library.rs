@@ -1,50 +1,76 @@
-//! Functions that expressions call, resolved by name when the plan is made.
+//! [`Call`]: a call of the function library, and its evaluation in the statement's surroundings.
 
-use value::ValueRef;
+use function::{Bound, Context, DivisionByZero};
+use smallvec::SmallVec;
+use value::{ColumnType, DateTime, ValueRef};
 
-use crate::tree::{Call, Expression};
-use crate::{Evaluator, Failure};
+use crate::tree::Expression;
+use crate::{Evaluator, Failure, SqlMode, Statement, failure};
 
-/// A function, resolved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
-    /// One that asks the session.
-    Session(SessionFunction),
+/// A call of the function library.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The function, bound to the types of its arguments.
+    pub bound: Bound,
+    /// Its arguments.
+    pub arguments: Vec<Expression>,
 }
 
-/// Functions of the session's state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SessionFunction {
-    /// `CONNECTION_ID()`.
-    ConnectionId,
-    /// `USER()`, `SESSION_USER()`, `SYSTEM_USER()`.
-    User,
-    /// `CURRENT_USER()`.
-    CurrentUser,
-    /// `CURRENT_ROLE()`.
-    CurrentRole,
-    /// `DATABASE()`, `SCHEMA()`.
-    Database,
-    /// `VERSION()`.
-    Version,
-    /// `LAST_INSERT_ID()`.
-    LastInsertId,
-    /// `ROW_COUNT()`.
-    RowCount,
-    /// `FOUND_ROWS()`.
-    FoundRows,
+/// Calls of one function with equal arguments and results are the same expression.
+impl PartialEq for Call {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |call: &Self| -> (&'static str, ColumnType) {
+            (call.bound.name(), call.bound.column.clone())
+        };
+        of(self) == of(other) && self.arguments == other.arguments
+    }
+}
+
+impl Call {
+    /// True if two evaluations may differ though no row does.
+    pub fn is_volatile(&self) -> bool {
+        matches!(self.bound.name(), "RAND" | "UUID")
+    }
 }
 
 /// The value of a call.
-pub(crate) fn call<'a>(
-    evaluator: &Evaluator<'a>,
-    call: &'a Call,
-    _: &'a Expression,
-) -> Result<ValueRef<'a>, Failure> {
-    match call.function {
-        Function::Session(function) => {
-            let value = evaluator.statement.session.session_function(function);
-            Ok(evaluator.keep(value))
-        }
+pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<ValueRef<'a>, Failure> {
+    let mut arguments: SmallVec<[ValueRef<'a>; 6]> = SmallVec::new();
+    for argument in &call.arguments {
+        arguments.push(evaluator.evaluate(argument)?);
     }
+    let value = with_context(evaluator.statement, |context| {
+        call.bound.eval(&arguments, context)
+    });
+    Ok(evaluator.keep(value.map_err(failure)?))
+}
+
+/// Lends the surroundings of the statement to a function.
+fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    let options = statement.options;
+    let mode = options.sql_mode;
+    let division_by_zero = match (mode.has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO), statement) {
+        (true, statement) if statement.is_strict => DivisionByZero::Refuse,
+        (true, _) => DivisionByZero::Warn,
+        (false, _) => DivisionByZero::Silent,
+    };
+    let mut scratch = statement.diagnostics.scratch();
+    let mut random = || statement.session.random();
+    let mut context = Context {
+        warnings: &mut statement.diagnostics.warnings(),
+        now: statement.now(),
+        utc_now: DateTime::from_unix_micros(options.now_us).unwrap_or_default(),
+        zone: &options.zone,
+        dates: statement.store_rules().dates,
+        division_by_zero,
+        result_bytes_max: options.result_bytes_max,
+        random: &mut random,
+        seeds: std::mem::take(&mut scratch.seeds),
+        patterns: std::mem::take(&mut scratch.patterns),
+        session: &mut statement.session.facts(),
+    };
+    let result = call(&mut context);
+    scratch.seeds = std::mem::take(&mut context.seeds);
+    scratch.patterns = std::mem::take(&mut context.patterns);
+    result
 }

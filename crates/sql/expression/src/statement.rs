@@ -8,7 +8,9 @@ use value::{
     CollationId, ColumnType, Date, DateTime, Level, StoreRules, Trouble, Value, Warnings, Zone,
 };
 
-use crate::{Failure, SessionFunction, VariableScope};
+use function::{Patterns, Seeds, SessionFacts};
+
+use crate::{Failure, VariableScope};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
@@ -22,8 +24,11 @@ pub trait Surroundings {
     /// `@@name`.
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value, Failure>;
 
-    /// A function of the session's state.
-    fn session_function(&self, function: SessionFunction) -> Value;
+    /// What information functions tell: `DATABASE()`, `LAST_INSERT_ID()` and the like.
+    fn facts(&self) -> RefMut<'_, SessionFacts>;
+
+    /// Random bits for `RAND()` and `UUID()`.
+    fn random(&self) -> u64;
 
     /// True once `KILL QUERY` was said.
     fn is_killed(&self) -> bool;
@@ -42,6 +47,8 @@ pub struct StatementOptions {
     pub division_increment: u8,
     /// `group_concat_max_len`.
     pub group_concat_bytes_max: usize,
+    /// Longest result of a string function (`max_allowed_packet`).
+    pub result_bytes_max: usize,
     /// `collation_connection`.
     pub collation: CollationId,
     /// `auto_increment_increment`.
@@ -58,6 +65,7 @@ impl Default for StatementOptions {
             zone: Zone::Utc,
             division_increment: 4,
             group_concat_bytes_max: 1 << 20,
+            result_bytes_max: 16 << 20,
             collation: CollationId::UTF8MB4_GENERAL_CI,
             auto_increment_step: 1,
             auto_increment_offset: 1,
@@ -106,6 +114,15 @@ impl SqlMode {
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     warnings: RefCell<Warnings>,
+    /// What functions keep from row to row.
+    scratch: RefCell<Scratch>,
+}
+
+/// What functions keep from row to row.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) seeds: Seeds,
+    pub(crate) patterns: Patterns,
 }
 
 impl Diagnostics {
@@ -113,12 +130,17 @@ impl Diagnostics {
     pub fn new(limit: usize) -> Self {
         Self {
             warnings: RefCell::new(Warnings::new(limit)),
+            scratch: RefCell::default(),
         }
     }
 
     /// The warnings, to add some.
     pub fn warnings(&self) -> RefMut<'_, Warnings> {
         self.warnings.borrow_mut()
+    }
+
+    pub(crate) fn scratch(&self) -> RefMut<'_, Scratch> {
+        self.scratch.borrow_mut()
     }
 
     /// Adds a condition.

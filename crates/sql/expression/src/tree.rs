@@ -5,6 +5,8 @@
 
 use value::{CollationId, ColumnType, TypeKind, Value};
 
+use crate::library::Call;
+
 /// An expression and the type of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
@@ -82,8 +84,6 @@ pub enum ExpressionKind {
     NullIf(Box<Compare>),
     /// A conversion to this expression's type: `CAST`, `CONVERT`, or one that is implied.
     Cast(Box<Expression>),
-    /// `COLLATE`: the operand's text, in this expression's collation.
-    Collate(Box<Expression>),
     /// The statement's moment, on the clock of the session's zone: `CURRENT_TIMESTAMP` as a
     /// default.
     Now,
@@ -271,15 +271,6 @@ pub struct Case {
     pub otherwise: Option<Expression>,
 }
 
-/// A call of the function library.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    /// Which function, resolved.
-    pub function: crate::library::Function,
-    /// Its arguments.
-    pub arguments: Vec<Expression>,
-}
-
 /// `@@scope.name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemVariable {
@@ -454,8 +445,10 @@ impl Expression {
 
     /// True if two evaluations may differ though no row does: it may not bound an index.
     pub fn is_volatile(&self) -> bool {
-        self.contains(&|expression| {
-            matches!(expression.kind, ExpressionKind::AssignUserVariable(_))
+        self.contains(&|expression| match &expression.kind {
+            ExpressionKind::AssignUserVariable(_) => true,
+            ExpressionKind::Function(call) => call.is_volatile(),
+            _ => false,
         })
     }
 
@@ -508,7 +501,6 @@ impl Expression {
             | Kind::Negate(operand)
             | Kind::Complement(operand)
             | Kind::Cast(operand)
-            | Kind::Collate(operand)
             | Kind::Local(operand)
             | Kind::Is { operand, .. } => visit(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => list.iter().for_each(visit),
@@ -563,7 +555,6 @@ impl Expression {
             | Kind::Negate(operand)
             | Kind::Complement(operand)
             | Kind::Cast(operand)
-            | Kind::Collate(operand)
             | Kind::Local(operand)
             | Kind::Is { operand, .. } => change(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => {

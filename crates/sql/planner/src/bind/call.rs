@@ -2,79 +2,123 @@
 
 use errcode::ER_SP_DOES_NOT_EXIST;
 use expression::{
-    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Class, Expression,
-    ExpressionKind,
+    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
+    Expression, ExpressionKind, SqlMode, failure,
 };
+use function::{Arg, BindEnv};
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
-use value::{ColumnType, Decimal, TypeKind};
+use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
+use super::literal::{charset_named, text_constant};
 use super::term::Bound;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
-    /// `+ - * / DIV %`.
-    pub(super) fn arithmetic(
+    /// `+ - * / DIV %`, `||`, `REGEXP`.
+    pub(super) fn operation(
         &mut self,
         operator: BinaryOperator,
         left: Expression,
         right: Expression,
         whole: &Expr,
     ) -> Bound {
+        let name = match operator {
+            BinaryOperator::Add => "+",
+            BinaryOperator::Subtract => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::IntegerDivide => "DIV",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::Regexp => "REGEXP",
+            BinaryOperator::Concat => "CONCAT",
+            _ => return Err(not_supported("this operator")),
+        };
+        let mut call = self.library(name, vec![left, right])?;
+        let text = self.text(whole.span);
+        let ExpressionKind::Function(function) = &mut call.kind else {
+            unreachable!("the library gives calls")
+        };
+        function.bound.text = text.into();
+        Ok(self.plain_arithmetic(call, operator))
+    }
+
+    /// Sums and products of integers as nodes of their own: they need no surroundings.
+    fn plain_arithmetic(&self, call: Expression, operator: BinaryOperator) -> Expression {
         let operator = match operator {
             BinaryOperator::Add => ArithmeticOperator::Add,
             BinaryOperator::Subtract => ArithmeticOperator::Subtract,
             BinaryOperator::Multiply => ArithmeticOperator::Multiply,
-            BinaryOperator::Divide => ArithmeticOperator::Divide,
-            BinaryOperator::IntegerDivide => ArithmeticOperator::IntegerDivide,
-            BinaryOperator::Modulo => ArithmeticOperator::Modulo,
-            _ => return Err(not_supported("this operator")),
+            _ => return call,
         };
-        let mut class = meet(class_of(&left.column_type), class_of(&right.column_type));
-        if operator == ArithmeticOperator::Divide && class == Class::Integer {
-            class = Class::Decimal;
+        let ExpressionKind::Function(function) = call.kind else {
+            unreachable!("the library gives calls")
+        };
+        let is_integer = |argument: &Expression| argument.column_type.kind.is_integer();
+        if !function.arguments.iter().all(is_integer) || !call.column_type.kind.is_integer() {
+            return Expression {
+                kind: ExpressionKind::Function(function),
+                ..call
+            };
         }
-        let column_type = arithmetic_type(
-            operator,
-            class,
-            &left,
-            &right,
-            self.settings.division_increment,
-        );
-        let divides = !matches!(
-            operator,
-            ArithmeticOperator::Add | ArithmeticOperator::Subtract | ArithmeticOperator::Multiply
-        );
-        let nullable = divides || left.nullable || right.nullable;
-        let text = self.text(whole.span).into();
-        let kind = ExpressionKind::Arithmetic(Box::new(Arithmetic {
+        let text = function.bound.text.clone();
+        let [left, right] =
+            <[Expression; 2]>::try_from(function.arguments).expect("an operator has two sides");
+        let class = Class::Integer;
+        let arithmetic = Box::new(Arithmetic {
             operator,
             class,
             left,
             right,
             text,
-        }));
-        Ok(Expression {
-            kind,
-            column_type,
-            nullable,
-        })
+        });
+        Expression {
+            kind: ExpressionKind::Arithmetic(arithmetic),
+            ..call
+        }
     }
 
-    pub(super) fn negate(&mut self, operand: Expression, _: &Expr) -> Bound {
-        let mut column_type = match class_of(&operand.column_type) {
-            Class::Integer => ColumnType::new(TypeKind::BigInt),
-            Class::Decimal => operand.column_type.clone(),
-            _ => ColumnType::new(TypeKind::Double),
-        };
-        column_type.unsigned = false;
-        let nullable = operand.nullable;
-        let kind = ExpressionKind::Negate(Box::new(operand));
-        Ok(Expression {
-            kind,
-            column_type,
-            nullable,
-        })
+    pub(super) fn negate(&mut self, operand: Expression, whole: &Expr) -> Bound {
+        if let ExpressionKind::Constant(value) = &operand.kind
+            && let Some(negated) = negated(value, &operand.column_type)
+        {
+            return Ok(negated);
+        }
+        let mut call = self.library("-", vec![operand])?;
+        let text = self.text(whole.span);
+        if let ExpressionKind::Function(function) = &mut call.kind {
+            function.bound.text = text.into();
+        }
+        Ok(call)
+    }
+
+    /// A call of the function library.
+    pub(crate) fn library(&self, name: &str, arguments: Vec<Expression>) -> Bound {
+        let described: Vec<Arg> = arguments.iter().map(|arg| self.argument(arg)).collect();
+        let bound = function::bind(name, &described, &self.bind_env()).map_err(failure)?;
+        Ok(called(bound, arguments))
+    }
+
+    /// What binding a call knows of an argument.
+    fn argument(&self, expression: &Expression) -> Arg {
+        Arg {
+            column: expression.column_type.clone(),
+            rule: self.text_rule(expression),
+            nullable: expression.nullable,
+            constant: match &expression.kind {
+                ExpressionKind::Constant(value) => Some(value.clone()),
+                _ => None,
+            },
+        }
+    }
+
+    fn bind_env(&self) -> BindEnv {
+        BindEnv {
+            collation: self.settings.collation,
+            div_precision_increment: self.settings.division_increment,
+            no_unsigned_subtraction: self.settings.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION),
+            today: self.settings.today,
+        }
     }
 
     /// The type in which several values meet: CASE, COALESCE, UNION.
@@ -82,55 +126,11 @@ impl Binder<'_> {
         &self,
         values: impl IntoIterator<Item = &'e Expression>,
     ) -> Result<(ColumnType, bool), PlanError> {
-        let mut result: Option<ColumnType> = None;
-        let mut nullable = false;
-        for value in values {
-            nullable |= value.nullable;
-            if value.column_type.kind == TypeKind::Null {
-                continue;
-            }
-            result = Some(match result {
-                None => value.column_type.clone(),
-                Some(known) => self.meeting_type(&known, &value.column_type),
-            });
-        }
-        Ok((
-            result.unwrap_or_else(|| ColumnType::new(TypeKind::Null)),
-            nullable,
-        ))
-    }
-
-    fn meeting_type(&self, a: &ColumnType, b: &ColumnType) -> ColumnType {
-        if a == b {
-            return a.clone();
-        }
-        if a.kind.is_number() && b.kind.is_number() {
-            return match meet(class_of(a), class_of(b)) {
-                Class::Integer => {
-                    let mut integer = ColumnType::new(TypeKind::BigInt);
-                    integer.unsigned = a.unsigned && b.unsigned;
-                    integer
-                }
-                Class::Decimal => {
-                    let scale = a.decimals.min(30).max(b.decimals.min(30));
-                    ColumnType::decimal(Decimal::PRECISION_MAX, scale)
-                }
-                _ => ColumnType::new(TypeKind::Double),
-            };
-        }
-        let chars = a.length.max(b.length);
-        let collation = match (a.kind.is_string(), b.kind.is_string()) {
-            (true, _) => a.collation,
-            (false, true) => b.collation,
-            (false, false) => self.settings.collation,
-        };
-        let is_short = chars <= 16_383 && !a.kind.is_blob() && !b.kind.is_blob();
-        let kind = if is_short {
-            TypeKind::VarChar
-        } else {
-            TypeKind::LongText
-        };
-        ColumnType::text(kind, chars, collation)
+        let arguments: Vec<Arg> = values
+            .into_iter()
+            .map(|value| self.argument(value))
+            .collect();
+        function::type_of_union(&arguments, &self.bind_env()).map_err(failure)
     }
 
     /// An aggregate call: noted in the block, and named by its number.
@@ -216,20 +216,289 @@ impl Binder<'_> {
         }
     }
 
-    /// A call of the function library.
+    /// A call in the statement's text.
     pub(super) fn call(&mut self, expr: &Expr) -> Bound {
         match &expr.kind {
-            ExprKind::Function(function) => {
-                if function.over.is_some() {
-                    return Err(not_supported("window functions"));
-                }
-                let database = self.settings.database.clone().unwrap_or_default();
-                let name = format!("{database}.{}", function.name.text);
-                Err(error(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))
+            ExprKind::Function(function) => self.function(function),
+            ExprKind::Cast { value, to } => self.cast(value, to),
+            ExprKind::ConvertUsing { value, charset } => {
+                let value = self.term(value)?;
+                let charset = match charset {
+                    Some(name) => charset_named(&name.text)?,
+                    None => self.settings.collation.charset(),
+                };
+                let argument = self.argument(&value);
+                let bound = function::bind_convert(&argument, charset, &self.bind_env());
+                Ok(called(bound.map_err(failure)?, vec![value]))
             }
+            ExprKind::Collate { value, collation } => {
+                let value = self.term(value)?;
+                let collation = collation_named(&collation.text)?;
+                let argument = self.argument(&value);
+                let bound = function::bind_collate(&argument, collation, &self.bind_env());
+                Ok(called(bound.map_err(failure)?, vec![value]))
+            }
+            ExprKind::DateAdd {
+                subtract,
+                value,
+                interval,
+                unit,
+            } => {
+                let name = if *subtract { "DATE_SUB" } else { "DATE_ADD" };
+                let arguments = vec![self.term(value)?, self.term(interval)?, self.unit(*unit)];
+                self.library(name, arguments)
+            }
+            ExprKind::Extract { unit, value } => {
+                let arguments = vec![self.unit(*unit), self.term(value)?];
+                self.library("EXTRACT", arguments)
+            }
+            ExprKind::TimestampAdd {
+                unit,
+                interval,
+                value,
+            } => {
+                let arguments = vec![self.unit(*unit), self.term(interval)?, self.term(value)?];
+                self.library("TIMESTAMPADD", arguments)
+            }
+            ExprKind::TimestampDiff { unit, from, to } => {
+                let arguments = vec![self.unit(*unit), self.term(from)?, self.term(to)?];
+                self.library("TIMESTAMPDIFF", arguments)
+            }
+            _ => self.special_call(expr),
+        }
+    }
+
+    fn special_call(&mut self, expr: &Expr) -> Bound {
+        match &expr.kind {
+            ExprKind::Trim {
+                side,
+                removed,
+                value,
+            } => {
+                let mut arguments = vec![self.term(value)?];
+                if let Some(removed) = removed {
+                    arguments.push(self.term(removed)?);
+                }
+                let name = match (side, removed.is_some()) {
+                    (ast::TrimSide::Both, _) => "TRIM",
+                    (ast::TrimSide::Leading, true) => "TRIM_LEADING",
+                    (ast::TrimSide::Trailing, true) => "TRIM_TRAILING",
+                    (ast::TrimSide::Leading, false) => "LTRIM",
+                    (ast::TrimSide::Trailing, false) => "RTRIM",
+                };
+                self.library(name, arguments)
+            }
+            ExprKind::Char { codes, charset } => {
+                let codes: Result<Vec<_>, _> = codes.iter().map(|code| self.term(code)).collect();
+                let call = self.library("CHAR", codes?)?;
+                let Some(charset) = charset else {
+                    return Ok(call);
+                };
+                let charset = charset_named(&charset.text)?;
+                let argument = self.argument(&call);
+                let bound = function::bind_convert(&argument, charset, &self.bind_env());
+                Ok(called(bound.map_err(failure)?, vec![call]))
+            }
+            ExprKind::WeightString {
+                value,
+                length: None,
+            } => {
+                let arguments = vec![self.term(value)?];
+                self.library("WEIGHT_STRING", arguments)
+            }
+            ExprKind::WeightString { .. } => Err(not_supported("WEIGHT_STRING(.. AS ..)")),
             ExprKind::Match { .. } => Err(not_supported("MATCH .. AGAINST")),
+            ExprKind::NextValue(_) | ExprKind::PreviousValue(_) => Err(not_supported("sequences")),
+            ExprKind::GetFormat { .. } => Err(not_supported("GET_FORMAT")),
             _ => Err(not_supported("this expression")),
         }
+    }
+
+    fn function(&mut self, call: &ast::Function) -> Bound {
+        if call.over.is_some() {
+            return Err(not_supported("window functions"));
+        }
+        let name = call.name.text.to_ascii_uppercase();
+        let arguments: Result<Vec<_>, _> = call
+            .arguments
+            .iter()
+            .map(|argument| self.term(argument))
+            .collect();
+        let mut arguments = arguments?;
+        if call.schema.is_none() && is_waiting(&name) {
+            return Err(not_supported(&name));
+        }
+        match (name.as_str(), arguments.len()) {
+            ("IF", 3) => {
+                let otherwise = arguments.pop();
+                let value = arguments.pop().expect("there are three");
+                let condition = arguments.pop().expect("there are three");
+                let values = otherwise.iter().chain(std::iter::once(&value));
+                let (column_type, nullable) = self.union_type(values)?;
+                let case = Case {
+                    branches: vec![(condition, value)],
+                    otherwise,
+                };
+                Ok(Expression {
+                    kind: ExpressionKind::Case(Box::new(case)),
+                    column_type,
+                    nullable,
+                })
+            }
+            ("IFNULL" | "NVL", 2) | ("COALESCE", 1..) => {
+                let (column_type, _) = self.union_type(&arguments)?;
+                let nullable = arguments.iter().all(|argument| argument.nullable);
+                Ok(Expression {
+                    kind: ExpressionKind::Coalesce(arguments),
+                    column_type,
+                    nullable,
+                })
+            }
+            _ if call.schema.is_none() && !is_known(&name) => {
+                let database = self.settings.database.clone().unwrap_or_default();
+                let name = format!("{database}.{}", call.name.text);
+                Err(error(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))
+            }
+            _ => self.library(&name, arguments),
+        }
+    }
+
+    fn unit(&self, unit: ast::IntervalUnit) -> Expression {
+        text_constant(unit_name(unit).as_bytes(), self.settings.collation)
+    }
+
+    fn cast(&mut self, value: &Expr, to: &ast::CastType) -> Bound {
+        let value = self.term(value)?;
+        let target = self.cast_type(to, &value)?;
+        let argument = self.argument(&value);
+        let bound = function::bind_cast(&argument, target, &self.bind_env()).map_err(failure)?;
+        Ok(called(bound, vec![value]))
+    }
+
+    fn cast_type(&self, to: &ast::CastType, value: &Expression) -> Result<ColumnType, PlanError> {
+        use ast::CastType as T;
+        let fsp = |digits: &Option<u32>| {
+            u8::try_from(digits.unwrap_or(0))
+                .ok()
+                .filter(|digits| *digits <= 6)
+                .unwrap_or(6)
+        };
+        let chars = value.column_type.length.max(1);
+        Ok(match to {
+            T::Binary(length) => {
+                let bytes = chars.saturating_mul(4).min(65_535);
+                let length = length.unwrap_or(bytes);
+                ColumnType::text(TypeKind::VarBinary, length, CollationId::BINARY)
+            }
+            T::Char {
+                length,
+                charset,
+                collation,
+            } => {
+                let collation = match (collation, charset) {
+                    (Some(collation), _) => collation_named(&collation.text)?,
+                    (None, Some(charset)) => charset_named(&charset.text)?.default_collation(),
+                    (None, None) => self.settings.collation,
+                };
+                ColumnType::varchar(length.unwrap_or(chars), collation)
+            }
+            T::Date => ColumnType::new(TypeKind::Date),
+            T::Time(digits) => ColumnType::temporal(TypeKind::Time, fsp(digits)),
+            T::Datetime(digits) => ColumnType::temporal(TypeKind::DateTime, fsp(digits)),
+            T::Signed => ColumnType::new(TypeKind::BigInt),
+            T::Unsigned => ColumnType::unsigned(TypeKind::BigInt),
+            T::Decimal(size) => {
+                let (precision, scale) = size.unwrap_or((10, 0));
+                let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+                ColumnType::decimal(small(precision), small(scale))
+            }
+            T::Float => ColumnType::new(TypeKind::Float),
+            T::Double(_) => ColumnType::new(TypeKind::Double),
+            T::Other(name) => return Err(not_supported(&format!("the type {}", name.text))),
+        })
+    }
+}
+
+/// A bound call as an expression.
+fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
+    let column_type = bound.column.clone();
+    let nullable = bound.nullable;
+    let kind = ExpressionKind::Function(Box::new(Call { bound, arguments }));
+    Expression {
+        kind,
+        column_type,
+        nullable,
+    }
+}
+
+/// Minus a literal is a literal.
+fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
+    let mut column_type = column_type.clone();
+    let value = match value {
+        Value::Int(number) => Value::Int(number.checked_neg()?),
+        Value::UInt(number) if *number == 1 << 63 => {
+            column_type = ColumnType::new(TypeKind::BigInt);
+            Value::Int(i64::MIN)
+        }
+        Value::Double(number) => Value::Double(-number),
+        Value::Decimal(number) => Value::Decimal(number.negated()),
+        _ => return None,
+    };
+    if column_type.kind.is_integer() {
+        column_type.length += 1;
+    }
+    Some(Expression::constant(value, column_type))
+}
+
+/// Functions that wait, lock or loop, which nothing here does yet.
+fn is_waiting(name: &str) -> bool {
+    matches!(
+        name,
+        "SLEEP"
+            | "BENCHMARK"
+            | "GET_LOCK"
+            | "RELEASE_LOCK"
+            | "IS_FREE_LOCK"
+            | "IS_USED_LOCK"
+            | "RELEASE_ALL_LOCKS"
+            | "MASTER_POS_WAIT"
+            | "LOAD_FILE"
+            | "NAME_CONST"
+    )
+}
+
+fn is_known(name: &str) -> bool {
+    function::registry::names().any(|known| known == name)
+}
+
+/// The collation of a name.
+fn collation_named(name: &str) -> Result<CollationId, PlanError> {
+    CollationId::from_name(name).ok_or_else(|| error(errcode::ER_UNKNOWN_COLLATION, &[&name]))
+}
+
+fn unit_name(unit: ast::IntervalUnit) -> &'static str {
+    use ast::IntervalUnit as U;
+    match unit {
+        U::Microsecond => "MICROSECOND",
+        U::Second => "SECOND",
+        U::Minute => "MINUTE",
+        U::Hour => "HOUR",
+        U::Day => "DAY",
+        U::Week => "WEEK",
+        U::Month => "MONTH",
+        U::Quarter => "QUARTER",
+        U::Year => "YEAR",
+        U::SecondMicrosecond => "SECOND_MICROSECOND",
+        U::MinuteMicrosecond => "MINUTE_MICROSECOND",
+        U::MinuteSecond => "MINUTE_SECOND",
+        U::HourMicrosecond => "HOUR_MICROSECOND",
+        U::HourSecond => "HOUR_SECOND",
+        U::HourMinute => "HOUR_MINUTE",
+        U::DayMicrosecond => "DAY_MICROSECOND",
+        U::DaySecond => "DAY_SECOND",
+        U::DayMinute => "DAY_MINUTE",
+        U::DayHour => "DAY_HOUR",
+        U::YearMonth => "YEAR_MONTH",
     }
 }
 
@@ -249,42 +518,6 @@ pub(crate) fn class_of(column_type: &ColumnType) -> Class {
         }
         _ => Class::Double,
     }
-}
-
-fn meet(a: Class, b: Class) -> Class {
-    match (a, b) {
-        (Class::Double, _) | (_, Class::Double) => Class::Double,
-        (Class::Decimal, _) | (_, Class::Decimal) => Class::Decimal,
-        _ => Class::Integer,
-    }
-}
-
-fn arithmetic_type(
-    operator: ArithmeticOperator,
-    class: Class,
-    left: &Expression,
-    right: &Expression,
-    increment: u8,
-) -> ColumnType {
-    let (left, right) = (&left.column_type, &right.column_type);
-    if operator == ArithmeticOperator::IntegerDivide || class == Class::Integer {
-        let mut integer = ColumnType::new(TypeKind::BigInt);
-        integer.unsigned = match operator {
-            ArithmeticOperator::Modulo => left.unsigned,
-            _ => left.unsigned || right.unsigned,
-        };
-        return integer;
-    }
-    if class == Class::Double {
-        return ColumnType::new(TypeKind::Double);
-    }
-    let scale = |side: &ColumnType| side.decimals.min(Decimal::SCALE_MAX);
-    let scale = match operator {
-        ArithmeticOperator::Multiply => scale(left).saturating_add(scale(right)),
-        ArithmeticOperator::Divide => scale(left).saturating_add(increment),
-        _ => scale(left).max(scale(right)),
-    };
-    ColumnType::decimal(Decimal::PRECISION_MAX, scale.min(Decimal::SCALE_MAX))
 }
 
 fn sum_type(

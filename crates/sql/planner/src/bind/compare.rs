@@ -77,13 +77,8 @@ impl Binder<'_> {
                 coercibility: value::collation::Coercibility::Coercible,
                 ..TextRule::column(collation)
             },
-            ExpressionKind::Collate(_) => TextRule {
-                coercibility: value::collation::Coercibility::Explicit,
-                ..TextRule::column(collation)
-            },
-            ExpressionKind::UserVariable(_)
-            | ExpressionKind::SystemVariable(_)
-            | ExpressionKind::Function(_) => TextRule {
+            ExpressionKind::Function(call) => call.bound.rule,
+            ExpressionKind::UserVariable(_) | ExpressionKind::SystemVariable(_) => TextRule {
                 coercibility: value::collation::Coercibility::SystemConstant,
                 ..TextRule::column(collation)
             },

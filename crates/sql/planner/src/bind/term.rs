@@ -238,7 +238,7 @@ impl Binder<'_> {
             }
             _ => {
                 let (left, right) = (self.term(left)?, self.term(right)?);
-                self.arithmetic(operator, left, right, whole)
+                self.operation(operator, left, right, whole)
             }
         }
     }
