@@ -20,7 +20,9 @@ pub mod canonical;
 pub mod class;
 pub mod keyword;
 pub mod parse;
+pub mod print;
 pub mod token;
 
 pub use parse::{SyntaxError, parse, parse_expr, parse_one};
+pub use print::print;
 pub use token::{Mode, Span};

@@ -35,7 +35,7 @@ impl Cursor<'_> {
         ) {
             return false;
         }
-        if self.keyword_at(first) == Some(K::Values) && self.kind_at(first + 1) != Kind::LeftParen {
+        if self.keyword_at(first) == Some(K::Values) && !self.is_values_query_at(first) {
             return false;
         }
         let mut inner = first;
@@ -66,6 +66,25 @@ impl Cursor<'_> {
             }
         }
         true
+    }
+
+    /// Whether `VALUES (` is a query, not the function `VALUES(column)`.
+    fn is_values_query_at(&mut self, first: usize) -> bool {
+        if self.kind_at(first + 1) != Kind::LeftParen {
+            return false;
+        }
+        let behind = self.behind_parens(first + 1);
+        match self.kind_at(behind) {
+            Kind::RightParen => {
+                let is_column = Self::is_name(self.peek_at(first + 2));
+                !(is_column && behind == first + 4)
+            }
+            Kind::Comma => self.kind_at(behind + 1) == Kind::LeftParen,
+            _ => matches!(
+                self.keyword_at(behind),
+                Some(K::Union | K::Except | K::Intersect | K::Order | K::Limit)
+            ),
+        }
     }
 
     /// `( query )`.
