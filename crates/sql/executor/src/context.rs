@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
-use expression::{Evaluator, Expression, Frame, Statement, SubqueryResult};
+use expression::{
+    Class, Evaluator, Expression, Frame, Members, Statement, SubqueryResult, append_class_key,
+};
 use planner::{Subquery, SubqueryKind};
 use store::{Suspend, Table, Transaction};
 use value::ValueRef;
@@ -174,8 +176,35 @@ impl SubqueryRun {
                 break;
             }
         }
+        if let Some(class) = self.plan.lookup {
+            self.collect_members(number, class, cx);
+        }
         self.state = SubqueryState::Done;
         Ok(())
+    }
+
+    /// Makes the set in which `IN` looks values up.
+    fn collect_members(&self, number: usize, class: Class, cx: &mut Context<'_>) {
+        let rows = cx.frame.rows(self.plan.slot);
+        let from = &self.plan.query.output[0].column_type;
+        let evaluator = cx.evaluator();
+        let mut members = Members::default();
+        let mut key = Vec::new();
+        for row in 0..rows.len() {
+            let value = evaluator.bring(rows.get(row, 0), from, class);
+            if value.is_null() {
+                members.has_null = true;
+                continue;
+            }
+            key.clear();
+            append_class_key(value, class, &mut key);
+            members.keys.insert(key.as_slice().into());
+        }
+        let members = Some(Rc::new(members));
+        cx.frame.subqueries[number] = SubqueryResult::Set {
+            slot: self.plan.slot,
+            members,
+        };
     }
 
     fn start(&mut self, number: usize, cx: &mut Context<'_>) {
@@ -190,6 +219,7 @@ impl SubqueryRun {
                 cx.frame.rows_mut(self.plan.slot).clear();
                 SubqueryResult::Set {
                     slot: self.plan.slot,
+                    members: None,
                 }
             }
         };

@@ -108,6 +108,16 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// A value that is not in an expression's own hands, brought into a class.
+    pub fn bring(
+        &self,
+        value: ValueRef<'a>,
+        from: &value::ColumnType,
+        class: Class,
+    ) -> ValueRef<'a> {
+        self.domain().bring(value, from, class)
+    }
+
     pub(crate) fn domain(&self) -> Domain<'a> {
         Domain {
             arena: self.frame.arena(),

@@ -3,7 +3,10 @@
 //! Operators move the slots, expressions read them. A value read out of the frame borrows it, so
 //! the compiler refuses to move a slot, or to reset the arena, while a value is still in use.
 
+use std::rc::Rc;
+
 use bumpalo::Bump;
+use foldhash::HashSet;
 use format::row::RowError;
 use store::RowBatch;
 use value::{Value, ValueRef};
@@ -55,7 +58,18 @@ pub enum SubqueryResult {
     Set {
         /// The slot.
         slot: usize,
+        /// Keys of all rows that are not NULL, where `IN` looks a value up instead of comparing.
+        members: Option<Rc<Members>>,
     },
+}
+
+/// What `IN` needs to know of a subquery's only column.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Members {
+    /// The values' keys in the class of the comparison.
+    pub keys: HashSet<Box<[u8]>>,
+    /// One of the values is NULL.
+    pub has_null: bool,
 }
 
 /// Strings beyond this make the arena start over at the next row.

@@ -52,6 +52,7 @@ pub(crate) struct AccessChoice {
     /// Parts bound by equality.
     equal_count: usize,
     pub(crate) is_ordered: bool,
+    is_covering: bool,
     pub(crate) direction: Direction,
 }
 
@@ -136,6 +137,8 @@ impl Binder<'_> {
             columns: self.columns_of(table, slot),
             fetch_rows_max: if limited { 16 } else { 64 },
             dependent,
+            rows_estimate: stdx::f64_to_u64(choice.rows.max(1.0)),
+            is_covering: choice.is_covering,
         };
         let rest = conditions
             .into_iter()
@@ -189,6 +192,7 @@ impl Binder<'_> {
             covered: Vec::new(),
             equal_count: 0,
             is_ordered: wanted.is_none(),
+            is_covering: false,
             direction: Direction::Forward,
         };
         let all_index = definition.primary_key().map(|_| 0);
@@ -244,6 +248,7 @@ impl<'f> Finder<'f, '_> {
             covered: Vec::new(),
             equal_count: 0,
             is_ordered: false,
+            is_covering: self.is_covering(),
             direction: Direction::Forward,
         }
     }
@@ -315,6 +320,7 @@ impl<'f> Finder<'f, '_> {
             covered,
             equal_count,
             is_ordered: false,
+            is_covering: self.is_covering(),
             direction: Direction::Forward,
         }
     }

@@ -278,6 +278,7 @@ impl Explainer<'_> {
         });
         let is_one = matches!(scan.access, Access::Unique(_))
             && index.is_some_and(|index| index.uniqueness != Uniqueness::None);
+        let is_using_index = scan.is_covering && index.is_some() && !is_one;
         self.lines.push(Line {
             id: Some(id),
             select_type,
@@ -289,8 +290,12 @@ impl Explainer<'_> {
             key: index.map(|index| index.name.clone()),
             key_length,
             reference,
-            rows: Some(if is_one { 1 } else { 1000 }),
-            extra: Vec::new(),
+            rows: Some(if is_one { 1 } else { scan.rows_estimate }),
+            extra: if is_using_index {
+                vec!["Using index"]
+            } else {
+                Vec::new()
+            },
         });
     }
 }

@@ -423,9 +423,9 @@ impl Binder<'_> {
         if conjuncts.iter().any(is_impossible) {
             return Ok((Node::Nothing, true));
         }
+        let gate = take_visible(&mut conjuncts, &[], &[]);
         if from.items.is_empty() {
-            let node = self.filtered(Node::One, &mut conjuncts, &[]);
-            return Ok((node, true));
+            return Ok((self.with_filter(Node::One, gate), true));
         }
         let mut items = from.items;
         let wanted = if items.len() == 1 { wanted } else { None };
@@ -446,7 +446,23 @@ impl Binder<'_> {
         }
         let (node, is_ordered) = planned.expect("there is at least one item");
         let node = self.filtered(node, &mut conjuncts, &placed);
-        Ok((node, is_ordered))
+        Ok((self.gated(node, gate, placed), is_ordered))
+    }
+
+    /// Conditions that read none of the tables are tested once, before anything is read.
+    fn gated(&self, node: Node, gate: Vec<Expression>, right_slots: Vec<usize>) -> Node {
+        if gate.is_empty() {
+            return node;
+        }
+        let gate = self.with_filter(Node::One, gate);
+        let kind = JoinKind::Inner;
+        let join = Join {
+            kind,
+            on: None,
+            dependent: Vec::new(),
+            right_slots,
+        };
+        Node::NestedLoop(Box::new(gate), Box::new(node), Rc::new(join))
     }
 
     pub(crate) fn conjunct(&self, expression: Expression, own: &[usize]) -> Conjunct {

@@ -146,6 +146,8 @@ pub struct Subquery {
     pub is_correlated: bool,
     /// The slot in which `IN`, `ANY` and `ALL` find the rows.
     pub slot: usize,
+    /// `IN` and `NOT IN` of one column: the class in which its values are looked up by hash.
+    pub lookup: Option<Class>,
 }
 
 /// How an expression uses a subquery.
@@ -211,6 +213,10 @@ pub struct Scan {
     pub fetch_rows_max: usize,
     /// Subqueries that the access's values come from.
     pub dependent: Vec<usize>,
+    /// Rows that are expected; for EXPLAIN.
+    pub rows_estimate: u64,
+    /// The index holds every column that is read; for EXPLAIN.
+    pub is_covering: bool,
 }
 
 /// Which part of an index a scan reads. The expressions read only slots that stand before the

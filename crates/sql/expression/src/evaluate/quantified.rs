@@ -3,8 +3,8 @@
 use value::ValueRef;
 
 use super::Evaluator;
-use crate::tree::{CompareOperator, Quantified};
-use crate::{Failure, SubqueryResult, compare_in};
+use crate::tree::{Class, CompareOperator, Quantified};
+use crate::{Failure, Members, SubqueryResult, append_class_key, compare_in};
 
 impl<'a> Evaluator<'a> {
     /// The value of a scalar subquery; NULL where it found no row.
@@ -22,9 +22,11 @@ impl<'a> Evaluator<'a> {
 
     /// `left op ANY (..)`, `left op ALL (..)`.
     pub(super) fn quantified(&self, quantified: &'a Quantified) -> Result<Option<bool>, Failure> {
-        let SubqueryResult::Set { slot } = self.frame.subqueries[quantified.subquery] else {
+        let SubqueryResult::Set { slot, members } = &self.frame.subqueries[quantified.subquery]
+        else {
             unreachable!("the operator ran the subquery before");
         };
+        let slot = *slot;
         let rows = self.frame.rows(slot);
         if rows.is_empty() {
             return Ok(Some(quantified.is_all));
@@ -32,6 +34,10 @@ impl<'a> Evaluator<'a> {
         let mut left = Vec::with_capacity(quantified.left.len());
         for (expression, class) in quantified.left.iter().zip(&quantified.classes) {
             left.push(self.evaluate_as(expression, *class)?);
+        }
+        if let ([value], Some(members)) = (left.as_slice(), members) {
+            let found = is_member(*value, quantified.classes[0], members);
+            return Ok(found.map(|found| found != quantified.is_all));
         }
         let mut has_unknown = false;
         for row in 0..rows.len() {
@@ -76,5 +82,19 @@ impl<'a> Evaluator<'a> {
             }
         }
         Ok(if has_unknown { None } else { Some(wants_equal) })
+    }
+}
+
+/// Whether a value is among the members; `None` is NULL.
+fn is_member(value: ValueRef<'_>, class: Class, members: &Members) -> Option<bool> {
+    if value.is_null() {
+        return None;
+    }
+    let mut key = Vec::with_capacity(32);
+    append_class_key(value, class, &mut key);
+    match members.keys.contains(key.as_slice()) {
+        true => Some(true),
+        false if members.has_null => None,
+        false => Some(false),
     }
 }

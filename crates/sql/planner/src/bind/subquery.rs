@@ -94,6 +94,7 @@ impl Binder<'_> {
             kind,
             is_correlated,
             slot,
+            lookup: None,
         }));
         self.subquery_slots[number] = outer_slots;
         Ok(number)

@@ -1,5 +1,10 @@
 //! SELECT: one query block.
 
+use errcode::ER_WRONG_FIELD_WITH_GROUP;
+use expression::SqlMode;
+
+use crate::plan::SlotShape;
+
 use super::rewrite::{Groups, read_kept};
 use super::*;
 
@@ -235,13 +240,14 @@ impl Binder<'_> {
     ) -> Result<Node, PlanError> {
         let mut input = input;
         let mut keys = std::mem::take(&mut parts.keys);
-        let slot = self.add_slot(crate::plan::SlotShape::Computed(Vec::new()));
+        let slot = self.add_slot(SlotShape::Computed(Vec::new()));
         let mut groups = Groups {
             slot,
             keys: keys.clone(),
             calls,
             own_slots,
             with_rollup,
+            first_ungrouped: None,
         };
         for expression in &mut parts.output {
             groups.rewrite(expression);
@@ -251,6 +257,9 @@ impl Binder<'_> {
         }
         for (key, _) in &mut parts.order {
             groups.rewrite(key);
+        }
+        if let Some(place) = groups.first_ungrouped {
+            self.check_full_group_by(place, &keys)?;
         }
         let mut calls = groups.calls;
         let is_ordered = with_rollup && !keys.is_empty();
@@ -279,7 +288,7 @@ impl Binder<'_> {
         let key_types = keys.iter().map(|key| key.column_type.clone());
         let call_types = calls.iter().map(|call| call.column_type.clone());
         let types = key_types.chain(call_types).collect();
-        self.slots[slot] = crate::plan::SlotShape::Computed(types);
+        self.slots[slot] = SlotShape::Computed(types);
         let arguments = calls.iter().flat_map(|call| {
             call.arguments
                 .iter()
@@ -295,6 +304,39 @@ impl Binder<'_> {
             dependent,
         };
         Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
+    }
+
+    /// Error 1055 under ONLY_FULL_GROUP_BY, unless the keys hold the column's primary key.
+    fn check_full_group_by(
+        &mut self,
+        place: ColumnPlace,
+        keys: &[Expression],
+    ) -> Result<(), PlanError> {
+        if !self.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+            return Ok(());
+        }
+        if let SlotShape::Table(table) = &self.slots[place.slot] {
+            let definition = &self.tables[*table].definition;
+            let is_key = |column: usize| {
+                let key = Some(ColumnPlace {
+                    slot: place.slot,
+                    column,
+                });
+                keys.iter().any(|grouped| grouped.as_column() == key)
+            };
+            let primary = definition.primary_key();
+            if primary.is_some_and(|primary| primary.parts.iter().all(|part| is_key(part.column))) {
+                return Ok(());
+            }
+        }
+        let name = self
+            .block()
+            .scope
+            .described(place)
+            .map_or_else(String::new, |(r, c)| {
+                format!("{}.{}.{}", r.database, r.alias, c.name)
+            });
+        Err(error(ER_WRONG_FIELD_WITH_GROUP, &[&name]))
     }
 
     fn distinct(&mut self, input: Node, parts: &mut Parts) -> Node {
