@@ -18,6 +18,10 @@
 //! mini-transaction always finds room in memory and in prepared blocks. Blocks run out only for
 //! those who have no permit yet.
 //! (I5) At most one flush is under way, so the durable bytes are a prefix of the log.
+//!
+//! Known limit: bytes that are only `written` when a sync fails can be read by the next process and
+//! still be lost with the power. Commits that wait for `durable` never depend on such bytes, because
+//! log is written durably unless somebody asks for less.
 
 #![forbid(unsafe_code)]
 

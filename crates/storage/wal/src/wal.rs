@@ -234,11 +234,16 @@ impl Wal {
         if wants(&self.wanted_durable, durable) && (has_ready || durable < written) {
             return Some(LogLevel::Durable);
         }
+        if !has_ready {
+            return None;
+        }
         // A ring that is a quarter full is written before it holds anybody up.
         let unwritten = self.ring.reserved().saturating_sub(written);
         let fills_up = stdx::to_u64(self.options.ring_bytes / 4) < unwritten;
-        (has_ready && (fills_up || wants(&self.wanted_written, written)))
-            .then_some(LogLevel::Written)
+        if fills_up && durable == written {
+            return Some(LogLevel::Durable);
+        }
+        (fills_up || wants(&self.wanted_written, written)).then_some(LogLevel::Written)
     }
 
     fn has_prepared_block(&self) -> bool {
