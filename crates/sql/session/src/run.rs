@@ -225,7 +225,7 @@ impl Session {
             });
         }
         if is_write && summary.last_insert_id != 0 {
-            state.variables.borrow_mut().extra.last_insert_id = summary.last_insert_id;
+            state.set_last_insert_id(summary.last_insert_id);
         }
         let wants_found = self
             .client

@@ -140,7 +140,8 @@ impl Session {
             }
             "insert_id" => extra.insert_id = Some(number.ok_or(VariableError::WrongType)?),
             "last_insert_id" | "identity" => {
-                extra.last_insert_id = number.ok_or(VariableError::WrongType)?;
+                let id = number.ok_or(VariableError::WrongType)?;
+                self.state.set_last_insert_id(id);
             }
             "rand_seed1" => extra.rand_seeds.0 = number.ok_or(VariableError::WrongType)?,
             "rand_seed2" => extra.rand_seeds.1 = number.ok_or(VariableError::WrongType)?,

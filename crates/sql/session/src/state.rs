@@ -4,7 +4,7 @@
 //! is borrowed. A session is one task, so a borrow never meets another across a suspension: no
 //! guard of these cells is held over an await.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_UNKNOWN_SYSTEM_VARIABLE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
-use expression::{Diagnostics, SessionFunction, SqlMode, StatementOptions, Surroundings};
+use expression::{Diagnostics, SqlMode, StatementOptions, Surroundings};
 use foldhash::fast::FixedState;
+use function::SessionFacts;
 use value::temporal::Zone;
 use value::{ColumnType, Level, Value};
 
@@ -51,12 +52,21 @@ pub struct State {
     pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
+    /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
+    facts: RefCell<SessionFacts>,
 }
 
 impl State {
     /// A session's memory after its login.
     pub fn new(worker: Rc<Worker>, seat: Arc<Seat>, user_text: String, account: Account) -> Self {
-        let variables = Variables::new(worker.server.settings());
+        let settings = worker.server.settings();
+        let facts = RefCell::new(SessionFacts {
+            version: settings.text("version").to_owned(),
+            user: user_text.clone(),
+            current_user: account_text(&account.name),
+            ..SessionFacts::default()
+        });
+        let variables = Variables::new(settings);
         Self {
             worker,
             seat,
@@ -69,6 +79,7 @@ impl State {
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
+            facts,
         }
     }
 
@@ -81,6 +92,17 @@ impl State {
         *self.diagnostics.borrow_mut() = Rc::default();
         self.row_count.set(0);
         self.found_rows.set(0);
+        self.set_last_insert_id(0);
+    }
+
+    /// What LAST_INSERT_ID() gives.
+    pub fn last_insert_id(&self) -> u64 {
+        self.facts.borrow().last_insert_id
+    }
+
+    /// Sets what LAST_INSERT_ID() gives.
+    pub fn set_last_insert_id(&self, id: u64) {
+        self.facts.borrow_mut().last_insert_id = id;
     }
 
     /// Whose rights the session has now: those of its account as it stands, so that a REVOKE
@@ -98,6 +120,11 @@ impl State {
 
     /// The session goes on under another account: COM_CHANGE_USER.
     pub fn set_account(&self, user_text: String, account: Account) {
+        {
+            let mut facts = self.facts.borrow_mut();
+            facts.user.clone_from(&user_text);
+            facts.current_user = account_text(&account.name);
+        }
         *self.user_text.borrow_mut() = user_text;
         *self.account.borrow_mut() = Arc::new(account);
     }
@@ -132,6 +159,8 @@ impl State {
             collation: active.connection_collation,
             auto_increment_step: settings.unsigned("auto_increment_increment"),
             auto_increment_offset: settings.unsigned("auto_increment_offset"),
+            result_bytes_max: usize::try_from(settings.unsigned("max_allowed_packet"))
+                .unwrap_or(usize::MAX),
         }
     }
 
@@ -149,14 +178,9 @@ impl State {
     /// A system variable that is no setting.
     fn extra_variable(&self, name: &str) -> Option<Value> {
         let variables = self.variables.borrow();
-        let Extra {
-            timestamp_us,
-            insert_id,
-            last_insert_id,
-            rand_seeds,
-        } = variables.extra;
+        let Extra { timestamp_us, insert_id, rand_seeds } = variables.extra;
         Some(match name {
-            "last_insert_id" | "identity" => Value::UInt(last_insert_id),
+            "last_insert_id" | "identity" => Value::UInt(self.last_insert_id()),
             "insert_id" => Value::UInt(insert_id.unwrap_or(0)),
             "rand_seed1" => Value::UInt(rand_seeds.0),
             "rand_seed2" => Value::UInt(rand_seeds.1),
@@ -172,6 +196,11 @@ impl State {
             _ => return None,
         })
     }
+}
+
+/// `CURRENT_USER()` of an account.
+fn account_text(name: &AccountName) -> String {
+    format!("{}@{}", name.user, name.host)
 }
 
 /// The flags of `sql_mode` that expressions know.
@@ -281,26 +310,22 @@ impl Surroundings for State {
             .unwrap_or_default())
     }
 
-    fn session_function(&self, function: SessionFunction) -> Value {
-        let text = |text: &str| Value::bytes(text.as_bytes());
-        match function {
-            SessionFunction::ConnectionId => Value::Int(self.seat.id().cast_signed()),
-            SessionFunction::User => text(&self.user_text.borrow()),
-            SessionFunction::CurrentUser => {
-                let name = self.account_name();
-                text(&format!("{}@{}", name.user, name.host))
-            }
-            SessionFunction::CurrentRole => Value::Null,
-            SessionFunction::Database => {
-                self.database.borrow().as_deref().map_or(Value::Null, text)
-            }
-            SessionFunction::Version => text(self.worker.server.settings().text("version")),
-            SessionFunction::LastInsertId => {
-                Value::UInt(self.variables.borrow().extra.last_insert_id)
-            }
-            SessionFunction::RowCount => Value::Int(self.row_count.get()),
-            SessionFunction::FoundRows => Value::UInt(self.found_rows.get()),
+    fn facts(&self) -> RefMut<'_, SessionFacts> {
+        let mut facts = self.facts.borrow_mut();
+        facts.connection_id = self.seat.id();
+        facts.row_count = self.row_count.get();
+        facts.found_rows = self.found_rows.get();
+        let database = self.database.borrow();
+        if facts.database.as_deref() != database.as_deref() {
+            facts.database = database.as_deref().map(str::to_owned);
         }
+        facts
+    }
+
+    fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        (self.worker.front.options().random)(&mut bytes);
+        u64::from_le_bytes(bytes)
     }
 
     fn is_killed(&self) -> bool {

@@ -21,8 +21,6 @@ pub struct Extra {
     pub timestamp_us: Option<i64>,
     /// `SET insert_id`: the next AUTO_INCREMENT value of this session's next insert.
     pub insert_id: Option<u64>,
-    /// What LAST_INSERT_ID() gives.
-    pub last_insert_id: u64,
     /// `rand_seed1` and `rand_seed2`.
     pub rand_seeds: (u64, u64),
 }
