@@ -20,9 +20,7 @@ pub struct CollationId(u16);
 struct Entry {
     id: CollationId,
     name: &'static str,
-    charset: Charset,
     default: bool,
-    rule: Rule,
 }
 
 /// How strings of a collation are ordered.
@@ -53,10 +51,28 @@ macro_rules! collations {
         const TABLE: &[Entry] = &[$(Entry {
             id: CollationId::$constant,
             name: $name,
-            charset: Charset::$charset,
             default: $default,
-            rule: Rule::$rule,
         }),*];
+
+        impl CollationId {
+            /// The character set that it orders.
+            #[inline]
+            pub const fn charset(self) -> Charset {
+                match self.0 {
+                    $($id => Charset::$charset,)*
+                    _ => Charset::Binary,
+                }
+            }
+
+            /// How it orders; asked in every comparison, so no search in the table.
+            #[inline]
+            pub(crate) const fn rule(self) -> Rule {
+                match self.0 {
+                    $($id => Rule::$rule,)*
+                    _ => Rule::Binary,
+                }
+            }
+        }
     };
 }
 
@@ -111,11 +127,6 @@ impl CollationId {
         self.entry().name
     }
 
-    /// The character set that it orders.
-    pub fn charset(self) -> Charset {
-        self.entry().charset
-    }
-
     /// True where it is the default of its character set.
     pub fn is_default(self) -> bool {
         self.entry().default
@@ -140,10 +151,6 @@ impl CollationId {
     /// True where trailing blanks do not count when strings are compared.
     pub fn pads(self) -> bool {
         self.rule() != Rule::Binary
-    }
-
-    pub(crate) fn rule(self) -> Rule {
-        self.entry().rule
     }
 
     fn entry(self) -> &'static Entry {
