@@ -43,6 +43,12 @@ fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType {
     column
 }
 
+/// Integers are unsigned where one of them is; with a date they are signed.
+fn is_unsigned(left: &ColumnType, right: &ColumnType) -> bool {
+    let temporal = left.kind.is_temporal() || right.kind.is_temporal();
+    !temporal && (left.unsigned || right.unsigned)
+}
+
 pub(crate) fn infer_add(binding: &mut Binding<'_>) -> Inferred {
     let (left, right, domain) = sides(binding);
     let ((left_whole, left_scale), (right_whole, right_scale)) = (digits(left), digits(right));
@@ -51,7 +57,7 @@ pub(crate) fn infer_add(binding: &mut Binding<'_>) -> Inferred {
         Numeric::Double => fixed_double(left, right),
         Numeric::Decimal => decimal_type(whole, left_scale.max(right_scale)),
         Numeric::Integer => {
-            let unsigned = left.unsigned || right.unsigned;
+            let unsigned = is_unsigned(left, right);
             integer_type(whole + u32::from(!unsigned), unsigned)
         }
     };
@@ -96,7 +102,7 @@ pub(crate) fn infer_multiply(binding: &mut Binding<'_>) -> Inferred {
         Numeric::Double => fixed_double(left, right),
         Numeric::Decimal => decimal_type(whole, left_scale + right_scale),
         Numeric::Integer => {
-            let unsigned = left.unsigned || right.unsigned;
+            let unsigned = is_unsigned(left, right);
             integer_type(whole + u32::from(!unsigned), unsigned)
         }
     };

@@ -144,6 +144,8 @@ pub struct Bound {
     pub(crate) texts: CollationId,
     /// A number that a function chose while it was bound (a unit, an increment, a flag).
     pub(crate) choice: u32,
+    /// A temporal function has arguments whose values say nothing without their types.
+    resolves: bool,
 }
 
 /// A call under inference.
@@ -267,6 +269,14 @@ fn bind_function(
         comparison: binding.comparison,
         texts: binding.texts,
         choice: binding.choice,
+        resolves: registry::is_temporal(function)
+            && args.iter().any(|arg| {
+                let kind = arg.column.kind;
+                matches!(
+                    kind,
+                    TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year
+                )
+            }),
     })
 }
 
@@ -307,7 +317,33 @@ impl Bound {
             args.len() == self.args.len(),
             "a call is evaluated as it was bound"
         );
+        if self.resolves {
+            return self.eval_resolved(args, context);
+        }
         (self.function.eval)(self, args, context)
+    }
+
+    /// Names of ENUM and SET, bytes of BIT and dates of YEAR in place of their numbers.
+    fn eval_resolved(
+        &self,
+        args: &[ValueRef<'_>],
+        context: &mut Context<'_>,
+    ) -> Result<Value, Trouble> {
+        let resolved: Vec<Value> = args
+            .iter()
+            .zip(&self.args)
+            .map(|(value, column)| match (value, column.kind) {
+                (ValueRef::UInt(year), TypeKind::Year) => {
+                    Value::Date(Date::new(stdx::low_u16(*year), 0, 0))
+                }
+                (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
+                    value.to_text(column).map_or(Value::Null, Value::bytes)
+                }
+                _ => value.to_value(),
+            })
+            .collect();
+        let values: Vec<ValueRef<'_>> = resolved.iter().map(Value::as_ref).collect();
+        (self.function.eval)(self, &values, context)
     }
 
     /// The name of the function or operator.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use value::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound, text_in};
 use crate::cast::convert;
@@ -33,6 +33,9 @@ pub(crate) fn infer_nullif(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     plan(binding, binding.args)?;
     binding.column = binding.args[0].column.clone();
+    if binding.column.kind == TypeKind::Bit {
+        binding.column = crate::infer::of_length(TypeKind::BigInt, 21, true);
+    }
     binding.rule = binding.args[0].rule;
     Ok(())
 }
@@ -210,13 +213,22 @@ fn extreme(
         if args[index].is_null() {
             return Ok(Value::Null);
         }
+        // What is no time makes the whole NULL; what is no date is the zero date.
+        if bound.column.kind == TypeKind::Time && args[index].to_time(context.warnings).is_none() {
+            return Ok(Value::Null);
+        }
         match bound.order(args, index, best, context) {
             Some(order) if order == wanted => best = index,
             Some(_) => {}
             None => return Ok(Value::Null),
         }
     }
-    chosen(bound, args, best, context)
+    let value = chosen(bound, args, best, context)?;
+    Ok(match (value, bound.column.kind) {
+        (Value::Null, TypeKind::Date) => Value::Date(Date::ZERO),
+        (Value::Null, TypeKind::DateTime) => Value::DateTime(DateTime::ZERO),
+        (value, _) => value,
+    })
 }
 
 /// INTERVAL(n, a, b, ..): how many of the ascending numbers are not above n.

@@ -1,7 +1,7 @@
 //! Functions between text, bytes and number systems.
 
 use value::collation::{Coercibility, TextRule};
-use value::{CollationId, Trouble, Value, ValueRef};
+use value::{CollationId, ColumnType, Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -131,16 +131,24 @@ pub(crate) fn infer_conv(binding: &mut Binding<'_>) -> Inferred {
 pub(crate) fn conv(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let from = some!(args[1].to_i64(context.warnings));
     let to = some!(args[2].to_i64(context.warnings));
-    let text = some!(args[0].to_text(&bound.args[0]));
+    let text = some!(number_text(bound, args));
     converted(&text, from, to)
 }
 
 pub(crate) fn bin(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    converted(&some!(args[0].to_text(&bound.args[0])), 10, 2)
+    converted(&some!(number_text(bound, args)), 10, 2)
 }
 
 pub(crate) fn oct(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    converted(&some!(args[0].to_text(&bound.args[0])), 10, 8)
+    converted(&some!(number_text(bound, args)), 10, 8)
+}
+
+/// The first argument as text; a BIT as its number.
+fn number_text<'v>(bound: &Bound, args: &[ValueRef<'v>]) -> Option<std::borrow::Cow<'v, [u8]>> {
+    match bound.args[0].kind {
+        TypeKind::Bit => args[0].to_text(&ColumnType::unsigned(TypeKind::BigInt)),
+        _ => args[0].to_text(&bound.args[0]),
+    }
 }
 
 fn converted(text: &[u8], from: i64, to: i64) -> Evaluated {

@@ -32,7 +32,6 @@ pub(crate) fn numeric(column: &ColumnType) -> Numeric {
         }
         TypeKind::Float | TypeKind::Double | TypeKind::Null => Numeric::Double,
         kind if kind.is_bytes() => Numeric::Double,
-        TypeKind::Enum | TypeKind::Set => Numeric::Double,
         _ => Numeric::Integer,
     }
 }
@@ -68,6 +67,7 @@ pub(crate) fn digits(column: &ColumnType) -> (u32, u32) {
         TypeKind::Time => 7,
         TypeKind::DateTime | TypeKind::Timestamp => 14,
         TypeKind::Null => 0,
+        TypeKind::Enum => 5,
         _ => 20,
     };
     (whole, scale)
@@ -155,6 +155,7 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
 pub(crate) fn fsp_of_seconds(arg: &Arg) -> u8 {
     match &arg.constant {
         Some(value::Value::Bytes(text)) => digits_after_point(text),
+        _ if arg.is_text() => 0,
         _ => fsp(arg),
     }
 }
@@ -247,6 +248,11 @@ pub(crate) fn union_type(binding: &mut Binding<'_>, indexes: &[usize]) -> Inferr
         binding.column = ColumnType::new(TypeKind::Null);
         return Ok(());
     };
+    if known.iter().all(|arg| arg.column.kind == TypeKind::Bit) {
+        // Clients read it as a number, not as the bytes of a column.
+        binding.column = of_length(TypeKind::BigInt, 21, true);
+        return Ok(());
+    }
     if known.iter().all(|arg| arg.column == first.column) {
         binding.column = first.column.clone();
         if binding.column.kind.is_string() {
@@ -295,7 +301,13 @@ fn union_numeric(known: &[&Arg]) -> ColumnType {
     let domain = columns().map(numeric).fold(Numeric::Integer, meet);
     let all_unsigned = columns().all(|column| column.unsigned);
     let any_unsigned = columns().any(|column| column.unsigned);
+    let bits = |column: &&ColumnType| column.kind == TypeKind::Bit;
     let whole = columns().map(|column| digits(column).0).max().unwrap_or(1);
+    let whole = if columns().any(|column| bits(&column)) {
+        whole.max(20)
+    } else {
+        whole
+    };
     let scale = columns().map(|column| digits(column).1).max().unwrap_or(0);
     match domain {
         Numeric::Double => {

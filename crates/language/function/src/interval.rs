@@ -153,8 +153,10 @@ fn infer_moved(binding: &mut Binding<'_>, moment: usize, amount: usize) -> Infer
     let digits = fsp(arg).max(of_amount);
     match arg.column.kind {
         TypeKind::Date if unit.is_date() => binding.column = ColumnType::new(TypeKind::Date),
-        TypeKind::Time => binding.column = ColumnType::temporal(TypeKind::Time, digits),
-        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+        TypeKind::Time if !(unit.is_date() && unit != Unit::Day) => {
+            binding.column = ColumnType::temporal(TypeKind::Time, digits);
+        }
+        TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
             binding.column = ColumnType::temporal(TypeKind::DateTime, digits);
         }
         _ => {
@@ -214,6 +216,10 @@ fn moved(
             Some(time) => Value::Time(time.truncated(bound.column.decimals)),
             None => overflow(context),
         });
+    }
+    if matches!(start, ValueRef::Time(_)) {
+        // A duration has no months and weeks.
+        return Ok(Value::Null);
     }
     let has_time = match start {
         ValueRef::Bytes(text) => parse_datetime(text).is_some_and(|parsed| parsed.has_time),

@@ -56,6 +56,9 @@ pub(crate) fn abs(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
 
 /// CEILING, FLOOR: an integer where it surely fits.
 pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
+    if infer_clock(binding, Some(0)) {
+        return Ok(());
+    }
     let column = &binding.args[0].column;
     let (whole, _) = digits(column);
     binding.column = match numeric(column) {
@@ -84,12 +87,68 @@ pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
+/// TIME and DATETIME are rounded as such, to fewer digits of seconds.
+fn infer_clock(binding: &mut Binding<'_>, places: Option<i64>) -> bool {
+    let kind = match binding.args[0].column.kind {
+        TypeKind::Time => TypeKind::Time,
+        TypeKind::DateTime | TypeKind::Timestamp => TypeKind::DateTime,
+        _ => return false,
+    };
+    let digits = places.map_or(6, |places| places.clamp(0, 6));
+    binding.column = ColumnType::temporal(kind, stdx::low_u8(digits.unsigned_abs()));
+    true
+}
+
+/// A rounded TIME or DATETIME; None for other results.
+fn clock(
+    bound: &Bound,
+    value: ValueRef<'_>,
+    context: &mut Context<'_>,
+    rounding: Rounding,
+) -> Option<Value> {
+    if !bound.column.kind.is_temporal() {
+        return None;
+    }
+    let micros = match value {
+        ValueRef::Time(time) => time.micros(),
+        ValueRef::DateTime(moment) => moment.time().micros(),
+        _ => return Some(Value::Null),
+    };
+    let unit = 10i64.pow(6 - u32::from(bound.column.decimals.min(6)));
+    let below = micros.div_euclid(unit) * unit;
+    let rest = micros - below;
+    let rounded = match rounding {
+        Rounding::Floor => below,
+        Rounding::Truncate => micros - micros % unit,
+        Rounding::Ceiling if rest > 0 => below + unit,
+        Rounding::HalfUp if rest * 2 > unit || (rest * 2 == unit && micros >= 0) => below + unit,
+        _ => below,
+    };
+    Some(match value {
+        ValueRef::DateTime(moment) if rounded != micros => {
+            let Some(moment) = moment.plus_micros(rounded - micros) else {
+                context.warnings.warn(Trouble::new(
+                    1441,
+                    "Datetime function: datetime field overflow",
+                ));
+                return Some(Value::Null);
+            };
+            Value::DateTime(moment)
+        }
+        ValueRef::DateTime(moment) => Value::DateTime(moment),
+        _ => Value::Time(value::Time::from_micros(rounded)),
+    })
+}
+
 fn whole(
     bound: &Bound,
     value: ValueRef<'_>,
     context: &mut Context<'_>,
     rounding: Rounding,
 ) -> Evaluated {
+    if let Some(rounded) = clock(bound, value, context, rounding) {
+        return Ok(rounded);
+    }
     if bound.column.kind == TypeKind::Double {
         let round = if rounding == Rounding::Floor {
             f64::floor
@@ -136,12 +195,15 @@ pub(crate) fn infer_truncate(binding: &mut Binding<'_>) -> Inferred {
 
 /// ROUND may carry into a digit more, TRUNCATE not.
 fn infer_rounded(binding: &mut Binding<'_>, carry: u32) -> Inferred {
-    let column = &binding.args[0].column;
     let places = if binding.args.len() == 1 {
         Some(0)
     } else {
         binding.constant_integer(1)
     };
+    if infer_clock(binding, places) {
+        return Ok(());
+    }
+    let column = &binding.args[0].column;
     let (whole, scale) = digits(column);
     binding.column = match numeric(column) {
         Numeric::Integer => match places {
@@ -188,6 +250,9 @@ fn rounded(
     context: &mut Context<'_>,
     rounding: Rounding,
 ) -> Evaluated {
+    if let Some(rounded) = clock(bound, args[0], context, rounding) {
+        return Ok(rounded);
+    }
     let places = match args.get(1) {
         None => 0,
         Some(places) => match places.to_i64(context.warnings) {

@@ -62,6 +62,20 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
         .find(|function| function.name.eq_ignore_ascii_case(name))
 }
 
+/// True for functions that take dates and times.
+pub(crate) fn is_temporal(function: &Function) -> bool {
+    let numeric = [
+        "FROM_UNIXTIME",
+        "SEC_TO_TIME",
+        "FROM_DAYS",
+        "MAKEDATE",
+        "MAKETIME",
+    ];
+    !numeric.contains(&function.name)
+        && !function.name.starts_with("PERIOD_")
+        && TEMPORAL.iter().any(|known| std::ptr::eq(known, function))
+}
+
 /// True where there is a function or operator of that name.
 pub fn exists(name: &str) -> bool {
     find(name).is_some()

@@ -351,7 +351,7 @@ pub(crate) fn soundex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>)
             _ => b'0',
         };
         if out.is_empty() {
-            charset.append_upper(letter, &mut out);
+            out.extend(letter.iter().map(u8::to_ascii_uppercase));
             last = next;
             continue;
         }

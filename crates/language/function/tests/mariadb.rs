@@ -13,15 +13,165 @@ use std::collections::BTreeSet;
 
 use function::{BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts};
 use testkit::client::{Client, Outcome};
-use testkit::server::{Launch, ServerKind};
+use testkit::server::{Launch, Server, ServerKind};
 use value::temporal::{DateRules, parse_datetime};
-use value::{CollationId, Date, Trouble, Warnings, Zone};
+use value::{
+    CollationId, ColumnType, Date, Place, StoreRules, Trouble, TypeKind, Value, Warnings, Zone,
+    store_value,
+};
+
+use expression::Table;
 
 /// The clock of both sides.
 const NOW: &str = "2024-03-01 12:34:56";
 
 #[test]
 fn expressions_give_what_mariadb_gives() {
+    let (_server, mut client) = start();
+    let empty = Table {
+        columns: Vec::new(),
+        row: Vec::new(),
+    };
+    let known = include_str!("mariadb/known.txt");
+    compare(&mut client, &corpus::expressions(), &empty, "", known);
+}
+
+#[test]
+fn columns_give_what_mariadb_gives() {
+    let (_server, mut client) = start();
+    let table = table();
+    let columns = table.columns.iter().zip(VALUES);
+    let ddl: Vec<String> = columns
+        .clone()
+        .map(|((name, ddl, _), _)| format!("{name} {ddl}"))
+        .collect();
+    let ddl = ddl.join(", ");
+    client
+        .run(&format!("CREATE TABLE test.t ({ddl}) CHARSET=utf8mb4"))
+        .expect("a table");
+    client
+        .run(&format!(
+            "INSERT INTO test.t VALUES ({})",
+            VALUES.join(", ")
+        ))
+        .expect("a row");
+    let known = include_str!("mariadb/known_columns.txt");
+    compare(
+        &mut client,
+        &corpus::over_columns(),
+        &table,
+        " FROM test.t",
+        known,
+    );
+}
+
+/// What [`table`] holds, as SQL writes it.
+const VALUES: &[&str] = &[
+    "-7",
+    "12345",
+    "4000000000",
+    "-9000000000",
+    "18000000000000000000",
+    "1.25",
+    "2.5",
+    "-12.34",
+    "5",
+    "2024",
+    "'2024-02-29'",
+    "'10:11:12'",
+    "'2024-02-29 10:11:12'",
+    "'2024-02-29 10:11:12.345'",
+    "'abc'",
+    "'12x'",
+    "'\u{e9}'",
+    "'ab'",
+    "'Text'",
+    "'5'",
+    "'b'",
+    "'a,b'",
+];
+
+/// The types of the columns, as DDL writes them and as they are here.
+fn types() -> [(&'static str, ColumnType); 22] {
+    let new = ColumnType::new;
+    let text = |kind, length, collation| ColumnType::text(kind, length, collation);
+    let general = CollationId::UTF8MB4_GENERAL_CI;
+    let names = || vec![Box::from(&b"a"[..]), Box::from(&b"b"[..])];
+    let mut bit = new(TypeKind::Bit);
+    bit.length = 5;
+    [
+        ("tinyint", new(TypeKind::TinyInt)),
+        ("int", new(TypeKind::Int)),
+        ("int unsigned", ColumnType::unsigned(TypeKind::Int)),
+        ("bigint", new(TypeKind::BigInt)),
+        ("bigint unsigned", ColumnType::unsigned(TypeKind::BigInt)),
+        ("float", new(TypeKind::Float)),
+        ("double", new(TypeKind::Double)),
+        ("decimal(10,2)", ColumnType::decimal(10, 2)),
+        ("bit(5)", bit),
+        ("year", new(TypeKind::Year)),
+        ("date", new(TypeKind::Date)),
+        ("time", new(TypeKind::Time)),
+        ("datetime", new(TypeKind::DateTime)),
+        ("datetime(3)", ColumnType::temporal(TypeKind::DateTime, 3)),
+        ("char(5)", text(TypeKind::Char, 5, general)),
+        ("varchar(10)", text(TypeKind::VarChar, 10, general)),
+        (
+            "varchar(10) character set latin1",
+            text(TypeKind::VarChar, 10, CollationId::LATIN1_SWEDISH_CI),
+        ),
+        (
+            "varbinary(4)",
+            text(TypeKind::VarBinary, 4, CollationId::BINARY),
+        ),
+        ("text", text(TypeKind::Text, 65_535, general)),
+        ("blob", text(TypeKind::Blob, 65_535, CollationId::BINARY)),
+        (
+            "enum('a','b')",
+            ColumnType::named(TypeKind::Enum, names(), general),
+        ),
+        (
+            "set('a','b')",
+            ColumnType::named(TypeKind::Set, names(), general),
+        ),
+    ]
+}
+
+fn table() -> Table {
+    let general = CollationId::UTF8MB4_GENERAL_CI;
+    let rules = StoreRules {
+        strict: true,
+        dates: DateRules::default(),
+        today: Date::new(2024, 3, 1),
+        zone: &Zone::Utc,
+    };
+    let place = Place {
+        database: "test",
+        table: "t",
+        column: "",
+        row: 1,
+    };
+    let mut row = Vec::new();
+    let mut columns = Vec::new();
+    for ((name, (ddl, column)), value) in corpus::COLUMNS.iter().zip(types()).zip(VALUES) {
+        let given = match value.strip_prefix('\'') {
+            Some(text) => Value::bytes(text.trim_end_matches('\'')),
+            None if *value == "5" => Value::Int(5),
+            None => Value::bytes(*value),
+        };
+        let from = match given {
+            Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+            _ => ColumnType::varchar(40, general),
+        };
+        let mut warnings = Warnings::default();
+        let stored = store_value(given.as_ref(), &from, &column, place, &rules, &mut warnings);
+        row.push(stored.expect("a value of the column"));
+        columns.push((*name, ddl, column));
+    }
+    Table { columns, row }
+}
+
+fn start() -> (Server, Client) {
     let server = Launch::new(ServerKind::MariaDb)
         .start()
         .unwrap_or_else(|error| {
@@ -34,18 +184,23 @@ fn expressions_give_what_mariadb_gives() {
         "SET NAMES utf8mb4",
         "SET time_zone = '+00:00', sql_mode = ''",
         "SET timestamp = 1709296496",
+        "CREATE DATABASE IF NOT EXISTS test",
     ] {
         client.run(statement).expect("a session setting");
     }
-    let known: BTreeSet<&str> = include_str!("mariadb/known.txt")
+    (server, client)
+}
+
+fn compare(client: &mut Client, all: &[String], table: &Table, from: &str, known: &str) {
+    let known: BTreeSet<&str> = known
         .lines()
         .filter(|line| !line.starts_with('#'))
         .collect();
-    let expressions: BTreeSet<String> = corpus::expressions().into_iter().collect();
+    let expressions: BTreeSet<&String> = all.iter().collect();
     let mut report = Vec::new();
     let mut differing = BTreeSet::new();
     for text in &expressions {
-        let (ours, theirs) = (ours(text), theirs(&mut client, text));
+        let (ours, theirs) = (ours(text, table), theirs(client, text, from));
         if !same(&ours, &theirs) {
             differing.insert(text.as_str());
             if !known.contains(text.as_str()) {
@@ -53,9 +208,15 @@ fn expressions_give_what_mariadb_gives() {
             }
         }
     }
-    if let Ok(path) = std::env::var("UPDATE_KNOWN") {
+    if let Ok(folder) = std::env::var("UPDATE_KNOWN") {
+        let name = if from.is_empty() {
+            "known.txt"
+        } else {
+            "known_columns.txt"
+        };
         let lines: Vec<&str> = differing.iter().copied().collect();
-        std::fs::write(path, lines.join("\n") + "\n").expect("the file is writable");
+        std::fs::write(format!("{folder}/{name}"), lines.join("\n") + "\n")
+            .expect("the file is writable");
     }
     let healed: Vec<_> = known
         .difference(&differing)
@@ -71,7 +232,7 @@ fn expressions_give_what_mariadb_gives() {
 }
 
 /// `value : type`, `NULL : type` or `error number`.
-fn ours(text: &str) -> String {
+fn ours(text: &str, table: &Table) -> String {
     let mut warnings = Warnings::default();
     let mut session = SessionFacts::default();
     let now = parse_datetime(NOW.as_bytes()).expect("a moment").value;
@@ -95,22 +256,26 @@ fn ours(text: &str) -> String {
         no_unsigned_subtraction: false,
         today: Date::new(2024, 3, 1),
     };
-    match expression::parse(text).evaluate(&env, &mut context) {
+    match expression::parse(text, table).evaluate(table, &env, &mut context) {
         Err(Trouble { code, .. }) => format!("error {code}"),
         Ok(evaluated) => {
             let column = &evaluated.arg.column;
             let kind = kind_name(column.protocol_type());
             match evaluated.value.as_ref().to_text(column) {
                 None => format!("NULL : {kind}"),
+                Some(text) if column.kind.is_string() && !column.is_binary() => {
+                    let text = column.charset().to_utf8_lossy(&text).into_owned();
+                    format!("{} : {kind}", shown(text.as_bytes()))
+                }
                 Some(text) => format!("{} : {kind}", shown(&text)),
             }
         }
     }
 }
 
-fn theirs(client: &mut Client, text: &str) -> String {
+fn theirs(client: &mut Client, text: &str, from: &str) -> String {
     match client
-        .query(&format!("SELECT {text}"))
+        .query(&format!("SELECT {text}{from}"))
         .expect("the connection holds")
     {
         Outcome::Error(error) => format!("error {}", error.number),

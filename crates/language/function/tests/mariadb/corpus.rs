@@ -344,3 +344,57 @@ impl Random {
         LITERALS[index]
     }
 }
+
+/// Columns that stand for every type; their names end in an underscore and hide no function.
+pub(crate) const COLUMNS: &[&str] = &[
+    "tiny_", "int_", "uint_", "big_", "ubig_", "float_", "double_", "dec_", "bit_", "year_",
+    "date_", "time_", "dt_", "dt3_", "char_", "var_", "lat_", "bin_", "text_", "blob_", "enum_",
+    "set_",
+];
+
+/// Every expression over columns, in a fixed order.
+pub(crate) fn over_columns() -> Vec<String> {
+    let mut all = Vec::new();
+    for column in COLUMNS {
+        for name in UNARY {
+            all.push(format!("{name}({column})"));
+        }
+        for target in TARGETS {
+            all.push(format!("CAST({column} AS {target})"));
+        }
+        for other in COLUMNS {
+            for name in INFIX {
+                all.push(format!("({column}) {name} ({other})"));
+            }
+            for name in [
+                "IFNULL", "CONCAT", "GREATEST", "COALESCE", "NULLIF", "STRCMP", "LEAST",
+            ] {
+                all.push(format!("{name}({column}, {other})"));
+            }
+            all.push(format!("CASE WHEN 1 THEN {column} ELSE {other} END"));
+            all.push(format!("{column} IN ({other}, 1)"));
+        }
+        for name in [
+            "ROUND",
+            "TRUNCATE",
+            "LEFT",
+            "RIGHT",
+            "SUBSTRING",
+            "REPEAT",
+            "FORMAT",
+            "MOD",
+        ] {
+            all.push(format!("{name}({column}, 2)"));
+        }
+        for literal in ["1", "1.5", "'1'", "'a'", "NULL", "DATE'2024-02-29'"] {
+            for name in ["=", "<", "+", "*", "/"] {
+                all.push(format!("({column}) {name} ({literal})"));
+            }
+        }
+        for unit in &UNITS[..9] {
+            all.push(format!("DATE_ADD({column}, INTERVAL 1 {unit})"));
+            all.push(format!("EXTRACT({unit} FROM {column})"));
+        }
+    }
+    all
+}

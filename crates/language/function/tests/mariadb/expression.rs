@@ -8,10 +8,17 @@ use value::{Charset, CollationId, ColumnType, Trouble, TypeKind, Value};
 #[derive(Debug)]
 pub(crate) enum Expression {
     Literal(Value),
+    Column(usize),
     Call(String, Vec<Expression>),
     Cast(Box<Expression>, ColumnType),
     Collate(Box<Expression>, CollationId),
     Convert(Box<Expression>, Charset),
+}
+
+/// A table that expressions may name the columns of.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<(&'static str, &'static str, ColumnType)>,
+    pub(crate) row: Vec<Value>,
 }
 
 /// An evaluated expression.
@@ -25,6 +32,7 @@ impl Expression {
     /// Binds and evaluates.
     pub(crate) fn evaluate(
         &self,
+        table: &Table,
         env: &BindEnv,
         context: &mut Context<'_>,
     ) -> Result<Evaluated, Trouble> {
@@ -43,24 +51,28 @@ impl Expression {
                 arg: Arg::literal(value.clone(), env),
                 value: value.clone(),
             }),
+            Self::Column(index) => Ok(Evaluated {
+                arg: Arg::column(table.columns[*index].2.clone(), true, env),
+                value: table.row[*index].clone(),
+            }),
             Self::Call(name, args) => {
                 let args: Vec<Evaluated> = args
                     .iter()
-                    .map(|arg| arg.evaluate(env, context))
+                    .map(|arg| arg.evaluate(table, env, context))
                     .collect::<Result<_, _>>()?;
                 let types: Vec<Arg> = args.iter().map(|arg| arg.arg.clone()).collect();
                 run(&bind(name, &types, env)?, &args, context)
             }
             Self::Cast(inner, target) => {
-                let arg = inner.evaluate(env, context)?;
+                let arg = inner.evaluate(table, env, context)?;
                 run(&bind_cast(&arg.arg, target.clone(), env)?, &[arg], context)
             }
             Self::Collate(inner, collation) => {
-                let arg = inner.evaluate(env, context)?;
+                let arg = inner.evaluate(table, env, context)?;
                 run(&bind_collate(&arg.arg, *collation, env)?, &[arg], context)
             }
             Self::Convert(inner, charset) => {
-                let arg = inner.evaluate(env, context)?;
+                let arg = inner.evaluate(table, env, context)?;
                 run(&bind_convert(&arg.arg, *charset, env)?, &[arg], context)
             }
         }
@@ -68,11 +80,12 @@ impl Expression {
 }
 
 /// Reads one expression; panics where the text is not one, for the corpus is ours.
-pub(crate) fn parse(text: &str) -> Expression {
+pub(crate) fn parse(text: &str, table: &Table) -> Expression {
     let mut parser = Parser {
         tokens: tokens(text),
         at: 0,
         text,
+        table,
     };
     let expression = parser.expression(0);
     assert!(
@@ -179,6 +192,7 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     text: &'a str,
+    table: &'a Table,
 }
 
 /// Binding powers, weakest first; the corpus puts brackets where it needs more.
@@ -408,6 +422,10 @@ impl Parser<'_> {
             }
             "TRIM" => self.trim(),
             _ => {
+                let column = |(name, _, _): &(&str, _, _)| name.eq_ignore_ascii_case(word);
+                if let Some(index) = self.table.columns.iter().position(column) {
+                    return Expression::Column(index);
+                }
                 self.expect("(");
                 Expression::Call(word.into(), self.arguments())
             }
