@@ -97,7 +97,7 @@ pub enum Kind {
     End,
     /// An unquoted word: a keyword or a name.
     Word,
-    /// An unquoted word that can only be a name, because it follows `x.` directly.
+    /// An unquoted word that can only be a name: it follows `x.` directly, or `.x` follows.
     Name,
     /// A quoted name, quotes included.
     Quoted,
@@ -212,19 +212,15 @@ pub struct Lexer<'a> {
     is_in_comment: bool,
     /// The byte at `at` follows `word.`, so that a word there is a name.
     is_name_next: bool,
+    /// The last token was `@@`, behind which `global.` is a keyword.
+    is_variable_next: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// A cursor at the start of `source`.
     #[must_use]
     pub fn new(source: &'a [u8], mode: Mode) -> Lexer<'a> {
-        Lexer {
-            source,
-            at: 0,
-            mode,
-            is_in_comment: false,
-            is_name_next: false,
-        }
+        Lexer::starting_at(source, 0, mode)
     }
 
     /// A cursor in the middle, where no comment is open.
@@ -236,6 +232,7 @@ impl<'a> Lexer<'a> {
             mode,
             is_in_comment: false,
             is_name_next: false,
+            is_variable_next: false,
         }
     }
 
@@ -409,8 +406,14 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
+        let is_variable = std::mem::take(&mut self.is_variable_next);
         self.word_rest();
-        Kind::Word
+        // `word.name` is never a keyword, so that `select.a` is a column.
+        if self.is_name_next && !is_variable {
+            Kind::Name
+        } else {
+            Kind::Word
+        }
     }
 
     /// `x'..'` and `b'..'`: only their digits, and whole bytes of them for `x`.
@@ -557,6 +560,7 @@ impl<'a> Lexer<'a> {
         match self.peek(0) {
             Some(b'@') => {
                 self.at += 1;
+                self.is_variable_next = true;
                 Kind::AtAt
             }
             Some(b'`') => match self.quoted_name(b'`') {

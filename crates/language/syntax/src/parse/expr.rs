@@ -224,7 +224,8 @@ impl Cursor<'_> {
         self.binary(operator, left, right)
     }
 
-    /// `BETWEEN` at its level, `LIKE`, `REGEXP` and `IN` at theirs; at `NONE` neither.
+    /// `BETWEEN` at its level, `LIKE`, `REGEXP` and `IN` at theirs; at `NONE` neither. With `NOT`
+    /// they bind to what is nearest: `a LIKE b NOT LIKE c` is `a LIKE (b NOT LIKE c)`.
     #[inline(never)]
     fn predicate(&mut self, level: u8) -> Parsed<High> {
         let mut left = self.bit_expr(0)?;
@@ -232,10 +233,14 @@ impl Cursor<'_> {
             let negated = self.is(K::Not);
             let word = self.keyword_at(usize::from(negated));
             left = match word {
-                Some(K::Between) if level <= BETWEEN => self.between_tail(left, negated)?,
-                Some(K::Like) if level <= LIKE => self.like_tail(left, negated)?,
-                Some(K::Regexp | K::Rlike) if level <= LIKE => self.regexp_tail(left, negated)?,
-                Some(K::In) if level <= LIKE => self.in_tail(left, negated)?,
+                Some(K::Between) if negated || level <= BETWEEN => {
+                    self.between_tail(left, negated)?
+                }
+                Some(K::Like) if negated || level <= LIKE => self.like_tail(left, negated)?,
+                Some(K::Regexp | K::Rlike) if negated || level <= LIKE => {
+                    self.regexp_tail(left, negated)?
+                }
+                Some(K::In) if negated || level <= LIKE => self.in_tail(left, negated)?,
                 Some(K::Sounds) if level <= LIKE && !negated => self.sounds_tail(left)?,
                 _ => return Ok(left),
             };
@@ -429,14 +434,14 @@ impl Cursor<'_> {
         )
     }
 
-    /// `INTERVAL n unit + e`.
+    /// `INTERVAL n unit + e`, where `e` reaches as far as `NOT` would.
     #[inline(never)]
     fn interval_first(&mut self) -> Parsed<Expr> {
         let start = self.bump().span;
         let interval = Box::new(self.expr()?);
         let unit = self.interval_unit()?;
         self.expect_kind(Kind::Plus)?;
-        let (value, height) = self.bit_expr(4)?;
+        let (value, height) = self.truth_test()?;
         self.check_height(height)?;
         let span = self.span_from(start);
         let value = Box::new(value);
