@@ -204,6 +204,13 @@ pub const TABLE: &[Setting] = &[
     )
     .hidden(),
     start(
+        "log",
+        Kind::Text,
+        "warn",
+        "What is logged to standard error: error, warn, info, debug; or by part, as `front=debug`.",
+    )
+    .hidden(),
+    start(
         "workers",
         number(0, 1024),
         "0",
@@ -302,7 +309,7 @@ pub const TABLE: &[Setting] = &[
     .alias(&["innodb_buffer_pool_size"]),
     start(
         "log_size",
-        size(4 << 20, 1 << 40),
+        size(32 << 20, 1 << 40),
         "96M",
         "Size of the redo log on disk.",
     )

@@ -1,0 +1,47 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+/// A MySQL-compatible database server. Started without arguments it serves on 127.0.0.1:4006.
+#[derive(Debug, clap::Parser)]
+#[command(name = "plateau", version, after_long_help = settings_help())]
+pub(crate) struct Arguments {
+    /// The settings file; without it `plateau.toml` is read where it exists.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Sets one setting; may be repeated, and goes before the file. `--help` lists all.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) assignments: Vec<String>,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Verifies every page, index and row of a data directory and names what is wrong.
+    Check {
+        /// The data directory of a server that does not run.
+        directory: PathBuf,
+    },
+}
+
+fn settings_help() -> String {
+    format!(
+        "Settings and their defaults:\n{}",
+        settings::reference_lines()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent_and_help_names_settings() {
+        Arguments::command().debug_assert();
+        let help = Arguments::command().render_long_help().to_string();
+        assert!(help.contains("max_connections = 1040"));
+    }
+}

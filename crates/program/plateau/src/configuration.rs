@@ -1,0 +1,131 @@
+//! From settings to the options of each part. Only this file knows both.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runtime::{Address, Io};
+use settings::Settings;
+
+use crate::arguments::Arguments;
+use crate::keys::Keys;
+
+/// Read where `--config` names no other.
+const FILE: &str = "plateau.toml";
+
+/// The defaults, changed by the file and then by the command line.
+pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
+    let mut settings = Settings::default();
+    let file = match &arguments.config {
+        Some(path) => Some(path.as_path()),
+        None => Some(Path::new(FILE)).filter(|path| path.exists()),
+    };
+    if let Some(path) = file {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        settings
+            .read_file(&text)
+            .with_context(|| path.display().to_string())?;
+    }
+    for assignment in &arguments.assignments {
+        settings
+            .assign(assignment)
+            .with_context(|| format!("--set {assignment}"))?;
+    }
+    Ok(settings)
+}
+
+/// The data directory.
+pub(crate) fn data(settings: &Settings) -> PathBuf {
+    PathBuf::from(settings.text("data"))
+}
+
+/// The address for TCP, unless there is none.
+pub(crate) fn tcp_address(settings: &Settings) -> Result<Option<Address>> {
+    let listen = settings.text("listen");
+    if listen.is_empty() {
+        return Ok(None);
+    }
+    let address: SocketAddr = listen
+        .parse()
+        .with_context(|| format!("setting `listen` is not an address and port: {listen}"))?;
+    Ok(Some(Address::Tcp(address)))
+}
+
+/// The unix socket, unless there is none.
+pub(crate) fn socket_address(settings: &Settings) -> Option<Address> {
+    let socket = Some(settings.text("socket")).filter(|it| !it.is_empty())?;
+    Some(Address::Unix(data(settings).join(socket)))
+}
+
+/// Options of the event loops.
+pub(crate) fn runtime_options(settings: &Settings) -> Result<runtime::Options> {
+    Ok(runtime::Options {
+        worker_count: usize::try_from(settings.unsigned("workers"))?,
+        io: match settings.text("io") {
+            "uring" => Io::Uring,
+            "epoll" => Io::Epoll,
+            _ => Io::Auto,
+        },
+        ..runtime::Options::default()
+    })
+}
+
+/// Options of client connections.
+pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Options> {
+    let version = settings.text("version");
+    Ok(front::Options {
+        tls: keys.tls,
+        rsa_key: Some(keys.rsa),
+        requires_secure_transport: settings.is_on("require_secure_transport"),
+        offers_local_infile: settings.is_on("local_infile"),
+        connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
+        write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
+        max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
+        ..front::Options::new(version, front::system_random())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn settings(arguments: &[&str]) -> Result<Settings> {
+        read(&Arguments::parse_from([&["plateau"], arguments].concat()))
+    }
+
+    #[test]
+    fn nothing_configured_serves_on_loopback_and_a_socket() {
+        let settings = settings(&[]).unwrap();
+        let tcp = tcp_address(&settings).unwrap().unwrap();
+        assert_eq!(tcp.to_string(), "127.0.0.1:4006");
+        let socket = socket_address(&settings).unwrap();
+        assert_eq!(socket.to_string(), "./plateau-data/plateau.sock");
+        assert_eq!(runtime_options(&settings).unwrap().io, Io::Auto);
+    }
+
+    #[test]
+    fn command_line_goes_first_and_errors_name_their_place() {
+        let folder = testkit::Folder::new("configuration").unwrap();
+        let file = folder.path().join("my.toml");
+        fs::write(&file, "io = \"uring\"\nworkers = 3\n").unwrap();
+        let path = file.to_str().unwrap();
+        let found = settings(&["--config", path, "--set", "io=epoll"]).unwrap();
+        let options = runtime_options(&found).unwrap();
+        assert_eq!((options.io, options.worker_count), (Io::Epoll, 3));
+        fs::write(&file, "wrokers = 3\n").unwrap();
+        let error = format!("{:#}", settings(&["--config", path]).unwrap_err());
+        assert!(error.starts_with(path), "{error}");
+        assert!(error.ends_with("did you mean `workers`?"), "{error}");
+        let error = settings(&["--config", "missing.toml"]).unwrap_err();
+        assert!(
+            format!("{error:#}").starts_with("missing.toml: "),
+            "{error:#}"
+        );
+        let found = settings(&["--set", "listen=nowhere"]).unwrap();
+        assert!(tcp_address(&found).is_err());
+    }
+}

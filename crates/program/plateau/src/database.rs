@@ -1,0 +1,286 @@
+//! The storage engine in the runtime: opened on the first worker, joined on the others, its log
+//! flushed at the end of ticks, brought to rest at the end.
+//!
+//! The order at the end: sessions finish (or are cut off), each worker says so to [`Drain`], and
+//! when all have, the first worker closes the engine. Whatever is cut off before that, recovery
+//! makes good at the next start.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use anyhow::{Context, Result};
+use buffer::{Pool, PoolOptions, StartOptions};
+use engine::{Engine, EngineOptions, Shared, Sleep, WorkerOptions};
+use env::linux::SystemClock;
+use runtime::Runtime;
+use settings::Settings;
+use store::StoreError;
+use sync::Mutex;
+use wal::WalOptions;
+
+/// Bytes of a page; a power of two that the format allows.
+const PAGE_BYTES: u64 = 16 << 10;
+
+/// Bytes of a block of the log.
+const BLOCK_BYTES: u64 = 4096;
+
+/// A segment is at most 32 MiB: long enough to be seldom, short enough to be made at once.
+const SEGMENT_BLOCKS_MAX: u64 = 8192;
+
+/// The log has at least so many segments, so that a checkpoint frees a part of it.
+const SEGMENTS_MIN: u64 = 8;
+
+/// The ring of a busy server; a smaller log has a smaller one.
+const RING_BYTES_MAX: u64 = 64 << 20;
+
+/// The open engine, as other threads may know it.
+#[derive(Debug)]
+pub(crate) struct Database {
+    /// The data directory was made just now.
+    pub(crate) is_new: bool,
+    /// Keeps other processes out while it lives.
+    _lock: env::File,
+}
+
+/// What crosses from the first worker to the others.
+struct Opened {
+    pool: Arc<Pool>,
+    shared: Arc<Shared>,
+    is_new: bool,
+    lock: env::File,
+}
+
+impl Database {
+    /// Opens the data directory, recovering what is there, and gives each worker its handle:
+    /// `runtime::local::<Engine>()`.
+    pub(crate) fn open(settings: &Settings, runtime: &Runtime) -> Result<Database> {
+        let worker_count = runtime.handle().worker_count();
+        let options = start_options(settings, worker_count)?;
+        let name = options.directory.display().to_string();
+        let opened = runtime
+            .block_on_worker(0, move || open_first(options, worker_count))
+            .with_context(|| format!("cannot open the data directory {name}"))?;
+        let drain = Arc::new(Drain::new(worker_count));
+        for index in 0..worker_count {
+            let (pool, shared) = (Arc::clone(&opened.pool), Arc::clone(&opened.shared));
+            let drain = Arc::clone(&drain);
+            runtime
+                .block_on_worker(index, move || start_worker(index, pool, shared, drain))
+                .context("cannot start the engine on a worker")?;
+        }
+        Ok(Database {
+            is_new: opened.is_new,
+            _lock: opened.lock,
+        })
+    }
+}
+
+/// Sizes of log and pool from the settings.
+fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOptions> {
+    let log_bytes = settings.unsigned("log_size");
+    let defaults = WalOptions::default();
+    let segment_blocks = (log_bytes / BLOCK_BYTES / SEGMENTS_MIN).clamp(64, SEGMENT_BLOCKS_MAX);
+    let mtr_bytes = u64::try_from(defaults.mtr_bytes_max)?;
+    let ring_min = (u64::try_from(worker_count)? + 2) * mtr_bytes;
+    let ring_bytes = (log_bytes / 8).max(ring_min).next_power_of_two();
+    let pages = settings.unsigned("buffer_pool_size") / PAGE_BYTES;
+    Ok(StartOptions {
+        directory: PathBuf::from(settings.text("data")),
+        wal: WalOptions {
+            ring_bytes: usize::try_from(ring_bytes.min(RING_BYTES_MAX.max(ring_min)))?,
+            worker_count,
+            segment_blocks: u32::try_from(segment_blocks)?,
+            log_bytes_max: log_bytes,
+            ..defaults
+        },
+        pool: PoolOptions {
+            frame_count: u32::try_from(pages).context("`buffer_pool_size` is too large")?,
+            ..PoolOptions::default()
+        },
+    })
+}
+
+async fn open_first(options: StartOptions, worker_count: usize) -> Result<Opened> {
+    let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
+    if !started.repaired.is_empty() {
+        tracing::warn!(count = started.repaired.len(), "torn pages were made whole");
+    }
+    flush_log_after_ticks(&started.pool);
+    let engine_options = EngineOptions {
+        worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
+        ..EngineOptions::default()
+    };
+    let pages = started.pool.pages(0, runtime::disk());
+    let worker = worker_options(0);
+    let engine = Engine::open(pages, &started.payload, engine_options, worker).await?;
+    let shared = Arc::clone(engine.shared());
+    runtime::set_local(Rc::new(engine));
+    Ok(Opened {
+        pool: started.pool,
+        shared,
+        is_new: started.is_new,
+        lock: started.lock,
+    })
+}
+
+async fn start_worker(
+    index: usize,
+    pool: Arc<Pool>,
+    shared: Arc<Shared>,
+    drain: Arc<Drain>,
+) -> Result<(), StoreError> {
+    if index != 0 {
+        flush_log_after_ticks(&pool);
+        let pages = pool.pages(index, runtime::disk());
+        let engine = Engine::join(shared, pages, worker_options(index)).await?;
+        runtime::set_local(Rc::new(engine));
+    }
+    runtime::set_local(Rc::new(Sessions::default()));
+    let engine: Rc<Engine> = runtime::local().expect("set above, or by the first opening");
+    let background = Rc::clone(&engine);
+    runtime::spawn_background(async move {
+        background.run_background(runtime::shutdown()).await;
+    });
+    // Not in the background: the end of the worker waits for it.
+    runtime::spawn(rest(index, engine, drain));
+    Ok(())
+}
+
+/// Waits for the end of this worker's sessions; the first worker then closes the engine.
+async fn rest(index: usize, engine: Rc<Engine>, drain: Arc<Drain>) {
+    runtime::shutdown().await;
+    let sessions: Rc<Sessions> = runtime::local().expect("each worker has them");
+    sessions.ended().await;
+    drain.worker_ended();
+    if index == 0 {
+        drain.all_ended().await;
+        if let Err(failure) = engine.close().await {
+            tracing::error!(%failure, "the engine was not closed; the next start recovers");
+        }
+    }
+}
+
+fn worker_options(index: usize) -> WorkerOptions {
+    let sleep: Sleep = Rc::new(|duration| Box::pin(runtime::sleep(duration)));
+    WorkerOptions {
+        index: u8::try_from(index).expect("opening refused more than 255 workers"),
+        clock: Rc::new(SystemClock),
+        sleep,
+    }
+}
+
+/// Flushing is a role: whichever worker finds at the end of its tick that somebody waits for the
+/// log, and nobody writes it, writes it as a task.
+fn flush_log_after_ticks(pool: &Arc<Pool>) {
+    let wal = Arc::clone(pool.wal());
+    runtime::on_tick_end(Box::new(move || {
+        if let Some(job) = wal.try_lead() {
+            let disk = runtime::disk();
+            runtime::spawn_background(async move { job.run(&*disk).await });
+        }
+    }));
+}
+
+/// After a failed write of the log nobody can be told OK any more: better dead than wrong.
+fn die(failure: &wal::WalError) {
+    tracing::error!(%failure, "the log cannot be written; the server ends and recovers at its start");
+    std::process::abort();
+}
+
+/// The sessions of one worker, counted so that the end can wait for them.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    count: Cell<u64>,
+    waiting: RefCell<Option<Waker>>,
+}
+
+/// One session, as long as it lives.
+pub(crate) struct SessionMark(Rc<Sessions>);
+
+impl Sessions {
+    /// Counts one more until the mark is dropped.
+    pub(crate) fn begin(self: &Rc<Self>) -> SessionMark {
+        self.count.set(self.count.get() + 1);
+        SessionMark(Rc::clone(self))
+    }
+
+    async fn ended(&self) {
+        poll_fn(|context| {
+            if self.count.get() == 0 {
+                return Poll::Ready(());
+            }
+            *self.waiting.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Drop for SessionMark {
+    fn drop(&mut self) {
+        self.0.count.set(self.0.count.get() - 1);
+        if let Some(waker) = self.0.waiting.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Workers whose sessions have not ended yet.
+struct Drain {
+    /// How many, and who waits for none.
+    state: Mutex<(usize, Option<Waker>)>,
+}
+
+impl Drain {
+    fn new(worker_count: usize) -> Drain {
+        Drain {
+            state: Mutex::new((worker_count, None)),
+        }
+    }
+
+    fn worker_ended(&self) {
+        let mut state = self.state.lock();
+        assert!(0 < state.0, "each worker ends once");
+        state.0 -= 1;
+        let waker = state.1.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    async fn all_ended(&self) {
+        poll_fn(|context| {
+            let mut state = self.state.lock();
+            if state.0 == 0 {
+                return Poll::Ready(());
+            }
+            state.1 = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_the_settings() {
+        let mut settings = Settings::default();
+        let options = start_options(&settings, 2).unwrap();
+        assert_eq!(options.pool.frame_count, 8192);
+        assert_eq!(options.wal.log_bytes_max, 96 << 20);
+        assert_eq!(options.wal.segment_blocks, 3072);
+        assert_eq!(options.wal.ring_bytes, 16 << 20);
+        settings.set("log_size", "32M").unwrap();
+        let options = start_options(&settings, 64).unwrap();
+        assert!(66 * options.wal.mtr_bytes_max <= options.wal.ring_bytes);
+        assert!(options.wal.ring_bytes.is_power_of_two());
+    }
+}

@@ -1,0 +1,40 @@
+//! `plateau`: the server, and the tools that look at its data directory.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "a program speaks to who started it")]
+#![allow(
+    clippy::print_stderr,
+    reason = "errors of a program that cannot start go to its terminal"
+)]
+
+mod arguments;
+mod check;
+mod configuration;
+mod database;
+mod keys;
+mod serve;
+mod start;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+/// Bounded fragmentation over months, and statistics of the heap.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        None => start::run(&arguments),
+        Some(Command::Check { directory }) => check::run(directory),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("plateau: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Sessions on the workers: what they share, made at the start, and a client from accept to end.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use engine::Engine;
+use env::Clock;
+use env::linux::SystemClock;
+use runtime::{Runtime, Stream};
+use session::{Server, Worker};
+use settings::Settings;
+use store::{Store, StoreError};
+
+use crate::configuration;
+use crate::database::Sessions;
+use crate::keys::Keys;
+
+/// Makes what sessions share, reads the accounts (a new data directory gets its first ones), and
+/// gives each worker its part. After it, `serve` may be called on any worker.
+pub(crate) fn start(
+    settings: &Settings,
+    keys: Keys,
+    runtime: &Runtime,
+    patience: Duration,
+) -> Result<()> {
+    let worker_count = runtime.handle().worker_count();
+    let started_us = SystemClock.now().nanos() / 1000;
+    let server = Server::new(settings.clone(), worker_count, started_us);
+    let handle = runtime.handle().clone();
+    server.on_shutdown(move || handle.shutdown(patience));
+    let front = configuration::front_options(settings, keys)?;
+    let loading = Arc::clone(&server);
+    runtime
+        .block_on_worker(0, move || load_accounts(loading))
+        .context("cannot read the accounts")?;
+    for index in 0..worker_count {
+        let (server, front) = (Arc::clone(&server), front.clone());
+        runtime.block_on_worker(index, move || async move {
+            let store: Rc<dyn Store> = Rc::new(Engine::clone(&engine()));
+            let front = front::Shared::new(front);
+            let worker = Worker::new(server, store, front, Rc::new(SystemClock), index);
+            runtime::set_local(worker);
+        });
+    }
+    Ok(())
+}
+
+/// Serves one client to its end.
+pub(crate) async fn serve(stream: Stream) {
+    let sessions: Rc<Sessions> = runtime::local().expect("each worker was given its sessions");
+    let _mark = sessions.begin();
+    let worker: Rc<Worker> = runtime::local().expect("each worker was given its part");
+    session::serve(worker, stream).await;
+}
+
+async fn load_accounts(server: Arc<Server>) -> Result<(), StoreError> {
+    let engine = engine();
+    session::accounts::bootstrap(&*engine).await?;
+    server.set_accounts(session::accounts::load(&*engine).await?);
+    Ok(())
+}
+
+fn engine() -> Rc<Engine> {
+    runtime::local().expect("the database was opened on each worker")
+}

@@ -1,0 +1,138 @@
+//! The server from its start to its orderly end.
+//!
+//! Order of the start: settings, ports, workers, engine (which takes the data directory and
+//! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
+//! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or SIGHUP: no new
+//! clients, sessions finish their statement, then the workers stop. A second signal ends at once.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runtime::{Address, ListenError, Listener, Runtime, Terminations};
+use settings::Settings;
+
+use crate::arguments::Arguments;
+use crate::configuration;
+use crate::database::Database;
+use crate::keys::Keys;
+use crate::serve;
+
+/// How long sessions may take to finish once the end was asked for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs the server until it is asked to end.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let settings = configuration::read(arguments)?;
+    start_log(&settings)?;
+    // From here on a signal asks for the orderly end instead of killing the process.
+    let terminations = Terminations::install().context("cannot wait for signals")?;
+    let mut listeners = Vec::new();
+    if let Some(address) = configuration::tcp_address(&settings)? {
+        listeners.push(Listener::bind(&address).map_err(explain)?);
+    }
+    let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
+    let database = Database::open(&settings, &runtime)?;
+    let keys = Keys::open(&settings, &configuration::data(&settings))?;
+    // The socket stands in the data directory, which is ours only now.
+    if let Some(address) = configuration::socket_address(&settings) {
+        listeners.push(Listener::bind(&address).map_err(explain)?);
+    }
+    anyhow::ensure!(
+        !listeners.is_empty(),
+        "both `listen` and `socket` are empty"
+    );
+    serve::start(&settings, keys, &runtime, PATIENCE)?;
+    let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
+    for listener in listeners {
+        runtime.serve(listener, serve::serve).map_err(explain)?;
+    }
+    greet(&bound, &settings, &database, &runtime)?;
+    wait_for_end(terminations, runtime)?;
+    drop(database);
+    Ok(())
+}
+
+/// The log goes to standard error; the four lines of the start go to standard output.
+fn start_log(settings: &Settings) -> Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(settings.text("log"))
+        .context("setting `log` cannot be understood")?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    Ok(())
+}
+
+/// The kernel's reason, and what to do about it.
+fn explain(error: ListenError) -> anyhow::Error {
+    let hint = match error.reason.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "; another server has it: choose another with --set listen=127.0.0.1:PORT"
+        }
+        std::io::ErrorKind::PermissionDenied => "; ports below 1024 are for root",
+        _ => "",
+    };
+    anyhow::anyhow!("{error}{hint}")
+}
+
+/// Four lines that tell how to log in.
+fn greet(
+    bound: &[Address],
+    settings: &Settings,
+    database: &Database,
+    runtime: &Runtime,
+) -> Result<()> {
+    let names: Vec<_> = bound.iter().map(ToString::to_string).collect();
+    let driver = runtime.handle().driver();
+    let state = if database.is_new { " (new)" } else { "" };
+    let login = bound.first().map(|address| match address {
+        Address::Tcp(tcp) => format!("mariadb -h{} -P{} -uroot", tcp.ip(), tcp.port()),
+        Address::Unix(path) => format!("mariadb -S{} -uroot", path.display()),
+    });
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "plateau {} listening on {}",
+        env!("CARGO_PKG_VERSION"),
+        names.join(" and ")
+    )?;
+    writeln!(
+        out,
+        "data in {}{state}, {} workers, io {:?}",
+        settings.text("data"),
+        runtime.handle().worker_count(),
+        driver.kind
+    )?;
+    writeln!(out, "log in: {}", login.as_deref().unwrap_or_default())?;
+    writeln!(
+        out,
+        "root needs no password from this machine; to change that: SET PASSWORD = PASSWORD('...')"
+    )?;
+    out.flush()?;
+    Ok(())
+}
+
+fn wait_for_end(mut terminations: Terminations, runtime: Runtime) -> Result<()> {
+    let handle = runtime.handle().clone();
+    // Ends with the process: the second signal must be heard until the last moment.
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut patience = PATIENCE;
+            loop {
+                let termination = terminations.wait();
+                tracing::info!(%termination, "asked to end");
+                handle.shutdown(patience);
+                patience = Duration::ZERO;
+            }
+        })?;
+    let outcome = runtime.wait().context("a worker failed")?;
+    if 0 < outcome.cut_count {
+        tracing::warn!(
+            count = outcome.cut_count,
+            "sessions were cut off at the end"
+        );
+    }
+    Ok(())
+}
