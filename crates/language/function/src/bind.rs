@@ -26,7 +26,8 @@ pub struct Arg {
 impl Arg {
     /// A column of a table.
     pub fn column(column: ColumnType, nullable: bool, env: &BindEnv) -> Self {
-        let rule = if column.kind.is_string() {
+        // The bytes of a BIT are a binary string.
+        let rule = if column.kind.is_string() || column.kind == TypeKind::Bit {
             TextRule::column(column.collation)
         } else {
             TextRule::numeric(env.collation)

@@ -50,7 +50,17 @@ pub(crate) fn infer_sha2(binding: &mut Binding<'_>) -> Inferred {
         _ => 512,
     };
     binding.nullable = true;
-    connection_text(binding, bits / 4)
+    connection_text(binding, bits / 4)?;
+    if bits_of_no_digest(binding) {
+        binding.rule.collation = value::CollationId::BINARY;
+    }
+    Ok(())
+}
+
+/// A constant length that no digest has: NULL without a character set.
+fn bits_of_no_digest(binding: &Binding<'_>) -> bool {
+    let bits = binding.constant_integer(1);
+    bits.is_some_and(|bits| !matches!(bits, 0 | 224 | 256 | 384 | 512))
 }
 
 pub(crate) fn sha2(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {

@@ -26,6 +26,7 @@ mod encode;
 mod info;
 mod interval;
 mod logic;
+mod network;
 mod numeric;
 mod pattern;
 mod position;

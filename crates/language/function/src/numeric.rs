@@ -63,7 +63,7 @@ pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
     let (whole, _) = digits(column);
     binding.column = match numeric(column) {
         Numeric::Integer if column.kind.is_integer() => column.clone(),
-        Numeric::Integer => integer_type(column.length, column.unsigned),
+        Numeric::Integer => integer_type(column.length, is_unsigned(column)),
         Numeric::Decimal if whole < 18 => {
             let kind = if whole < 9 {
                 TypeKind::Int
@@ -85,6 +85,11 @@ pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
         }
     };
     Ok(())
+}
+
+/// Dates, and numbers of members, are not below zero.
+fn is_unsigned(column: &ColumnType) -> bool {
+    column.unsigned || matches!(column.kind, TypeKind::Date | TypeKind::Enum | TypeKind::Set)
 }
 
 /// TIME and DATETIME are rounded as such, to fewer digits of seconds.
@@ -208,7 +213,7 @@ fn infer_rounded(binding: &mut Binding<'_>, carry: u32) -> Inferred {
     binding.column = match numeric(column) {
         Numeric::Integer => match places {
             Some(0..) if column.kind.is_integer() => column.clone(),
-            _ => integer_type(column.length + carry, column.unsigned),
+            _ => integer_type(column.length + carry, is_unsigned(column)),
         },
         Numeric::Decimal => {
             let most = i64::from(Decimal::SCALE_MAX);

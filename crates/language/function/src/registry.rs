@@ -6,7 +6,7 @@ use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::{
     arithmetic, bits, cast, comparison, control, digest, encode, infer, info, interval, logic,
-    numeric, pattern, position, random, sets, strings, substring, temporal, time_format,
+    network, numeric, pattern, position, random, sets, strings, substring, temporal, time_format,
     time_parse,
 };
 
@@ -673,4 +673,29 @@ static INFORMATION: &[Function] = &[
         info::coercibility,
     ),
     entry("UUID", 0, 0, random::infer_uuid, random::uuid),
+    entry("INET_ATON", 1, 1, network::infer_number, network::inet_aton),
+    entry(
+        "INET_NTOA",
+        1,
+        1,
+        network::infer_address,
+        network::inet_ntoa,
+    ),
+    entry(
+        "INET6_ATON",
+        1,
+        1,
+        network::infer_bytes,
+        network::inet6_aton,
+    ),
+    entry(
+        "INET6_NTOA",
+        1,
+        1,
+        network::infer_address,
+        network::inet6_ntoa,
+    ),
+    entry("IS_IPV4", 1, 1, infer::certain, network::is_ipv4),
+    entry("IS_IPV6", 1, 1, infer::certain, network::is_ipv6),
+    entry("PASSWORD", 1, 1, network::infer_password, network::password),
 ];

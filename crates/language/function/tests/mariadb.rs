@@ -17,7 +17,7 @@ use testkit::server::{Launch, Server, ServerKind};
 use value::temporal::{DateRules, parse_datetime};
 use value::{
     CollationId, ColumnType, Date, Place, StoreRules, Trouble, TypeKind, Value, Warnings, Zone,
-    store_value,
+    flag, store_value,
 };
 
 use expression::Table;
@@ -260,7 +260,11 @@ fn ours(text: &str, table: &Table) -> String {
         Err(Trouble { code, .. }) => format!("error {code}"),
         Ok(evaluated) => {
             let column = &evaluated.arg.column;
-            let kind = kind_name(column.protocol_type());
+            let kind = kind_name(
+                column.protocol_type(),
+                column.protocol_flags_of_expression(),
+                column.is_binary(),
+            );
             match evaluated.value.as_ref().to_text(column) {
                 None => format!("NULL : {kind}"),
                 Some(text) if column.kind.is_string() && !column.is_binary() => {
@@ -281,7 +285,8 @@ fn theirs(client: &mut Client, text: &str, from: &str) -> String {
         Outcome::Error(error) => format!("error {}", error.number),
         Outcome::Done(_) => "no rows".to_owned(),
         Outcome::Rows(set) => {
-            let kind = kind_name(set.columns[0].kind);
+            let column = &set.columns[0];
+            let kind = kind_name(column.kind, column.flags, column.collation == 63);
             match &set.rows[0][0] {
                 None => format!("NULL : {kind}"),
                 Some(text) => format!("{} : {kind}", shown(text)),
@@ -298,8 +303,9 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// Types as a client tells them apart; sizes of one kind are one.
-fn kind_name(kind: u8) -> &'static str {
+fn kind_name(kind: u8, flags: u16, is_binary: bool) -> &'static str {
     match kind {
+        1 | 2 | 3 | 8 | 9 if flags & flag::UNSIGNED != 0 => "unsigned",
         1 | 2 | 3 | 8 | 9 => "integer",
         4 | 5 => "double",
         6 => "null",
@@ -307,6 +313,7 @@ fn kind_name(kind: u8) -> &'static str {
         10 => "date",
         11 => "time",
         12 | 7 => "datetime",
+        _ if is_binary => "binary",
         _ => "text",
     }
 }
