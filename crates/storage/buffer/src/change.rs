@@ -1,7 +1,7 @@
 //! Mini-transactions: pages changed together, all or none after a crash.
 //!
-//! Phases: *gather* ([`Change::latch`], [`Change::create`]; may be given up at any time) → *apply*
-//! ([`Change::apply`]; from now on it commits) → [`Change::commit`].
+//! Phases: *gather* ([`Change::latch`], [`Change::create`]; may be given up at any time), *apply*
+//! ([`Change::apply`]; from now on it commits), [`Change::commit`].
 
 use std::fmt;
 

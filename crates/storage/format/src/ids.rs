@@ -250,7 +250,8 @@ mod tests {
             prop_assert_eq!(TxnId::from_bytes(txn.to_bytes()), txn);
             let undo = UndoPointer::new(segment, PageNo(page), offset);
             prop_assert_eq!(UndoPointer::from_bytes(undo.to_bytes()), undo);
-            prop_assert_eq!((undo.segment(), undo.page().0, undo.offset()), (segment, page, offset));
+            prop_assert_eq!((undo.segment(), undo.page().0), (segment, page));
+            prop_assert_eq!(undo.offset(), offset);
         }
     }
 }

@@ -99,7 +99,7 @@ fn real_disk() {
         let (per_flush, count) = (micros / flush_count, flush_count * u128::from(group));
         let per_commit = (cpu_nanos() - cpu) / count;
         println!(
-            "{group:>4} commits a flush: {per_flush:>6} us a flush, {per_commit:>7} ns of CPU a commit"
+            "{group:>4} commits a flush: {per_flush} us a flush, {per_commit} ns of CPU a commit"
         );
     }
     std::fs::remove_dir_all(directory).unwrap();

@@ -6,8 +6,8 @@
 //! with its sessions. The job writes all that is ready in new 4 KiB blocks, answers who waited, and
 //! goes on while somebody waits.
 //!
-//! Life: [`Log::create`] or [`Log::open`] → [`Log::scan`] (recovery reads the mini-transactions) →
-//! [`Wal::start`] → [`Wal::writer`] for each worker.
+//! Life: [`Log::create`] or [`Log::open`], then [`Log::scan`] (recovery reads the mini-transactions),
+//! [`Wal::start`], [`Wal::writer`] for each worker.
 //!
 //! (I1) `written` and `durable` only grow; what is below `durable` survives a crash.
 //! (I2) A block that was written is never written again before its segment is recycled, so no
@@ -20,8 +20,8 @@
 //! (I5) At most one flush is under way, so the durable bytes are a prefix of the log.
 //!
 //! Known limit: bytes that are only `written` when a sync fails can be read by the next process and
-//! still be lost with the power. Commits that wait for `durable` never depend on such bytes, because
-//! log is written durably unless somebody asks for less.
+//! still be lost with the power. Log is written durably unless somebody asks for less, so commits
+//! that wait for `durable` do not depend on such bytes.
 
 #![forbid(unsafe_code)]
 

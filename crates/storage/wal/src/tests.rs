@@ -499,7 +499,8 @@ proptest! {
         let (world, all) = small_log();
         for (segment, block, offset, bytes) in hits {
             let path = format!("data/log/log_{segment:016x}.pdl");
-            if world.disk.list(Path::new("data/log")).unwrap().iter().any(|p| p.ends_with(&path[9..])) {
+            let files = world.disk.list(Path::new("data/log")).unwrap();
+            if files.iter().any(|file| file.ends_with(&path[9..])) {
                 let offset = (block * 4096 + offset).min(8 * 4096 - 6);
                 overwrite(&world.disk, &path, offset, &bytes);
             }

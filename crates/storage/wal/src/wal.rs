@@ -411,7 +411,7 @@ impl Wal {
     ) -> Result<(), WalError> {
         assert!(lsn <= self.durable());
         assert!(self.checkpoint() <= lsn);
-        // Pages whose write failed are on no dirty list: nobody may say that they are in their files.
+        // Pages whose write failed are on no dirty list, and nobody may say that they are durable.
         if self.is_poisoned() {
             return Err(WalError::Poisoned);
         }
