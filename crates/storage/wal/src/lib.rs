@@ -6,7 +6,7 @@
 //! with its sessions. The job writes all that is ready in new 4 KiB blocks, answers who waited, and
 //! goes on while somebody waits.
 //!
-//! Life: [`Log::create`] or [`Log::open`], then [`Log::scan`] (recovery reads the mini-transactions),
+//! Life: [`Log::create`] or [`Log::open`], then [`Log::scan`] (recovery reads mini-transactions),
 //! [`Wal::start`], [`Wal::writer`] for each worker.
 //!
 //! (I1) `written` and `durable` only grow; what is below `durable` survives a crash.
