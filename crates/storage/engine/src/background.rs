@@ -9,7 +9,6 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 use store::StoreError;
@@ -39,24 +38,21 @@ const DEADLOCK_ROUNDS: u32 = 5;
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
     pub async fn run_background(&self, stop: impl Future<Output = ()>) {
-        let is_over = Cell::new(false);
+        let (is_over, is_idle) = (Cell::new(false), Cell::new(false));
         let mut stop = pin!(stop);
         let work = self.run_rounds(&is_over, async |round| self.background_round(round).await);
-        let upkeep = self.run_rounds(&is_over, async |round| self.upkeep_round(round).await);
+        let upkeep = self.run_rounds(&is_idle, async |round| self.upkeep_round(round).await);
         let (mut work, mut upkeep) = (pin!(work), pin!(upkeep));
-        let (mut works, mut keeps) = (true, true);
         std::future::poll_fn(|context| {
-            // Looked at first, so that the loops see it; a round that has begun is finished.
+            // Looked at first, so that the loop sees it; a round that has begun is finished.
             if !is_over.get() && stop.as_mut().poll(context).is_ready() {
                 is_over.set(true);
             }
-            works = works && work.as_mut().poll(context).is_pending();
-            keeps = keeps && upkeep.as_mut().poll(context).is_pending();
-            if works || keeps {
-                Poll::Pending
-            } else {
-                Poll::Ready(())
+            // The last round of work may still wait for upkeep.
+            if !is_idle.get() && work.as_mut().poll(context).is_ready() {
+                is_idle.set(true);
             }
+            upkeep.as_mut().poll(context)
         })
         .await;
     }
