@@ -27,9 +27,9 @@ use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::space;
 
-/// Share of the log's greatest age at which a checkpoint is due: a fifth leaves time to clean what
-/// holds it back, and bounds what is redone after most crashes.
-const CHECKPOINT_DUE_PERCENT: u64 = 20;
+/// Share of the log's greatest age at which a checkpoint is due: what is left is time to clean what
+/// holds it back, and a smaller share would write hot pages more often.
+const CHECKPOINT_DUE_PERCENT: u64 = 40;
 
 /// What a call of [`Pages::clean`] has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use env::{Disk, DiskErrorKind, File};
 use format::Lsn;
 use format::control::CheckpointRecord;
-use format::log::{LOG_BLOCK_PAYLOAD_BYTES, seal_mtr};
+use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, seal_mtr};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
@@ -39,8 +39,10 @@ pub struct Wal {
     next_block: AtomicU64,
     /// Blocks below this are prepared; stored under `flush`.
     prepared_end: AtomicU64,
-    /// The checkpoint's LSN; stored under `control`.
+    /// The checkpoint's LSN; stored by whoever writes one, after it is durable.
     checkpoint: AtomicU64,
+    /// The block that the checkpoint needs; stored with it.
+    checkpoint_block: AtomicU64,
     /// Is the role of the flusher taken?
     has_leader: AtomicBool,
     is_poisoned: AtomicBool,
@@ -111,7 +113,7 @@ impl Wal {
         let wal = Arc::new(Self::assemble(
             (options, ring, end),
             (flush, prepared_end),
-            (control, checkpoint),
+            (control, checkpoint, first_block.block),
             on_poison,
         ));
         wal.prepare_segments(disk).await?;
@@ -121,7 +123,7 @@ impl Wal {
     fn assemble(
         (options, ring, end): (WalOptions, Arc<LogRing>, LogEnd),
         (flush, prepared_end): (FlushState, u64),
-        (control, checkpoint): (Control, Lsn),
+        (control, checkpoint, first_block): (Control, Lsn, u64),
         on_poison: OnPoison,
     ) -> Self {
         let position = || AtomicU64::new(end.lsn.0);
@@ -134,6 +136,7 @@ impl Wal {
             next_block: AtomicU64::new(end.block),
             prepared_end: AtomicU64::new(prepared_end),
             checkpoint: AtomicU64::new(checkpoint.0),
+            checkpoint_block: AtomicU64::new(first_block),
             has_leader: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
             is_disk_full: AtomicBool::new(false),
@@ -325,19 +328,26 @@ impl Wal {
                 NoRoom::Wait
             });
         }
-        let age = reserved.saturating_sub(self.checkpoint.load(Ordering::SeqCst));
-        if self.options.log_bytes_max < age {
+        if self.options.log_bytes_max < self.age() {
             Err(NoRoom::Wait)
         } else {
             Ok(())
         }
     }
 
+    /// Bytes of log since the checkpoint: of payload, or on disk where small flushes leave much
+    /// padding, whichever is more.
+    fn age(&self) -> u64 {
+        let payload = self.ring.reserved().saturating_sub(self.checkpoint().0);
+        let next = self.next_block.load(Ordering::SeqCst);
+        let blocks = next.saturating_sub(self.checkpoint_block.load(Ordering::SeqCst));
+        payload.max(blocks * stdx::to_u64(LOG_BLOCK_BYTES))
+    }
+
     /// Bytes of log since the checkpoint over the most there may be, in percent: how urgent a
     /// checkpoint is.
     pub fn age_percent(&self) -> u64 {
-        let age = self.ring.reserved().saturating_sub(self.checkpoint().0);
-        age.saturating_mul(100) / self.options.log_bytes_max.max(1)
+        self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
     }
 
     /// Should [`Wal::prepare_segments`] be called?
@@ -436,6 +446,7 @@ impl Wal {
         }
         self.control.lock().advance(record);
         self.checkpoint.store(lsn.0, Ordering::SeqCst);
+        self.checkpoint_block.store(first.block, Ordering::SeqCst);
         self.flush.lock().forget_before(first.block);
         self.room_waiters.wake_all();
         Ok(())

@@ -142,7 +142,7 @@ fn lives(seed: u64, faults: Faults) {
     let truth = Rc::new(Truth::default());
     // Fewer frames than pages, so that pages come and go.
     let mut options = options(8, 2);
-    options.wal.log_bytes_max = 1 << 15;
+    options.wal.log_bytes_max = 1 << 16;
     let first = world.start(options.clone()).unwrap();
     first.pool.create_space(&world.disk, SPACE).unwrap();
     drop(first);
