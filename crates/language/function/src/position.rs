@@ -37,7 +37,7 @@ pub(crate) fn locate(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
 /// The number of the character, from 1, at which the needle stands from `start` on; 0 if nowhere.
 pub(crate) fn find(collation: CollationId, text: &[u8], needle: &[u8], start: i64) -> i64 {
     let charset = collation.charset();
-    let Ok(skipped) = usize::try_from(start - 1) else {
+    let Ok(skipped) = usize::try_from(start.saturating_sub(1)) else {
         return 0;
     };
     let count = charset.char_count(text);

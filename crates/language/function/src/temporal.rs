@@ -493,7 +493,10 @@ pub(crate) fn period_add(
     let added = some!(args[1].to_i64(context.warnings));
     let months = months_of(period).ok_or_else(|| bad_period(bound.name()))?;
     let months = months.saturating_add(added);
-    int(months.div_euclid(12) * 100 + months.rem_euclid(12) + 1)
+    let year = months.div_euclid(12);
+    int(year
+        .saturating_mul(100)
+        .saturating_add(months.rem_euclid(12) + 1))
 }
 
 pub(crate) fn period_diff(
