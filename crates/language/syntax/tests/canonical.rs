@@ -71,8 +71,10 @@ fn values_and_conditions_are_lifted() {
         "SELECT a FROM t JOIN u ON t.x=u.y AND u.z=? WHERE a IN (?,?,?,?) LIMIT ?, ? -- iisdfii",
     );
     check(
-        "SELECT * FROM (SELECT 1 AS one FROM t WHERE a=2) x WHERE b=3 UNION SELECT 4 FROM t LIMIT 5",
-        "SELECT * FROM (SELECT 1 AS one FROM t WHERE a=?) x WHERE b=? UNION SELECT 4 FROM t LIMIT ? -- iii",
+        "SELECT * FROM (SELECT 1 AS o FROM t WHERE a=2) x WHERE b=3 UNION SELECT 4 FROM t \
+         LIMIT 5",
+        "SELECT * FROM (SELECT 1 AS o FROM t WHERE a=?) x WHERE b=? UNION SELECT 4 FROM t \
+         LIMIT ? -- iii",
     );
     check(
         "INSERT INTO t VALUES (1,DEFAULT,'it''s') ON DUPLICATE KEY UPDATE b=VALUES(b)+1",

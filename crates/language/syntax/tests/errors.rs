@@ -1,5 +1,6 @@
 //! Errors: number, place and text as MariaDB 10.11 gives them.
 
+use syntax::ast::StatementKind;
 use syntax::{Mode, parse, parse_one};
 
 fn near(sql: &str) -> (u16, String, u32) {
@@ -36,16 +37,18 @@ fn the_quoted_text_is_cut_at_80_characters() {
 }
 
 #[test]
-fn an_empty_text_is_empty() {
+fn an_empty_text_is_an_error_but_a_comment_is_not() {
+    for sql in ["", "  ", ";", " ; "] {
+        assert_eq!(near(sql).0, 1065, "{sql}");
+    }
     for sql in [
-        "",
-        "  ",
         "-- nothing",
         "/* nothing */",
         "/*!99999 SELECT 1 */",
-        ";",
+        "/* x */;",
     ] {
-        assert_eq!(near(sql).0, 1065, "{sql}");
+        let statement = parse(sql.as_bytes(), Mode::default()).expect(sql);
+        assert_eq!(statement.kind, StatementKind::Empty, "{sql}");
     }
 }
 

@@ -161,6 +161,7 @@ impl Session {
         match &parsed.statement.kind {
             StatementKind::Transaction(statement) => self.transaction_statement(statement).await,
             StatementKind::Set(items) => self.set_statement(items, parsed).await,
+            StatementKind::Empty => Ok(Reply::Ok(crate::reply::Done::default())),
             StatementKind::Use(name) => self.use_statement(&name.text),
             StatementKind::Show(show) => self.show_statement(show, parsed).await,
             StatementKind::Explain(explain) => self.explain_statement(explain, parsed).await,

@@ -354,7 +354,7 @@ pub enum Account {
     },
     /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM ..`.
     RevokeAll(Vec<UserName>),
-    /// Roles: by name.
+    /// Roles and proxies: by name.
     Role(Refused),
 }
 

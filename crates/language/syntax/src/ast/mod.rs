@@ -66,6 +66,8 @@ pub struct Statement {
 /// What a statement says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementKind {
+    /// Nothing but comments, `/*!99999 .. */` included: done, with no error.
+    Empty,
     /// `SELECT`, `VALUES`, `WITH .. SELECT`, `TABLE`-less unions and so on.
     Query(Box<Query>),
     /// `INSERT` and `REPLACE`.

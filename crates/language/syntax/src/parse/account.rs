@@ -291,6 +291,15 @@ impl Cursor<'_> {
             let users = self.list(Self::user_name)?;
             return Ok(StatementKind::Account(Box::new(Account::RevokeAll(users))));
         }
+        if self.is(K::Proxy) && self.keyword_at(1) == Some(K::On) {
+            let name = if is_grant {
+                "GRANT PROXY"
+            } else {
+                "REVOKE PROXY"
+            };
+            let account = Account::Role(self.refuse_rest(name, start));
+            return Ok(StatementKind::Account(Box::new(account)));
+        }
         let account = match self.privileges()? {
             Some(privileges) if is_grant => self.grant(privileges)?,
             Some(privileges) => self.revoke(privileges)?,

@@ -21,7 +21,7 @@ pub struct SyntaxError {
 pub enum SyntaxErrorKind {
     /// A token that cannot stand where it stands: error 1064.
     Unexpected,
-    /// Nothing but blanks and comments: error 1065.
+    /// Nothing but blanks: error 1065.
     Empty,
     /// Nested deeper than the limits allow: error 1436.
     TooDeep,

@@ -12,6 +12,7 @@
 
 mod account;
 mod admin;
+mod aggregate;
 mod alter;
 mod create;
 mod cursor;
@@ -45,7 +46,7 @@ use cursor::Cursor;
 ///
 /// # Errors
 ///
-/// [`SyntaxErrorKind::Empty`] when there is nothing but blanks and comments.
+/// [`SyntaxErrorKind::Empty`] when there is nothing but blanks.
 pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxError> {
     let mut cursor = Cursor::new(text, mode);
     match statement::whole(&mut cursor) {

@@ -4,20 +4,33 @@ use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, SyntaxErrorKind};
 use crate::ast::{Drop, DropIndex, Explain, Prepared, Statement, StatementKind, TableVerb};
 use crate::keyword::Keyword as K;
-use crate::token::Kind;
+use crate::token::{Kind, Span};
 
 /// A statement up to its `;` or the end, which is left to be seen.
 pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    if cursor.kind() == Kind::End {
-        return Err(Fail {
-            kind: SyntaxErrorKind::Empty,
-            offset: 0,
-        });
-    }
-    if cursor.kind() == Kind::Semicolon {
-        return Err(Fail {
-            kind: SyntaxErrorKind::Empty,
-            ..cursor.fail()
+    if cursor.is_end() {
+        let end = cursor.start();
+        if cursor
+            .text(Span {
+                start: 0,
+                end: end.start,
+            })
+            .trim_ascii()
+            .is_empty()
+        {
+            return Err(Fail {
+                kind: SyntaxErrorKind::Empty,
+                ..cursor.fail()
+            });
+        }
+        let span = Span {
+            end: end.start,
+            ..end
+        };
+        return Ok(Statement {
+            kind: StatementKind::Empty,
+            span,
+            parameter_count: 0,
         });
     }
     let statement = cursor.statement()?;
