@@ -82,7 +82,8 @@ async fn large() -> Result<()> {
     connection.execute("DROP TABLE IF EXISTS rust_large").await?;
     connection.execute("CREATE TABLE rust_large (id INT NOT NULL PRIMARY KEY, b LONGBLOB)").await?;
     let value = vec![b'x'; 17 * 1024 * 1024];
-    sqlx::query("INSERT INTO rust_large VALUES (1, ?)").bind(&value).execute(&mut connection).await?;
+    let insert = sqlx::query("INSERT INTO rust_large VALUES (1, ?)").bind(&value);
+    insert.execute(&mut connection).await?;
     let found: Vec<u8> =
         sqlx::query_scalar("SELECT b FROM rust_large").fetch_one(&mut connection).await?;
     assert!(found == value, "17 MiB came back changed");

@@ -187,7 +187,7 @@ fn flush_log_after_ticks(pool: &Arc<Pool>) {
 
 /// After a failed write of the log nobody can be told OK any more: better dead than wrong.
 fn die(failure: &wal::WalError) {
-    tracing::error!(%failure, "the log cannot be written; the server ends and recovers at its start");
+    tracing::error!(%failure, "the log cannot be written; the server ends, its start recovers");
     std::process::abort();
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Order of the start: settings, ports, workers, engine (which takes the data directory and
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
-//! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or SIGHUP: no new
-//! clients, sessions finish their statement, then the workers stop. A second signal ends at once.
+//! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or
+//! SIGHUP: no new clients, sessions finish their statement, then the workers stop. A second signal
+//! ends at once.
 
 use std::io::Write;
 use std::time::Duration;

@@ -553,7 +553,8 @@ fn functions_and_operators_are_the_librarys() {
             "1 1 1 0",
         ),
         (
-            "SELECT TRIM(LEADING 'x' FROM 'xxa'), SUBSTRING('abcd', 2, 2), EXTRACT(YEAR FROM '2024-02-03')",
+            "SELECT TRIM(LEADING 'x' FROM 'xxa'), SUBSTRING('abcd', 2, 2), \
+             EXTRACT(YEAR FROM '2024-02-03')",
             "a bc 2024",
         ),
         (

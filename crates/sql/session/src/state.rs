@@ -178,7 +178,11 @@ impl State {
     /// A system variable that is no setting.
     fn extra_variable(&self, name: &str) -> Option<Value> {
         let variables = self.variables.borrow();
-        let Extra { timestamp_us, insert_id, rand_seeds } = variables.extra;
+        let Extra {
+            timestamp_us,
+            insert_id,
+            rand_seeds,
+        } = variables.extra;
         Some(match name {
             "last_insert_id" | "identity" => Value::UInt(self.last_insert_id()),
             "insert_id" => Value::UInt(insert_id.unwrap_or(0)),

@@ -27,6 +27,9 @@ use crate::transaction::EngineTransaction;
 use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
 use crate::write::{NewBody, Pending, RowPlace, Written};
 
+/// Tables by id.
+type Shapes = BTreeMap<TableId, Arc<TableShape>>;
+
 /// How often a schema change looks whether the one before it is through.
 const TURN_WAIT: Duration = Duration::from_millis(1);
 
@@ -357,10 +360,7 @@ impl Worker {
     }
 
     /// Puts a new picture of the dictionary in place.
-    fn publish(
-        &self,
-        edit: impl FnOnce(&mut BTreeMap<TableId, Arc<TableShape>>, &mut BTreeMap<String, CollationId>),
-    ) {
+    fn publish(&self, edit: impl FnOnce(&mut Shapes, &mut BTreeMap<String, CollationId>)) {
         let mut present = self.shared.dictionary.lock();
         let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
         edit(&mut tables, &mut databases);
