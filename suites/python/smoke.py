@@ -207,7 +207,7 @@ def logins(client, connect, methods, plain, tls):
             raise AssertionError("a wrong password was taken")
 
     check(client, "wrong password", wrong)
-    if TLS:
+    if TLS and tls:
         check(client, "cipher", lambda: equal(
             bool(scalar(connect(**tls), "SHOW STATUS LIKE 'Ssl_cipher'")), True))
 

@@ -128,6 +128,7 @@ impl Session {
             return Err(Box::new((client, denied)));
         };
         let state = Rc::new(State::new(worker, seat, user_text, account));
+        state.has_tls.set(client.info().has_tls);
         let has_multi_statements = client
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);

@@ -52,6 +52,8 @@ pub struct State {
     pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
+    /// Whether the connection goes over TLS; set at login.
+    pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
 }
@@ -79,6 +81,7 @@ impl State {
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
+            has_tls: Cell::new(false),
             facts,
         }
     }

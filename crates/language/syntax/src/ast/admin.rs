@@ -212,7 +212,7 @@ pub enum ShowKind {
     Plugins,
     /// `PRIVILEGES`.
     Privileges,
-    /// `PROCEDURE STATUS` (false), `FUNCTION STATUS` (true), `PACKAGE STATUS`s are refused.
+    /// `PROCEDURE STATUS` and those of packages (false), `FUNCTION STATUS` (true).
     RoutineStatus {
         /// Functions (else procedures).
         functions: bool,

@@ -85,6 +85,10 @@ impl Cursor<'_> {
             K::Privileges => ShowKind::Privileges,
             K::Procedure if self.eat(K::Status) => ShowKind::RoutineStatus { functions: false },
             K::Function if self.eat(K::Status) => ShowKind::RoutineStatus { functions: true },
+            // There are no packages, as there are no procedures.
+            K::Package if self.eat(K::Status) || self.eat(K::Body) && self.eat(K::Status) => {
+                ShowKind::RoutineStatus { functions: false }
+            }
             K::Profiles => ShowKind::Profiles,
             K::Master | K::Binlog if self.eat(K::Status) => ShowKind::MasterStatus,
             K::Master | K::Binary if self.eat(K::Logs) => ShowKind::BinaryLogs,
