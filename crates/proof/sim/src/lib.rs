@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod rows;
+pub mod torture;
 pub mod world;
 
 pub use world::{Database, World, WorldOptions};

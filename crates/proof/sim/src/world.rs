@@ -54,10 +54,13 @@ pub struct Database {
 impl World {
     /// A machine with an empty disk.
     pub fn new(seed: u64, options: WorldOptions) -> Self {
+        // An operation takes time, so that others go on meanwhile.
+        let delay = Duration::from_micros(1)..Duration::from_micros(60);
         Self::with_disk(
             seed,
             DiskOptions {
                 seed,
+                delay,
                 ..DiskOptions::default()
             },
             options,

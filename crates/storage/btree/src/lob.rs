@@ -58,16 +58,27 @@ impl LobCursor {
         }
     }
 
+    /// The page to be read next; `None` when all is read.
+    pub fn page(&self) -> Option<PageNo> {
+        (self.rest != 0).then_some(PageNo(self.next))
+    }
+
     /// Appends the rest of the value to `out`. What was read before a suspension stays read.
     pub fn read(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
         while self.rest != 0 {
-            let id = PageId::new(space, PageNo(self.next));
-            let page = pages.shared(id)?;
-            let step = copy_chunk(page.bytes(), self.rest, out);
-            let (next, length) = step.ok_or_else(|| damaged(id, "no part of a large value"))?;
-            self.next = next;
-            self.rest -= length;
+            self.step(pages, space, out)?;
         }
+        Ok(())
+    }
+
+    /// Appends what the next page has.
+    pub fn step(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
+        let id = PageId::new(space, PageNo(self.next));
+        let page = pages.shared(id)?;
+        let step = copy_chunk(page.bytes(), self.rest, out);
+        let (next, length) = step.ok_or_else(|| damaged(id, "no part of a large value"))?;
+        self.next = next;
+        self.rest -= length;
         Ok(())
     }
 }
@@ -109,18 +120,4 @@ pub fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome
     release.give_back(&mut change)?;
     change.commit();
     Ok(true)
-}
-
-/// The pages of a value, for a check of the whole space.
-pub fn page_list(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<Vec<PageNo>> {
-    let mut list = Vec::new();
-    let mut next = first;
-    while next.0 != 0 {
-        let id = PageId::new(space, next);
-        list.push(next);
-        let page = pages.shared(id)?;
-        let after = page.bytes().u32_at(NEXT_AT);
-        next = PageNo(after.ok_or_else(|| damaged(id, "no part of a large value"))?);
-    }
-    Ok(list)
 }

@@ -290,6 +290,16 @@ impl Release {
     }
 }
 
+/// The pages that belong to the space itself: the header and the maps.
+pub fn fixed_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
+    let header_id = PageId::new(space, PageNo(0));
+    let header = pages.shared(header_id)?;
+    let facts = Facts::read(header.bytes()).ok_or_else(|| damaged(header_id, "no space header"))?;
+    let per_map = pages_per_map(pages.page_bytes());
+    let maps = (0..facts.high.div_ceil(per_map)).map(|map| map_of(PageNo(map * per_map), per_map));
+    Ok(std::iter::once(PageNo(0)).chain(maps).collect())
+}
+
 /// The numbers of all pages in use, header and maps included.
 pub fn used_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
     let header_id = PageId::new(space, PageNo(0));

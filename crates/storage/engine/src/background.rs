@@ -1,23 +1,25 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
 //!
-//! Two loops a worker. *Upkeep* (cleaning, checkpoints, log segments) waits for nothing but the
-//! disk; everything else changes pages, may wait for room in the log or for a frame, and so for
-//! upkeep. In one loop they would wait for each other.
+//! Two loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing but
+//! the disk; everything else changes pages, may wait for room in the log or for a frame, and so for
+//! house-keeping. In one loop they would wait for each other.
 
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
+use btree::Pages;
 use store::StoreError;
 use tracing::error;
 
 use crate::engine::Engine;
 use crate::read::LobMemo;
 use crate::recovery::CHECKPOINT_PAYLOAD;
-use crate::worker::{Orphan, Worker};
+use crate::worker::{Orphan, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(10);
@@ -27,7 +29,7 @@ const BUSY_WAIT: Duration = Duration::from_millis(1);
 const PURGE_BUDGET: usize = 256;
 /// Pages that the cleaner writes in a round.
 const CLEAN_BUDGET: u32 = 64;
-/// Rounds between two checkpoints, at least.
+/// Rounds between two checkpoints, at most.
 const CHECKPOINT_ROUNDS: u32 = 500;
 /// Rounds after which log that nobody waits for is made durable: about once a second, as commits
 /// that do not wait are promised.
@@ -38,75 +40,49 @@ const DEADLOCK_ROUNDS: u32 = 5;
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
     pub async fn run_background(&self, stop: impl Future<Output = ()>) {
+        let worker = &self.worker;
         let (is_over, is_idle) = (Cell::new(false), Cell::new(false));
-        let mut stop = pin!(stop);
-        let work = self.run_rounds(&is_over, async |round| self.background_round(round).await);
-        let upkeep = self.run_rounds(&is_idle, async |round| self.upkeep_round(round).await);
-        let (mut work, mut upkeep) = (pin!(work), pin!(upkeep));
-        std::future::poll_fn(|context| {
-            // Looked at first, so that the loop sees it; a round that has begun is finished.
-            if !is_over.get() && stop.as_mut().poll(context).is_ready() {
-                is_over.set(true);
-            }
-            // The last round of work may still wait for upkeep.
-            if !is_idle.get() && work.as_mut().poll(context).is_ready() {
-                is_idle.set(true);
-            }
-            upkeep.as_mut().poll(context)
-        })
-        .await;
+        let ending = async {
+            stop.await;
+            is_over.set(true);
+        };
+        let tending = async {
+            join(ending, self.tend(&is_over)).await;
+            // Its last round may have waited for a clean page.
+            is_idle.set(true);
+        };
+        let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_idle);
+        join(tending, house).await;
     }
 
-    /// Calls `work` round after round, soon again where it says that more is to be done.
-    async fn run_rounds(
-        &self,
-        is_over: &Cell<bool>,
-        work: impl AsyncFn(u32) -> Result<bool, StoreError>,
-    ) {
-        let mut round = 0;
+    /// Settles, purges and rolls back until it is over.
+    async fn tend(&self, is_over: &Cell<bool>) {
+        let worker = &self.worker;
+        let mut round: u32 = 0;
         while !is_over.get() {
-            let is_busy = work(round).await.unwrap_or_else(|failure| {
+            let done = self.tend_round(round).await.unwrap_or_else(|failure| {
                 error!(%failure, "background work of the engine failed");
-                false
+                0
             });
             round = round.wrapping_add(1);
-            let wait = if is_busy { BUSY_WAIT } else { IDLE_WAIT };
-            (self.worker.options.sleep)(wait).await;
+            let wait = if done == PURGE_BUDGET {
+                BUSY_WAIT
+            } else {
+                IDLE_WAIT
+            };
+            (worker.options.sleep)(wait).await;
         }
     }
 
-    /// One round of settling, rollback and purge; true if more is to be done.
-    pub async fn background_round(&self, round: u32) -> Result<bool, StoreError> {
+    /// One round; how many undo records purge has looked at.
+    async fn tend_round(&self, round: u32) -> Result<usize, StoreError> {
         let worker = &self.worker;
         worker.txns.maintain(|| worker.pages.reserved());
         worker.roll_back_orphans().await?;
         if round.is_multiple_of(DEADLOCK_ROUNDS) && worker.options.index == 0 {
             worker.shared.locks.search_deadlocks();
         }
-        let purged = worker.purge(PURGE_BUDGET).await?;
-        Ok(purged == PURGE_BUDGET)
-    }
-
-    /// One round of cleaning, checkpoints and log segments; true if more is to be done.
-    pub async fn upkeep_round(&self, round: u32) -> Result<bool, StoreError> {
-        let pages = &self.worker.pages;
-        if pages.needs_cleaning() {
-            pages.clean(CLEAN_BUDGET).await?;
-        }
-        if self.worker.options.index == 0 {
-            if pages.wal().needs_segments() {
-                let prepared = pages.wal().prepare_segments(&**pages.disk()).await;
-                prepared.map_err(|_| StoreError::LogFailed)?;
-            }
-            if round.is_multiple_of(LOG_ROUNDS) {
-                pages.wal().request_all();
-            }
-            let is_due = round % CHECKPOINT_ROUNDS == CHECKPOINT_ROUNDS - 1;
-            if is_due || pages.needs_checkpoint() {
-                pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
-            }
-        }
-        Ok(pages.needs_cleaning())
+        worker.purge(PURGE_BUDGET).await
     }
 
     /// The end of an orderly life, on the first worker when no other works any more: counters are
@@ -127,6 +103,83 @@ impl Engine {
         worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
         Ok(())
     }
+}
+
+/// Cleans pages, writes checkpoints and prepares log segments until it is over; a round that has
+/// begun is finished. Whoever waits for a frame or for room in the log waits for this, so this waits
+/// for neither.
+pub(crate) async fn keep_house(
+    pages: &Pages,
+    options: &WorkerOptions,
+    payload: &[u8],
+    is_over: &Cell<bool>,
+) {
+    let mut round: u32 = 0;
+    while !is_over.get() {
+        if let Err(failure) = house_round(pages, payload, (round, options.index)).await {
+            error!(%failure, "pages or log cannot be written");
+        }
+        round = round.wrapping_add(1);
+        let is_busy = pages.needs_checkpoint() || pages.needs_cleaning();
+        (options.sleep)(if is_busy { BUSY_WAIT } else { IDLE_WAIT }).await;
+    }
+}
+
+async fn house_round(
+    pages: &Pages,
+    payload: &[u8],
+    (round, worker): (u32, u8),
+) -> Result<(), StoreError> {
+    if pages.needs_cleaning() {
+        pages.clean(CLEAN_BUDGET).await?;
+    }
+    if worker != 0 {
+        return Ok(());
+    }
+    if pages.wal().needs_segments() {
+        let prepared = pages.wal().prepare_segments(&**pages.disk()).await;
+        prepared.map_err(|_| StoreError::LogFailed)?;
+    }
+    if round.is_multiple_of(LOG_ROUNDS) {
+        pages.wal().request_all();
+    }
+    let is_due = round % CHECKPOINT_ROUNDS == CHECKPOINT_ROUNDS - 1;
+    if is_due || pages.needs_checkpoint() {
+        pages.checkpoint(payload.to_vec()).await?;
+    }
+    Ok(())
+}
+
+/// Runs both to their ends.
+pub(crate) async fn join<A, B>(
+    first: impl Future<Output = A>,
+    second: impl Future<Output = B>,
+) -> (A, B) {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let (mut first_done, mut second_done) = (None, None);
+    std::future::poll_fn(|context| {
+        if first_done.is_none()
+            && let Poll::Ready(done) = first.as_mut().poll(context)
+        {
+            first_done = Some(done);
+        }
+        if second_done.is_none()
+            && let Poll::Ready(done) = second.as_mut().poll(context)
+        {
+            second_done = Some(done);
+        }
+        let is_done = first_done.is_some() && second_done.is_some();
+        if is_done {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    (
+        first_done.expect("it is done"),
+        second_done.expect("it is done"),
+    )
 }
 
 impl Worker {

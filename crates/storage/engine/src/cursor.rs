@@ -42,8 +42,10 @@ pub(crate) struct EngineCursor {
     run: Run,
     /// The next entry of the run.
     position: usize,
-    /// The row at hand.
+    /// The row at hand, on its way back to the version that is seen.
     version: Version,
+    /// `version` and `row_key` belong to the present entry: a repeated call goes on from there.
+    is_loaded: bool,
     /// The key of the row at hand.
     row_key: Vec<u8>,
     memo: LobMemo,
@@ -68,6 +70,7 @@ impl EngineCursor {
             run: Run::new(),
             position: 0,
             version: Version::default(),
+            is_loaded: false,
             row_key: Vec::new(),
             memo: LobMemo::default(),
         };
@@ -110,6 +113,24 @@ impl EngineCursor {
 
     /// Reads the row at the present entry into `version`; false if there is none to be seen.
     fn read_row(&mut self, txn: &mut EngineTransaction) -> Outcome<bool> {
+        let lock = match txn.options.isolation {
+            Isolation::Serializable if self.options.lock == RowLock::None => RowLock::Shared,
+            _ => self.options.lock,
+        };
+        if !self.is_loaded {
+            if !self.load_row(txn, lock)? {
+                return Ok(false);
+            }
+            self.is_loaded = true;
+        }
+        if lock == RowLock::None && !self.version.go_back(txn)? {
+            return Ok(false);
+        }
+        self.has_entry()
+    }
+
+    /// Finds the newest version of the row at the present entry; false if the entry leads to none.
+    fn load_row(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<bool> {
         let (key, payload) = self.run.entry(self.position);
         self.row_key.clear();
         if self.secondary.is_none() {
@@ -122,36 +143,32 @@ impl EngineCursor {
             let own = usize::from(header.own_length);
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
-            if !self.is_entry_worth(txn, header) {
+            if !self.is_entry_worth(txn, (header, lock)) {
                 return Ok(false);
             }
         }
-        let lock = match txn.options.isolation {
-            Isolation::Serializable if self.options.lock == RowLock::None => RowLock::Shared,
-            _ => self.options.lock,
-        };
         if lock != RowLock::None {
-            return self.read_locked(txn, lock);
+            let wanted = (lock, self.options.wait);
+            return lock_and_read(txn, &self.table, &self.row_key, wanted, &mut self.version);
         }
-        if self.secondary.is_some() {
-            let tree = self.table.clustered;
-            let row_key = self.row_key.as_slice();
-            if !tree.get(&self.worker.pages, row_key, &mut self.version.bytes)? {
-                return Ok(false);
-            }
+        if self.secondary.is_none() {
+            return Ok(true);
         }
-        if !self.version.go_back(txn)? {
-            return Ok(false);
-        }
-        self.has_entry()
+        self.table
+            .clustered
+            .get(&self.worker.pages, &self.row_key, &mut self.version.bytes)
     }
 
     /// False for an entry that the transaction sees deleted.
-    fn is_entry_worth(&self, txn: &mut EngineTransaction, header: EntryHeader) -> bool {
+    fn is_entry_worth(
+        &self,
+        txn: &mut EngineTransaction,
+        (header, lock): (EntryHeader, RowLock),
+    ) -> bool {
         if !header.is_deleted {
             return true;
         }
-        if self.options.lock != RowLock::None {
+        if lock != RowLock::None {
             // Deleted for good, or by one who may yet take it back.
             return self.worker.shared.txns.is_active(header.txn) && txn.id != Some(header.txn);
         }
@@ -182,17 +199,6 @@ impl EngineCursor {
         Ok(entry.bytes == key)
     }
 
-    fn read_locked(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<bool> {
-        let found = lock_and_read(
-            txn,
-            &self.table,
-            &self.row_key,
-            (lock, self.options.wait),
-            &mut self.version,
-        )?;
-        Ok(found && self.has_entry()?)
-    }
-
     /// Appends the row at hand to the batch.
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
         let header = self.version.header()?;
@@ -202,7 +208,6 @@ impl EngineCursor {
             self.memo
                 .read(&self.worker.pages, space, self.version.body(), &mut row)?;
             batch.push(&self.row_key, |out| out.extend_from_slice(&row));
-            self.memo = LobMemo::default();
         } else {
             batch.push(&self.row_key, |out| {
                 out.extend_from_slice(self.version.body())
@@ -234,6 +239,8 @@ impl EngineCursor {
                 self.push(batch)?;
             }
             self.position += 1;
+            self.is_loaded = false;
+            self.memo = LobMemo::default();
         }
         Ok(Fetched::More)
     }
@@ -288,6 +295,7 @@ impl Cursor for EngineCursor {
         self.interval = key.map(|key| key.interval(range)).unwrap_or_default();
         self.run.clear();
         self.position = 0;
+        self.is_loaded = false;
         self.place.key.clear();
         self.place.from = match (self.options.direction, &self.interval.upper) {
             _ if self.interval.is_empty => From::Nothing,
@@ -310,6 +318,10 @@ impl Cursor for EngineCursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
         let txn = downcast(txn);
+        if self.options.lock == RowLock::None {
+            // A scan that finds nothing has read all the same.
+            txn.open_view();
+        }
         let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
         if matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
             self.place.from = From::Nothing;

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod check;
 mod conflict;
 mod cursor;
 mod ddl;
@@ -37,6 +38,7 @@ mod undo_log;
 mod worker;
 mod write;
 
+pub use check::CheckReport;
 pub use engine::Engine;
 pub use recovery::EngineOptions;
 pub use transaction::EngineTransaction;

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use btree::change::{Edit, payload};
 use btree::lob;
@@ -29,9 +30,14 @@ use crate::rollback::UndoTable;
 use crate::undo_log::{self, apply, page_of, settle, space_of};
 use crate::worker::Worker;
 
+/// How often a purge looks whether another one of the worker is through.
+const TURN_WAIT: Duration = Duration::from_millis(1);
+
 /// How far purge has come in the segments of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
+    /// Somebody is at it.
+    is_running: bool,
     /// For each segment the next record.
     places: BTreeMap<u8, (PageNo, usize)>,
 }
@@ -48,6 +54,15 @@ enum Step {
 impl Worker {
     /// Does up to `budget` records' worth of purge; how many were done.
     pub(crate) async fn purge(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
+        while std::mem::replace(&mut self.purge.borrow_mut().is_running, true) {
+            (self.options.sleep)(TURN_WAIT).await;
+        }
+        let done = self.purge_segments(budget).await;
+        self.purge.borrow_mut().is_running = false;
+        done
+    }
+
+    async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
         let workers = self.pages.wal().options().worker_count;
         let mut done = 0;
         for segment in 0..self.shared.segment_count {

@@ -5,7 +5,7 @@
 //! roll the losers back, and remove tablespaces that no table names. All of it is logged like any
 //! other work, so a crash in between begins the same again with less to do.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use store::{Halt, Outcome, StoreError};
 use sync::Mutex;
 use txn::{TransactionSystem, TransactionWorker};
 
+use crate::background::{join, keep_house};
 use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
 use crate::read::{LobMemo, restore_version};
@@ -68,7 +69,7 @@ async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, S
 
 impl Engine {
     /// Opens the engine on the first worker. `payload` is what the last checkpoint kept, empty for
-    /// a new directory.
+    /// a new directory. The log's writer must be at work meanwhile; pages are cleaned here.
     pub async fn open(
         pages: Pages,
         payload: &[u8],
@@ -76,20 +77,44 @@ impl Engine {
         worker: WorkerOptions,
     ) -> Result<Self, StoreError> {
         assert!(0 < options.worker_count, "somebody works");
+        let pages = Rc::new(pages);
+        let is_over = Cell::new(false);
+        let recovering = async {
+            let engine = Self::recover(&pages, payload, options, worker.clone()).await;
+            is_over.set(true);
+            engine
+        };
+        let house = keep_house(&pages, &worker, payload, &is_over);
+        let (engine, ()) = join(recovering, house).await;
+        let engine = engine?;
+        engine
+            .worker
+            .pages
+            .checkpoint(CHECKPOINT_PAYLOAD.to_vec())
+            .await?;
+        Ok(engine)
+    }
+
+    async fn recover(
+        pages: &Rc<Pages>,
+        payload: &[u8],
+        options: EngineOptions,
+        worker: WorkerOptions,
+    ) -> Result<Self, StoreError> {
         let disk = Rc::clone(pages.disk());
         for id in pages.pool().list_spaces(&*disk)? {
             pages.pool().open_space(&*disk, id)?;
         }
         if payload.is_empty() {
-            create_system(&pages).await?;
+            create_system(pages).await?;
         } else if payload != CHECKPOINT_PAYLOAD {
             let what = "the engine's part of the checkpoint is of another version".to_owned();
             return Err(StoreError::Damaged { what });
         }
-        create_segments(&pages, u32::from(options.worker_count)).await?;
-        let segments = until_done(|| read_segment_count(&pages)).await?;
-        let losers = find_losers(&pages, segments).await?;
-        let first = until_done(|| read_txn_ceiling(&pages)).await?;
+        create_segments(pages, u32::from(options.worker_count)).await?;
+        let segments = until_done(|| read_segment_count(pages)).await?;
+        let losers = find_losers(pages, segments).await?;
+        let first = until_done(|| read_txn_ceiling(pages)).await?;
         let first = TxnId::new(first).ok_or_else(|| StoreError::Damaged {
             what: "transaction ids are used up".into(),
         })?;
@@ -104,18 +129,13 @@ impl Engine {
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
         });
-        let engine = Self::join(shared, pages, worker).await?;
+        let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&losers).await?;
         for (id, last_undo) in losers {
             engine.worker.roll_back_loser(id, last_undo).await?;
         }
         engine.worker.remove_orphan_spaces().await?;
         engine.worker.load_tables().await?;
-        engine
-            .worker
-            .pages
-            .checkpoint(CHECKPOINT_PAYLOAD.to_vec())
-            .await?;
         Ok(engine)
     }
 
@@ -123,6 +143,14 @@ impl Engine {
     pub async fn join(
         shared: Arc<Shared>,
         pages: Pages,
+        options: WorkerOptions,
+    ) -> Result<Self, StoreError> {
+        Self::attach(shared, Rc::new(pages), options).await
+    }
+
+    async fn attach(
+        shared: Arc<Shared>,
+        pages: Rc<Pages>,
         options: WorkerOptions,
     ) -> Result<Self, StoreError> {
         let segment = options.index;
@@ -386,7 +414,7 @@ impl Worker {
             .collect();
         for id in self.pages.pool().list_spaces(&**self.pages.disk())? {
             if TABLE_SPACES_START <= id.0 && !named.contains(&id) {
-                self.pages.remove_space(id).await?;
+                self.remove_space(id).await?;
             }
         }
         Ok(())

@@ -283,6 +283,16 @@ impl TableShape {
         }
     }
 
+    /// The primary key of an encoded row; `None` if the table has none.
+    pub(crate) fn primary_of(&self, row: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(key) = &self.primary else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        key.append_row(&self.layout, row, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
     /// The entries that a row has in the secondary indexes, in their order.
     pub(crate) fn entries(&self, row: &[ValueRef<'_>], row_key: &[u8]) -> Vec<EntryKey> {
         let entry = |index: &IndexShape| {

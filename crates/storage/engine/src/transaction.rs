@@ -100,6 +100,17 @@ impl EngineTransaction {
             .get_or_insert_with(|| worker.txns.open_snapshot(|| worker.pages.reserved()))
     }
 
+    /// Opens what the isolation level reads through, if it is not open.
+    pub(crate) fn open_view(&mut self) {
+        let has_view = matches!(
+            self.options.isolation,
+            Isolation::ReadCommitted | Isolation::RepeatableRead
+        );
+        if has_view {
+            self.snapshot();
+        }
+    }
+
     /// True if a version by `writer` is seen.
     pub(crate) fn sees(&mut self, writer: TxnId) -> bool {
         if self.options.isolation == Isolation::ReadUncommitted {

@@ -98,7 +98,7 @@ pub(crate) struct Orphan {
 /// One worker's part of the engine.
 pub(crate) struct Worker {
     /// The door to the pool.
-    pub(crate) pages: Pages,
+    pub(crate) pages: Rc<Pages>,
     /// What all share.
     pub(crate) shared: Arc<Shared>,
     /// Its snapshots.
@@ -195,6 +195,18 @@ impl Worker {
             let _ = wait.await;
         };
         Err(Suspend::new(WaitReason::Durability, wait).into())
+    }
+
+    /// Removes a tablespace that no table names any more.
+    pub(crate) async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
+        let note = || {
+            let mut change = self.pages.change()?;
+            change.note_space_drop(id);
+            Ok(change.commit())
+        };
+        let lsn = self.until_done(note).await?;
+        self.pages.wait_log(lsn, LogLevel::Durable).await?;
+        self.pages.remove_space(id).await
     }
 
     /// Now, for lock waits.

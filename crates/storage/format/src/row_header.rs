@@ -100,6 +100,11 @@ impl EntryHeader {
         [a, b, c, d, e, f, deleted | revived, g, h]
     }
 
+    /// Whether the entry belongs to the newest version of its row.
+    pub fn is_live(&self) -> bool {
+        !self.is_deleted
+    }
+
     /// The header that a payload is; `None` if it has another length.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let [a, b, c, d, e, f, flags, g, h] = *payload.as_array::<ENTRY_BYTES>()?;

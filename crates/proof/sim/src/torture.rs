@@ -1,0 +1,479 @@
+//! Random transactions, crashes at random moments, and a model that knows what must be there.
+//!
+//! Each transaction changes rows of a table with two secondary indexes and, as its last change,
+//! writes its number into a ledger. Whoever sees the ledger knows which transactions are part of
+//! what it sees, and so, by replaying them in the order of their numbers, what each row must be:
+//! locks order the numbers of transactions that meet in a row. So a snapshot can be checked while
+//! others work, and a recovered store whatever it lost. What was acknowledged must be in the
+//! ledger.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use env::Random;
+use store::{
+    Direction, Inserted, Isolation, KeyRange, LockWait, Mutation, RowLock, ScanOptions, Store,
+    StoreError, Table, Uniqueness,
+};
+use value::{ColumnType, TypeKind, Value};
+
+use crate::rows::{self, Row, Session, all, big, blob, index};
+use crate::world::{Database, World, WorldOptions};
+
+/// What one seed runs.
+#[derive(Debug, Clone, Copy)]
+pub struct TortureOptions {
+    /// Sessions at work at the same time.
+    pub session_count: u64,
+    /// Rows that they quarrel about.
+    pub key_count: u64,
+    /// Crashes.
+    pub crash_count: u64,
+    /// Steps of the executor between two crashes, at most.
+    pub steps_max: u64,
+    /// How the machine is made.
+    pub world: WorldOptions,
+}
+
+impl Default for TortureOptions {
+    fn default() -> Self {
+        Self {
+            session_count: 4,
+            key_count: 24,
+            crash_count: 3,
+            steps_max: 6000,
+            world: WorldOptions::default(),
+        }
+    }
+}
+
+/// What a seed has lived through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Transactions acknowledged.
+    pub committed: u64,
+    /// Transactions rolled back, by wish or as victims.
+    pub rolled_back: u64,
+    /// Snapshots compared with the model.
+    pub snapshots: u64,
+}
+
+/// A row of the data table, its key apart.
+type Data = (i64, Option<i64>, Vec<u8>);
+
+/// What a transaction did: for each key the row or its absence.
+type Writes = BTreeMap<i64, Option<Data>>;
+
+/// What is known from outside.
+#[derive(Debug, Default)]
+struct History {
+    /// All transactions that have tried to commit, by number.
+    tried: BTreeMap<i64, Writes>,
+    /// Those that were told that they have.
+    acknowledged: BTreeSet<i64>,
+    next: i64,
+    tally: Tally,
+    fault: Option<String>,
+}
+
+/// Runs one seed. The error says what is wrong.
+pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
+    let mut random = Random::new(seed);
+    let history = Rc::new(RefCell::new(History::default()));
+    let mut world = World::new(seed, options.world);
+    set_up(&world)?;
+    for _ in 0..options.crash_count {
+        let worker = Torture {
+            options,
+            history: Rc::clone(&history),
+        };
+        spawn_round(&world, worker, &mut random);
+        world
+            .executor
+            .run_steps(1 + random.below(options.steps_max));
+        if let Some(fault) = history.borrow_mut().fault.take() {
+            return Err(fault);
+        }
+        world = world.crash();
+        // Sometimes the machine fails again while it recovers.
+        if random.below(3) == 0 {
+            let opening = world.clone();
+            world.executor.spawn(async move {
+                let _ = opening.open().await;
+            });
+            world.executor.run_steps(1 + random.below(400));
+            world = world.crash();
+        }
+        verify(&world, &history)?;
+    }
+    let tally = history.borrow().tally;
+    Ok(tally)
+}
+
+fn set_up(world: &World) -> Result<(), String> {
+    let opening = world.clone();
+    let made = world.run(async move {
+        let database = opening.open().await?;
+        let ledger = vec![index("PRIMARY", Uniqueness::Primary, &[0])];
+        database
+            .engine
+            .create_table(rows::table("ledger", vec![big("id")], ledger))
+            .await?;
+        let unique = rows::column("u", ColumnType::new(TypeKind::BigInt), true);
+        let columns = vec![big("id"), big("a"), unique, blob("note")];
+        let indexes = vec![
+            index("PRIMARY", Uniqueness::Primary, &[0]),
+            index("by_a", Uniqueness::None, &[1]),
+            index("by_u", Uniqueness::Unique, &[2]),
+        ];
+        database
+            .engine
+            .create_table(rows::table("data", columns, indexes))
+            .await?;
+        database.engine.close().await
+    });
+    world.executor.clear();
+    made.map_err(|error| format!("set-up: {error}"))
+}
+
+/// Opens the store and sets sessions to work.
+fn spawn_round(world: &World, torture: Torture, random: &mut Random) {
+    let (opening, seed) = (world.clone(), random.next_u64());
+    world.executor.spawn(async move {
+        let database = match opening.open().await {
+            Ok(database) => database,
+            Err(error) => {
+                torture.fail(format!("opening: {error}"));
+                return;
+            }
+        };
+        let mut random = Random::new(seed);
+        for _ in 0..torture.options.session_count {
+            let (torture, database) = (torture.clone(), database.clone());
+            let mut random = Random::new(random.next_u64());
+            opening.executor.spawn(async move {
+                while torture.history.borrow().fault.is_none() {
+                    if let Err(fault) = torture.transaction(&database, &mut random).await {
+                        torture.fail(fault);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// After a crash: the store is sound and has what it must have.
+fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<(), String> {
+    let (opening, history) = (world.clone(), Rc::clone(history));
+    let verified = world.run(async move {
+        let database = opening
+            .open()
+            .await
+            .map_err(|error| format!("recovery: {error}"))?;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        let seen = compare(&database, &mut session, &history).await?;
+        if let Some(lost) = history.borrow().acknowledged.difference(&seen).next() {
+            return Err(format!("transaction {lost} was acknowledged and is lost"));
+        }
+        session.commit().await.map_err(|error| error.to_string())?;
+        let report = database
+            .engine
+            .check()
+            .await
+            .map_err(|error| format!("check: {error}"))?;
+        match report.faults.first() {
+            Some(fault) => Err(format!("check: {fault} ({} faults)", report.faults.len())),
+            None => Ok(()),
+        }
+    });
+    world.executor.clear();
+    // Nothing was lost in an orderly way, so what is not in the ledger now never will be.
+    verified
+}
+
+/// Compares what a session sees with the model; the transactions that it sees.
+async fn compare(
+    database: &Database,
+    session: &mut Session,
+    history: &Rc<RefCell<History>>,
+) -> Result<BTreeSet<i64>, String> {
+    let text = |error: StoreError| format!("a consistent read: {error}");
+    let ledger = session
+        .scan(&database.table("ledger"), all())
+        .await
+        .map_err(text)?;
+    let seen: BTreeSet<i64> = ledger.iter().map(|(_, row)| integer(&row[0])).collect();
+    let data = database.table("data");
+    let expected = replay(&history.borrow(), &seen)?;
+    let scans = [
+        all(),
+        ScanOptions {
+            direction: Direction::Backward,
+            ..all()
+        },
+        ScanOptions {
+            index: Some(1),
+            ..all()
+        },
+        ScanOptions {
+            index: Some(2),
+            direction: Direction::Backward,
+            ..all()
+        },
+    ];
+    for (number, scan) in scans.into_iter().enumerate() {
+        let found = session.scan(&data, scan).await.map_err(text)?;
+        let count = found.len();
+        let found: BTreeMap<i64, Data> = found.into_iter().map(|(_, row)| data_of(&row)).collect();
+        if found != expected || count != expected.len() {
+            let differing = expected
+                .keys()
+                .copied()
+                .chain(found.keys().copied())
+                .find(|key| found.get(key) != expected.get(key));
+            return Err(format!(
+                "scan {number} of the transactions {seen:?}: key {differing:?} is {:?}, not {:?}",
+                differing.and_then(|key| found.get(&key)),
+                differing.and_then(|key| expected.get(&key)),
+            ));
+        }
+    }
+    history.borrow_mut().tally.snapshots += 1;
+    Ok(seen)
+}
+
+/// What the rows must be when these transactions have happened.
+fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>, String> {
+    let mut rows = BTreeMap::new();
+    for number in seen {
+        let Some(writes) = history.tried.get(number) else {
+            return Err(format!("the ledger has {number}, which never committed"));
+        };
+        for (key, row) in writes {
+            match row {
+                Some(row) => rows.insert(*key, row.clone()),
+                None => rows.remove(key),
+            };
+        }
+    }
+    Ok(rows)
+}
+
+fn integer(value: &Value) -> i64 {
+    match value {
+        Value::Int(number) => *number,
+        other => panic!("a BIGINT column has {other:?}"),
+    }
+}
+
+fn data_of(row: &[Value]) -> (i64, Data) {
+    let unique = if row[2].is_null() {
+        None
+    } else {
+        Some(integer(&row[2]))
+    };
+    let note = match &row[3] {
+        Value::Bytes(bytes) => bytes.clone(),
+        _ => Vec::new(),
+    };
+    (integer(&row[0]), (integer(&row[1]), unique, note))
+}
+
+/// One round's sessions.
+#[derive(Debug, Clone)]
+struct Torture {
+    options: TortureOptions,
+    history: Rc<RefCell<History>>,
+}
+
+/// How a transaction of the torture ends early.
+enum End {
+    /// It is over already, or shall be rolled back.
+    GiveUp,
+    /// The store has done something wrong.
+    Fault(String),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Deadlock | StoreError::LockWaitTimeout => Self::GiveUp,
+            other => Self::Fault(other.to_string()),
+        }
+    }
+}
+
+impl Torture {
+    fn fail(&self, fault: String) {
+        self.history.borrow_mut().fault.get_or_insert(fault);
+    }
+
+    async fn transaction(&self, database: &Database, random: &mut Random) -> Result<(), String> {
+        let isolation = match random.below(4) {
+            0 => Isolation::ReadCommitted,
+            _ => Isolation::RepeatableRead,
+        };
+        let mut session = database.begin(isolation);
+        if isolation == Isolation::RepeatableRead && random.below(4) == 0 {
+            compare(database, &mut session, &self.history).await?;
+        }
+        let outcome = self.work(database, &mut session, random).await;
+        let ended = match outcome {
+            Ok(Some(number)) => {
+                let done = session.commit().await;
+                let mut history = self.history.borrow_mut();
+                history.acknowledged.insert(number);
+                history.tally.committed += 1;
+                done
+            }
+            Ok(None) | Err(End::GiveUp) => {
+                self.history.borrow_mut().tally.rolled_back += 1;
+                session.rollback().await
+            }
+            Err(End::Fault(fault)) => return Err(fault),
+        };
+        ended.map_err(|error| format!("the end of a transaction: {error}"))
+    }
+
+    /// The changes of a transaction; its number if it shall commit.
+    async fn work(
+        &self,
+        database: &Database,
+        session: &mut Session,
+        random: &mut Random,
+    ) -> Result<Option<i64>, End> {
+        let data = database.table("data");
+        let mut writes = Writes::new();
+        for _ in 0..=random.below(5) {
+            if random.below(8) == 0 {
+                let (mark, before) = (session.txn.mark(), writes.clone());
+                self.change(&data, session, random, &mut writes).await?;
+                rows::until_done(|| session.txn.rollback_to(mark)).await?;
+                writes = before;
+            } else {
+                self.change(&data, session, random, &mut writes).await?;
+            }
+        }
+        if random.below(6) == 0 {
+            return Ok(None);
+        }
+        let number = {
+            let mut history = self.history.borrow_mut();
+            history.next += 1;
+            history.next
+        };
+        self.history.borrow_mut().tried.insert(number, writes);
+        session
+            .insert(&database.table("ledger"), &[Value::Int(number)])
+            .await?;
+        Ok(Some(number))
+    }
+
+    /// One statement: a row is looked up with a lock, then inserted, changed, moved or removed.
+    async fn change(
+        &self,
+        data: &Rc<dyn Table>,
+        session: &mut Session,
+        random: &mut Random,
+        writes: &mut Writes,
+    ) -> Result<(), End> {
+        let key = self.random_key(random);
+        let range = KeyRange::equal(vec![Value::Int(key)]);
+        let locked = ScanOptions {
+            index: Some(0),
+            range,
+            lock: RowLock::Exclusive,
+            wait: LockWait::Wait,
+            ..all()
+        };
+        let found = session.scan(data, locked).await?;
+        let new = self.random_row(key, random);
+        match found.first() {
+            None => self.insert(data, session, &new, writes).await,
+            Some(row) if random.below(3) == 0 => {
+                let done = session.delete(data, &row.0).await?;
+                expect(
+                    done == Mutation::Done,
+                    "a locked row is there to be deleted",
+                )?;
+                writes.insert(key, None);
+                Ok(())
+            }
+            Some(row) => self.update(data, session, (row, new, random), writes).await,
+        }
+    }
+
+    async fn insert(
+        &self,
+        data: &Rc<dyn Table>,
+        session: &mut Session,
+        new: &[Value],
+        writes: &mut Writes,
+    ) -> Result<(), End> {
+        if session.insert(data, new).await? == Inserted::Done {
+            let (key, row) = data_of(new);
+            writes.insert(key, Some(row));
+        }
+        Ok(())
+    }
+
+    async fn update(
+        &self,
+        data: &Rc<dyn Table>,
+        session: &mut Session,
+        (row, mut new, random): (&Row, Vec<Value>, &mut Random),
+        writes: &mut Writes,
+    ) -> Result<(), End> {
+        let old_key = integer(&row.1[0]);
+        if random.below(6) == 0 {
+            new[0] = Value::Int(self.random_key(random));
+        }
+        if random.below(2) == 0 {
+            new[2] = row.1[2].clone();
+        }
+        match session.update(data, &row.0, &new).await? {
+            Mutation::Done => {
+                let (key, row) = data_of(&new);
+                writes.insert(old_key, None);
+                writes.insert(key, Some(row));
+                Ok(())
+            }
+            Mutation::Duplicate { .. } => Ok(()),
+            Mutation::Gone => expect(false, "a locked row is there to be changed"),
+        }
+    }
+
+    fn random_key(&self, random: &mut Random) -> i64 {
+        i64::try_from(random.below(self.options.key_count)).unwrap_or(0)
+    }
+
+    fn random_row(&self, key: i64, random: &mut Random) -> Vec<Value> {
+        let small = |random: &mut Random, limit| i64::try_from(random.below(limit)).unwrap_or(0);
+        let unique = match random.below(3) {
+            0 => Value::Null,
+            _ => Value::Int(small(random, self.options.key_count * 2)),
+        };
+        let length = match random.below(8) {
+            0 => 900 + random.below(20_000),
+            1 => 200 + random.below(700),
+            _ => random.below(40),
+        };
+        let byte = u8::try_from(random.below(256)).unwrap_or(0);
+        let note = vec![byte; usize::try_from(length).unwrap_or(0)];
+        vec![
+            Value::Int(key),
+            Value::Int(small(random, 6)),
+            unique,
+            Value::Bytes(note),
+        ]
+    }
+}
+
+fn expect(holds: bool, what: &str) -> Result<(), End> {
+    if holds {
+        Ok(())
+    } else {
+        Err(End::Fault(format!("it does not hold that {what}")))
+    }
+}
