@@ -10,7 +10,12 @@ use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
 
 /// Rights whose names have two words or three.
-const LONG_PRIVILEGES: [&[K]; 24] = [
+const LONG_PRIVILEGES: [&[K]; 29] = [
+    &[K::Replication, K::Master, K::Admin],
+    &[K::Replication, K::Slave, K::Admin],
+    &[K::Replication, K::Replica, K::Admin],
+    &[K::Slave, K::Monitor],
+    &[K::Replica, K::Monitor],
     &[K::Create, K::Temporary, K::Tables],
     &[K::Delete, K::Versioning, K::Rows],
     &[K::Show, K::Create, K::Routine],
@@ -343,8 +348,6 @@ impl Cursor<'_> {
             self.skip(words.len());
             let words: Vec<&str> = words.iter().map(|word| word.text()).collect();
             words.join(" ")
-        } else if let Some(words) = self.replication_admin() {
-            words
         } else if let Some(word) = self.eat_any(&SHORT_PRIVILEGES) {
             word.text().to_owned()
         } else {
@@ -361,15 +364,6 @@ impl Cursor<'_> {
             Vec::new()
         };
         Ok(Some(Privilege { name, columns }))
-    }
-
-    /// `REPLICATION MASTER ADMIN`, `REPLICATION SLAVE ADMIN`, `SLAVE MONITOR`.
-    fn replication_admin(&mut self) -> Option<String> {
-        let start = self.start();
-        let found = self.eat_all(&[K::Replication, K::Master, K::Admin])
-            || self.eat_all(&[K::Slave, K::Monitor])
-            || self.eat_all(&[K::Replica, K::Monitor]);
-        found.then(|| self.upper(self.span_from(start)))
     }
 
     /// `ON [TABLE | FUNCTION | ..] target`.

@@ -70,7 +70,7 @@ impl Cursor<'_> {
             }
             with_lock =
                 self.eat_all(&[K::With, K::Read, K::Lock]) || self.eat_all(&[K::For, K::Export]);
-            if !with_lock && self.eat(K::And) {
+            if with_lock && self.eat(K::And) {
                 self.expect_all(&[K::Disable, K::Checkpoint])?;
             }
         } else {

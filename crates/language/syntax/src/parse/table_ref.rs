@@ -100,9 +100,9 @@ impl Cursor<'_> {
                     JoinKind::Right
                 }
             }
-            Some(K::StraightJoin) if !natural => {
+            Some(K::StraightJoin) => {
                 self.bump();
-                return Ok(Some((JoinKind::Straight, false)));
+                return Ok(Some((JoinKind::Straight, natural)));
             }
             _ if natural => return Err(self.fail()),
             _ => return Ok(None),
