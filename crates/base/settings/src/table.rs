@@ -623,6 +623,18 @@ pub const TABLE: &[Setting] = &[
         "",
         "Statements that each session begins with.",
     ),
+    session(
+        "session_track_schema",
+        Kind::Choice(&["ON"]),
+        "ON",
+        "Clients that ask for it are told when the current database changes.",
+    ),
+    session(
+        "session_track_system_variables",
+        Kind::Text,
+        "",
+        "Accepted from connectors; changes of variables are not told to clients yet.",
+    ),
     fixed("performance_schema", "OFF", "There is none."),
     fixed("log_bin", "OFF", "There is no binary log."),
     fixed("event_scheduler", "OFF", "There are no events."),

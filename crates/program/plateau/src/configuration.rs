@@ -83,8 +83,8 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
         write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
-        // Clients know a MariaDB that is newer than 5.5 by this prefix, which it has in the greeting
-        // alone; without it some take 10.11 for a MySQL 10 and ask for what MySQL 8 has.
+        // Clients know MariaDB by this prefix, which stands in the greeting alone; without it some
+        // take 10.11 for a MySQL 10 and ask for what MySQL 8 has.
         ..front::Options::new(format!("5.5.5-{version}"), front::system_random())
     })
 }
