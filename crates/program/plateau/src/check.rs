@@ -1,8 +1,11 @@
 //! `plateau check`: opens a data directory as a start would, recovery included, and verifies it.
 
 use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
+use engine::{CheckReport, Engine};
 use runtime::Runtime;
 use settings::Settings;
 
@@ -21,6 +24,24 @@ pub(crate) fn run(directory: &Path) -> Result<()> {
         ..runtime::Options::default()
     };
     let runtime = Runtime::start(options, || {})?;
-    let _database = Database::open(&settings, &runtime)?;
-    bail!("checking is not built yet: the engine opens and recovers, and looks no further")
+    let database = Database::open(&settings, &runtime)?;
+    let report = runtime.block_on_worker(0, || async {
+        let engine: Rc<Engine> = runtime::local().context("the engine is open on each worker")?;
+        anyhow::Ok(engine.check().await?)
+    })?;
+    runtime.handle().shutdown(Duration::from_secs(10));
+    runtime.wait()?;
+    drop(database);
+    for fault in &report.faults {
+        println!("{fault}");
+    }
+    let CheckReport {
+        table_count,
+        row_count,
+        page_count,
+        faults,
+    } = report;
+    println!("{table_count} tables, {row_count} rows, {page_count} pages looked at");
+    anyhow::ensure!(faults.is_empty(), "{} faults found in {name}", faults.len());
+    Ok(())
 }

@@ -9,6 +9,7 @@ mod ci;
 mod report;
 mod setup;
 mod shell;
+mod sim;
 mod tidy;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     Suites(lab::suites::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
     Sysbench(lab::sysbench::Arguments),
+    /// Runs seeds of the storage crates' crash simulation.
+    Sim(sim::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
     Torture(lab::torture::Arguments),
 }
@@ -69,6 +72,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
+        Command::Sim(arguments) => sim::run(&shell, &arguments),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }
 }

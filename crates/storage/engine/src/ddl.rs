@@ -364,7 +364,8 @@ impl Worker {
         let mut present = self.shared.dictionary.lock();
         let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
         edit(&mut tables, &mut databases);
-        *present = Arc::new(Dictionary::new(present.version + 1, tables, databases));
+        let picture = Dictionary::new(present.version + 1, tables, databases);
+        self.shared.replace_dictionary(&mut present, picture);
     }
 
     fn publish_table(&self, entry: TableEntry, live: Option<Arc<LiveTable>>) {

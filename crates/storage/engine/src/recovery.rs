@@ -19,6 +19,7 @@ use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
 use store::{Halt, Outcome, StoreError};
 use sync::Mutex;
+use sync::atomic::AtomicU64;
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{join, keep_house};
@@ -125,6 +126,7 @@ impl Engine {
             txns: Arc::new(txns),
             locks: Arc::new(LockTable::new()),
             dictionary: Mutex::new(Arc::default()),
+            schema_version: AtomicU64::new(0),
             is_changing_schema: Mutex::new(false),
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
@@ -157,7 +159,7 @@ impl Engine {
         let undo = until_done(|| UndoLog::open(&pages, segment)).await?;
         let txns = TransactionWorker::new(Arc::clone(&shared.txns), usize::from(segment));
         let purge = RefCell::default();
-        let orphans = RefCell::default();
+        let (orphans, seen_dictionary) = (RefCell::default(), RefCell::default());
         let worker = Worker {
             pages,
             shared,
@@ -165,6 +167,7 @@ impl Engine {
             undo,
             options,
             orphans,
+            seen_dictionary,
             purge,
         };
         Ok(Self {
@@ -321,7 +324,9 @@ impl Worker {
             std::mem::swap(&mut place, &mut run.next);
         }
         let version = self.dictionary().version + 1;
-        *self.shared.dictionary.lock() = Arc::new(Dictionary::new(version, tables, databases));
+        let picture = Dictionary::new(version, tables, databases);
+        self.shared
+            .replace_dictionary(&mut self.shared.dictionary.lock(), picture);
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use format::{
 use lock::LockTable;
 use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
 use sync::Mutex;
+use sync::atomic::{AtomicU64, Ordering};
 use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
@@ -74,12 +75,24 @@ pub struct Shared {
     pub(crate) locks: Arc<LockTable>,
     /// The present picture of the dictionary.
     pub(crate) dictionary: Mutex<Arc<Dictionary>>,
+    /// The version of that picture, to be compared without a lock.
+    pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
     pub(crate) is_changing_schema: Mutex<bool>,
     /// Transaction ids below it may be given out: the counters page says so on disk.
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.
     pub(crate) segment_count: u32,
+}
+
+impl Shared {
+    /// Puts a new picture of the dictionary in place of the present one.
+    pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
+        let version = picture.version;
+        *present = Arc::new(picture);
+        // Release: who sees the version finds the picture.
+        self.schema_version.store(version, Ordering::Release);
+    }
 }
 
 /// A transaction whose handle was dropped before its end, to be rolled back.
@@ -107,6 +120,12 @@ pub(crate) struct Worker {
     pub(crate) undo: UndoLog,
     /// Time.
     pub(crate) options: WorkerOptions,
+    /// The picture of the dictionary that this worker has seen last.
+    #[expect(
+        clippy::redundant_allocation,
+        reason = "counting the inner one would write to a line that all workers share"
+    )]
+    pub(crate) seen_dictionary: RefCell<Rc<Arc<Dictionary>>>,
     /// Transactions to be rolled back in the background.
     pub(crate) orphans: RefCell<Vec<Orphan>>,
     /// How far purge has come.
@@ -122,9 +141,19 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// The present picture of the dictionary.
-    pub(crate) fn dictionary(&self) -> Arc<Dictionary> {
-        Arc::clone(&self.shared.dictionary.lock())
+    /// The present picture of the dictionary; nothing shared is written while it is the one that
+    /// this worker has seen last.
+    #[expect(
+        clippy::redundant_allocation,
+        reason = "counting the inner one would write to a line that all workers share"
+    )]
+    pub(crate) fn dictionary(&self) -> Rc<Arc<Dictionary>> {
+        let mut seen = self.seen_dictionary.borrow_mut();
+        // Acquire: pairs with the release in `publish`.
+        if seen.version != self.shared.schema_version.load(Ordering::Acquire) {
+            *seen = Rc::new(Arc::clone(&self.shared.dictionary.lock()));
+        }
+        Rc::clone(&seen)
     }
 
     /// The table of that id, or `None` after its drop.
