@@ -582,15 +582,15 @@ fn errors_name_what_is_wrong() {
     let cases = [
         (
             "SELECT x FROM people",
-            "ERROR 1054 (42S22): Unknown column 'x' in 'field list'",
+            "ERROR 1054 (42S22): Unknown column 'x' in 'SELECT'",
         ),
         (
             "SELECT 1 FROM people WHERE x = 1",
-            "ERROR 1054 (42S22): Unknown column 'x' in 'where clause'",
+            "ERROR 1054 (42S22): Unknown column 'x' in 'WHERE'",
         ),
         (
             "SELECT id FROM people, cities",
-            "ERROR 1052 (23000): Column 'id' in field list is ambiguous",
+            "ERROR 1052 (23000): Column 'id' in SELECT is ambiguous",
         ),
         (
             "SELECT * FROM nope",
@@ -608,6 +608,10 @@ fn errors_name_what_is_wrong() {
         (
             "SELECT 1 FROM people WHERE COUNT(*) > 1",
             "ERROR 1111 (HY000): Invalid use of group function",
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM people GROUP BY n",
+            "ERROR 1056 (42000): Can't group on 'n'",
         ),
         (
             "INSERT INTO people (id) VALUES (NULL)",

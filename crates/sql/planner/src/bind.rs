@@ -72,17 +72,23 @@ pub(crate) enum Clause {
     Group,
     Having,
     Order,
+    Set,
+    Values,
+    DuplicateUpdate,
 }
 
 impl Clause {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::Fields => "field list",
-            Self::Where => "where clause",
-            Self::On => "on clause",
-            Self::Group => "group statement",
-            Self::Having => "having clause",
-            Self::Order => "order clause",
+            Self::Fields => "SELECT",
+            Self::Where => "WHERE",
+            Self::On => "ON",
+            Self::Group => "GROUP BY",
+            Self::Having => "HAVING",
+            Self::Order => "ORDER BY",
+            Self::Set => "SET",
+            Self::Values => "VALUES",
+            Self::DuplicateUpdate => "UPDATE",
         }
     }
 }

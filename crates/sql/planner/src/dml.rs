@@ -81,6 +81,7 @@ impl Binder<'_> {
         columns: &[usize],
         new_slot: usize,
     ) -> Result<Vec<Vec<Option<Expression>>>, PlanError> {
+        self.block().clause = Clause::Values;
         // A value may read a column that was assigned before it: the new row is in sight.
         let relation = &mut self.block().scope.relations[0];
         let old_slot = std::mem::replace(&mut relation.slot, new_slot);
@@ -141,12 +142,12 @@ impl Binder<'_> {
         assignments: &[ast::Assignment],
         definition: &TableDefinition,
     ) -> Result<Vec<Assignment>, PlanError> {
-        self.block().clause = Clause::Fields;
+        self.block().clause = Clause::DuplicateUpdate;
         let mut bound = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             let name = &assignment.column.column.text;
             let Some(column) = definition.column_position(name) else {
-                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"field list"]));
+                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"UPDATE"]));
             };
             let value = self.assigned(&assignment.value)?;
             if value
@@ -197,7 +198,7 @@ impl Binder<'_> {
         let from = self.bind_from(&update.tables)?;
         let (tables, are_plain) = from.tables();
         let mut targets: Vec<UpdateTarget> = Vec::new();
-        self.block().clause = Clause::Fields;
+        self.block().clause = Clause::Set;
         for assignment in &update.assignments {
             let target = self.column(&assignment.column)?;
             let place = target.as_column().expect("a column was bound");
@@ -387,7 +388,7 @@ fn target_columns(
     let mut columns = Vec::with_capacity(insert.columns.len());
     for name in &insert.columns {
         let Some(column) = definition.column_position(&name.text) else {
-            return Err(error(ER_BAD_FIELD_ERROR, &[&name.text, &"field list"]));
+            return Err(error(ER_BAD_FIELD_ERROR, &[&name.text, &"INSERT INTO"]));
         };
         if columns.contains(&column) {
             return Err(error(ER_FIELD_SPECIFIED_TWICE, &[&name.text]));

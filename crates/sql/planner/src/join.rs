@@ -385,7 +385,7 @@ impl Binder<'_> {
         for name in &names {
             let (Some(left), Some(right)) = (find(start..middle, name), find(middle..end, name))
             else {
-                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"from clause"]));
+                return Err(error(ER_BAD_FIELD_ERROR, &[name, &"FROM"]));
             };
             pairs.push((left, right));
         }

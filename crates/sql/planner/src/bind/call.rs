@@ -153,6 +153,17 @@ impl Binder<'_> {
         self.block().allows_aggregates = true;
         let (arguments, order) = (arguments?, order?);
         let function = aggregate_function(aggregate.function)?;
+        let own: Vec<usize> = self
+            .block()
+            .scope
+            .relations
+            .iter()
+            .map(|r| r.slot)
+            .collect();
+        let read: Vec<usize> = arguments.iter().flat_map(Expression::slots).collect();
+        if !read.is_empty() && !read.iter().any(|slot| own.contains(slot)) {
+            return Err(not_supported("an aggregate over an outer query's columns"));
+        }
         let column_type = self.aggregate_type(function, &arguments);
         let limit = match &aggregate.limit {
             None => None,
@@ -205,7 +216,7 @@ impl Binder<'_> {
             F::DeviationPopulation
             | F::DeviationSample
             | F::VariancePopulation
-            | F::VarianceSample => ColumnType::new(TypeKind::Double),
+            | F::VarianceSample => spread_type(argument, self.settings.division_increment),
             F::GroupConcat => {
                 let collation = match argument {
                     Some(argument) if argument.kind.is_string() => argument.collation,
@@ -551,6 +562,18 @@ fn sum_type(
         u8::try_from(precision).unwrap_or(Decimal::PRECISION_MAX),
         scale,
     )
+}
+
+/// Of exact numbers a deviation has so many more digits behind the point than they have.
+fn spread_type(argument: Option<&ColumnType>, increment: u8) -> ColumnType {
+    let mut double = ColumnType::new(TypeKind::Double);
+    if let Some(argument) = argument
+        && !matches!(class_of(argument), Class::Double)
+    {
+        double.decimals = argument.decimals.saturating_add(increment).min(30);
+        double.length = 23;
+    }
+    double
 }
 
 fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction, PlanError> {

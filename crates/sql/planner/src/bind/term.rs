@@ -99,6 +99,27 @@ impl Binder<'_> {
         }
     }
 
+    /// An expression where a number is wanted: `0x41` and `b'101'` are numbers there.
+    fn number(&mut self, expr: &Expr) -> Bound {
+        let bytes = match &expr.kind {
+            ExprKind::Literal(ast::Literal::Hex {
+                value,
+                is_number: true,
+                charset: None,
+            }) => value,
+            ExprKind::Literal(ast::Literal::Bit {
+                value,
+                charset: None,
+            }) => value,
+            _ => return self.term(expr),
+        };
+        let kept = &bytes[bytes.len().saturating_sub(8)..];
+        let number = kept
+            .iter()
+            .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        self.literal(&ast::Literal::Integer(number))
+    }
+
     /// A condition.
     pub(crate) fn condition(&mut self, expr: &Expr) -> Bound {
         self.term(expr)
@@ -171,11 +192,11 @@ impl Binder<'_> {
                 ))
             }
             UnaryOperator::Negate => {
-                let operand = self.term(operand)?;
+                let operand = self.number(operand)?;
                 self.negate(operand, whole)
             }
             UnaryOperator::BitNot => {
-                let operand = self.term(operand)?;
+                let operand = self.number(operand)?;
                 let kind = ExpressionKind::Complement(Box::new(operand));
                 Ok(Expression::new(
                     kind,
@@ -222,7 +243,7 @@ impl Binder<'_> {
                     BinaryOperator::ShiftLeft => BitOperator::ShiftLeft,
                     _ => BitOperator::ShiftRight,
                 };
-                let (left, right) = (self.term(left)?, self.term(right)?);
+                let (left, right) = (self.number(left)?, self.number(right)?);
                 let nullable = left.nullable || right.nullable;
                 let kind = ExpressionKind::Bits(Box::new(Bits {
                     operator,
@@ -237,7 +258,7 @@ impl Binder<'_> {
                 })
             }
             _ => {
-                let (left, right) = (self.term(left)?, self.term(right)?);
+                let (left, right) = (self.number(left)?, self.number(right)?);
                 self.operation(operator, left, right, whole)
             }
         }
@@ -246,8 +267,13 @@ impl Binder<'_> {
     /// A comparison of values, or of rows part by part.
     fn compare_terms(&mut self, operator: CompareOperator, left: &Expr, right: &Expr) -> Bound {
         let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) else {
-            let (left, right) = (self.term(left)?, self.term(right)?);
-            return self.comparison(operator, left, right);
+            let (mut bound_left, mut bound_right) = (self.term(left)?, self.term(right)?);
+            if bound_left.column_type.kind.is_number() {
+                bound_right = self.number(right)?;
+            } else if bound_right.column_type.kind.is_number() {
+                bound_left = self.number(left)?;
+            }
+            return self.comparison(operator, bound_left, bound_right);
         };
         if lefts.len() != rights.len() {
             return Err(error(ER_OPERAND_COLUMNS, &[&lefts.len()]));
@@ -454,7 +480,7 @@ impl Binder<'_> {
         let definition = self.tables[table].definition.clone();
         let Some(column) = definition.column_position(&name.column.text) else {
             let shown = super::scope::shown(name);
-            return Err(error(errcode::ER_BAD_FIELD_ERROR, &[&shown, &"field list"]));
+            return Err(error(errcode::ER_BAD_FIELD_ERROR, &[&shown, &"UPDATE"]));
         };
         let place = expression::ColumnPlace { slot, column };
         let column_type = definition.columns[column].column_type.clone();

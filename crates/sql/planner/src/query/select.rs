@@ -1,6 +1,6 @@
 //! SELECT: one query block.
 
-use errcode::ER_WRONG_FIELD_WITH_GROUP;
+use errcode::{ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD};
 use expression::SqlMode;
 
 use crate::plan::SlotShape;
@@ -99,6 +99,10 @@ impl Binder<'_> {
         let (mut keys, mut key_order) = (Vec::new(), Vec::new());
         for item in &select.group_by {
             let key = self.order_term(item, &output)?;
+            if key.contains(&|part| matches!(part.kind, ExpressionKind::Aggregate(_))) {
+                let name = self.text(item.expr.span);
+                return Err(error(ER_WRONG_GROUP_FIELD, &[&name]));
+            }
             key_order.push((key.clone(), item.descending));
             place_of(&mut keys, &key);
         }
@@ -214,6 +218,10 @@ impl Binder<'_> {
         }
         if !is_found {
             let name = table.map_or_else(String::new, |table| table.text.clone());
+            let database = schema
+                .map(|schema| &schema.text)
+                .or(self.settings.database.as_ref());
+            let name = database.map_or(name.clone(), |database| format!("{database}.{name}"));
             return Err(error(ER_BAD_TABLE_ERROR, &[&name]));
         }
         for (relation, column) in places {
@@ -238,6 +246,7 @@ impl Binder<'_> {
         own_slots: Vec<usize>,
         with_rollup: bool,
     ) -> Result<Node, PlanError> {
+        self.check_group_subqueries(parts, &own_slots)?;
         let mut input = input;
         let mut keys = std::mem::take(&mut parts.keys);
         let slot = self.add_slot(SlotShape::Computed(Vec::new()));
@@ -304,6 +313,21 @@ impl Binder<'_> {
             dependent,
         };
         Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
+    }
+
+    /// A subquery above the groups cannot read a row of the tables below them.
+    fn check_group_subqueries(&self, parts: &Parts, own_slots: &[usize]) -> Result<(), PlanError> {
+        let above = parts.output.iter().chain(&parts.having);
+        let mut above = above.chain(parts.order.iter().map(|(key, _)| key));
+        let reads_below = |expression: &Expression| {
+            let numbers = expression.subqueries().into_iter();
+            let mut slots = numbers.flat_map(|number| &self.subquery_slots[number]);
+            slots.any(|slot| own_slots.contains(slot))
+        };
+        if above.any(reads_below) {
+            return Err(not_supported("a correlated subquery in a grouped query"));
+        }
+        Ok(())
     }
 
     /// Error 1055 under ONLY_FULL_GROUP_BY, unless the keys hold the column's primary key.
