@@ -24,6 +24,8 @@ fn errors_name_the_token_and_line() {
         ("INSERT INTO t VALUES (1,2", "", 1),
         ("UPDATE t SET", "", 1),
         ("SELECT DISTINCT ALL 1", "ALL 1", 1),
+        ("DELETE FROM t LIMIT 1,2", "2", 1),
+        ("UPDATE t SET a=1 LIMIT 1,2", "2", 1),
     ];
     for (sql, text, line) in cases {
         assert_eq!(near(sql), (1064, text.to_owned(), line), "{sql}");

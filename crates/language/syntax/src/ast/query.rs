@@ -1,6 +1,8 @@
 //! Queries: everything that gives rows.
 
-use super::{ColumnName, Expr, Ident, Literal, ObjectName, Refused, Window};
+use super::{
+    ColumnName, Expr, ExprKind, Ident, Literal, ObjectName, Refused, UnaryOperator, Window,
+};
 use crate::token::Span;
 
 /// A query with what stands around its body.
@@ -158,17 +160,29 @@ impl SelectItem {
         if let Some(alias) = alias {
             return Some(alias.text.clone());
         }
-        let text = match &expr.kind {
-            super::ExprKind::Column(ColumnName { column, .. }) => return Some(column.text.clone()),
-            super::ExprKind::Literal(Literal::String { value, .. }) => value.as_slice(),
-            super::ExprKind::Literal(Literal::Null) => b"NULL",
-            super::ExprKind::Literal(Literal::Bool(true)) => b"TRUE",
-            super::ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
-            super::ExprKind::Literal(_) => expr.span.of(source),
-            _ => span.of(source),
-        };
+        let text = own_name(expr, source).unwrap_or_else(|| span.of(source));
         Some(String::from_utf8_lossy(text).into_owned())
     }
+}
+
+/// The name that a column or literal brings along, whatever stands around it.
+fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
+    Some(match &expr.kind {
+        ExprKind::Column(ColumnName { column, .. }) => column.text.as_bytes(),
+        ExprKind::Literal(Literal::String { value, .. }) => value.trim_ascii_start(),
+        ExprKind::Literal(Literal::Null) => b"NULL",
+        ExprKind::Literal(Literal::Bool(true)) => b"TRUE",
+        ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
+        ExprKind::Literal(_) => expr.span.of(source),
+        // A plus does nothing, not even to a name.
+        ExprKind::Unary {
+            operator: UnaryOperator::Plus,
+            operand,
+        } => {
+            return own_name(operand, source);
+        }
+        _ => return None,
+    })
 }
 
 /// A table, or what stands for one.

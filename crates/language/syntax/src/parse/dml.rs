@@ -140,7 +140,7 @@ impl Cursor<'_> {
             None
         };
         let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let limit = self.limit_count()?;
         Ok(StatementKind::Update(Box::new(Update {
             low_priority,
             ignore,
@@ -203,7 +203,7 @@ impl Cursor<'_> {
             delete.condition = Some(self.expr()?);
         }
         delete.order_by = self.order_by()?;
-        delete.limit = self.limit()?;
+        delete.limit = self.limit_count()?;
         delete.returning = self.returning()?;
         let is_many = !delete.targets.is_empty();
         let has_tail = !delete.order_by.is_empty() || delete.limit.is_some();

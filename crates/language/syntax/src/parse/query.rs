@@ -440,6 +440,20 @@ impl Cursor<'_> {
         Ok(Some(limit))
     }
 
+    /// `LIMIT n` of a statement that changes rows: no offset.
+    pub(super) fn limit_count(&mut self) -> Parsed<Option<Limit>> {
+        let has_offset = self.is(K::Limit) && self.kind_at(2) == Kind::Comma;
+        if has_offset {
+            self.skip(3);
+            return Err(self.fail());
+        }
+        if self.is(K::Limit) && self.keyword_at(2) == Some(K::Offset) {
+            self.skip(2);
+            return Err(self.fail());
+        }
+        self.limit()
+    }
+
     fn limit_tail(&mut self) -> Parsed<Limit> {
         let mut limit = Limit {
             count: None,
