@@ -20,7 +20,7 @@ fn values() -> impl Strategy<Value = (Value, ColumnType)> {
             "DAY_MICROSECOND",
             "WEEK",
             "%Y-%m-%d %H",
-            "é"
+            "\u{e9}"
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}( [0-9:.]{1,15})?".prop_map(String::into_bytes),

@@ -104,10 +104,9 @@ impl CollationId {
             Rule::CodePoint | Rule::PaddedBytes => {
                 append_padded_key(text.iter().copied(), BLANK, out, |byte, out| out.push(byte));
             }
-            Rule::AsciiFold => {
-                let weights = text.iter().copied().map(fold_ascii);
-                append_padded_key(weights, BLANK, out, |byte, out| out.push(byte));
-            }
+            Rule::AsciiFold => append_ascii_key(text, out),
+            // Weights of ASCII take one byte, the one that `ascii_general_ci` gives.
+            Rule::General if text.is_ascii() => append_ascii_key(text, out),
             Rule::Latin1Swedish => {
                 let weights = text.iter().copied().map(latin1_swedish);
                 append_padded_key(weights, BLANK, out, |byte, out| out.push(byte));
@@ -244,6 +243,12 @@ fn hash_weights<W: Copy + PartialEq>(
         }
         write(weight);
     }
+}
+
+fn append_ascii_key(text: &[u8], out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
+    let weights = text.iter().copied().map(fold_ascii);
+    append_padded_key(weights, BLANK, out, |byte, out| out.push(byte));
 }
 
 fn append_padded_key<W: Copy + PartialOrd>(
