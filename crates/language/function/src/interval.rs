@@ -577,34 +577,53 @@ pub(crate) fn extract(
             _ => year * 100 + month,
         }));
     }
-    let dated = match args[1] {
-        ValueRef::Bytes(text) => is_dated(text),
-        _ => false,
-    };
-    let clock = if dated {
-        moment(args[1], context).map(Clock::Moment)
-    } else {
-        clock(args[1], context)
-    };
-    let (day, time) = match some!(clock) {
-        Clock::Moment(moment) => (i64::from(moment.date().day()), moment.time()),
-        Clock::Duration(time) => (i64::from(time.hour() / 24), time),
-    };
-    let with_days = matches!(
-        unit,
-        Unit::DayHour | Unit::DayMinute | Unit::DaySecond | Unit::DayMicrosecond
-    );
-    let hour = i64::from(if with_days {
-        time.hour() % 24
-    } else {
-        time.hour()
-    });
+    let (day, time) = some!(day_and_time(args[1], unit, context));
+    let hour = i64::from(time.hour() % 24);
     let number = joined(unit, day, hour, time);
     Ok(Value::Int(if time.is_negative() {
         -number
     } else {
         number
     }))
+}
+
+/// The day of a date with its time, or the days of a duration with the rest of it.
+fn day_and_time(value: ValueRef<'_>, unit: Unit, context: &mut Context<'_>) -> Option<(i64, Time)> {
+    let found = match value {
+        ValueRef::Bytes(text) if is_dated(text) => moment(value, context).map(Clock::Moment)?,
+        // A bare number is no time that has days.
+        ValueRef::Bytes(text) if unit == Unit::Day && !text.contains(&b':') => return None,
+        ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_) => {
+            let number = value.to_decimal(context.warnings)?;
+            if number >= value::Decimal::from(DATED_NUMBER) {
+                moment(value, context).map(Clock::Moment)?
+            } else {
+                return days_of_number(&number);
+            }
+        }
+        _ => clock(value, context)?,
+    };
+    Some(match found {
+        Clock::Moment(moment) => (i64::from(moment.date().day()), moment.time()),
+        Clock::Duration(time) => (i64::from(time.hour() / 24), time),
+    })
+}
+
+/// Numbers of so many digits are dates with time.
+const DATED_NUMBER: u64 = 100_000_000_000;
+
+/// HHMMSS of any number of hours as days and the rest.
+fn days_of_number(number: &value::Decimal) -> Option<(i64, Time)> {
+    let micros = micros_of(&number.abs())?;
+    let whole = micros / SECOND_MICROS;
+    let (hours, minute, second) = (whole / 10_000, whole / 100 % 100, whole % 100);
+    if minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = (hours % 24 * 60 + minute) * 60 + second;
+    let rest = seconds * SECOND_MICROS + micros % SECOND_MICROS;
+    let rest = if number.is_negative() { -rest } else { rest };
+    Some((hours / 24, Time::from_micros(rest)))
 }
 
 /// True where a text begins as a date with hyphens.

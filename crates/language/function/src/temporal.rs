@@ -261,9 +261,10 @@ fn days_in_year(year: u16) -> i64 {
 fn week_mode(args: &[ValueRef<'_>], context: &mut Context<'_>) -> Option<u8> {
     match args.get(1) {
         None => Some(0),
-        Some(mode) => Some(stdx::low_u8(
-            mode.to_i64(context.warnings)?.cast_unsigned() & 7,
-        )),
+        Some(mode) => {
+            let mode = mode.to_i64(context.warnings).unwrap_or(0);
+            Some(stdx::low_u8(mode.cast_unsigned() & 7))
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! STR_TO_DATE.
 
-use value::convert::date_exists;
-use value::temporal::{Time, day_number, days_in_month, full_year};
+use value::temporal::{DateRules, Time, day_number, full_year};
 use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
@@ -51,9 +50,13 @@ pub(crate) fn str_to_date(
         parts: Parts::default(),
     };
     let found = scan.run(&format).and_then(|()| scan.parts.finished());
-    let refused = |(date, _): &(Date, Time)| {
-        bound.column.kind != TypeKind::Time && !(date.check(context.dates) && date_exists(*date))
+    // Days to 31 in every month, as the server has it here; zero parts as `sql_mode` says.
+    let rules = DateRules {
+        allow_invalid: true,
+        ..context.dates
     };
+    let refused =
+        |(date, _): &(Date, Time)| bound.column.kind != TypeKind::Time && !date.check(rules);
     let Some((date, time)) = found.filter(|found| !refused(found)) else {
         let shown = String::from_utf8_lossy(&text).into_owned();
         let kind = match bound.column.kind {
@@ -279,9 +282,6 @@ impl Parts {
                 small(self.day),
             ),
         };
-        if date.month() > 0 && date.day() > days_in_month(date.year(), date.month()) {
-            return None;
-        }
         let time = Time::from_parts(
             false,
             hour,

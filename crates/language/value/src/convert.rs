@@ -82,8 +82,8 @@ impl<'a> ValueRef<'a> {
                 parsed.value
             }
             Self::Date(date) => Integer::Unsigned(date.to_number()),
-            Self::Time(time) => Integer::Signed(time.rounded(0).to_number()),
-            Self::DateTime(time) => Integer::Unsigned(time.rounded(0).unwrap_or(time).to_number()),
+            Self::Time(time) => Integer::Signed(time.to_number()),
+            Self::DateTime(time) => Integer::Unsigned(time.to_number()),
         })
     }
 
