@@ -135,8 +135,10 @@ impl LogScan {
                 checkpoint: self.checkpoint,
             });
         }
-        if self.position < self.log_end {
-            let (found, durable) = (self.position, self.log_end);
+        // What was durable may have ended inside a mini-transaction: its front counts.
+        let found = self.position.advance(stdx::to_u64(self.pending.len()));
+        if found < self.log_end {
+            let durable = self.log_end;
             return Err(WalError::LogLost { found, durable });
         }
         Ok(None)

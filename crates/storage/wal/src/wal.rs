@@ -76,6 +76,8 @@ impl Wal {
         let mut record = control.latest().clone();
         record.sequence += 1;
         record.epoch = epoch;
+        // The scan has found all that was durable; what it drops is no whole mini-transaction.
+        record.log_end = record.log_end.min(end.lsn);
         let checkpoint = record.lsn;
         let first_block = BlockStart {
             block: record.block_no,
