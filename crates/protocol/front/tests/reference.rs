@@ -4,9 +4,8 @@
 mod support;
 
 use std::net::SocketAddr;
-use std::path::Path;
 
-use errcode::{ER_ACCESS_DENIED_ERROR, ER_NET_PACKET_TOO_LARGE};
+use errcode::ER_ACCESS_DENIED_ERROR;
 use support::{LoginAs, TestClient, error_of};
 use testkit::{Launch, Server, ServerKind};
 use wire::{
@@ -15,16 +14,14 @@ use wire::{
     ParameterType, PrepareOk, ResultHead, StatusFlags, TextRowReader, Time,
 };
 
-/// A MariaDB with an account for each method; `None` where there is none installed.
-fn reference() -> Option<(Server, SocketAddr)> {
-    if !Path::new("/usr/sbin/mariadbd").exists() {
-        return None;
-    }
+/// A MariaDB with an account for each method. (What it does with a packet over its limit is not
+/// asked: it resets the connection or tells the error, as the bytes happen to arrive.)
+fn reference() -> (Server, SocketAddr) {
     let server = Launch::new(ServerKind::MariaDb)
         .with("--plugin-load-add=auth_ed25519")
         .with("--max-allowed-packet=33554432")
         .start()
-        .expect("a MariaDB");
+        .expect("a MariaDB; cargo xtask setup installs it");
     let mut root = server.connect().expect("a login");
     for statement in [
         "CREATE USER native@'%' IDENTIFIED BY 'secret'",
@@ -36,20 +33,17 @@ fn reference() -> Option<(Server, SocketAddr)> {
         root.run(statement).expect(statement);
     }
     let address = ([127, 0, 0, 1], server.port()).into();
-    Some((server, address))
+    (server, address)
 }
 
 #[test]
 fn reference_is_understood() {
-    let Some((_server, address)) = reference() else {
-        return;
-    };
+    let (_server, address) = reference();
     logins_compression_and_large_rows(address);
     changes_of_the_session_are_told(address);
     binary_rows_say_what_text_rows_say(address);
     parameters_are_understood(address);
     bulks_are_understood(address);
-    packets_over_the_limit(address);
 }
 
 fn logins_compression_and_large_rows(address: SocketAddr) {
@@ -98,22 +92,6 @@ fn logins_compression_and_large_rows(address: SocketAddr) {
         assert_eq!(error.code, ER_ACCESS_DENIED_ERROR, "{user}");
         assert!(error.message.ends_with("(using password: YES)"), "{error}");
     }
-}
-
-/// The reference reads a packet of one frame to its end, tells the error, and closes. One of
-/// several frames it resets, where Plateau still tells the error.
-fn packets_over_the_limit(address: SocketAddr) {
-    let mut client = log_in(address);
-    client.command(
-        CommandByte::QUERY,
-        b"SET GLOBAL max_allowed_packet = 1048576",
-    );
-    assert_eq!(client.read().expect("an answer").first(), Some(&0));
-    let mut client = log_in(address);
-    client.command(CommandByte::QUERY, &vec![b'y'; 2 << 20]);
-    let error = error_of(&client.read().expect("an error"));
-    assert_eq!(error.code, ER_NET_PACKET_TOO_LARGE);
-    assert_eq!(client.read(), None);
 }
 
 fn changes_of_the_session_are_told(address: SocketAddr) {
