@@ -134,6 +134,12 @@ impl Diagnostics {
         }
     }
 
+    /// As new, with its memory kept.
+    pub fn clear(&mut self) {
+        self.warnings.get_mut().clear();
+        *self.scratch.get_mut() = Scratch::default();
+    }
+
     /// The warnings, to add some.
     pub fn warnings(&self) -> RefMut<'_, Warnings> {
         self.warnings.borrow_mut()

@@ -5,15 +5,15 @@
 //! by name with error 1235.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use executor::Execution;
 use front::Disconnect;
 use syntax::ast::{Admin, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
-use value::{Charset, ColumnType, Value};
+use value::{ColumnType, Value};
 
+use crate::cached_query::{Tried, in_utf8};
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
@@ -49,8 +49,12 @@ impl Parsed {
 impl Session {
     /// COM_QUERY: one statement, or several if that was agreed.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
-        let text = self.to_utf8(text);
+        let charset = self.state.variables.borrow().active().client_charset;
+        let text = in_utf8(charset, text);
         self.list_text(&text);
+        if let Tried::Answered(reply) = self.cached_query(&text).await {
+            return self.write_reply(reply, false);
+        }
         let mut rest: &[u8] = &text;
         loop {
             let parsed = match syntax::parse::parse_one(rest, self.mode()) {
@@ -103,7 +107,7 @@ impl Session {
         if keeps_diagnostics(kind) {
             return self.plain_statement(parsed).await;
         }
-        *self.state.diagnostics.borrow_mut() = Rc::default();
+        self.state.clear_diagnostics();
         match kind {
             StatementKind::Query(_)
             | StatementKind::Insert(_)
@@ -140,20 +144,28 @@ impl Session {
         parsed: &Parsed,
         parameter_types: &[ColumnType],
     ) -> Result<planner::Plan, Box<ClientError>> {
-        let names = SessionNames { state: &self.state };
-        let options = self.state.statement_options();
+        let names = SessionNames::new(&self.state);
+        self.plan_with(parsed, parameter_types, &names)
+    }
+
+    /// The plan of a statement by these names.
+    pub(crate) fn plan_with(
+        &self,
+        parsed: &Parsed,
+        parameter_types: &[ColumnType],
+        names: &SessionNames<'_>,
+    ) -> Result<planner::Plan, Box<ClientError>> {
+        let active = Rc::clone(self.state.variables.borrow().active());
         let database = self.state.database.borrow().as_deref().map(str::to_owned);
-        let now = value::DateTime::from_unix_micros(options.now_us);
-        let wall = now.and_then(|now| options.zone.from_utc(now));
         let settings = planner::Settings {
             database,
-            sql_mode: options.sql_mode,
-            collation: options.collation,
-            division_increment: options.division_increment,
-            today: wall.map_or(value::Date::ZERO, value::DateTime::date),
+            sql_mode: active.options.sql_mode,
+            collation: active.connection_collation,
+            division_increment: active.options.division_increment,
+            today: self.state.wall_now().date(),
             parameter_types: parameter_types.to_vec(),
         };
-        planner::plan(&parsed.statement, &parsed.text, &names, &settings)
+        planner::plan(&parsed.statement, &parsed.text, names, &settings)
     }
 
     /// Statements that are not plans.
@@ -202,30 +214,13 @@ impl Session {
 
     /// The parser's mode.
     pub(crate) fn mode(&self) -> syntax::Mode {
-        let variables = self.state.variables.borrow();
-        let words = &variables.active().sql_mode;
-        let has = |word: &str| words.split(',').any(|of| of == word);
-        syntax::Mode {
-            ansi_quotes: has("ANSI_QUOTES"),
-            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
-            pipes_as_concat: has("PIPES_AS_CONCAT"),
-            high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
-            ignore_space: has("IGNORE_SPACE"),
-            real_as_float: has("REAL_AS_FLOAT"),
-        }
+        self.state.variables.borrow().active().mode
     }
 
     /// A statement's bytes in UTF-8, out of the client's character set.
     pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
         let charset = self.state.variables.borrow().active().client_charset;
-        match charset {
-            Charset::Latin1 => {
-                let mut converted = Vec::with_capacity(text.len());
-                Charset::Utf8mb4.append_converted(charset, text, &mut converted);
-                converted
-            }
-            Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.to_vec(),
-        }
+        in_utf8(charset, text).into_owned()
     }
 
     /// A name's bytes in UTF-8, out of the client's character set.
@@ -235,8 +230,11 @@ impl Session {
 
     fn list_text(&self, text: &[u8]) {
         let listed = &text[..text.len().min(LISTED_TEXT_BYTES_MAX)];
-        let listed: Arc<str> = String::from_utf8_lossy(listed).into();
-        self.state.seat.update(|line| line.statement = Some(listed));
+        let listed = String::from_utf8_lossy(listed);
+        self.state.seat.update(|line| {
+            line.statement.clear();
+            line.statement.push_str(&listed);
+        });
     }
 }
 
@@ -247,7 +245,8 @@ fn keeps_diagnostics(kind: &StatementKind) -> bool {
         if matches!(show.kind, Warnings(_) | Errors(_) | CountWarnings | CountErrors))
 }
 
-fn counted(kind: &StatementKind) -> Counted {
+/// How a statement is counted.
+pub(crate) fn counted(kind: &StatementKind) -> Counted {
     use syntax::ast::Transaction;
     match kind {
         StatementKind::Query(_) => Counted::Select,

@@ -9,6 +9,7 @@
 
 pub mod accounts;
 pub mod metadata;
+pub mod plan_cache;
 pub mod registry;
 pub mod row_encoder;
 pub mod server;
@@ -23,6 +24,7 @@ pub mod worker;
 mod account_statement;
 mod admin_statement;
 mod alter_statement;
+mod cached_query;
 mod checksum;
 mod define;
 mod definition_statement;

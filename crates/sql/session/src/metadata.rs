@@ -74,6 +74,16 @@ impl MetadataWorker {
         Arc::clone(cache.entry(table).or_insert_with(|| locks.lock_of(table)))
     }
 
+    /// Holds a table's definition still, if nobody is changing it.
+    pub fn try_hold(&self, locks: &MetadataLocks, table: TableId) -> Option<WeakHold> {
+        let lock = self.lock_of(locks, table);
+        lock.try_weak(self.slot).then(|| WeakHold {
+            lock,
+            slot: self.slot,
+            table,
+        })
+    }
+
     /// Holds a table's definition still until the hold is dropped.
     pub async fn hold(&self, locks: &MetadataLocks, table: TableId) -> WeakHold {
         let lock = self.lock_of(locks, table);

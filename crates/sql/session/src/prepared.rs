@@ -153,7 +153,7 @@ impl Session {
         if !is_planned {
             return self.statement(&parsed).await;
         }
-        *self.state.diagnostics.borrow_mut() = Rc::default();
+        self.state.clear_diagnostics();
         loop {
             let cached = prepared.cached.take().filter(|(of, _)| *of == types);
             let (is_fresh, mut execution) = match cached {
@@ -339,7 +339,7 @@ fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
 }
 
 /// An execution keeps its tables open; virtual ones hold rows of the moment.
-fn is_cacheable(plan: &planner::Plan) -> bool {
+pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
     plan.tables
         .iter()
         .all(|table| catalog::information_schema::definition_by_id(table.definition.id).is_none())

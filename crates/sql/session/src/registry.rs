@@ -41,8 +41,8 @@ pub struct ProcessLine {
     pub since_us: u64,
     /// What a running statement waits for.
     pub state: &'static str,
-    /// The running statement's text.
-    pub statement: Option<Arc<str>>,
+    /// The running statement's text; empty if none runs. Its memory is used again.
+    pub statement: String,
 }
 
 /// A session's entry.
@@ -209,7 +209,7 @@ mod tests {
             command: "Sleep",
             since_us: 0,
             state: "",
-            statement: None,
+            statement: String::new(),
         }
     }
 

@@ -13,7 +13,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
 };
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
-use expression::{Diagnostics, SqlMode, Statement};
+use expression::{SqlMode, Statement};
 use front::Disconnect;
 use planner::Plan;
 use store::{Durability, Suspend, TableDefinition, TransactionOptions, WaitReason};
@@ -80,8 +80,14 @@ impl Session {
                 self.check_locked(&table.definition, plan.is_write())?;
             } else if !self.transaction.holds(id) {
                 let worker = Rc::clone(&self.state.worker);
-                let hold = worker.metadata.hold(&worker.server.metadata, id);
-                let hold = self.wait_for(WaitReason::MetadataLock, hold).await?;
+                let locks = &worker.server.metadata;
+                let hold = match worker.metadata.try_hold(locks, id) {
+                    Some(hold) => hold,
+                    None => {
+                        let hold = worker.metadata.hold(locks, id);
+                        self.wait_for(WaitReason::MetadataLock, hold).await?
+                    }
+                };
                 self.transaction.keep(hold);
             }
         }
@@ -114,8 +120,8 @@ impl Session {
     ) -> Result<Summary, Failed> {
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
-        let diagnostics = Rc::new(Diagnostics::default());
-        *state.diagnostics.borrow_mut() = Rc::clone(&diagnostics);
+        state.clear_diagnostics();
+        let diagnostics = Rc::clone(&state.diagnostics.borrow());
         let is_strict = plan.is_write() && options.sql_mode.has(SqlMode::STRICT);
         let statement = Statement {
             session: &*state,

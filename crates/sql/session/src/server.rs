@@ -57,6 +57,12 @@ pub struct Counters {
     pub connections: AtomicU64,
     /// Statements that ended with an error.
     pub errors: AtomicU64,
+    /// Texts whose plan was found (`Plan_cache_hits`).
+    pub plan_hits: AtomicU64,
+    /// Texts that had to be planned though they have a canonical form.
+    pub plan_misses: AtomicU64,
+    /// Plans that had to go for others.
+    pub plan_evictions: AtomicU64,
 }
 
 /// Kinds of statements that are counted.
@@ -150,6 +156,11 @@ impl Server {
         self.accounts.load_full()
     }
 
+    /// True if these are still the accounts; cheaper than asking for them.
+    pub fn are_current(&self, accounts: &Arc<Accounts>) -> bool {
+        Arc::ptr_eq(&self.accounts.load(), accounts)
+    }
+
     /// Publishes the accounts as they are in their table now.
     pub fn set_accounts(&self, accounts: Accounts) {
         self.accounts.store(Arc::new(accounts));
@@ -189,6 +200,12 @@ impl Server {
             ("Questions", sum(&|counters| &counters.questions)),
             ("Queries", sum(&|counters| &counters.questions)),
             ("Connections", sum(&|counters| &counters.connections)),
+            ("Plan_cache_hits", sum(&|counters| &counters.plan_hits)),
+            ("Plan_cache_misses", sum(&|counters| &counters.plan_misses)),
+            (
+                "Plan_cache_evictions",
+                sum(&|counters| &counters.plan_evictions),
+            ),
             ("Statement_errors", sum(&|counters| &counters.errors)),
             ("Threads_connected", self.registry.count() as u64),
             ("Uptime", now_us.saturating_sub(self.started_us) / 1_000_000),

@@ -21,6 +21,7 @@ use runtime::Stream;
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::accounts::Door;
+use crate::cached_query::QueryBuffers;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
@@ -29,6 +30,9 @@ use crate::state::State;
 use crate::transaction::TransactionState;
 use crate::transaction_statement::LockedTable;
 use crate::worker::Worker;
+
+/// Memory that an idle session keeps for the text of its next statement.
+const LISTED_TEXT_BYTES_KEPT: usize = 512;
 
 /// A logged-in client.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub struct Session {
     pub(crate) locked: Vec<LockedTable>,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
+    /// Buffers for the next text.
+    pub(crate) buffers: QueryBuffers,
     /// A query may hold several statements.
     pub(crate) has_multi_statements: bool,
 }
@@ -106,7 +112,7 @@ fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) ->
         command: "Sleep",
         since_us: worker.steady_us(),
         state: "",
-        statement: None,
+        statement: String::new(),
     }
 }
 
@@ -138,6 +144,7 @@ impl Session {
             transaction: TransactionState::default(),
             locked: Vec::new(),
             prepared: PreparedStatements::default(),
+            buffers: QueryBuffers::default(),
             has_multi_statements,
         };
         match session.take_login_settings() {
@@ -215,10 +222,7 @@ impl Session {
 
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
-        let timeout_s = {
-            let variables = self.state.variables.borrow();
-            variables.settings().unsigned("wait_timeout")
-        };
+        let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         let killed = Rc::clone(&self.state);
         let read = self.client.read_command(Duration::from_secs(timeout_s));
         let bytes = first_of(read, async move {
@@ -263,7 +267,10 @@ impl Session {
         self.state.seat.update(|line| {
             line.command = "Sleep";
             line.since_us = since_us;
-            line.statement = None;
+            if LISTED_TEXT_BYTES_KEPT < line.statement.capacity() {
+                line.statement = String::new();
+            }
+            line.statement.clear();
         });
     }
 
@@ -386,13 +393,10 @@ impl Session {
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
                 self.transaction.is_read_only,
             )
-            .with(
-                StatusFlags::ANSI_QUOTES,
-                active.sql_mode.contains("ANSI_QUOTES"),
-            )
+            .with(StatusFlags::ANSI_QUOTES, active.mode.ansi_quotes)
             .with(
                 StatusFlags::NO_BACKSLASH_ESCAPES,
-                active.sql_mode.contains("NO_BACKSLASH_ESCAPES"),
+                active.mode.no_backslash_escapes,
             )
     }
 

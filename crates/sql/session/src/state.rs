@@ -9,16 +9,15 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::{Account, AccountName};
+use catalog::{Account, AccountName, Accounts};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_UNKNOWN_SYSTEM_VARIABLE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
-use expression::{Diagnostics, SqlMode, StatementOptions, Surroundings};
+use expression::{Diagnostics, StatementOptions, Surroundings};
 use foldhash::fast::FixedState;
 use function::SessionFacts;
-use value::temporal::Zone;
-use value::{ColumnType, Level, Value};
+use value::{ColumnType, DateTime, Level, Value};
 
 use crate::registry::{KillOrder, Seat};
 use crate::variables::{self, Extra, VariableError, Variables};
@@ -38,6 +37,8 @@ pub struct State {
     pub user_text: RefCell<String>,
     /// The account that it was let in by, as of the login.
     account: RefCell<Arc<Account>>,
+    /// The accounts among which `account` was looked up last.
+    seen_accounts: RefCell<Option<Arc<Accounts>>>,
     /// System variables.
     pub variables: RefCell<Variables>,
     /// `@name`, by name in lower case.
@@ -74,6 +75,7 @@ impl State {
             seat,
             user_text: RefCell::new(user_text),
             account: RefCell::new(Arc::new(account)),
+            seen_accounts: RefCell::default(),
             variables: RefCell::new(variables),
             user_variables: RefCell::default(),
             database: RefCell::new(None),
@@ -111,12 +113,17 @@ impl State {
     /// Whose rights the session has now: those of its account as it stands, so that a REVOKE
     /// holds from the next statement on; those of the login if the account is gone.
     pub fn account(&self) -> Arc<Account> {
+        let server = &self.worker.server;
+        let mut seen = self.seen_accounts.borrow_mut();
         let mut account = self.account.borrow_mut();
-        let accounts = self.worker.server.accounts();
-        if let Some(current) = accounts.by_name(&account.name)
-            && *current != **account
-        {
-            *account = Arc::new(current.clone());
+        if !seen.as_ref().is_some_and(|seen| server.are_current(seen)) {
+            let accounts = server.accounts();
+            if let Some(current) = accounts.by_name(&account.name)
+                && *current != **account
+            {
+                *account = Arc::new(current.clone());
+            }
+            *seen = Some(accounts);
         }
         Arc::clone(&account)
     }
@@ -130,6 +137,7 @@ impl State {
         }
         *self.user_text.borrow_mut() = user_text;
         *self.account.borrow_mut() = Arc::new(account);
+        *self.seen_accounts.borrow_mut() = None;
     }
 
     /// The name of the account.
@@ -146,24 +154,32 @@ impl State {
     /// What is constant for a statement that begins now.
     pub fn statement_options(&self) -> StatementOptions {
         let variables = self.variables.borrow();
-        let active = variables.active();
-        let settings = variables.settings();
-        let now_us = variables
-            .extra
-            .timestamp_us
-            .unwrap_or_else(|| self.worker.wall_us());
         StatementOptions {
-            sql_mode: sql_mode(&active.sql_mode),
-            now_us,
-            zone: zone(settings.text("time_zone")),
-            division_increment: small(settings.unsigned("div_precision_increment")),
-            group_concat_bytes_max: usize::try_from(settings.unsigned("group_concat_max_len"))
-                .unwrap_or(usize::MAX),
-            collation: active.connection_collation,
-            auto_increment_step: settings.unsigned("auto_increment_increment"),
-            auto_increment_offset: settings.unsigned("auto_increment_offset"),
-            result_bytes_max: usize::try_from(settings.unsigned("max_allowed_packet"))
-                .unwrap_or(usize::MAX),
+            now_us: self.now_us(&variables),
+            ..variables.active().options.clone()
+        }
+    }
+
+    /// When a statement that begins now begins, in microseconds since 1970 UTC.
+    fn now_us(&self, variables: &Variables) -> i64 {
+        let set = variables.extra.timestamp_us;
+        set.unwrap_or_else(|| self.worker.wall_us())
+    }
+
+    /// Now by the clock on the session's wall.
+    pub fn wall_now(&self) -> DateTime {
+        let variables = self.variables.borrow();
+        let utc = DateTime::from_unix_micros(self.now_us(&variables));
+        let zone = &variables.active().options.zone;
+        utc.and_then(|utc| zone.from_utc(utc)).unwrap_or_default()
+    }
+
+    /// Forgets the last statement's warnings.
+    pub fn clear_diagnostics(&self) {
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        match Rc::get_mut(&mut diagnostics) {
+            Some(own) => own.clear(),
+            None => *diagnostics = Rc::default(),
         }
     }
 
@@ -208,38 +224,6 @@ impl State {
 /// `CURRENT_USER()` of an account.
 fn account_text(name: &AccountName) -> String {
     format!("{}@{}", name.user, name.host)
-}
-
-/// The flags of `sql_mode` that expressions know.
-pub fn sql_mode(text: &str) -> SqlMode {
-    let flag = |word: &str| match word {
-        "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES" => SqlMode::STRICT,
-        "ERROR_FOR_DIVISION_BY_ZERO" => SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
-        "NO_ZERO_DATE" => SqlMode::NO_ZERO_DATE,
-        "NO_ZERO_IN_DATE" => SqlMode::NO_ZERO_IN_DATE,
-        "NO_AUTO_VALUE_ON_ZERO" => SqlMode::NO_AUTO_VALUE_ON_ZERO,
-        "NO_UNSIGNED_SUBTRACTION" => SqlMode::NO_UNSIGNED_SUBTRACTION,
-        "PAD_CHAR_TO_FULL_LENGTH" => SqlMode::PAD_CHAR_TO_FULL_LENGTH,
-        "ALLOW_INVALID_DATES" => SqlMode::ALLOW_INVALID_DATES,
-        "ONLY_FULL_GROUP_BY" => SqlMode::ONLY_FULL_GROUP_BY,
-        "NO_BACKSLASH_ESCAPES" => SqlMode::NO_BACKSLASH_ESCAPES,
-        "PIPES_AS_CONCAT" => SqlMode::PIPES_AS_CONCAT,
-        _ => SqlMode(0),
-    };
-    SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
-}
-
-/// `SYSTEM` is UTC here, as `system_time_zone` says; so is a zone that has gone from the database
-/// of zones since it was set.
-fn zone(name: &str) -> Zone {
-    if name.eq_ignore_ascii_case("system") {
-        return Zone::Utc;
-    }
-    Zone::from_name(name).unwrap_or_default()
-}
-
-fn small(number: u64) -> u8 {
-    u8::try_from(number).unwrap_or(u8::MAX)
 }
 
 /// What a client is told of a variable that cannot be read or set.

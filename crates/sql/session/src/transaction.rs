@@ -113,11 +113,12 @@ impl TransactionState {
 
     /// Forgets everything: the store's transaction has ended.
     pub fn end(&mut self) {
-        let next = self.next;
-        *self = Self {
-            next,
-            ..Self::default()
-        };
+        self.open = None;
+        self.is_begun = false;
+        self.is_read_only = false;
+        // These keep their memory for the next transaction.
+        self.holds.clear();
+        self.savepoints.clear();
     }
 
     /// Forgets the store's transaction after a deadlock rolled it back; an explicit transaction

@@ -7,8 +7,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use expression::{SqlMode, StatementOptions};
 use settings::{Scope, Setting, Settings, TABLE};
 use store::Isolation;
+use value::temporal::Zone;
 use value::{Charset, CollationId};
 
 /// The longest `timestamp` that can be set, in seconds: the end of 32-bit TIMESTAMP.
@@ -26,7 +28,7 @@ pub struct Extra {
 }
 
 /// Decoded values that statements ask for all the time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Active {
     /// The words of `sql_mode`, joined by commas.
     pub sql_mode: Rc<str>,
@@ -52,6 +54,12 @@ pub struct Active {
     pub statement_time_us_max: u64,
     /// `sql_safe_updates`.
     pub safe_updates: bool,
+    /// `wait_timeout`.
+    pub wait_timeout_s: u64,
+    /// How texts are read.
+    pub mode: syntax::Mode,
+    /// What expressions are told; the time is filled in by each statement.
+    pub options: StatementOptions,
 }
 
 /// All of a session's variables.
@@ -369,7 +377,68 @@ fn decode(values: &Settings) -> Active {
         select_limit: values.unsigned("sql_select_limit"),
         statement_time_us_max: statement_time_us(values),
         safe_updates: values.is_on("sql_safe_updates"),
+        wait_timeout_s: values.unsigned("wait_timeout"),
+        mode: mode(values.text("sql_mode")),
+        options: options(values),
     }
+}
+
+/// The parser's part of `sql_mode`.
+fn mode(words: &str) -> syntax::Mode {
+    let has = |word: &str| words.split(',').any(|of| of == word);
+    syntax::Mode {
+        ansi_quotes: has("ANSI_QUOTES"),
+        no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+        pipes_as_concat: has("PIPES_AS_CONCAT"),
+        high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
+        ignore_space: has("IGNORE_SPACE"),
+        real_as_float: has("REAL_AS_FLOAT"),
+    }
+}
+
+fn options(values: &Settings) -> StatementOptions {
+    let bytes = |name| usize::try_from(values.unsigned(name)).unwrap_or(usize::MAX);
+    StatementOptions {
+        sql_mode: sql_mode(values.text("sql_mode")),
+        now_us: 0,
+        zone: zone(values.text("time_zone")),
+        division_increment: u8::try_from(values.unsigned("div_precision_increment"))
+            .unwrap_or(u8::MAX),
+        group_concat_bytes_max: bytes("group_concat_max_len"),
+        collation: CollationId::from_name(values.text("collation_connection"))
+            .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
+        auto_increment_step: values.unsigned("auto_increment_increment"),
+        auto_increment_offset: values.unsigned("auto_increment_offset"),
+        result_bytes_max: bytes("max_allowed_packet"),
+    }
+}
+
+/// The flags of `sql_mode` that expressions know.
+pub fn sql_mode(text: &str) -> SqlMode {
+    let flag = |word: &str| match word {
+        "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES" => SqlMode::STRICT,
+        "ERROR_FOR_DIVISION_BY_ZERO" => SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
+        "NO_ZERO_DATE" => SqlMode::NO_ZERO_DATE,
+        "NO_ZERO_IN_DATE" => SqlMode::NO_ZERO_IN_DATE,
+        "NO_AUTO_VALUE_ON_ZERO" => SqlMode::NO_AUTO_VALUE_ON_ZERO,
+        "NO_UNSIGNED_SUBTRACTION" => SqlMode::NO_UNSIGNED_SUBTRACTION,
+        "PAD_CHAR_TO_FULL_LENGTH" => SqlMode::PAD_CHAR_TO_FULL_LENGTH,
+        "ALLOW_INVALID_DATES" => SqlMode::ALLOW_INVALID_DATES,
+        "ONLY_FULL_GROUP_BY" => SqlMode::ONLY_FULL_GROUP_BY,
+        "NO_BACKSLASH_ESCAPES" => SqlMode::NO_BACKSLASH_ESCAPES,
+        "PIPES_AS_CONCAT" => SqlMode::PIPES_AS_CONCAT,
+        _ => SqlMode(0),
+    };
+    SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
+}
+
+/// `SYSTEM` is UTC here, as `system_time_zone` says; so is a zone that has gone from the database
+/// of zones since it was set.
+fn zone(name: &str) -> Zone {
+    if name.eq_ignore_ascii_case("system") {
+        return Zone::Utc;
+    }
+    Zone::from_name(name).unwrap_or_default()
 }
 
 /// `max_statement_time` is in seconds, with a fraction.

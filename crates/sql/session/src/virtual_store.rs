@@ -1,5 +1,6 @@
 //! The store as a statement sees it: the worker's own, and the tables of `information_schema`.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ pub fn processes(state: &State) -> Vec<Process> {
             command: line.command.to_owned(),
             time_ms: now_us.saturating_sub(line.since_us) / 1000,
             state: line.state.to_owned(),
-            info: line.statement.map(|text| text.to_string()),
+            info: Some(line.statement).filter(|text| !text.is_empty()),
         })
         .collect()
 }
@@ -200,7 +201,24 @@ impl Store for VirtualStore {
 #[derive(Debug)]
 pub struct SessionNames<'s> {
     /// Whose view it is.
-    pub state: &'s State,
+    state: &'s State,
+    /// A system variable's value has gone into the plan.
+    asked_variable: Cell<bool>,
+}
+
+impl<'s> SessionNames<'s> {
+    /// Names as this session sees them.
+    pub fn new(state: &'s State) -> Self {
+        Self {
+            state,
+            asked_variable: Cell::new(false),
+        }
+    }
+
+    /// True once a system variable's value was asked for: the plan holds for that value.
+    pub fn has_asked_variable(&self) -> bool {
+        self.asked_variable.get()
+    }
 }
 
 impl Names for SessionNames<'_> {
@@ -222,6 +240,7 @@ impl Names for SessionNames<'_> {
         name: &str,
     ) -> Result<Value, PlanError> {
         use expression::Surroundings;
+        self.asked_variable.set(true);
         self.state.system_variable(scope, name)
     }
 

@@ -9,6 +9,7 @@ use env::Clock;
 use store::Store;
 
 use crate::metadata::MetadataWorker;
+use crate::plan_cache::PlanCache;
 use crate::server::{Counters, Server};
 
 /// One a worker.
@@ -25,6 +26,8 @@ pub struct Worker {
     pub metadata: MetadataWorker,
     /// The time. Constant.
     clock: Rc<dyn Clock>,
+    /// Plans of statements that were seen before.
+    pub plans: RefCell<PlanCache>,
     /// Names as of the last look at the store's schema version.
     names: RefCell<Rc<NameSpace>>,
 }
@@ -55,6 +58,7 @@ impl Worker {
             index,
             metadata,
             clock,
+            plans: RefCell::default(),
             names,
         })
     }

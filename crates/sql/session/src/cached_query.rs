@@ -1,0 +1,256 @@
+//! COM_QUERY by the plan cache: a text that was seen before, but for its literals, is neither
+//! parsed nor planned.
+//!
+//! ```text
+//! text -> canonical form + literals -> key -> plan? -> run with the literals as parameters
+//!                                         \-> parse and plan the canonical text, keep it
+//! ```
+//!
+//! Whatever does not go this way (no canonical form, a text that cannot be planned, rows that only
+//! the session knows) goes the long way of [`crate::dispatch`], which also has the error messages.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use executor::Execution;
+use syntax::ast::StatementKind;
+use syntax::canonical::{Canonical, Parameter, ParameterKind};
+use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
+
+use crate::dispatch::{Parsed, counted};
+use crate::plan_cache::{Found, PlanCache, Surroundings};
+use crate::prepared::is_cacheable;
+use crate::reply::{Reply, Stop};
+use crate::row_encoder::RowProtocol;
+use crate::run::Ran;
+use crate::server::count;
+use crate::session::Session;
+use crate::virtual_store::SessionNames;
+
+/// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings are given this
+/// type, so that a plan serves all lengths.
+const STRING_CHARS: u32 = 16_383;
+
+/// Buffers that a session uses for one statement after the other.
+#[derive(Debug, Default)]
+pub(crate) struct QueryBuffers {
+    canonical: Canonical,
+    key: Vec<u8>,
+    values: Vec<Value>,
+}
+
+/// What the cache could do for a text.
+pub(crate) enum Tried {
+    /// It was answered.
+    Answered(Result<Reply, Stop>),
+    /// It has to go the long way.
+    Not,
+}
+
+impl Session {
+    /// Answers a text if it is one statement with a canonical form that can be planned.
+    pub(crate) async fn cached_query(&mut self, text: &[u8]) -> Tried {
+        let mut buffers = std::mem::take(&mut self.buffers);
+        let tried = match self.find_plan(&mut buffers, text) {
+            Some(found) => self.run_found(found, &buffers.values).await,
+            None => Tried::Not,
+        };
+        buffers.values.clear();
+        self.buffers = buffers;
+        tried
+    }
+
+    /// The plan of a text, and the values of its literals in the buffers.
+    fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Option<Found> {
+        let active = Rc::clone(self.state.variables.borrow().active());
+        let mode = active.mode;
+        if !buffers.canonical.fill(text, mode) {
+            return None;
+        }
+        if !literals(buffers, text, mode) {
+            return None;
+        }
+        let worker = &self.state.worker;
+        let schema_version = worker.store.schema_version();
+        {
+            let database = self.state.database.borrow();
+            let surroundings = Surroundings {
+                database: database.as_deref(),
+                mode,
+                sql_mode: active.options.sql_mode,
+                collation: active.connection_collation,
+                division_increment: active.options.division_increment,
+                now: self.state.wall_now(),
+            };
+            let QueryBuffers { canonical, key, .. } = buffers;
+            PlanCache::write_key(key, canonical, &surroundings);
+        }
+        if let Some(found) = worker.plans.borrow_mut().take(&buffers.key, schema_version) {
+            count(&worker.counters().plan_hits);
+            return Some(found);
+        }
+        count(&worker.counters().plan_misses);
+        let is_replaced = self.keep_plan(buffers, schema_version)?;
+        if is_replaced {
+            count(&worker.counters().plan_evictions);
+        }
+        worker.plans.borrow_mut().take(&buffers.key, schema_version)
+    }
+
+    /// Plans the canonical text and keeps the plan, if it may be kept; true if another plan had
+    /// to go.
+    fn keep_plan(&self, buffers: &QueryBuffers, schema_version: u64) -> Option<bool> {
+        let canonical = &buffers.canonical;
+        let parsed: Parsed = self.parse(canonical.text()).ok()?;
+        let kind = &parsed.statement.kind;
+        let is_planned = matches!(
+            kind,
+            StatementKind::Query(_)
+                | StatementKind::Insert(_)
+                | StatementKind::Update(_)
+                | StatementKind::Delete(_)
+        );
+        if !is_planned {
+            return None;
+        }
+        let collation = self.state.variables.borrow().active().connection_collation;
+        let types: Vec<ColumnType> = canonical
+            .parameters()
+            .iter()
+            .map(|parameter| type_of(parameter.kind, collation))
+            .collect();
+        let names = SessionNames::new(&self.state);
+        let plan = self.plan_with(&parsed, &types, &names).ok()?;
+        if names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty() {
+            return None;
+        }
+        let execution = Execution::new(Rc::new(plan));
+        let mut plans = self.state.worker.plans.borrow_mut();
+        Some(plans.put(&buffers.key, execution, counted(kind), schema_version))
+    }
+
+    async fn run_found(&mut self, found: Found, values: &[Value]) -> Tried {
+        let Found {
+            mut execution,
+            kind,
+            allowed,
+            place,
+        } = found;
+        let account = self.state.account();
+        let is_allowed = allowed.is_some_and(|allowed| Arc::ptr_eq(&allowed, &account));
+        if !is_allowed && let Err(error) = self.check_privileges(execution.plan()) {
+            return Tried::Answered(Err(error.into()));
+        }
+        self.state.worker.counters().count_statement(kind);
+        self.state.clear_diagnostics();
+        let ran = self
+            .run_plan(&mut execution, values, RowProtocol::Text)
+            .await;
+        Tried::Answered(match ran {
+            Ok(Ran::Reply(reply)) => {
+                let mut plans = self.state.worker.plans.borrow_mut();
+                plans.give_back(place, execution, Some(account));
+                Ok(reply)
+            }
+            // The schema moved between finding and running: plan anew.
+            Ok(Ran::Stale) => return Tried::Not,
+            Err(stop) => Err(stop),
+        })
+    }
+}
+
+/// Puts the literals into the buffers; false if one is not what a parameter can be.
+fn literals(buffers: &mut QueryBuffers, text: &[u8], mode: syntax::Mode) -> bool {
+    buffers.values.clear();
+    for parameter in buffers.canonical.parameters() {
+        match literal(parameter, text, mode) {
+            Some(value) => buffers.values.push(value),
+            None => return false,
+        }
+    }
+    true
+}
+
+fn literal(parameter: &Parameter, text: &[u8], mode: syntax::Mode) -> Option<Value> {
+    let source = || parameter.span.of(text);
+    match parameter.kind {
+        // `?` stands in prepared statements alone. A number beyond BIGINT behind a minus sign is
+        // still in range, which a parameter would not be.
+        ParameterKind::Placeholder | ParameterKind::Unsigned => None,
+        ParameterKind::Integer => {
+            let number = parameter.integer(text)?;
+            Some(Value::Int(i64::try_from(number).ok()?))
+        }
+        ParameterKind::Decimal => Some(Value::Decimal(Decimal::parse_prefix(source()).value)),
+        ParameterKind::Float => {
+            let parsed = value::number::parse_double(source());
+            Some(Value::Double(parsed.value))
+        }
+        ParameterKind::String => {
+            let bytes = parameter.string(text, mode);
+            let is_short = bytes.len() <= stdx::to_usize(STRING_CHARS);
+            let is_utf8 = std::str::from_utf8(&bytes).is_ok();
+            (is_short && is_utf8).then(|| Value::Bytes(bytes.into_owned()))
+        }
+    }
+}
+
+/// The type of a literal of a kind, as wide as the kind can be.
+fn type_of(kind: ParameterKind, collation: CollationId) -> ColumnType {
+    match kind {
+        ParameterKind::Placeholder | ParameterKind::Integer => ColumnType::new(TypeKind::BigInt),
+        ParameterKind::Unsigned => ColumnType::unsigned(TypeKind::BigInt),
+        ParameterKind::Decimal => ColumnType::decimal(65, 30),
+        ParameterKind::Float => ColumnType::new(TypeKind::Double),
+        ParameterKind::String => ColumnType::varchar(STRING_CHARS, collation),
+    }
+}
+
+/// A statement's bytes in UTF-8, out of the client's character set.
+pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    match charset {
+        Charset::Latin1 => {
+            let mut converted = Vec::with_capacity(text.len());
+            Charset::Utf8mb4.append_converted(charset, text, &mut converted);
+            converted.into()
+        }
+        Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values_of(text: &str) -> Option<(String, Vec<Value>)> {
+        let mut buffers = QueryBuffers::default();
+        let mode = syntax::Mode::default();
+        assert!(buffers.canonical.fill(text.as_bytes(), mode));
+        let form = String::from_utf8(buffers.canonical.text().to_vec()).unwrap();
+        literals(&mut buffers, text.as_bytes(), mode).then_some((form, buffers.values))
+    }
+
+    #[test]
+    fn literals_become_values() {
+        let (form, values) = values_of("SELECT a FROM t WHERE b = 5 AND c = 'x''y' AND d < 1.50")
+            .expect("all can be parameters");
+        assert_eq!(form, "SELECT a FROM t WHERE b = ? AND c = ? AND d < ?");
+        let decimal = Value::Decimal(Decimal::parse_prefix(b"1.50").value);
+        assert_eq!(values, [Value::Int(5), Value::bytes(b"x'y"), decimal]);
+    }
+
+    #[test]
+    fn what_a_parameter_cannot_be_goes_the_long_way() {
+        assert!(values_of("SELECT a FROM t WHERE b = -9223372036854775808").is_none());
+        assert!(values_of("SELECT a FROM t WHERE b = ?").is_none());
+        let long = "x".repeat(20_000);
+        assert!(values_of(&format!("SELECT a FROM t WHERE b = '{long}'")).is_none());
+    }
+
+    #[test]
+    fn latin1_is_brought_to_utf8_and_the_rest_is_not_copied() {
+        assert_eq!(&*in_utf8(Charset::Latin1, b"\xe4"), "\u{e4}".as_bytes());
+        let same = in_utf8(Charset::Utf8mb4, b"SELECT 1");
+        assert!(matches!(same, std::borrow::Cow::Borrowed(_)));
+    }
+}
