@@ -89,6 +89,32 @@ fn rounding_carries() {
     );
 }
 
+#[test]
+fn zones_lead_to_utc_and_back() {
+    let rules = jiff::tz::TimeZone::posix("EET-2EEST,M3.5.0/3,M10.5.0/4").unwrap();
+    let zone = Zone::Named(Box::new(rules));
+    for (wall, utc) in [
+        ("2024-01-15 12:00:00", "2024-01-15 10:00:00"),
+        ("2024-07-15 12:00:00.5", "2024-07-15 09:00:00.5"),
+        // The clock goes from 03:00 to 04:00: what lies between is 04:00.
+        ("2024-03-31 03:30:00", "2024-03-31 01:00:00"),
+        // 03:30 comes twice: the first is meant.
+        ("2024-10-27 03:30:00", "2024-10-27 00:30:00"),
+    ] {
+        assert_eq!(zone.to_utc(datetime(wall)), Some(datetime(utc)), "{wall}");
+    }
+    assert_eq!(
+        zone.from_utc(datetime("2024-07-15 09:00:00")),
+        Some(datetime("2024-07-15 12:00:00"))
+    );
+    assert_eq!(Zone::from_name("+05:30"), Some(Zone::Fixed(19_800)));
+    for bad in ["+25:00", "+1", "nowhere/none", "-13:00"] {
+        assert_eq!(Zone::from_name(bad), None, "{bad}");
+    }
+    assert!(is_timestamp(datetime("2038-01-19 03:14:07.9")));
+    assert!(!is_timestamp(datetime("2038-01-19 03:14:08")));
+}
+
 proptest! {
     #[test]
     fn packed_values_keep_order_and_parts(left in 366i64..3_652_424, right in 366i64..3_652_424,
