@@ -25,6 +25,8 @@ fn errors_name_the_token_and_line() {
         ("UPDATE t SET", "", 1),
         ("SELECT DISTINCT ALL 1", "ALL 1", 1),
         ("DELETE FROM t LIMIT 1,2", "2", 1),
+        ("SELECT (SELECT 1 INTO @a)", "INTO @a)", 1),
+        ("COMMIT AND CHAIN RELEASE", "RELEASE", 1),
         ("UPDATE t SET a=1 LIMIT 1,2", "2", 1),
     ];
     for (sql, text, line) in cases {

@@ -27,6 +27,8 @@ pub(super) struct Cursor<'a> {
     depth: u32,
     /// The height of the highest expression parsed since it was last reset.
     pub(super) height: u32,
+    /// How many queries are inside others here: those have no `INTO`.
+    pub(super) subquery_depth: u32,
     /// `?` seen so far.
     pub(super) parameter_count: u32,
     pub(super) mode: Mode,
@@ -43,6 +45,7 @@ impl<'a> Cursor<'a> {
             at: 0,
             depth: 0,
             height: 0,
+            subquery_depth: 0,
             parameter_count: 0,
             mode,
         }

@@ -208,7 +208,7 @@ impl Cursor<'_> {
             let for_all = self.is(K::All);
             self.bump();
             let start = left.0.span;
-            let query = Box::new(self.paren_query()?);
+            let query = Box::new(self.subquery()?);
             let height = left.1.max(self.height) + 1;
             let value = Box::new(left.0);
             let span = self.span_from(start);
@@ -339,7 +339,7 @@ impl Cursor<'_> {
             ExprKind::InQuery {
                 negated,
                 value,
-                query: Box::new(self.paren_query()?),
+                query: Box::new(self.subquery()?),
             }
         } else {
             ExprKind::InList {

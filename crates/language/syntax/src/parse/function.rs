@@ -175,7 +175,7 @@ impl Cursor<'_> {
     fn parenthesis(&mut self) -> Parsed<Expr> {
         let start = self.start();
         if self.is_query_paren() {
-            let query = Box::new(self.paren_query()?);
+            let query = Box::new(self.subquery()?);
             return Ok(self.made(start, ExprKind::Subquery(query)));
         }
         let mut list = self.paren_list(Self::expr)?;
@@ -283,7 +283,7 @@ impl Cursor<'_> {
             K::Case => return self.case().map(Some),
             K::Exists if is_call => {
                 self.bump();
-                let query = Box::new(self.paren_query()?);
+                let query = Box::new(self.subquery()?);
                 return Ok(Some(self.made(start, ExprKind::Exists(query))));
             }
             K::Match => return self.full_text().map(Some),

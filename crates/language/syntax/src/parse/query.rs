@@ -95,6 +95,14 @@ impl Cursor<'_> {
         Ok(query)
     }
 
+    /// `( query )` as a part of something else.
+    pub(super) fn subquery(&mut self) -> Parsed<Query> {
+        self.subquery_depth += 1;
+        let query = self.paren_query();
+        self.subquery_depth -= 1;
+        query
+    }
+
     /// A query with everything that may stand around it.
     pub(super) fn query(&mut self) -> Parsed<Query> {
         self.deeper(Self::query_inner)
@@ -141,7 +149,7 @@ impl Cursor<'_> {
             Vec::new()
         };
         self.expect(K::As)?;
-        let query = self.paren_query()?;
+        let query = self.subquery()?;
         let mut cycle = Vec::new();
         if self.eat(K::Cycle) {
             cycle = self.list(Self::ident)?;
@@ -527,6 +535,9 @@ impl Cursor<'_> {
     fn clause_into(&mut self, into: &mut Option<SelectInto>) -> Parsed<()> {
         if !self.is(K::Into) || into.is_some() {
             return Ok(());
+        }
+        if 0 < self.subquery_depth {
+            return Err(self.fail());
         }
         self.bump();
         *into = Some(if self.eat(K::Outfile) {

@@ -147,7 +147,7 @@ impl Cursor<'_> {
 
     #[inline(never)]
     fn derived(&mut self) -> Parsed<TableRef> {
-        let query = Box::new(self.paren_query()?);
+        let query = Box::new(self.subquery()?);
         let alias = self.table_alias()?.ok_or_else(|| self.fail())?;
         let columns = if self.kind() == Kind::LeftParen {
             self.ident_list()?

@@ -93,7 +93,7 @@ impl Cursor<'_> {
         if self.are(&[K::No, K::Release]) {
             self.skip(2);
             completion.release = Some(false);
-        } else if self.eat(K::Release) {
+        } else if completion.chain != Some(true) && self.eat(K::Release) {
             completion.release = Some(true);
         }
         Ok(completion)
