@@ -216,7 +216,11 @@ fn parameters_are_understood(address: SocketAddr) {
 }
 
 fn bulks_are_understood(address: SocketAddr) {
-    let mut client = log_in(address);
+    let login = LoginAs {
+        capabilities: Capabilities::MARIADB_BULK_OPERATIONS,
+        ..LoginAs::user("native")
+    };
+    let mut client = TestClient::log_in(address, &login).expect("a login");
     for statement in [
         "USE test",
         "CREATE TABLE bulk (a INT, b VARCHAR(9) DEFAULT 'd')",
@@ -242,11 +246,12 @@ fn bulks_are_understood(address: SocketAddr) {
     BulkExecute::encode(&mut out, statement_id, &types, &rows);
     client.send_command(out.as_bytes());
     let packet = client.read().expect("well-formed");
+    let ok = OkPacket::decode(&packet, client.capabilities);
     assert_eq!(
-        OkPacket::decode(&packet, client.capabilities)
-            .expect("well-formed")
-            .affected_rows,
-        3
+        ok.map(|ok| ok.affected_rows),
+        Ok(3),
+        "{}",
+        packet.escape_ascii()
     );
     let rows = client
         .query("SELECT CONCAT_WS('|', a, b) FROM bulk ORDER BY a")

@@ -267,7 +267,7 @@ impl Store<'_> {
             self.incorrect(1292, kind, &text)?;
         }
         self.data_truncated()?;
-        Ok(Value::UInt(u64::from(year)))
+        self.year(ValueRef::UInt(u64::from(year)))
     }
 
     /// The text as ASCII for parsing numbers; character sets here all contain it.
