@@ -240,6 +240,15 @@ fn lives(seed: u64, faults: Faults) {
         before = all[..known + found.len()].to_vec();
         BOUNDARIES.with_borrow_mut(|ends| ends.retain(|end| *end <= last));
         truth.written.borrow_mut().clear();
+        // As `buffer::start` does before the first commit: see `Wal::start`.
+        let (starting, disk) = (Arc::clone(&wal), world.disk.clone());
+        world.run(async move {
+            let end = starting.durable();
+            starting
+                .write_checkpoint(&disk, end, Vec::new())
+                .await
+                .expect("nothing fails yet");
+        });
         world.disk.set_faults(faults);
         world.background(&wal);
         for worker in 0..2 {

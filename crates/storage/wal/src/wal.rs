@@ -61,6 +61,10 @@ pub struct Wal {
 impl Wal {
     /// Starts to write where a finished scan has found the end. Blocks.
     ///
+    /// Before the first commit the caller writes a checkpoint there, having made durable what the
+    /// scan gave. Without it a torn write of this life could complete a torn block of the life
+    /// before, in the same place, and the next scan would take that for the log.
+    ///
     /// # Panics
     /// If the scan was not read to its end.
     pub async fn start(
