@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn listed_failures(suite: &str) -> Result<BTreeMap<String, String>> {
+pub(crate) fn listed_failures(suite: &str) -> Result<BTreeMap<String, String>> {
     let path = repository_root().join(format!("crates/proof/lab/data/suites/{suite}.txt"));
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let mut listed = BTreeMap::new();

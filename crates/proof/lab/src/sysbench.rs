@@ -50,7 +50,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let load = Load {
                 script: (*script).to_owned(),
                 port: running.port(),
-                tables: arguments.tables,
+                // These two read one table.
+                tables: if script.starts_with("select_random") {
+                    1
+                } else {
+                    arguments.tables
+                },
                 rows: arguments.rows,
                 clients: arguments.clients,
                 seconds: arguments.seconds,

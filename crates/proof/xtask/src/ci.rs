@@ -37,6 +37,18 @@ const STEPS: &[Step] = &[
     }),
     ("doc", doc),
     ("loom", loom),
+    ("server", |shell| {
+        cargo(shell, &["build", "--package", "plateau"])
+    }),
+    ("smoke", |shell| xtask(shell, &["smoke"])),
+    ("differential", |shell| xtask(shell, &["differential"])),
+    ("torture", |shell| {
+        xtask(shell, &["torture", "--rounds", "10"])
+    }),
+    ("sysbench", |shell| {
+        let short = ["--rows", "2000", "--clients", "16", "--seconds", "2"];
+        xtask(shell, &[&["sysbench"], &short[..]].concat())
+    }),
 ];
 
 pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
@@ -99,6 +111,18 @@ fn loom(shell: &Shell) -> Result<()> {
         .env("RUSTFLAGS", "--cfg loom")
         .env("LOOM_MAX_PREEMPTIONS", "2");
     check(&mut command, "loom models")
+}
+
+/// A suite, in a process of its own, against the server that was just built.
+fn xtask(shell: &Shell, arguments: &[&str]) -> Result<()> {
+    println!("$ cargo xtask {}", arguments.join(" "));
+    let program = std::env::current_exe()?;
+    let mut command = shell.command(&program.display().to_string(), arguments);
+    command.env("PLATEAU", shell.root().join("target/debug/plateau"));
+    check(
+        &mut command,
+        &format!("cargo xtask {}", arguments.join(" ")),
+    )
 }
 
 fn cargo(shell: &Shell, arguments: &[&str]) -> Result<()> {
