@@ -1,6 +1,8 @@
 //! Runs seeds of the crash simulation: `sim --seeds N [--from M]`. Prints the first seed that fails
 //! and what is wrong, and ends with status 1 then.
 
+#![forbid(unsafe_code)]
+
 use std::io::Write as _;
 use std::process::ExitCode;
 

@@ -106,8 +106,8 @@ impl Engine {
 }
 
 /// Cleans pages, writes checkpoints and prepares log segments until it is over; a round that has
-/// begun is finished. Whoever waits for a frame or for room in the log waits for this, so this waits
-/// for neither.
+/// begun is finished. Whoever waits for a frame or for room in the log waits for this, so this
+/// waits for neither.
 pub(crate) async fn keep_house(
     pages: &Pages,
     options: &WorkerOptions,

@@ -57,8 +57,8 @@ pub struct WalOptions {
     pub segment_blocks: u32,
     /// Segments prepared ahead of the one being written.
     pub segments_ahead: usize,
-    /// Bytes of log since the checkpoint, padding on disk counted, past which nobody gets a permit: a checkpoint must come
-    /// first. It bounds the time of recovery.
+    /// Bytes of log since the checkpoint, padding on disk counted, past which nobody gets a permit:
+    /// a checkpoint must come first. It bounds the time of recovery.
     pub log_bytes_max: u64,
     /// Bytes of one disk write at most.
     pub flush_bytes_max: usize,
