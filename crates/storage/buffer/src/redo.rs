@@ -99,6 +99,9 @@ pub(crate) struct Redo<'a> {
     files: HashMap<SpaceId, Option<File>>,
     /// Tablespaces that had operations but no file, and no drop yet.
     missing: BTreeSet<SpaceId>,
+    /// Tablespaces whose drop was met. Their ids are never used again, so what the log has on them
+    /// behind it (a change that was under way when the drop was noted) needs no file.
+    dropped: BTreeSet<SpaceId>,
     /// The page with the highest LSN that was read.
     newest: (Lsn, PageId),
 }
@@ -117,6 +120,7 @@ impl<'a> Redo<'a> {
             pages: HashMap::new(),
             files: HashMap::new(),
             missing: BTreeSet::new(),
+            dropped: BTreeSet::new(),
             newest: (Lsn::ZERO, PageId::default()),
         })
     }
@@ -162,6 +166,9 @@ impl<'a> Redo<'a> {
         let Some(&id) = op.pages().get(which) else {
             return Err(RecoveryError::Mtr(end));
         };
+        if self.dropped.contains(&id.space) {
+            return Ok(());
+        }
         let Some(file) = self.file(id.space).await? else {
             self.missing.insert(id.space);
             return Ok(());
@@ -246,6 +253,7 @@ impl<'a> Redo<'a> {
 
     async fn drop_space(&mut self, id: SpaceId) -> Result<(), RecoveryError> {
         self.missing.remove(&id);
+        self.dropped.insert(id);
         self.pages.retain(|page, _| page.space != id);
         if self.file(id).await?.is_some() {
             self.files.insert(id, None);

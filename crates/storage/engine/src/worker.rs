@@ -226,7 +226,8 @@ impl Worker {
         Err(Suspend::new(WaitReason::Durability, wait).into())
     }
 
-    /// Removes a tablespace that no table names any more.
+    /// Removes a tablespace that no table names any more. Purge of another worker may be in the
+    /// middle of a change there; the second note stands behind whatever it still writes.
     pub(crate) async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
         let note = || {
             let mut change = self.pages.change()?;
@@ -235,7 +236,9 @@ impl Worker {
         };
         let lsn = self.until_done(note).await?;
         self.pages.wait_log(lsn, LogLevel::Durable).await?;
-        self.pages.remove_space(id).await
+        self.pages.remove_space(id).await?;
+        self.until_done(note).await?;
+        Ok(())
     }
 
     /// Now, for lock waits.
