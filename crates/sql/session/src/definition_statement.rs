@@ -24,7 +24,6 @@ use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
 use crate::metadata::StrongHold;
 use crate::reply::{Done, Reply, Stop};
-use crate::row_encoder::RowProtocol;
 use crate::session::Session;
 use crate::show_statement::quoted_name;
 
@@ -264,7 +263,7 @@ impl Session {
                 .collect();
             let insert = format!("{verb} {target} ({}) {source}", list.join(", "));
             let insert = self.parse(insert.as_bytes())?;
-            self.planned(&insert, &[], &[], RowProtocol::Text).await
+            self.planned(&insert, &[], &[]).await
         }
         .await;
         if filled.is_err()

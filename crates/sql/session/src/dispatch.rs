@@ -11,11 +11,11 @@ use executor::Execution;
 use front::Disconnect;
 use syntax::ast::{Admin, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
+use syntax::token::Kind;
 use value::{ColumnType, Value};
 
 use crate::cached_query::{Tried, in_utf8};
 use crate::reply::{Reply, Stop};
-use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
 use crate::server::StatementKind as Counted;
 use crate::session::{Next, Session};
@@ -73,6 +73,9 @@ impl Session {
                 Ok(_) if has_more && !self.has_multi_statements => {
                     Err(syntax_error_at(rest).into())
                 }
+                Ok(parsed) if parsed.statement.parameter_count != 0 => {
+                    Err(stray_parameter(&parsed.text, self.mode()).into())
+                }
                 Ok(parsed) => self.statement(&parsed).await,
                 Err(error) => Err(error.into()),
             };
@@ -113,7 +116,7 @@ impl Session {
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(parsed, &[], &[], RowProtocol::Text).await,
+            | StatementKind::Do(_) => self.planned(parsed, &[], &[]).await,
             _ => self.plain_statement(parsed).await,
         }
     }
@@ -124,11 +127,15 @@ impl Session {
         parsed: &Parsed,
         parameters: &[Value],
         parameter_types: &[ColumnType],
-        protocol: RowProtocol,
     ) -> Result<Reply, Stop> {
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let plan = self.plan(parsed, parameter_types)?;
             self.check_privileges(&plan)?;
+            if self.described.is_some() {
+                self.described = Some(Rc::clone(&plan.columns));
+                return Ok(Reply::Nothing);
+            }
+            let protocol = self.protocol;
             let mut execution = Execution::new(Rc::new(plan));
             match self.run_plan(&mut execution, parameters, protocol).await? {
                 Ran::Reply(reply) => return Ok(reply),
@@ -196,7 +203,7 @@ impl Session {
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(parsed, &[], &[], RowProtocol::Text).await,
+            | StatementKind::Do(_) => self.planned(parsed, &[], &[]).await,
             _ => self.definition_statement(parsed).await,
         }
     }
@@ -281,6 +288,21 @@ fn syntax_error_at(rest: &[u8]) -> ClientError {
         .take(80)
         .collect();
     ClientError::syntax(&near, 1)
+}
+
+/// The error of a `?` in a text that is not prepared.
+fn stray_parameter(text: &[u8], mode: syntax::Mode) -> ClientError {
+    let mut lexer = syntax::token::Lexer::new(text, mode);
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.kind, Kind::Parameter | Kind::End) {
+            let start = usize::try_from(token.span.start).unwrap_or(usize::MAX);
+            let (before, near) = text.split_at_checked(start).unwrap_or((text, &[]));
+            let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let near: String = String::from_utf8_lossy(near).chars().take(80).collect();
+            return ClientError::syntax(&near, line);
+        }
+    }
 }
 
 /// True if only blanks and semicolons are left.

@@ -26,6 +26,7 @@ mod admin_statement;
 mod alter_statement;
 mod cached_query;
 mod checksum;
+mod cursor;
 mod define;
 mod definition_statement;
 mod dispatch;

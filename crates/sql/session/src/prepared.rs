@@ -10,10 +10,12 @@ use std::rc::Rc;
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use executor::Execution;
 use foldhash::fast::FixedState;
+use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
-use wire::{BinaryValue, Execute, ParameterType, PrepareOk};
+use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
+use crate::cursor::CursorRows;
 use crate::dispatch::Parsed;
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
@@ -46,6 +48,8 @@ struct Prepared {
     long_data: HashMap<u16, Vec<u8>, FixedState>,
     /// The plan made for parameters of these types, ready to run again.
     cached: Option<(Vec<ColumnType>, Execution)>,
+    /// Rows that wait for COM_STMT_FETCH.
+    cursor: Option<CursorRows>,
 }
 
 impl PreparedStatements {
@@ -59,6 +63,12 @@ impl PreparedStatements {
                 .or_default()
                 .extend_from_slice(data);
         }
+    }
+
+    /// The place of a statement's cursor.
+    pub(crate) fn cursor_of(&mut self, statement_id: u32) -> Option<&mut Option<CursorRows>> {
+        let prepared = self.by_id.get_mut(&statement_id)?;
+        Some(&mut prepared.cursor)
     }
 
     /// COM_STMT_CLOSE.
@@ -77,13 +87,7 @@ impl Session {
             let code = errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED;
             return Err(ClientError::new(code, &[&STATEMENT_COUNT_MAX]).into());
         }
-        let columns = match parsed.statement.kind {
-            StatementKind::Query(_) => self.plan(&parsed, &[])?.columns,
-            StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) => {
-                self.plan(&parsed, &[])?.columns
-            }
-            _ => Rc::from([]),
-        };
+        let columns = self.describe(&parsed).await?;
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let statement_id = self.prepared.last_id;
         let parameter_count = u16::try_from(parsed.statement.parameter_count)
@@ -95,6 +99,7 @@ impl Session {
             types: Vec::new(),
             long_data: HashMap::default(),
             cached: None,
+            cursor: None,
         };
         self.prepared.by_id.insert(statement_id, prepared);
         let ok = PrepareOk {
@@ -110,8 +115,30 @@ impl Session {
         Ok(Reply::Nothing)
     }
 
+    /// What the rows of a statement will look like. Statements that only show something are asked
+    /// as if they ran; what they would show is not written.
+    async fn describe(&mut self, parsed: &Parsed) -> Result<Rc<[OutputColumn]>, Stop> {
+        match parsed.statement.kind {
+            StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_) => {
+                let plan = self.plan(parsed, &[])?;
+                let is_taken = !plan.into_variables.is_empty();
+                Ok(if is_taken { Rc::from([]) } else { plan.columns })
+            }
+            StatementKind::Show(_) | StatementKind::Explain(_) => {
+                self.described = Some(Rc::from([]));
+                let outcome = Box::pin(self.statement(parsed)).await;
+                let columns = self.described.take().unwrap_or_else(|| Rc::from([]));
+                outcome.map(|_| columns)
+            }
+            _ => Ok(Rc::from([])),
+        }
+    }
+
     /// Column definitions and their end; nothing for no columns.
-    fn write_definitions(&mut self, columns: &[planner::OutputColumn]) {
+    fn write_definitions(&mut self, columns: &[OutputColumn]) {
         if columns.is_empty() {
             return;
         }
@@ -127,7 +154,10 @@ impl Session {
         let Some(mut prepared) = self.prepared.by_id.remove(&id) else {
             return Err(unknown_statement(id, "EXECUTE"));
         };
+        prepared.cursor = None;
+        self.protocol = RowProtocol::Binary;
         let reply = self.execute_prepared(&mut prepared, execute).await;
+        self.protocol = RowProtocol::Text;
         prepared.long_data.clear();
         self.prepared.by_id.insert(id, prepared);
         reply
@@ -141,7 +171,6 @@ impl Session {
         let (values, types) = self.parameters(prepared, execute)?;
         let parsed = Rc::clone(&prepared.parsed);
         let kind = &parsed.statement.kind;
-        // A cursor is an offer: a server may send the rows at once, as this one does.
         let is_planned = matches!(
             kind,
             StatementKind::Query(_)
@@ -153,6 +182,7 @@ impl Session {
         if !is_planned {
             return self.statement(&parsed).await;
         }
+        let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         self.state.clear_diagnostics();
         loop {
             let cached = prepared.cached.take().filter(|(of, _)| *of == types);
@@ -164,11 +194,20 @@ impl Session {
                 }
             };
             self.check_privileges(execution.plan())?;
+            let has_rows = !execution.plan().columns.is_empty();
+            let is_taken = !execution.plan().into_variables.is_empty();
+            self.cursor = (wants_cursor && has_rows && !is_taken).then(CursorRows::default);
             let ran = self
                 .run_plan(&mut execution, &values, RowProtocol::Binary)
                 .await;
+            let cursor = self.cursor.take();
             match ran? {
                 Ran::Reply(reply) => {
+                    let reply = match &cursor {
+                        Some(cursor) => self.write_cursor_head(cursor),
+                        None => reply,
+                    };
+                    prepared.cursor = cursor;
                     if is_cacheable(execution.plan()) {
                         prepared.cached = Some((types, execution));
                     }
@@ -221,17 +260,10 @@ impl Session {
         match self.prepared.by_id.get_mut(&statement_id) {
             Some(prepared) => {
                 prepared.long_data.clear();
+                prepared.cursor = None;
                 Ok(Reply::Ok(Done::default()))
             }
             None => Err(unknown_statement(statement_id, "mysqld_stmt_reset")),
-        }
-    }
-
-    /// COM_STMT_FETCH: rows are sent at execution, so no cursor is ever open.
-    pub(crate) async fn fetch_command(&mut self, id: u32, _: u32) -> Result<Reply, Stop> {
-        match self.prepared.by_id.get(&id) {
-            Some(_) => Err(ClientError::new(errcode::ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]).into()),
-            None => Err(unknown_statement(id, "mysqld_stmt_fetch")),
         }
     }
 
@@ -323,7 +355,7 @@ impl Session {
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(of, &values, &types, RowProtocol::Text).await,
+            | StatementKind::Do(_) => self.planned(of, &values, &types).await,
             StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
             _ => Box::pin(self.statement(of)).await,
         }
@@ -345,7 +377,7 @@ pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
         .all(|table| catalog::information_schema::definition_by_id(table.definition.id).is_none())
 }
 
-fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
+pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
     ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&id, &what]).into()
 }
 
@@ -396,7 +428,18 @@ fn parameter(
     (value, column_type)
 }
 
+/// A client may send any numbers; what is no date or time is the zero one, as in MariaDB.
 fn date_time(time: &wire::DateTime) -> value::DateTime {
+    let is_valid = time.year <= 9999
+        && time.month <= 12
+        && time.day <= 31
+        && time.hour < 24
+        && time.minute < 60
+        && time.second < 60
+        && time.microsecond < 1_000_000;
+    if !is_valid {
+        return value::DateTime::default();
+    }
     let date = value::Date::new(time.year, time.month, time.day);
     let hour = u32::from(time.hour);
     let of_day = value::Time::from_parts(false, hour, time.minute, time.second, time.microsecond);
@@ -416,5 +459,29 @@ fn type_of(value: &Value, collation: CollationId) -> ColumnType {
         Value::Date(_) => ColumnType::new(TypeKind::Date),
         Value::Time(_) => ColumnType::temporal(TypeKind::Time, 6),
         Value::DateTime(_) => ColumnType::temporal(TypeKind::DateTime, 6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_that_is_none_is_the_zero_date() {
+        let mut time = wire::DateTime {
+            year: 2026,
+            month: 11,
+            day: 21,
+            hour: 23,
+            minute: 59,
+            second: 59,
+            microsecond: 999_999,
+        };
+        assert_ne!(date_time(&time), value::DateTime::default());
+        time.year = 10_000;
+        assert_eq!(date_time(&time), value::DateTime::default());
+        time.year = 2026;
+        time.hour = 24;
+        assert_eq!(date_time(&time), value::DateTime::default());
     }
 }

@@ -10,16 +10,18 @@ use std::time::Duration;
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED,
-    ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
+    ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_TOO_MANY_ROWS, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
-use expression::{SqlMode, Statement};
+use expression::{SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::Plan;
 use store::{Durability, Suspend, TableDefinition, TransactionOptions, WaitReason};
-use value::Value;
+use value::{Level, Value};
 use wire::StatusFlags;
 
+use crate::cursor::CursorRows;
 use crate::dispatch::Parsed;
 use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
@@ -46,6 +48,7 @@ impl Session {
         protocol: RowProtocol,
     ) -> Result<Ran, Stop> {
         let plan = Rc::clone(execution.plan());
+        check_parameters(&plan, parameters)?;
         if plan.is_write() && self.transaction.is_read_only {
             let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
             return Err(error.into());
@@ -53,11 +56,47 @@ impl Session {
         self.hold_tables(&plan).await?;
         let charset = self.state.variables.borrow().active().results_charset;
         let mut result = ResultState::new(protocol, charset, self.status());
+        let is_taken = !plan.into_variables.is_empty();
+        if is_taken {
+            self.cursor = Some(CursorRows::default());
+        }
         let outcome = self
             .step_to_end(execution, parameters, &mut result, &plan)
             .await;
-        let has_rows = !plan.columns.is_empty() && plan.into_variables.is_empty();
-        self.finish_run(outcome, has_rows, plan.is_write()).await
+        let taken = if is_taken { self.cursor.take() } else { None };
+        let has_rows = !plan.columns.is_empty() && !is_taken;
+        let ran = self.finish_run(outcome, has_rows, plan.is_write()).await?;
+        match (ran, taken) {
+            (Ran::Reply(_), Some(rows)) => Ok(Ran::Reply(self.assign_row(&plan, rows)?)),
+            (ran, _) => Ok(ran),
+        }
+    }
+
+    /// `SELECT .. INTO @a, @b`: the only row becomes the variables' values.
+    fn assign_row(&self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
+        let names = &plan.into_variables;
+        if names.len() != plan.columns.len() {
+            let code = ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT;
+            return Err(ClientError::new(code, &[]));
+        }
+        let mut rows = rows.into_rows();
+        let Some(row) = rows.next() else {
+            let diagnostics = self.state.diagnostics.borrow();
+            diagnostics.push(Level::Warning, ClientError::new(ER_SP_FETCH_NO_DATA, &[]));
+            return Ok(Reply::Ok(Done::default()));
+        };
+        if rows.next().is_some() {
+            return Err(ClientError::new(ER_TOO_MANY_ROWS, &[]));
+        }
+        for ((name, value), column) in names.iter().zip(row).zip(plan.columns.iter()) {
+            let column_type = &column.column_type;
+            self.state.set_user_variable(name, value, column_type);
+        }
+        self.state.row_count.set(1);
+        Ok(Reply::Ok(Done {
+            affected_rows: 1,
+            ..Done::default()
+        }))
     }
 
     /// Runs a changing statement of the server's own on tables that this session has taken
@@ -149,11 +188,14 @@ impl Session {
                     txn: &mut **open,
                     statement: &statement,
                 };
-                let mut sink = PacketSink {
+                let mut packets = PacketSink {
                     client: &mut self.client,
                     result,
                 };
-                execution.step(&mut world, &mut sink)
+                match &mut self.cursor {
+                    Some(cursor) => execution.step(&mut world, cursor),
+                    None => execution.step(&mut world, &mut packets),
+                }
             };
             let stopped = match stepped {
                 Ok(Progress::Done(summary)) => return Ok(summary),
@@ -395,6 +437,14 @@ impl Session {
         };
         ClientError::new(code, &[]).into()
     }
+}
+
+/// Error 1235 where a statement has parameters that nobody gave values for: `SET @a = ?`.
+pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), ClientError> {
+    if parameters.len() < plan.parameter_count {
+        return Err(ClientError::not_supported(&"? in this statement"));
+    }
+    Ok(())
 }
 
 fn timed_out() -> Stop {

@@ -22,9 +22,11 @@ use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::accounts::Door;
 use crate::cached_query::QueryBuffers;
+use crate::cursor::CursorRows;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
+use crate::row_encoder::RowProtocol;
 use crate::server::count;
 use crate::state::State;
 use crate::transaction::TransactionState;
@@ -47,6 +49,12 @@ pub struct Session {
     pub(crate) locked: Vec<LockedTable>,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
+    /// How rows of the running statement are written.
+    pub(crate) protocol: RowProtocol,
+    /// There while a statement is only asked what its rows look like.
+    pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
+    /// There while the running statement's rows are kept for a cursor.
+    pub(crate) cursor: Option<CursorRows>,
     /// Buffers for the next text.
     pub(crate) buffers: QueryBuffers,
     /// A query may hold several statements.
@@ -144,6 +152,9 @@ impl Session {
             transaction: TransactionState::default(),
             locked: Vec::new(),
             prepared: PreparedStatements::default(),
+            protocol: RowProtocol::Text,
+            described: None,
+            cursor: None,
             buffers: QueryBuffers::default(),
             has_multi_statements,
         };

@@ -221,6 +221,7 @@ impl Session {
         plan: Rc<planner::Plan>,
         sink: &mut dyn RowSink,
     ) -> Result<(), Stop> {
+        crate::run::check_parameters(&plan, &[])?;
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());

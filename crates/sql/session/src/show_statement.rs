@@ -13,7 +13,6 @@ use wire::StatusFlags;
 
 use crate::dispatch::Parsed;
 use crate::reply::{Done, Reply, Stop};
-use crate::row_encoder::RowProtocol;
 use crate::session::Session;
 use crate::sink::{PacketSink, ResultState, number_column, text_column};
 use crate::virtual_store::table_facts;
@@ -78,7 +77,7 @@ impl Session {
         if let Some(asked) = self.asked(&show.kind)? {
             let text = asked.text(show.filter.as_ref(), parsed);
             let select = self.parse(text.as_bytes())?;
-            return self.planned(&select, &[], &[], RowProtocol::Text).await;
+            return self.planned(&select, &[], &[]).await;
         }
         match &show.kind {
             ShowKind::CreateTable(name) | ShowKind::CreateView(name) => {
@@ -412,7 +411,7 @@ impl Session {
                 analyze: false,
                 json: false,
                 ..
-            } => self.planned(parsed, &[], &[], RowProtocol::Text).await,
+            } => self.planned(parsed, &[], &[]).await,
             Explain::Statement { analyze: true, .. } => {
                 Err(ClientError::not_supported(&"ANALYZE statement").into())
             }
@@ -461,8 +460,12 @@ impl Session {
         rows: Vec<Vec<Value>>,
     ) -> Result<Reply, Stop> {
         use executor::RowSink;
+        if self.described.is_some() {
+            self.described = Some(columns.into());
+            return Ok(Reply::Nothing);
+        }
         let charset = self.state.variables.borrow().active().results_charset;
-        let mut result = ResultState::new(RowProtocol::Text, charset, self.status());
+        let mut result = ResultState::new(self.protocol, charset, self.status());
         let mut sink = PacketSink {
             client: &mut self.client,
             result: &mut result,

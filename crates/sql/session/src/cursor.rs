@@ -1,0 +1,145 @@
+//! Cursors of prepared statements: the rows of a query, kept until COM_STMT_FETCH asks for them.
+//!
+//! The statement has ended when its cursor opens, so a cursor holds no lock, no snapshot and no
+//! table; it holds its rows, at most [`CURSOR_BYTES_MAX`] of them. Cursors only go forward.
+
+use executor::{Flow, Outcome, RowSink};
+use planner::OutputColumn;
+use value::{Value, ValueRef};
+
+use errcode::{ClientError, ER_STMT_HAS_NO_OPEN_CURSOR};
+use wire::{OkPacket, ResultHead, StatusFlags};
+
+use crate::prepared::unknown_statement;
+use crate::reply::{Reply, Stop};
+use crate::row_encoder::{RowEncoder, RowProtocol};
+use crate::session::Session;
+use crate::sink::write_columns;
+
+/// Memory that the rows of one cursor may take.
+pub(crate) const CURSOR_BYTES_MAX: usize = 256 << 20;
+
+/// Rows of a result that wait to be fetched.
+#[derive(Debug, Default)]
+pub(crate) struct CursorRows {
+    columns: Vec<OutputColumn>,
+    rows: std::collections::VecDeque<Vec<Value>>,
+    bytes: usize,
+}
+
+impl RowSink for CursorRows {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow> {
+        let values: Vec<Value> = row.iter().map(|value| value.to_value()).collect();
+        let text_bytes = values.iter().map(|value| match value {
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
+        self.bytes += size_of_val(values.as_slice()) + text_bytes.sum::<usize>();
+        if CURSOR_BYTES_MAX < self.bytes {
+            let text = format!("A cursor keeps more than {CURSOR_BYTES_MAX} bytes of rows");
+            return Err(ClientError::with_message(errcode::ER_OUT_OF_SORTMEMORY, text).into());
+        }
+        self.rows.push_back(values);
+        Ok(Flow::More)
+    }
+}
+
+impl CursorRows {
+    /// All of them.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = Vec<Value>> {
+        self.rows.into_iter()
+    }
+
+    /// At most so many rows, and whether they were the last: fewer than asked for.
+    fn take(&mut self, count: usize) -> (Vec<Vec<Value>>, bool) {
+        let taken = self.rows.drain(..count.min(self.rows.len()));
+        let taken: Vec<_> = taken.collect();
+        let is_last = taken.len() < count;
+        (taken, is_last)
+    }
+}
+
+impl Session {
+    /// Answers the execution that opened a cursor: definitions, and that rows wait.
+    pub(crate) fn write_cursor_head(&mut self, cursor: &CursorRows) -> Reply {
+        let capabilities = self.client.capabilities();
+        let charset = self.state.variables.borrow().active().results_charset;
+        ResultHead::encode(self.client.out(), capabilities, cursor.columns.len());
+        write_columns(&mut self.client, &cursor.columns, charset);
+        self.end_cursor_part(StatusFlags::CURSOR_EXISTS);
+        Reply::Nothing
+    }
+
+    fn end_cursor_part(&mut self, flag: StatusFlags) {
+        let capabilities = self.client.capabilities();
+        let ok = OkPacket {
+            status: self.status().with(flag, true),
+            warnings: self.warning_count(),
+            ..OkPacket::default()
+        };
+        wire::end_rows(self.client.out(), capabilities, &ok);
+    }
+
+    /// COM_STMT_FETCH. The cursor closes when more rows are asked for than there are.
+    pub(crate) async fn fetch_command(&mut self, id: u32, count: u32) -> Result<Reply, Stop> {
+        let Some(place) = self.prepared.cursor_of(id) else {
+            return Err(unknown_statement(id, "mysqld_stmt_fetch"));
+        };
+        let Some(mut cursor) = place.take() else {
+            return Err(ClientError::new(ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]).into());
+        };
+        let (rows, is_last) = cursor.take(stdx::to_usize(count));
+        let charset = self.state.variables.borrow().active().results_charset;
+        let types = cursor.columns.iter().map(|column| &column.column_type);
+        let encoder = RowEncoder::new(types, RowProtocol::Binary, charset);
+        for row in &rows {
+            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
+            encoder.append(&values, self.client.out());
+            if self.client.should_flush() {
+                self.client.flush().await?;
+            }
+        }
+        let flag = if is_last {
+            StatusFlags::LAST_ROW_SENT
+        } else {
+            StatusFlags::CURSOR_EXISTS
+        };
+        if !is_last && let Some(place) = self.prepared.cursor_of(id) {
+            *place = Some(cursor);
+        }
+        self.end_cursor_part(flag);
+        Ok(Reply::Nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_order_and_the_end_is_seen_by_asking_for_more() {
+        let mut cursor = CursorRows::default();
+        for number in 1..=3 {
+            assert!(cursor.row(&[ValueRef::Int(number)]).is_ok());
+        }
+        let (rows, is_last) = cursor.take(2);
+        assert_eq!(rows, [[Value::Int(1)], [Value::Int(2)]]);
+        assert!(!is_last);
+        assert_eq!(cursor.take(1), (vec![vec![Value::Int(3)]], false));
+        assert_eq!(cursor.take(1), (Vec::new(), true));
+    }
+
+    #[test]
+    fn a_cursor_refuses_more_than_it_may_keep() {
+        let mut cursor = CursorRows {
+            bytes: CURSOR_BYTES_MAX,
+            ..CursorRows::default()
+        };
+        assert!(cursor.row(&[ValueRef::Int(1)]).is_err());
+    }
+}
