@@ -4,7 +4,7 @@
 //! needs after it; the last fraction word is padded on its right to nine digits. So two numbers
 //! are added, compared and stored without shifting digits.
 //!
-//! Invariants: (I1) at most [`WORDS_MAX`] words are used, the others are 0; (I2) the first integer
+//! Invariants: (I1) at most `WORDS_MAX` words are used, the others are 0; (I2) the first integer
 //! word is not 0; (I3) digits after the scale are 0; (I4) zero is not negative.
 //!
 //! MySQL's storage form ([`append_binary`]) is kept because it compares bytewise in order.

@@ -1,6 +1,6 @@
 //! `information_schema`: tables that describe all others.
 //!
-//! [`tables`] has their definitions, [`rows`] makes their rows out of a [`Facts`] value: what the
+//! `tables` has their definitions, `rows` makes their rows out of a [`Facts`] value: what the
 //! asking account may see of the name space, and what only the session knows. A table is made
 //! anew for each statement that names it.
 

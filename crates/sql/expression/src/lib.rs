@@ -1,8 +1,8 @@
 //! Bound SQL expressions, the rows they read, and their evaluation.
 //!
-//! Reading order: [`tree`] (what an expression is), [`frame`] and [`rows`] (the rows in flight),
-//! [`statement`] (the session around them), [`evaluate`] (what an expression's value is), and
-//! [`domain`] (how values are brought into the class in which an operator works).
+//! Reading order: `tree` (what an expression is), `frame` and `rows` (the rows in flight),
+//! `statement` (the session around them), `evaluate` (what an expression's value is), and
+//! `domain` (how values are brought into the class in which an operator works).
 //!
 //! The planner makes expressions and folds constant ones, the executor evaluates them over its
 //! rows. There is no I/O here and nothing suspends.
