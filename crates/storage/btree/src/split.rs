@@ -279,30 +279,57 @@ fn plan_view(
         .map(|slot| view.slot_cost(slot))
         .collect::<Option<Vec<_>>>()?;
     let is_append = position.slot == count && !view.has_upper()? && wanted.is_new;
-    if view.level()? != 0 {
-        let balanced = if is_append {
-            count
-        } else {
-            balanced_cut(&costs, None)
-        };
-        return plan_inner(view, balanced, count);
-    }
-    let from = if is_append && 0 < count {
-        count
-    } else {
-        balanced_cut(&costs, wanted.is_new.then_some((position.slot, cost)))
+    let is_leaf = view.level()? == 0;
+    let preferred = match (is_append, is_leaf) {
+        (true, true) if 0 < count => count,
+        (true, false) => count.saturating_sub(1),
+        (_, true) => balanced_cut(&costs, wanted.is_new.then_some((position.slot, cost))),
+        (false, false) => balanced_cut(&costs, None),
     };
-    let separator = leaf_separator(view, from, wanted, position.slot)?;
-    Some(Some(Plan { from, separator }))
+    // A new fence takes room too: where it finds none, other cuts are tried.
+    let others = std::iter::once(balanced_cut(&costs, None)).chain(1..count);
+    for from in std::iter::once(preferred).chain(others) {
+        let separator = if is_leaf {
+            leaf_separator(view, from, wanted, position.slot)?
+        } else {
+            inner_separator(view, from)?
+        };
+        if !separator.is_empty() && halves_fit(view, &costs, (from, separator.len()), page_bytes)? {
+            return Some(Some(Plan { from, separator }));
+        }
+    }
+    Some(Some(Plan {
+        from: 0,
+        separator: Vec::new(),
+    }))
+}
+
+/// Whether both halves have room for their cells and fences; what they gain by longer prefixes is
+/// left out.
+fn halves_fit(
+    view: TreePage<'_, [u8]>,
+    costs: &[usize],
+    (from, separator_bytes): (usize, usize),
+    page_bytes: usize,
+) -> Option<bool> {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    view.append_lower(&mut lower)?;
+    view.append_upper(&mut upper)?;
+    let (left, right) = costs.split_at_checked(from)?;
+    let room = page_bytes.checked_sub(SLOTS_START + separator_bytes)?;
+    let left: usize = left.iter().sum::<usize>() + lower.len();
+    let right: usize = right.iter().sum::<usize>() + upper.len();
+    Some(left <= room && right <= room)
 }
 
 /// An inner page is cut at a slot whose key becomes the separator, so that each half begins with
-/// the key of its lower fence.
-fn plan_inner(view: TreePage<'_, [u8]>, balanced: usize, count: usize) -> Option<Option<Plan>> {
-    let from = balanced.clamp(1, count.checked_sub(1).filter(|last| 1 <= *last)?);
+/// the key of its lower fence; empty where one half would have no child.
+fn inner_separator(view: TreePage<'_, [u8]>, from: usize) -> Option<Vec<u8>> {
     let mut separator = Vec::new();
-    view.append_key(from, &mut separator)?;
-    Some(Some(Plan { from, separator }))
+    if 0 < from && from < view.slot_count()? {
+        view.append_key(from, &mut separator)?;
+    }
+    Some(separator)
 }
 
 /// The shortest key between the halves of a leaf. Where one half has the new entry alone, it is the
