@@ -200,8 +200,9 @@ impl Session {
             let name = self.account_name_of(&user.name);
             let mut account = match self.existing_account(&name) {
                 Some(account) => account,
-                None if user.authentication.is_empty() => {
-                    let code = errcode::ER_CANT_CREATE_USER_WITH_GRANT;
+                // Without the mode, an account without a password comes to be.
+                None if user.authentication.is_empty() && self.has_no_auto_create_user() => {
+                    let code = errcode::ER_PASSWORD_NO_MATCH;
                     return Err(ClientError::new(code, &[]).into());
                 }
                 None => {
@@ -426,6 +427,13 @@ impl Session {
             ER_DBACCESS_DENIED_ERROR,
             &[&name.user, &name.host, &database],
         ))
+    }
+
+    /// `NO_AUTO_CREATE_USER` in `sql_mode`: GRANT makes no account without authentication.
+    fn has_no_auto_create_user(&self) -> bool {
+        let variables = self.state.variables.borrow();
+        let mut words = variables.active().sql_mode.split(',');
+        words.any(|word| word == "NO_AUTO_CREATE_USER")
     }
 
     /// Error 1142 without a privilege on a table.
