@@ -494,9 +494,60 @@ impl Session {
         stored.map(ColumnDefault::Value).map_err(|_| invalid())
     }
 
+    /// DROP VIEW. There are no views, so what is named is missing or a table.
+    fn drop_views(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
+        for name in &drop.names {
+            let full = self.full_name(name)?;
+            if self.existing(&full).is_some() {
+                let code = errcode::ER_WRONG_OBJECT;
+                let error = ClientError::new(code, &[&full.database, &full.table, &"VIEW"]);
+                return Err(error.into());
+            }
+            let error = ClientError::new(errcode::ER_UNKNOWN_VIEW, &[&full]);
+            if !drop.if_exists {
+                return Err(error.into());
+            }
+            self.note(errcode::ER_UNKNOWN_VIEW, error.message);
+        }
+        Ok(())
+    }
+
+    /// DROP PROCEDURE and DROP FUNCTION. There are none, so what is named is missing; every other
+    /// statement that is known by name alone is refused.
+    pub(crate) fn refused_statement(
+        &mut self,
+        refused: &ast::Refused,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let kind = match refused.name.as_str() {
+            "DROP PROCEDURE" => "PROCEDURE",
+            "DROP FUNCTION" => "FUNCTION",
+            name => return Err(ClientError::not_supported(&name).into()),
+        };
+        let source = String::from_utf8_lossy(&parsed.text).into_owned();
+        let words: Vec<_> = source
+            .trim_end_matches([';', ' '])
+            .split_whitespace()
+            .collect();
+        let is_quiet = words
+            .get(2)
+            .is_some_and(|word| word.eq_ignore_ascii_case("if"));
+        let name = words.last().copied().unwrap_or_default().replace('`', "");
+        let full = match name.contains('.') {
+            true => name,
+            false => format!("{}.{name}", self.state.current_database()?),
+        };
+        let error = ClientError::new(errcode::ER_SP_DOES_NOT_EXIST, &[&kind, &full]);
+        if !is_quiet {
+            return Err(error.into());
+        }
+        self.note(errcode::ER_SP_DOES_NOT_EXIST, error.message);
+        Ok(Reply::Ok(Done::default()))
+    }
+
     async fn drop_tables(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
         if drop.is_view {
-            return Err(ClientError::not_supported(&"DROP VIEW").into());
+            return self.drop_views(drop);
         }
         let mut missing = Vec::new();
         let store = self.store();

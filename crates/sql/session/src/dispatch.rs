@@ -191,9 +191,7 @@ impl Session {
                 self.kill_statement(&id, *query)
             }
             StatementKind::Admin(statement) => self.admin_statement(statement).await,
-            StatementKind::Refused(refused) => {
-                Err(ClientError::not_supported(&refused.name).into())
-            }
+            StatementKind::Refused(refused) => self.refused_statement(refused, parsed),
             StatementKind::LoadData(_) => Err(ClientError::not_supported(&"LOAD DATA").into()),
             StatementKind::Call { .. } => Err(ClientError::not_supported(&"CALL").into()),
             StatementKind::SetStatement { .. } => {
