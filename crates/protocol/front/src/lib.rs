@@ -31,4 +31,4 @@ pub use channel::{ChannelError, PacketBytes};
 pub use client::{Client, FLUSH_BYTES};
 pub use failure::{Disconnect, LoginFailure};
 pub use login::ClientInfo;
-pub use shared::{Counters, Options, RandomSource, Shared, system_random};
+pub use shared::{Counters, Options, ProvenPasswords, RandomSource, Shared, system_random};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::RsaKey;
+use sync::Mutex;
 use wire::{Compressor, Decompressor};
 
 /// A source of random bytes that nobody can guess; fills its whole argument.
@@ -41,6 +42,20 @@ pub struct Options {
     pub max_allowed_packet: usize,
     /// Random bytes for challenges.
     pub random: RandomSource,
+    /// Passwords that were proven before. One for all clones, and so for all workers: whether a
+    /// client must show its password again does not depend on where its connection lands.
+    pub proven: ProvenPasswords,
+}
+
+/// Account and stored secret to what `caching_sha2_password` caches of the password. The stored
+/// secret is part of the key, so a changed password is not found. Its mutex is taken at logins.
+#[derive(Clone, Default)]
+pub struct ProvenPasswords(Arc<Mutex<BTreeMap<Vec<u8>, [u8; 32]>>>);
+
+impl std::fmt::Debug for ProvenPasswords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProvenPasswords").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Options {
@@ -70,6 +85,7 @@ impl Options {
             write_timeout: Duration::from_secs(60),
             max_allowed_packet: 16 << 20,
             random,
+            proven: ProvenPasswords::default(),
         }
     }
 }
@@ -95,9 +111,6 @@ pub struct Shared {
     compressor: RefCell<Compressor>,
     decompressor: RefCell<Decompressor>,
     buffers: RefCell<Vec<Vec<u8>>>,
-    /// Account and stored secret to what `caching_sha2_password` caches of the password. The
-    /// stored secret is part of the key, so a changed password is not found.
-    proven: RefCell<BTreeMap<Vec<u8>, [u8; 32]>>,
     counters: Counters,
 }
 
@@ -130,7 +143,6 @@ impl Shared {
             compressor: RefCell::new(Compressor::new()),
             decompressor: RefCell::new(Decompressor::new()),
             buffers: RefCell::new(Vec::new()),
-            proven: RefCell::new(BTreeMap::new()),
             counters: Counters::default(),
         })
     }
@@ -176,11 +188,11 @@ impl Shared {
     }
 
     pub(crate) fn proven(&self, key: &[u8]) -> Option<[u8; 32]> {
-        self.proven.borrow().get(key).copied()
+        self.options.proven.0.lock().get(key).copied()
     }
 
     pub(crate) fn remember_proven(&self, key: Vec<u8>, digest: [u8; 32]) {
-        let mut proven = self.proven.borrow_mut();
+        let mut proven = self.options.proven.0.lock();
         if proven.len() >= PROVEN_MAX {
             proven.clear();
             add(&self.counters.proven_evictions, 1);
@@ -190,7 +202,7 @@ impl Shared {
 
     /// Forgets all proven passwords, as FLUSH PRIVILEGES does.
     pub fn forget_proven(&self) {
-        self.proven.borrow_mut().clear();
+        self.options.proven.0.lock().clear();
     }
 }
 
@@ -216,6 +228,16 @@ mod tests {
         shared.give_buffer(vec![1; POOLED_BYTES_MAX + 1]);
         shared.give_buffer(Vec::new());
         assert_eq!(shared.take_buffer().capacity(), 0);
+    }
+
+    #[test]
+    fn workers_remember_proven_passwords_together() {
+        let options = Options::new("test", system_random());
+        let (one, other) = (Shared::new(options.clone()), Shared::new(options));
+        one.remember_proven(b"key".to_vec(), [7; 32]);
+        assert_eq!(other.proven(b"key"), Some([7; 32]));
+        other.forget_proven();
+        assert_eq!(one.proven(b"key"), None);
     }
 
     #[test]

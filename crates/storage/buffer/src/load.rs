@@ -69,18 +69,12 @@ impl Reading {
         let read = bytes.get(..length).unwrap_or(&[]);
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
         page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
-        self.pool.pages_read.fetch_add(1, Ordering::Relaxed);
-        self.pool
-            .fill_frame(frame, self.id, |page| page.copy_from_slice(read));
-        self.pool.frame(frame).set_heat(HEAT_LOADED);
         if self.space.is_dropped() {
-            return Err(space::damaged(
-                &self.space.path,
-                self.id,
-                &"the tablespace is dropped",
-            ));
+            let dropped = &"the tablespace is dropped";
+            return Err(space::damaged(&self.space.path, self.id, dropped));
         }
-        self.space.table.set(self.id.page, Some(frame));
+        self.pool.pages_read.fetch_add(1, Ordering::Relaxed);
+        self.pool.fill_frame(frame, self.id, &self.space, read);
         Ok(())
     }
 
@@ -110,9 +104,13 @@ impl Reading {
 }
 
 impl Pool {
-    /// Writes a page into a frame that is the caller's alone. Readers with an outdated idea of the
-    /// frame may have it latched shared for a moment.
-    pub(crate) fn fill_frame(&self, no: FrameNo, id: PageId, fill: impl FnOnce(&mut [u8])) {
+    /// Writes a page into a frame that is the caller's alone, and puts the frame into the table.
+    /// Readers with an outdated idea of the frame may have it latched shared for a moment.
+    ///
+    /// Page, heat and table change under one exclusive latch. As soon as the frame has a page that
+    /// is clean, another worker may evict it; were the table set after that, the page would be
+    /// found in a frame that holds another one, for ever.
+    fn fill_frame(&self, no: FrameNo, id: PageId, space: &Space, content: &[u8]) {
         let frame = self.frame(no);
         while !frame.latch.try_exclusive() {
             std::hint::spin_loop();
@@ -120,8 +118,11 @@ impl Pool {
         assert!(frame.page().is_none());
         assert!(frame.rec_lsn().is_none());
         // SAFETY: the exclusive latch is held, and this is the only slice.
-        fill(unsafe { self.frames.bytes_mut(no) });
+        let bytes = unsafe { self.frames.bytes_mut(no) };
+        bytes.copy_from_slice(content);
         frame.set_page(Some(id));
+        frame.set_heat(HEAT_LOADED);
+        space.table.set(id.page, Some(no));
         frame.latch.unlock_exclusive();
     }
 
