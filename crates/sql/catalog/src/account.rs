@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
 
+use syntax::print::quoted_name;
+
 use crate::privilege::{Privilege, PrivilegeSet};
 
 /// The longest user name, in characters (MariaDB's limit).
@@ -114,7 +116,11 @@ impl Grants {
 impl Account {
     /// The statements that `SHOW GRANTS` answers with.
     pub fn show_grants(&self) -> Vec<String> {
-        let to = format!("{}@{}", quoted(&self.name.user), quoted(&self.name.host));
+        let to = format!(
+            "{}@{}",
+            quoted_name(&self.name.user),
+            quoted_name(&self.name.host)
+        );
         let mut first = format!(
             "GRANT {} ON *.* TO {to}",
             self.grants.global.privileges.text(PrivilegeSet::ALL_GLOBAL)
@@ -137,7 +143,7 @@ impl Account {
         let mut statements = vec![first];
         for (database, grant) in &self.grants.databases {
             let what = grant.privileges.text(PrivilegeSet::ALL_DATABASE);
-            let mut statement = format!("GRANT {what} ON {}.* TO {to}", quoted(database));
+            let mut statement = format!("GRANT {what} ON {}.* TO {to}", quoted_name(database));
             push_grant_option(&mut statement, *grant);
             statements.push(statement);
         }
@@ -145,8 +151,8 @@ impl Account {
             let what = grant.privileges.text(PrivilegeSet::ALL_TABLE);
             let mut statement = format!(
                 "GRANT {what} ON {}.{} TO {to}",
-                quoted(database),
-                quoted(table)
+                quoted_name(database),
+                quoted_name(table)
             );
             push_grant_option(&mut statement, *grant);
             statements.push(statement);
@@ -159,10 +165,6 @@ fn push_grant_option(statement: &mut String, grant: Grant) {
     if grant.grantable {
         statement.push_str(" WITH GRANT OPTION");
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// Where a client comes from.

@@ -144,8 +144,8 @@ impl Session {
     ) -> Result<Vec<Value>, Stop> {
         let target = format!(
             "SELECT COUNT(*) FROM {}.{}",
-            crate::show_statement::quoted_name(&definition.name.database),
-            crate::show_statement::quoted_name(&definition.name.table)
+            syntax::print::quoted_name(&definition.name.database),
+            syntax::print::quoted_name(&definition.name.table)
         );
         let select = self.parse(target.as_bytes())?;
         let plan = std::rc::Rc::new(self.plan(&select, &[])?);
@@ -169,8 +169,8 @@ impl Session {
             let definition = self.table_named(name)?;
             let text = format!(
                 "SELECT * FROM {}.{}",
-                crate::show_statement::quoted_name(&definition.name.database),
-                crate::show_statement::quoted_name(&definition.name.table)
+                syntax::print::quoted_name(&definition.name.database),
+                syntax::print::quoted_name(&definition.name.table)
             );
             let select = self.parse(text.as_bytes())?;
             let plan = std::rc::Rc::new(self.plan(&select, &[])?);

@@ -11,7 +11,7 @@ use crate::definition_statement::{add_constraint, add_index, own_indexes, table_
 use crate::dispatch::Parsed;
 use crate::reply::Stop;
 use crate::session::Session;
-use crate::show_statement::quoted_name;
+use syntax::print::quoted_name;
 
 impl Session {
     /// ALTER TABLE: the new definition is made from the old one step by step. Rows that stay as

@@ -25,7 +25,7 @@ use crate::dispatch::Parsed;
 use crate::metadata::StrongHold;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
-use crate::show_statement::quoted_name;
+use syntax::print::quoted_name;
 
 impl Session {
     /// Answers a statement that changes definitions.

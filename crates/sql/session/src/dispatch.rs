@@ -37,6 +37,18 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
+    /// True if the statement runs as a plan over tables.
+    pub(crate) fn is_planned(&self) -> bool {
+        matches!(
+            self.statement.kind,
+            StatementKind::Query(_)
+                | StatementKind::Insert(_)
+                | StatementKind::Update(_)
+                | StatementKind::Delete(_)
+                | StatementKind::Do(_)
+        )
+    }
+
     /// The text of a part of the statement.
     pub(crate) fn source(&self, span: syntax::Span) -> &[u8] {
         let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
@@ -111,13 +123,10 @@ impl Session {
             return self.plain_statement(parsed).await;
         }
         self.state.clear_diagnostics();
-        match kind {
-            StatementKind::Query(_)
-            | StatementKind::Insert(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(parsed, &[], &[]).await,
-            _ => self.plain_statement(parsed).await,
+        if parsed.is_planned() {
+            self.planned(parsed, &[], &[]).await
+        } else {
+            self.plain_statement(parsed).await
         }
     }
 
@@ -197,11 +206,6 @@ impl Session {
             StatementKind::SetStatement { .. } => {
                 Err(ClientError::not_supported(&"SET STATEMENT").into())
             }
-            StatementKind::Query(_)
-            | StatementKind::Insert(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(parsed, &[], &[]).await,
             _ => self.definition_statement(parsed).await,
         }
     }

@@ -170,16 +170,7 @@ impl Session {
     ) -> Result<Reply, Stop> {
         let (values, types) = self.parameters(prepared, execute)?;
         let parsed = Rc::clone(&prepared.parsed);
-        let kind = &parsed.statement.kind;
-        let is_planned = matches!(
-            kind,
-            StatementKind::Query(_)
-                | StatementKind::Insert(_)
-                | StatementKind::Update(_)
-                | StatementKind::Delete(_)
-                | StatementKind::Do(_)
-        );
-        if !is_planned {
+        if !parsed.is_planned() {
             return self.statement(&parsed).await;
         }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
@@ -351,11 +342,7 @@ impl Session {
             values.push(value);
         }
         match of.statement.kind {
-            StatementKind::Query(_)
-            | StatementKind::Insert(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_)
-            | StatementKind::Do(_) => self.planned(of, &values, &types).await,
+            _ if of.is_planned() => self.planned(of, &values, &types).await,
             StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
             _ => Box::pin(self.statement(of)).await,
         }

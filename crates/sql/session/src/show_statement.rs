@@ -8,6 +8,7 @@ use catalog::information_schema::{self, show_create_table};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE};
 use planner::OutputColumn;
 use syntax::ast::{self, Explain, ObjectName, Show, ShowFilter, ShowKind, VariableScope};
+use syntax::print::quoted_name;
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -549,11 +550,6 @@ fn scope_word(scope: Option<VariableScope>) -> &'static str {
 
 fn text_value(text: &str) -> Value {
     Value::bytes(text.as_bytes())
-}
-
-/// A name in backquotes.
-pub(crate) fn quoted_name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// A text as a literal. Backslashes are doubled, which the server's own statements are read with.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use store::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
+use syntax::print::quoted_name;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 /// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
@@ -86,11 +87,6 @@ fn quoted_text(text: &str) -> String {
             .replace('\'', "''")
             .replace('\n', "\\n")
     )
-}
-
-/// A name in backquotes.
-pub(super) fn quoted_name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// The statement that makes the table, as `SHOW CREATE TABLE` answers. `next_auto_increment` is
