@@ -232,10 +232,18 @@ async fn compare(
                 .copied()
                 .chain(found.keys().copied())
                 .find(|key| found.get(key) != expected.get(key));
+            let describe = |data: Option<&Data>| match data {
+                Some((a, unique, note)) => {
+                    format!("({a}, {unique:?}, {} of {:?})", note.len(), note.first())
+                }
+                None => "not there".to_owned(),
+            };
             return Err(format!(
-                "scan {number} of the transactions {seen:?}: key {differing:?} is {:?}, not {:?}",
-                differing.and_then(|key| found.get(&key)),
-                differing.and_then(|key| expected.get(&key)),
+                "scan {number} of {} transactions, the last {:?}: key {differing:?} is {}, not {}",
+                seen.len(),
+                seen.last(),
+                describe(differing.and_then(|key| found.get(&key))),
+                describe(differing.and_then(|key| expected.get(&key))),
             ));
         }
     }

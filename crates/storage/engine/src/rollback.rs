@@ -125,27 +125,32 @@ impl Worker {
                     "a row has changed during its rollback",
                 ));
             }
-            let payload_bytes = older.len().saturating_sub(newer.len());
-            let wanted = Wanted {
-                key: record.key,
-                payload_bytes,
-                is_new: false,
-            };
-            if !fits(change.bytes(spot.leaf), wanted) {
-                drop(change);
-                table.tree.make_room(&self.pages, wanted)?;
-                continue;
+            let slot = spot.slot_number();
+            if self.is_gone_for_all(record) {
+                apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
+            } else {
+                let payload_bytes = older.len().saturating_sub(newer.len());
+                let wanted = Wanted {
+                    key: record.key,
+                    payload_bytes,
+                    is_new: false,
+                };
+                if !fits(change.bytes(spot.leaf), wanted) {
+                    drop(change);
+                    table.tree.make_room(&self.pages, wanted)?;
+                    continue;
+                }
+                let splice = Splice {
+                    offset: 0,
+                    removed: newer.len(),
+                    inserted: &older,
+                };
+                let op = PageOp::TreeSplice {
+                    slot,
+                    change: splice,
+                };
+                apply(&mut change, spot.leaf, &op)?;
             }
-            let splice = Splice {
-                offset: 0,
-                removed: newer.len(),
-                inserted: &older,
-            };
-            let op = PageOp::TreeSplice {
-                slot: spot.slot_number(),
-                change: splice,
-            };
-            apply(&mut change, spot.leaf, &op)?;
             settle(&mut change, undo, pointer)?;
             change.commit();
             if header.is_deleted != record.old_header.is_deleted {
@@ -153,6 +158,13 @@ impl Worker {
             }
             return Ok(());
         }
+    }
+
+    /// Whether what a record leads back to is a deleted row that nobody sees any more. Purge may
+    /// have looked for it already, while the newer version stood in its place, and given back its
+    /// large value.
+    fn is_gone_for_all(&self, record: &UndoRecord<'_>) -> bool {
+        record.old_header.is_deleted && record.old_header.txn < self.shared.txns.settled()
     }
 
     /// Makes the entries again what the older version needs.

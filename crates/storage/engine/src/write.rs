@@ -270,6 +270,16 @@ impl EngineTransaction {
         place: RowPlace<'_>,
         (id, body): (TxnId, NewBody<'_>),
     ) -> Outcome<Attempt> {
+        // Who has waited for a row that purge has removed since has its key locked, and acts on
+        // what it finds there.
+        let name = RowName {
+            index: place.tree.index,
+            key: place.key,
+            writer: TxnId::NONE,
+        };
+        if self.check_write(name)? == Access::Changed {
+            return Ok(Attempt::Again);
+        }
         let payload_bytes = ROW_HEADER_BYTES + body.bytes.len();
         let wanted = Wanted {
             key: place.key,
