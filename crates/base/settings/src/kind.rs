@@ -7,10 +7,14 @@ use std::fmt;
 pub enum Kind {
     /// `ON` or `OFF`; also 1, 0, true, false, yes, no.
     Bool,
+    /// `ON` or `OFF` elsewhere; here the one that is built.
+    Only(bool),
     /// A count, or a time in the unit that the name or the text says.
     Unsigned { min: u64, max: u64 },
     /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) behind the number.
     Bytes { min: u64, max: u64 },
+    /// A time in seconds, to the microsecond, from none to `max`.
+    Seconds { max: u64 },
     /// Any text.
     Text,
     /// One of these words, without regard to case. Where SQL gives a number, it is the index.
@@ -24,8 +28,13 @@ pub enum Kind {
 pub enum Value {
     Bool(bool),
     Unsigned(u64),
+    /// A time, in microseconds.
+    Micros(u64),
     Text(String),
 }
+
+/// Microseconds in a second.
+const SECOND_US: u64 = 1_000_000;
 
 /// Why a text is no value of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +53,23 @@ impl Kind {
             Kind::Bool => parse_bool(text)
                 .map(Value::Bool)
                 .ok_or_else(|| self.malformed()),
+            Kind::Only(built) => match parse_bool(text) {
+                Some(truth) if truth == built => Ok(Value::Bool(truth)),
+                _ => Err(self.malformed()),
+            },
             Kind::Unsigned { min, max } => {
                 let number = text.parse().map_err(|_| self.malformed())?;
                 in_range(number, min, max)
             }
             Kind::Bytes { min, max } => {
                 in_range(parse_bytes(text).ok_or_else(|| self.malformed())?, min, max)
+            }
+            Kind::Seconds { max } => {
+                let micros = parse_seconds(text).ok_or_else(|| self.malformed())?;
+                if max.saturating_mul(SECOND_US) < micros {
+                    return Err(Problem::OutOfRange { min: 0, max });
+                }
+                Ok(Value::Micros(micros))
             }
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Choice(words) => {
@@ -81,7 +101,10 @@ impl Kind {
                 let inside = number.clamp(min, max);
                 (inside, inside != number)
             }
-            Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::Flags(_) => (number, false),
+            Kind::Seconds { max } => (number.min(max), max < number),
+            Kind::Bool | Kind::Only(_) | Kind::Text | Kind::Choice(_) | Kind::Flags(_) => {
+                (number, false)
+            }
         }
     }
 
@@ -89,10 +112,13 @@ impl Kind {
     pub fn describe(&self) -> String {
         match *self {
             Kind::Bool => "ON or OFF".to_owned(),
+            Kind::Only(true) => "ON alone".to_owned(),
+            Kind::Only(false) => "OFF alone".to_owned(),
             Kind::Unsigned { min, max } => format!("a number, {min} to {}", Limit(max)),
             Kind::Bytes { min, max } => {
                 format!("a size, {} to {}", show_bytes(min), show_bytes(max))
             }
+            Kind::Seconds { max } => format!("seconds, 0 to {max}, with a fraction"),
             Kind::Text => "text".to_owned(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Flags(words) => format!("any of {}, by commas", words.join(", ")),
@@ -113,6 +139,9 @@ impl fmt::Display for Value {
             Value::Bool(true) => f.write_str("ON"),
             Value::Bool(false) => f.write_str("OFF"),
             Value::Unsigned(number) => number.fmt(f),
+            Value::Micros(micros) => {
+                write!(f, "{}.{:06}", micros / SECOND_US, micros % SECOND_US)
+            }
             Value::Text(text) => f.write_str(text),
         }
     }
@@ -140,6 +169,20 @@ fn show_bytes(bytes: u64) -> String {
         Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
         None => Limit(bytes).to_string(),
     }
+}
+
+/// `2`, `0.5`; what is below a microsecond is cut off.
+fn parse_seconds(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    let whole: u64 = whole.parse().ok()?;
+    whole
+        .checked_mul(SECOND_US)?
+        .checked_add(digits.parse().ok()?)
 }
 
 fn parse_bool(text: &str) -> Option<bool> {
@@ -213,6 +256,30 @@ mod tests {
             })
         );
         assert_eq!(kind.describe(), "a size, 1K to 1T");
+    }
+
+    #[test]
+    fn seconds_take_a_fraction() {
+        let kind = Kind::Seconds { max: 10 };
+        for (text, micros) in [("2", 2_000_000), ("0.5", 500_000), ("1.0000019", 1_000_001)] {
+            assert_eq!(kind.parse(text), Ok(Value::Micros(micros)), "{text}");
+        }
+        assert_eq!(Value::Micros(1_500_000).to_string(), "1.500000");
+        for text in ["", ".", "-1", "1.", "1e3"] {
+            assert!(matches!(kind.parse(text), Err(Problem::Malformed { .. })));
+        }
+        assert!(matches!(
+            kind.parse("10.1"),
+            Err(Problem::OutOfRange { .. })
+        ));
+        assert_eq!(kind.clamp(11), (10, true));
+    }
+
+    #[test]
+    fn what_is_not_built_cannot_be_turned_on() {
+        let kind = Kind::Only(false);
+        assert_eq!(kind.parse("off"), Ok(Value::Bool(false)));
+        assert!(kind.parse("ON").is_err() && kind.parse("maybe").is_err());
     }
 
     #[test]

@@ -115,6 +115,14 @@ impl Settings {
         }
     }
 
+    /// A time in microseconds. Panics where no such setting is declared: only a bug asks for it.
+    pub fn micros(&self, name: &str) -> u64 {
+        match self.value(name) {
+            Some(Value::Micros(micros)) => *micros,
+            other => panic!("setting {name} is declared as a time, not {other:?}"),
+        }
+    }
+
     /// A truth value. Panics where no such setting is declared: only a bug asks for it.
     pub fn is_on(&self, name: &str) -> bool {
         match self.value(name) {

@@ -4,7 +4,7 @@ use value::temporal::DateRules;
 use value::{DateTime, Trouble, Warnings, Zone};
 
 use crate::pattern::Patterns;
-use crate::random::Seeds;
+use crate::random::{RandomState, Seeds};
 
 /// What a division by zero is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,8 @@ pub struct SessionFacts {
     pub row_count: i64,
     /// `FOUND_ROWS()`
     pub found_rows: u64,
+    /// Of RAND() without a seed, once `rand_seed1` or `rand_seed2` was set.
+    pub random_state: Option<RandomState>,
 }
 
 /// The surroundings of an evaluation; one for a statement.
@@ -53,6 +55,8 @@ pub struct Context<'a> {
     pub dates: DateRules,
     /// Of `/`, `DIV`, `%` and `MOD`.
     pub division_by_zero: DivisionByZero,
+    /// The mode of WEEK() where it is given none (`default_week_format`).
+    pub default_week_format: u8,
     /// Longest result of a string function in bytes (`max_allowed_packet`).
     pub result_bytes_max: usize,
     /// Random bits for RAND() and UUID().

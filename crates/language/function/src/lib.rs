@@ -42,4 +42,4 @@ pub use bind::{Arg, BindEnv, Bound, bind, bind_cast, bind_collate, bind_convert}
 pub use context::{Context, DivisionByZero, SessionFacts};
 pub use infer::type_of_union;
 pub use pattern::Patterns;
-pub use random::Seeds;
+pub use random::{RandomState, Seeds};

@@ -16,16 +16,19 @@ const SECOND_FACTOR: u64 = 0x1000_0001;
 /// The sequences of RAND(seed), by call and seed.
 #[derive(Debug, Default)]
 pub struct Seeds {
-    states: Vec<(usize, u64, State)>,
+    states: Vec<(usize, u64, RandomState)>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct State {
-    first: u64,
-    second: u64,
+/// MySQL's generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RandomState {
+    /// `rand_seed1`.
+    pub first: u64,
+    /// `rand_seed2`.
+    pub second: u64,
 }
 
-impl State {
+impl RandomState {
     fn new(seed: u64) -> Self {
         let seed = u64::from(stdx::low_u32(seed));
         let first = u64::from(stdx::low_u32(seed * FIRST_FACTOR + FIRST_OFFSET));
@@ -36,7 +39,8 @@ impl State {
         }
     }
 
-    fn next(&mut self) -> f64 {
+    /// The next number from 0 to below 1.
+    pub fn next_number(&mut self) -> f64 {
         self.first = (self.first * 3 + self.second) % MODULUS;
         self.second = (self.first + self.second + 33) % MODULUS;
         stdx::u64_to_f64(self.first) / stdx::u64_to_f64(MODULUS)
@@ -50,6 +54,9 @@ pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
 
 pub(crate) fn rand(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let Some(seed) = args.first() else {
+        if let Some(state) = &mut context.session.random_state {
+            return Ok(Value::Double(state.next_number()));
+        }
         let bits = (context.random)() >> 11;
         return Ok(Value::Double(
             stdx::u64_to_f64(bits) / stdx::u64_to_f64(1 << 53),
@@ -63,10 +70,10 @@ pub(crate) fn rand(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'
         .position(|(of, with, _)| *of == call && *with == seed);
     let index = known.unwrap_or_else(|| {
         states.retain(|(of, _, _)| *of != call);
-        states.push((call, seed, State::new(seed)));
+        states.push((call, seed, RandomState::new(seed)));
         states.len() - 1
     });
-    Ok(Value::Double(states[index].2.next()))
+    Ok(Value::Double(states[index].2.next_number()))
 }
 
 pub(crate) fn infer_uuid(binding: &mut Binding<'_>) -> Inferred {

@@ -258,9 +258,9 @@ fn days_in_year(year: u16) -> i64 {
     }
 }
 
-fn week_mode(args: &[ValueRef<'_>], context: &mut Context<'_>) -> Option<u8> {
+fn week_mode(args: &[ValueRef<'_>], default: u8, context: &mut Context<'_>) -> Option<u8> {
     match args.get(1) {
-        None => Some(0),
+        None => Some(default),
         Some(mode) => {
             let mode = mode.to_i64(context.warnings).unwrap_or(0);
             Some(stdx::low_u8(mode.cast_unsigned() & 7))
@@ -270,13 +270,13 @@ fn week_mode(args: &[ValueRef<'_>], context: &mut Context<'_>) -> Option<u8> {
 
 pub(crate) fn week(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let date = some!(whole_moment(args[0], context)).date();
-    let mode = some!(week_mode(args, context));
+    let mode = some!(week_mode(args, context.default_week_format, context));
     int(week_number(date, mode).1)
 }
 
 pub(crate) fn year_week(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let date = some!(whole_moment(args[0], context)).date();
-    let mode = some!(week_mode(args, context));
+    let mode = some!(week_mode(args, 0, context));
     let (year, week) = week_number(date, mode | 2);
     int(i64::from(year) * 100 + i64::from(week))
 }

@@ -98,6 +98,7 @@ fn called(name: &str, args: &[(Value, ColumnType)], constant: bool) {
         zone: &Zone::Fixed(3600),
         dates: DateRules::default(),
         division_by_zero: DivisionByZero::Warn,
+        default_week_format: 0,
         result_bytes_max: 1 << 16,
         random: &mut bits,
         seeds: Seeds::default(),

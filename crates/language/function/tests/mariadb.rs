@@ -244,6 +244,7 @@ fn ours(text: &str, table: &Table) -> String {
         zone: &Zone::Utc,
         dates: DateRules::default(),
         division_by_zero: DivisionByZero::Silent,
+        default_week_format: 0,
         result_bytes_max: 16 << 20,
         random: &mut bits,
         seeds: Seeds::default(),

@@ -20,6 +20,8 @@ pub struct Warnings {
     entries: Vec<(Level, Trouble)>,
     /// How many are kept at most (`max_error_count`).
     limit: usize,
+    /// Notes are left out (`sql_notes` is off).
+    no_notes: bool,
     /// How many there were.
     count: u64,
 }
@@ -30,8 +32,16 @@ impl Warnings {
         Self {
             entries: Vec::new(),
             limit,
+            no_notes: false,
             count: 0,
         }
+    }
+
+    /// From now on at most `limit` are kept (`max_error_count`), and notes only if they are wanted
+    /// (`sql_notes`).
+    pub const fn set_limits(&mut self, limit: usize, with_notes: bool) {
+        self.limit = limit;
+        self.no_notes = !with_notes;
     }
 
     /// Adds a warning.
@@ -46,6 +56,9 @@ impl Warnings {
 
     /// Adds a condition.
     pub fn push(&mut self, level: Level, trouble: Trouble) {
+        if self.no_notes && level == Level::Note {
+            return;
+        }
         self.count += 1;
         if self.entries.len() < self.limit {
             self.entries.push((level, trouble));

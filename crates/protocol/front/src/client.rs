@@ -93,6 +93,8 @@ impl Client {
             stream,
             channel,
             shared: Rc::clone(shared),
+            read_timeout: shared.options().write_timeout,
+            write_timeout: shared.options().write_timeout,
         };
         ErrorPacket::encode_in_place_of_greeting(connection.channel.out(), error);
         connection.close().await;
@@ -114,6 +116,8 @@ impl Client {
             stream,
             channel,
             shared: Rc::clone(shared),
+            read_timeout: shared.options().write_timeout,
+            write_timeout: shared.options().write_timeout,
         };
         machine.greet(connection.channel.out());
         let mut limit = Limit::after(shared.options().connect_timeout);
@@ -168,6 +172,12 @@ impl Client {
         self.connection.channel.set_packet_bytes_max(bytes);
     }
 
+    /// How long the rest of a packet may take to come, and how long a reply to be taken.
+    pub fn set_timeouts(&mut self, read: Duration, write: Duration) {
+        self.connection.read_timeout = read;
+        self.connection.write_timeout = write;
+    }
+
     /// Sends what was written and waits for a command, at most `wait_timeout`.
     ///
     /// A future that is dropped before its end may have sent a part of a reply or taken a part of
@@ -186,7 +196,9 @@ impl Client {
             Err(error) => return Err(Box::pin(self.fail(error)).await),
         }
         self.flush().await?;
-        self.receive_packet(wait_timeout).await
+        let mut limit = Limit::after(wait_timeout);
+        let received = self.connection.receive_command(&mut limit).await;
+        self.told(received).await
     }
 
     /// Where replies are written. Packets go out with [`Client::flush`] or the next
@@ -219,7 +231,7 @@ impl Client {
     /// The next piece of the file; `None` at its end. All pieces have to be read before a reply is
     /// written, whatever becomes of them.
     pub async fn read_local_infile(&mut self) -> Result<Option<PacketBytes>, Disconnect> {
-        let timeout = self.connection.shared.options().write_timeout;
+        let timeout = self.connection.read_timeout;
         let packet = self.receive_packet(timeout).await?;
         Ok(Some(packet).filter(|packet| !packet.is_empty()))
     }
@@ -269,7 +281,16 @@ impl Client {
 
     async fn receive_packet(&mut self, timeout: Duration) -> Result<PacketBytes, Disconnect> {
         let mut limit = Limit::after(timeout);
-        match self.connection.receive_packet(&mut limit).await {
+        let received = self.connection.receive_packet(&mut limit).await;
+        self.told(received).await
+    }
+
+    /// What was received; the client is told if that breaks the protocol.
+    async fn told(
+        &mut self,
+        received: Result<PacketBytes, Disconnect>,
+    ) -> Result<PacketBytes, Disconnect> {
+        match received {
             Err(Disconnect::Protocol(error)) => Err(Box::pin(self.fail(error)).await),
             outcome => outcome,
         }

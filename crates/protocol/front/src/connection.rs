@@ -30,6 +30,10 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) channel: Channel,
     pub(crate) shared: Rc<Shared>,
+    /// Most time for the rest of a packet.
+    pub(crate) read_timeout: Duration,
+    /// Most time for sending a reply to a client that does not read.
+    pub(crate) write_timeout: Duration,
 }
 
 /// Until when something is waited for.
@@ -53,6 +57,22 @@ impl Connection {
                 return Ok(packet);
             }
             self.receive(limit).await?;
+        }
+    }
+
+    /// As [`Connection::receive_packet`], but once the packet has begun, each further piece of it
+    /// has the read timeout of its own.
+    pub(crate) async fn receive_command(
+        &mut self,
+        limit: &mut Limit,
+    ) -> Result<PacketBytes, Disconnect> {
+        self.receive(limit).await?;
+        loop {
+            if let Some(packet) = self.channel.next_packet()? {
+                return Ok(packet);
+            }
+            let mut limit = Limit::after(self.read_timeout);
+            self.receive(&mut limit).await?;
         }
     }
 
@@ -101,7 +121,7 @@ impl Connection {
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
         add(&self.shared.counters().sent_bytes, count);
-        let mut limit = Limit::after(self.shared.options().write_timeout);
+        let mut limit = Limit::after(self.write_timeout);
         let mut sending = pin!(self.stream.send(bytes));
         let sent = poll_fn(|context| {
             if let Poll::Ready(sent) = sending.as_mut().poll(context) {

@@ -66,6 +66,8 @@ pub struct Summary {
     pub records: Option<u64>,
     /// Rows that were in the way of an INSERT.
     pub duplicates: u64,
+    /// It was an INSERT.
+    pub is_insert: bool,
     /// It was an UPDATE: the client is told of matched and changed rows.
     pub is_update: bool,
 }

@@ -63,6 +63,7 @@ fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>
         zone: &options.zone,
         dates: statement.store_rules().dates,
         division_by_zero,
+        default_week_format: options.default_week_format,
         result_bytes_max: options.result_bytes_max,
         random: &mut random,
         seeds: std::mem::take(&mut scratch.seeds),

@@ -55,6 +55,10 @@ pub struct StatementOptions {
     pub auto_increment_step: u64,
     /// `auto_increment_offset`.
     pub auto_increment_offset: u64,
+    /// `SET insert_id`: the first AUTO_INCREMENT value of the statement.
+    pub insert_id: Option<u64>,
+    /// `default_week_format`.
+    pub default_week_format: u8,
 }
 
 impl Default for StatementOptions {
@@ -69,6 +73,8 @@ impl Default for StatementOptions {
             collation: CollationId::UTF8MB4_GENERAL_CI,
             auto_increment_step: 1,
             auto_increment_offset: 1,
+            insert_id: None,
+            default_week_format: 0,
         }
     }
 }

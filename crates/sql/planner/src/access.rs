@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use errcode::ER_KEY_DOES_NOT_EXISTS;
 use expression::{Class, ColumnPlace, CompareOperator, Expression, ExpressionKind, Test};
-use store::{Direction, IndexDefinition, TableDefinition, TableStatistics, Uniqueness};
+use store::{Direction, IndexDefinition, RowLock, TableDefinition, TableStatistics, Uniqueness};
 use syntax::ast;
 use value::{ColumnType, TypeKind};
 
@@ -180,12 +180,15 @@ impl Binder<'_> {
             0 => ROWS_UNKNOWN,
             count => stdx::u64_to_f64(count),
         };
+        // Who is safe by a key gets the key, however few rows there are.
+        let is_safe = self.settings.limits.safe_updates && self.lock.0 == RowLock::Exclusive;
+        let avoids_all = hints.is_forced || is_safe;
         let mut best = AccessChoice {
             index: None,
             access: Access::All,
             rows,
-            cost: if hints.is_forced {
-                rows * 1e6
+            cost: if avoids_all {
+                (rows + 1.0) * 1e6
             } else {
                 rows + 1.0
             },

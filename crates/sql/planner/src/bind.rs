@@ -119,7 +119,9 @@ impl<'a> Binder<'a> {
         match &statement.kind {
             ast::StatementKind::Query(query) => {
                 let into = crate::query::into_variables(query.into.as_ref())?;
-                let (bound, _) = self.query(query)?;
+                let (mut bound, _) = self.query(query)?;
+                crate::limits::limit_rows(&mut bound.query, query, self.settings.limits);
+                crate::limits::check_join(&bound.query, self.settings.limits)?;
                 let mut plan = self.finish(Action::Select(Rc::new(bound.query)), bound.columns);
                 plan.into_variables = into;
                 Ok(plan)

@@ -230,6 +230,8 @@ impl Binder<'_> {
         let conditions = self.where_clause(update.condition.as_ref())?;
         let order = self.write_order(&update.order_by)?;
         let input = self.write_input(from, conditions, order, update.limit.as_ref())?;
+        let is_limited = update.limit.is_some();
+        crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         self.blocks.pop();
         let is_kept = targets.len() > 1 || tables.len() > 1 || {
             let target = &targets[0];
@@ -271,6 +273,8 @@ impl Binder<'_> {
         let conditions = self.where_clause(delete.condition.as_ref())?;
         let order = self.write_order(&delete.order_by)?;
         let input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
+        let is_limited = delete.limit.is_some() && delete.condition.is_some();
+        crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         self.blocks.pop();
         let is_kept = tables.len() > 1 || !are_plain;
         Ok(Action::Delete(Rc::new(Delete {

@@ -17,6 +17,7 @@ mod bind;
 mod dml;
 mod explain;
 mod join;
+mod limits;
 mod names;
 mod output;
 mod query;
@@ -27,7 +28,7 @@ use syntax::ast;
 
 pub use names::{FixedNames, Names};
 pub use plan::*;
-pub use settings::Settings;
+pub use settings::{Settings, StatementLimits};
 
 /// Why there is no plan: what the client is told.
 pub type PlanError = Box<ClientError>;

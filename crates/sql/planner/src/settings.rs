@@ -19,6 +19,19 @@ pub struct Settings {
     /// The types of the parameters, in order; one that is missing is not known yet (a statement
     /// that is only prepared).
     pub parameter_types: Vec<ColumnType>,
+    /// What a client has set against statements that do too much.
+    pub limits: StatementLimits,
+}
+
+/// What a client has set against statements that do too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StatementLimits {
+    /// `sql_select_limit`: rows of a SELECT without LIMIT.
+    pub select_rows: Option<u64>,
+    /// `max_join_size`: rows that a SELECT may be expected to read.
+    pub join_rows: Option<u64>,
+    /// `sql_safe_updates`: UPDATE and DELETE need a key or a LIMIT.
+    pub safe_updates: bool,
 }
 
 impl Default for Settings {
@@ -30,6 +43,7 @@ impl Default for Settings {
             division_increment: 4,
             today: Date::ZERO,
             parameter_types: Vec::new(),
+            limits: StatementLimits::default(),
         }
     }
 }

@@ -80,6 +80,7 @@ impl Session {
                 sql_mode: active.options.sql_mode,
                 collation: active.connection_collation,
                 division_increment: active.options.division_increment,
+                limits: active.limits,
                 now: self.state.wall_now(),
             };
             let QueryBuffers { canonical, key, .. } = buffers;
@@ -120,7 +121,8 @@ impl Session {
             .map(|parameter| type_of(parameter.kind, collation))
             .collect();
         let names = SessionNames::new(&self.state);
-        let plan = self.plan_with(&parsed, &types, &names).ok()?;
+        let limits = self.state.variables.borrow().active().limits;
+        let plan = self.plan_with(&parsed, &types, &names, limits).ok()?;
         if names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty() {
             return None;
         }

@@ -12,7 +12,6 @@ use errcode::{
 };
 use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, TableDefinition, TableId, TableName,
-    WaitReason,
 };
 use syntax::ast::{
     self, CreateTable, ExprKind, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
@@ -90,9 +89,7 @@ impl Session {
         }
         let worker = Rc::clone(&self.state.worker);
         let change = worker.metadata.change(&worker.server.metadata, table);
-        self.wait_for(WaitReason::MetadataLock, change)
-            .await
-            .map(Some)
+        self.wait_for_definition(change).await.map(Some)
     }
 
     /// Database and table of a name in a statement.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use executor::Execution;
 use front::Disconnect;
+use planner::StatementLimits;
 use syntax::ast::{Admin, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
 use syntax::token::Kind;
@@ -161,7 +162,14 @@ impl Session {
         parameter_types: &[ColumnType],
     ) -> Result<planner::Plan, Box<ClientError>> {
         let names = SessionNames::new(&self.state);
-        self.plan_with(parsed, parameter_types, &names)
+        let limits = self.state.variables.borrow().active().limits;
+        self.plan_with(parsed, parameter_types, &names, limits)
+    }
+
+    /// The plan of a statement of the server's own.
+    pub(crate) fn plan_own(&self, parsed: &Parsed) -> Result<planner::Plan, Box<ClientError>> {
+        let names = SessionNames::new(&self.state);
+        self.plan_with(parsed, &[], &names, StatementLimits::default())
     }
 
     /// The plan of a statement by these names.
@@ -170,6 +178,7 @@ impl Session {
         parsed: &Parsed,
         parameter_types: &[ColumnType],
         names: &SessionNames<'_>,
+        limits: StatementLimits,
     ) -> Result<planner::Plan, Box<ClientError>> {
         let active = Rc::clone(self.state.variables.borrow().active());
         let database = self.state.database.borrow().as_deref().map(str::to_owned);
@@ -180,6 +189,7 @@ impl Session {
             division_increment: active.options.division_increment,
             today: self.state.wall_now().date(),
             parameter_types: parameter_types.to_vec(),
+            limits,
         };
         planner::plan(&parsed.statement, &parsed.text, names, &settings)
     }

@@ -16,7 +16,7 @@ use catalog::Account;
 use executor::Execution;
 use expression::SqlMode;
 use foldhash::fast::FixedState;
-use planner::Plan;
+use planner::{Plan, StatementLimits};
 use syntax::canonical::Canonical;
 use value::{CollationId, DateTime};
 
@@ -45,6 +45,8 @@ pub struct Surroundings<'s> {
     pub collation: CollationId,
     /// `div_precision_increment`.
     pub division_increment: u8,
+    /// Against statements that do too much.
+    pub limits: StatementLimits,
     /// Now, in the session's zone; the date counts.
     pub now: DateTime,
 }
@@ -68,6 +70,12 @@ impl Surroundings<'_> {
         key.extend_from_slice(&self.collation.id().to_le_bytes());
         key.extend_from_slice(&date.year().to_le_bytes());
         key.extend_from_slice(&[date.month(), date.day()]);
+        if self.limits != StatementLimits::default() {
+            let rows = |limit: Option<u64>| limit.unwrap_or(u64::MAX).to_le_bytes();
+            key.push(u8::from(self.limits.safe_updates));
+            key.extend_from_slice(&rows(self.limits.select_rows));
+            key.extend_from_slice(&rows(self.limits.join_rows));
+        }
         if let Some(database) = self.database {
             key.push(b'.');
             key.extend_from_slice(database.as_bytes());
@@ -283,6 +291,7 @@ mod tests {
             sql_mode: SqlMode::DEFAULT,
             collation: CollationId::UTF8MB4_GENERAL_CI,
             division_increment: 4,
+            limits: StatementLimits::default(),
             now: DateTime::default(),
         };
         let key_of = |surroundings: &Surroundings<'_>| {

@@ -20,11 +20,10 @@ use crate::dispatch::Parsed;
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
+use crate::server::PreparedPlace;
 use crate::session::Session;
 use crate::sink::{made_up_column, write_columns};
-
-/// Prepared statements of one session, at most (a share of `max_prepared_stmt_count`'s default).
-const STATEMENT_COUNT_MAX: usize = 16_382;
+use crate::variables::Active;
 
 /// A session's prepared statements.
 #[derive(Debug, Default)]
@@ -32,7 +31,7 @@ pub(crate) struct PreparedStatements {
     /// The protocol's, by number.
     by_id: HashMap<u32, Prepared, FixedState>,
     /// SQL's, by name in lower case.
-    by_name: HashMap<String, Rc<Parsed>, FixedState>,
+    by_name: HashMap<String, (Rc<Parsed>, PreparedPlace), FixedState>,
     /// The last number given out.
     last_id: u32,
 }
@@ -42,14 +41,25 @@ pub(crate) struct PreparedStatements {
 struct Prepared {
     /// Its tree and text. Constant.
     parsed: Rc<Parsed>,
+    /// Counts it.
+    _place: PreparedPlace,
     /// How the parameters were typed at the last execution.
     types: Vec<ParameterType>,
     /// Parameters that come in pieces, by position.
     long_data: HashMap<u16, Vec<u8>, FixedState>,
-    /// The plan made for parameters of these types, ready to run again.
-    cached: Option<(Vec<ColumnType>, Execution)>,
+    /// The plan made for parameters of some types, ready to run again.
+    cached: Option<CachedExecution>,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<CursorRows>,
+}
+
+/// A plan that was made for some types of parameters under some variables.
+#[derive(Debug)]
+struct CachedExecution {
+    types: Vec<ColumnType>,
+    /// The session's variables, which are replaced when one changes.
+    active: Rc<Active>,
+    execution: Execution,
 }
 
 impl PreparedStatements {
@@ -83,10 +93,7 @@ impl Session {
         let text = self.to_utf8(text);
         let parsed = self.parse(&text)?;
         check_preparable(&parsed)?;
-        if STATEMENT_COUNT_MAX <= self.prepared.by_id.len() {
-            let code = errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED;
-            return Err(ClientError::new(code, &[&STATEMENT_COUNT_MAX]).into());
-        }
+        let place = self.prepared_place()?;
         let columns = self.describe(&parsed).await?;
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let statement_id = self.prepared.last_id;
@@ -96,6 +103,7 @@ impl Session {
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
         let prepared = Prepared {
             parsed: Rc::new(parsed),
+            _place: place,
             types: Vec::new(),
             long_data: HashMap::default(),
             cached: None,
@@ -113,6 +121,14 @@ impl Session {
         self.write_definitions(&vec![parameter; usize::from(parameter_count)]);
         self.write_definitions(&columns);
         Ok(Reply::Nothing)
+    }
+
+    /// A place among the prepared statements, or error 1461.
+    fn prepared_place(&self) -> Result<PreparedPlace, ClientError> {
+        let server = &self.state.worker.server;
+        server.prepared_place().map_err(|limit| {
+            ClientError::new(errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&limit])
+        })
     }
 
     /// What the rows of a statement will look like. Statements that only show something are asked
@@ -176,9 +192,13 @@ impl Session {
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         self.state.clear_diagnostics();
         loop {
-            let cached = prepared.cached.take().filter(|(of, _)| *of == types);
+            let active = Rc::clone(self.state.variables.borrow().active());
+            let cached = prepared
+                .cached
+                .take()
+                .filter(|of| of.types == types && Rc::ptr_eq(&of.active, &active));
             let (is_fresh, mut execution) = match cached {
-                Some((_, execution)) => (false, execution),
+                Some(cached) => (false, cached.execution),
                 None => {
                     let plan = self.plan(&parsed, &types)?;
                     (true, Execution::new(Rc::new(plan)))
@@ -200,7 +220,11 @@ impl Session {
                     };
                     prepared.cursor = cursor;
                     if is_cacheable(execution.plan()) {
-                        prepared.cached = Some((types, execution));
+                        prepared.cached = Some(CachedExecution {
+                            types,
+                            active,
+                            execution,
+                        });
                     }
                     return Ok(reply);
                 }
@@ -274,24 +298,21 @@ impl Session {
     ) -> Result<Reply, Stop> {
         match statement {
             ast::Prepared::Prepare { name, from } => {
+                let key = name.text.to_lowercase();
+                self.prepared.by_name.remove(&key);
                 let of = self.parse_value(from, parsed).await?;
-                self.prepared
-                    .by_name
-                    .insert(name.text.to_lowercase(), Rc::new(of));
+                let place = self.prepared_place()?;
+                self.prepared.by_name.insert(key, (Rc::new(of), place));
                 Ok(Reply::Ok(Done {
                     info: "Statement prepared".to_owned(),
                     ..Done::default()
                 }))
             }
             ast::Prepared::Execute { name, using } => {
-                let of = self
-                    .prepared
-                    .by_name
-                    .get(&name.text.to_lowercase())
-                    .cloned();
-                let Some(of) = of else {
+                let Some((of, _)) = self.prepared.by_name.get(&name.text.to_lowercase()) else {
                     return Err(unknown_statement(&name.text, "EXECUTE"));
                 };
+                let of = Rc::clone(of);
                 self.execute_using(&of, using, parsed).await
             }
             ast::Prepared::ExecuteImmediate { from, using } => {

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED,
-    ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED,
-    ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_TOO_MANY_ROWS, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
+    ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_TOO_MANY_ROWS,
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
 use expression::{SqlMode, Statement, Surroundings};
 use front::Disconnect;
-use planner::Plan;
+use planner::{Action, Plan};
 use store::{Durability, Suspend, TableDefinition, TransactionOptions, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
@@ -65,6 +66,9 @@ impl Session {
             .await;
         let taken = if is_taken { self.cursor.take() } else { None };
         let has_rows = !plan.columns.is_empty() && !is_taken;
+        if matches!(plan.action, Action::Insert(_)) {
+            self.state.clear_insert_id();
+        }
         let ran = self.finish_run(outcome, has_rows, plan.is_write()).await?;
         match (ran, taken) {
             (Ran::Reply(_), Some(rows)) => Ok(Ran::Reply(self.assign_row(&plan, rows)?)),
@@ -102,7 +106,7 @@ impl Session {
     /// Runs a changing statement of the server's own on tables that this session has taken
     /// strongly. Nothing is written to the client and nothing is committed.
     pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
-        let plan = Rc::new(self.plan(parsed, &[])?);
+        let plan = Rc::new(self.plan_own(parsed)?);
         let mut execution = Execution::new(Rc::clone(&plan));
         let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
         let outcome = self
@@ -124,7 +128,7 @@ impl Session {
                     Some(hold) => hold,
                     None => {
                         let hold = worker.metadata.hold(locks, id);
-                        self.wait_for(WaitReason::MetadataLock, hold).await?
+                        self.wait_for_definition(hold).await?
                     }
                 };
                 self.transaction.keep(hold);
@@ -290,9 +294,24 @@ impl Session {
         Reply::Ok(Done {
             affected_rows,
             last_insert_id: summary.last_insert_id,
-            info: summary.info(self.state.diagnostics.borrow().warnings().count()),
+            info: self.info_of(summary),
             ..Done::default()
         })
+    }
+
+    /// The text of the OK packet. An INSERT of one row has one if `sql_warnings` asks for it.
+    fn info_of(&self, summary: &Summary) -> String {
+        let warning_count = self.state.diagnostics.borrow().warnings().count();
+        let tells = self.state.variables.borrow().active().tells_insert_warnings;
+        if tells && summary.is_insert && warning_count != 0 {
+            let records = Some(summary.records.unwrap_or(1));
+            return Summary {
+                records,
+                ..summary.clone()
+            }
+            .info(warning_count);
+        }
+        summary.info(warning_count)
     }
 
     /// What a transaction that begins now is to be.
@@ -406,6 +425,25 @@ impl Session {
             Err(timed_out())
         } else {
             Ok(())
+        }
+    }
+
+    /// Waits for a table's definition to be free, at most `lock_wait_timeout`: error 1205.
+    pub(crate) async fn wait_for_definition<T>(
+        &mut self,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let limit_s = self.state.variables.borrow().active().lock_wait_timeout_s;
+        let lock_us = limit_s.saturating_mul(1_000_000);
+        let deadline = self.statement_deadline();
+        let left_us =
+            deadline.map(|deadline| deadline.saturating_sub(self.state.worker.steady_us()));
+        let limit_us = left_us.map_or(lock_us, |left| lock_us.min(left));
+        let limited = runtime::timeout(Duration::from_micros(limit_us), wait);
+        match self.wait_for(WaitReason::MetadataLock, limited).await? {
+            Ok(value) => Ok(value),
+            Err(_) if limit_us < lock_us => Err(timed_out()),
+            Err(_) => Err(ClientError::new(ER_LOCK_WAIT_TIMEOUT, &[]).into()),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Server {
     pub metadata: MetadataLocks,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
+    /// Prepared statements of all sessions.
+    prepared_count: AtomicU64,
     /// Held by who replaces the settings.
     settings_change: Mutex<()>,
     /// All accounts; replaced by who has changed their table.
@@ -35,6 +37,17 @@ pub struct Server {
     started_us: u64,
     /// Ends the program in order; set once by it.
     shutdown: OnceLock<Shutdown>,
+}
+
+/// A prepared statement's share of `max_prepared_stmt_count`, given back on drop.
+#[derive(Debug)]
+pub(crate) struct PreparedPlace(Arc<Server>);
+
+impl Drop for PreparedPlace {
+    fn drop(&mut self) {
+        // Relaxed: as in `prepared_place`.
+        self.0.prepared_count.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What SHUTDOWN calls.
@@ -125,6 +138,7 @@ impl Server {
             registry: Registry::default(),
             metadata: MetadataLocks::new(worker_count),
             settings: ArcSwap::from_pointee(settings),
+            prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),
             counters: (0..worker_count).map(|_| CachePadded::default()).collect(),
@@ -136,6 +150,19 @@ impl Server {
     /// The global variables.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
+    }
+
+    /// A place for one more prepared statement; `max_prepared_stmt_count` if there is none.
+    pub(crate) fn prepared_place(self: &Arc<Self>) -> Result<PreparedPlace, u64> {
+        let limit = self.settings().unsigned("max_prepared_stmt_count");
+        // Relaxed: the number alone counts; nothing is read by its leave.
+        let before = self.prepared_count.fetch_add(1, Ordering::Relaxed);
+        let place = PreparedPlace(Arc::clone(self));
+        if before < limit {
+            Ok(place)
+        } else {
+            Err(limit)
+        }
     }
 
     /// Changes global variables; whatever `change` answers is given back, and an error leaves

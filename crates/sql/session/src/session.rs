@@ -18,6 +18,7 @@ use errcode::{
 };
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::Stream;
+use syntax::ast::VariableScope;
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::accounts::Door;
@@ -31,6 +32,7 @@ use crate::server::count;
 use crate::state::State;
 use crate::transaction::TransactionState;
 use crate::transaction_statement::LockedTable;
+use crate::variables::NewValue;
 use crate::worker::Worker;
 
 /// Memory that an idle session keeps for the text of its next statement.
@@ -178,6 +180,19 @@ impl Session {
         };
         let packet_bytes_max = usize::try_from(packet_bytes_max).unwrap_or(usize::MAX);
         self.client.set_max_allowed_packet(packet_bytes_max);
+        self.take_timeouts();
+        if self
+            .client
+            .capabilities()
+            .contains(Capabilities::INTERACTIVE)
+        {
+            let seconds = {
+                let variables = self.state.variables.borrow();
+                variables.settings().unsigned("interactive_timeout")
+            };
+            let value = NewValue::Number(seconds.into());
+            self.set_variable(VariableScope::Session, "wait_timeout", &value)?;
+        }
         match database.filter(|name| !name.is_empty()) {
             Some(name) => self.use_database(&name),
             None => Ok(()),
@@ -440,6 +455,7 @@ impl Session {
         if let Some(collation) = value::CollationId::from_id(self.client.info().collation) {
             self.set_names(collation)?;
         }
+        self.take_timeouts();
         Ok(Reply::Ok(Done::default()))
     }
 

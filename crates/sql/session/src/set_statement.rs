@@ -4,6 +4,7 @@ use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
 use executor::{Execution, KeptRows, Progress, RowSink, World};
 use expression::{Statement, Surroundings};
 use std::rc::Rc;
+use std::time::Duration;
 use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
 use value::{Charset, CollationId, ColumnType, Level, Trouble, TypeKind, Value};
 
@@ -108,7 +109,11 @@ impl Session {
             let globals = server.settings();
             self.state.variables.borrow_mut().set(name, value, &globals)
         };
-        if bent.map_err(fail)? {
+        let is_bent = bent.map_err(fail)?;
+        if !is_global {
+            self.take_timeouts();
+        }
+        if is_bent {
             let diagnostics = self.state.diagnostics.borrow();
             let given = shown(value);
             let text = format!("Truncated incorrect {name} value: '{given}'");
@@ -116,6 +121,14 @@ impl Session {
             diagnostics.warnings().push(Level::Warning, trouble);
         }
         Ok(())
+    }
+
+    /// Gives the connection the timeouts that the session's variables say.
+    pub(crate) fn take_timeouts(&mut self) {
+        let variables = self.state.variables.borrow();
+        let seconds = |name| Duration::from_secs(variables.settings().unsigned(name));
+        let (read, write) = (seconds("net_read_timeout"), seconds("net_write_timeout"));
+        self.client.set_timeouts(read, write);
     }
 
     /// Sets a variable that is no setting; false if the name is none of those.
@@ -127,7 +140,8 @@ impl Session {
         };
         let mut variables = self.state.variables.borrow_mut();
         let extra = &mut variables.extra;
-        match name.to_ascii_lowercase().as_str() {
+        let name = name.to_ascii_lowercase();
+        match name.as_str() {
             "timestamp" => {
                 let seconds = match value {
                     NewValue::Fraction(seconds) => *seconds,
@@ -138,13 +152,22 @@ impl Session {
                 };
                 extra.timestamp_us = variables::timestamp_us(seconds)?;
             }
-            "insert_id" => extra.insert_id = Some(number.ok_or(VariableError::WrongType)?),
+            "insert_id" => {
+                let number = number.ok_or(VariableError::WrongType)?;
+                extra.insert_id = Some(number).filter(|&number| number != 0);
+            }
             "last_insert_id" | "identity" => {
                 let id = number.ok_or(VariableError::WrongType)?;
                 self.state.set_last_insert_id(id);
             }
-            "rand_seed1" => extra.rand_seeds.0 = number.ok_or(VariableError::WrongType)?,
-            "rand_seed2" => extra.rand_seeds.1 = number.ok_or(VariableError::WrongType)?,
+            "rand_seed1" | "rand_seed2" => {
+                let number = number.ok_or(VariableError::WrongType)?;
+                let seed = number & u64::from(u32::MAX);
+                self.state.set_random_state(|state| match name.as_str() {
+                    "rand_seed1" => state.first = seed,
+                    _ => state.second = seed,
+                });
+            }
             "warning_count" | "error_count" | "in_transaction" | "pseudo_thread_id" => {
                 return Err(VariableError::ReadOnly);
             }
@@ -199,7 +222,7 @@ impl Session {
     ) -> Result<(Value, ColumnType), Stop> {
         let source = parsed.source(expression.span);
         let select = self.parse(&[b"SELECT ", source].concat())?;
-        let plan = Rc::new(self.plan(&select, &[])?);
+        let plan = Rc::new(self.plan_own(&select)?);
         self.check_privileges(&plan)?;
         let column_type = plan.columns.first().map_or_else(
             || ColumnType::new(TypeKind::Null),

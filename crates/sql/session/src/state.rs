@@ -12,12 +12,13 @@ use std::sync::Arc;
 use catalog::{Account, AccountName, Accounts};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
-    ER_UNKNOWN_SYSTEM_VARIABLE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR,
+    ER_WRONG_VALUE_FOR_VAR,
 };
 use expression::{Diagnostics, StatementOptions, Surroundings};
 use foldhash::fast::FixedState;
-use function::SessionFacts;
-use value::{ColumnType, DateTime, Level, Value};
+use function::{RandomState, SessionFacts};
+use value::{ColumnType, DateTime, Decimal, Level, Value};
 
 use crate::registry::{KillOrder, Seat};
 use crate::variables::{self, Extra, VariableError, Variables};
@@ -98,6 +99,7 @@ impl State {
         self.row_count.set(0);
         self.found_rows.set(0);
         self.set_last_insert_id(0);
+        self.facts.borrow_mut().random_state = None;
     }
 
     /// What LAST_INSERT_ID() gives.
@@ -156,6 +158,7 @@ impl State {
         let variables = self.variables.borrow();
         StatementOptions {
             now_us: self.now_us(&variables),
+            insert_id: variables.extra.insert_id,
             ..variables.active().options.clone()
         }
     }
@@ -181,6 +184,31 @@ impl State {
             Some(own) => own.clear(),
             None => *diagnostics = Rc::default(),
         }
+        let variables = self.variables.borrow();
+        let active = variables.active();
+        let mut warnings = diagnostics.warnings();
+        warnings.set_limits(active.warning_count_max, active.has_notes);
+    }
+
+    /// Of RAND() without a seed, once a seed was set.
+    fn random_state(&self) -> Option<RandomState> {
+        self.facts.borrow().random_state
+    }
+
+    /// `SET rand_seed1`, `rand_seed2`; the other one stays or is drawn.
+    pub fn set_random_state(&self, change: impl FnOnce(&mut RandomState)) {
+        let (first, second) = (self.random() >> 34, self.random() >> 34);
+        let mut facts = self.facts.borrow_mut();
+        change(
+            facts
+                .random_state
+                .get_or_insert(RandomState { first, second }),
+        );
+    }
+
+    /// The statement has used up `SET insert_id`.
+    pub fn clear_insert_id(&self) {
+        self.variables.borrow_mut().extra.insert_id = None;
     }
 
     /// How many errors the last statement left.
@@ -200,17 +228,15 @@ impl State {
         let Extra {
             timestamp_us,
             insert_id,
-            rand_seeds,
         } = variables.extra;
         Some(match name {
             "last_insert_id" | "identity" => Value::UInt(self.last_insert_id()),
             "insert_id" => Value::UInt(insert_id.unwrap_or(0)),
-            "rand_seed1" => Value::UInt(rand_seeds.0),
-            "rand_seed2" => Value::UInt(rand_seeds.1),
+            "rand_seed1" => Value::UInt(self.random_state().map_or(0, |state| state.first)),
+            "rand_seed2" => Value::UInt(self.random_state().map_or(0, |state| state.second)),
             "timestamp" => {
                 let micros = timestamp_us.unwrap_or_else(|| self.worker.wall_us());
-                let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-                Value::Double(text.parse().expect("two numbers and a point"))
+                micros_value(micros)
             }
             "warning_count" => Value::UInt(self.diagnostics.borrow().warnings().count()),
             "error_count" => Value::UInt(self.error_count()),
@@ -233,6 +259,11 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
         VariableError::ReadOnly => {
             ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, &"read only"])
         }
+        VariableError::ReadOnlyInSession => {
+            let code = ER_VARIABLE_IS_READONLY;
+            ClientError::new(code, &[&"SESSION", &name, &"GLOBAL"])
+        }
+        VariableError::NotBuilt { text } => ClientError::not_supported(&format!("{name}={text}")),
         VariableError::WrongScope { is_global: true } => {
             ClientError::new(ER_GLOBAL_VARIABLE, &[&name])
         }
@@ -246,11 +277,18 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
     }
 }
 
+/// Microseconds as seconds with six places.
+fn micros_value(micros: i64) -> Value {
+    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    Value::Decimal(Decimal::parse_prefix(text.as_bytes()).value)
+}
+
 /// A setting's value with the type that SQL gives it: truth values are 0 and 1.
 pub fn setting_value(value: &settings::Value) -> Value {
     match value {
         settings::Value::Bool(is_on) => Value::Int(i64::from(*is_on)),
         settings::Value::Unsigned(number) => Value::UInt(*number),
+        settings::Value::Micros(micros) => micros_value(i64::try_from(*micros).unwrap_or(i64::MAX)),
         settings::Value::Text(text) => Value::bytes(text.as_bytes()),
     }
 }

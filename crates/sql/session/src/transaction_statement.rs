@@ -1,7 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET TRANSACTION, LOCK TABLES.
 
 use errcode::{ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_SP_DOES_NOT_EXIST};
-use store::{Isolation, WaitReason};
+use store::Isolation;
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
 use crate::metadata::StrongHold;
@@ -170,7 +170,7 @@ impl Session {
         for (id, may_write) in wanted {
             let worker = std::rc::Rc::clone(&self.state.worker);
             let hold = worker.metadata.change(&worker.server.metadata, id);
-            let hold = self.wait_for(WaitReason::MetadataLock, hold).await?;
+            let hold = self.wait_for_definition(hold).await?;
             self.locked.push(LockedTable { hold, may_write });
         }
         Ok(())

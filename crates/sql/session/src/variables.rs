@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{SqlMode, StatementOptions};
+use planner::StatementLimits;
 use settings::{Scope, Setting, Settings, TABLE};
 use store::Isolation;
 use value::temporal::Zone;
@@ -16,6 +17,15 @@ use value::{Charset, CollationId};
 /// The longest `timestamp` that can be set, in seconds: the end of 32-bit TIMESTAMP.
 const TIMESTAMP_S_MAX: f64 = 2_147_483_647.0;
 
+/// Words of `sql_mode` that would change results and are not built.
+const MODES_NOT_BUILT: [&str; 5] = [
+    "EMPTY_STRING_IS_NULL",
+    "ORACLE",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "TIME_ROUND_FRACTIONAL",
+];
+
 /// Variables that exist in a session alone and are no settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extra {
@@ -23,8 +33,6 @@ pub struct Extra {
     pub timestamp_us: Option<i64>,
     /// `SET insert_id`: the next AUTO_INCREMENT value of this session's next insert.
     pub insert_id: Option<u64>,
-    /// `rand_seed1` and `rand_seed2`.
-    pub rand_seeds: (u64, u64),
 }
 
 /// Decoded values that statements ask for all the time.
@@ -48,12 +56,16 @@ pub struct Active {
     pub connection_collation: CollationId,
     /// Text in results is converted to it; `None`: left as stored.
     pub results_charset: Option<Charset>,
-    /// `sql_select_limit`, `u64::MAX` for none.
-    pub select_limit: u64,
+    /// Against statements that do too much.
+    pub limits: StatementLimits,
     /// `max_statement_time` in microseconds, 0 for none.
     pub statement_time_us_max: u64,
-    /// `sql_safe_updates`.
-    pub safe_updates: bool,
+    /// `max_error_count`.
+    pub warning_count_max: usize,
+    /// `sql_notes`.
+    pub has_notes: bool,
+    /// `sql_warnings`.
+    pub tells_insert_warnings: bool,
     /// `wait_timeout`.
     pub wait_timeout_s: u64,
     /// How texts are read.
@@ -80,6 +92,13 @@ pub enum VariableError {
     Unknown,
     /// 1238: it can only be read.
     ReadOnly,
+    /// 1621: a session takes it from the global one at login.
+    ReadOnlyInSession,
+    /// 1235: only one value is built.
+    NotBuilt {
+        /// The value as the message shows it.
+        text: String,
+    },
     /// 1228 and 1229: it exists at the other level alone; true: only globally.
     WrongScope {
         /// Whether it is a global one.
@@ -185,9 +204,17 @@ fn writable(name: &str, level: Level) -> Result<&'static Setting, VariableError>
     let setting = visible(name)?;
     match (setting.scope, level) {
         (Scope::Fixed | Scope::Start, _) => Err(VariableError::ReadOnly),
+        (Scope::Session, Level::Session) if is_taken_at_login(setting.name) => {
+            Err(VariableError::ReadOnlyInSession)
+        }
         (Scope::Global, Level::Session) => Err(VariableError::WrongScope { is_global: true }),
         (Scope::Global | Scope::Session, _) => Ok(setting),
     }
+}
+
+/// Variables that each session has and none can change.
+fn is_taken_at_login(name: &str) -> bool {
+    matches!(name, "max_allowed_packet" | "net_buffer_length")
 }
 
 /// The setting of that name, if SQL may know it.
@@ -213,6 +240,7 @@ fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), Variab
             };
             Ok((number.to_string(), bent))
         }
+        (settings::Kind::Seconds { max }, value) => seconds_of(*max, value),
         (settings::Kind::Choice(words), NewValue::Number(number)) => {
             let word = usize::try_from(*number)
                 .ok()
@@ -241,11 +269,38 @@ fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), Variab
     }
 }
 
+/// Seconds with a fraction, as text, and whether they had to be bent.
+fn seconds_of(max: u64, value: &NewValue) -> Result<(String, bool), VariableError> {
+    let seconds = match value {
+        NewValue::Fraction(seconds) => *seconds,
+        NewValue::Number(seconds) => stdx::u64_to_f64(u64::try_from(*seconds).unwrap_or(0)),
+        _ => return Err(VariableError::WrongType),
+    };
+    let is_negative = seconds < 0.0 || matches!(value, NewValue::Number(..0));
+    let bent = seconds.clamp(0.0, stdx::u64_to_f64(max));
+    #[allow(clippy::float_cmp, reason = "clamp gives a number back as it is")]
+    let is_bent = is_negative || bent != seconds;
+    Ok((format!("{bent:.6}"), is_bent))
+}
+
 fn put(values: &mut Settings, setting: &Setting, text: &str) -> Result<(), VariableError> {
-    let wrong = || VariableError::WrongValue {
-        text: text.to_owned(),
+    let wrong = || match setting.kind {
+        settings::Kind::Only(_) | settings::Kind::Choice([_]) => VariableError::NotBuilt {
+            text: text.to_owned(),
+        },
+        _ => VariableError::WrongValue {
+            text: text.to_owned(),
+        },
     };
     let normal = normalized(setting.name, text).ok_or_else(wrong)?;
+    if setting.name == "sql_mode"
+        && let Some(word) = normal
+            .split(',')
+            .find(|word| MODES_NOT_BUILT.contains(word))
+    {
+        let text = word.to_owned();
+        return Err(VariableError::NotBuilt { text });
+    }
     values.set(setting.name, &normal).map_err(|_| wrong())
 }
 
@@ -272,7 +327,12 @@ fn normalized(name: &str, text: &str) -> Option<String> {
 /// Variables that come in pairs are kept in step: a collation has one character set, a character
 /// set has a default collation.
 fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
+    let is_unlimited = text.parse() == Ok(u64::MAX);
     let (partner, partner_text) = match name {
+        "max_join_size" => (
+            "sql_big_selects",
+            Some(if is_unlimited { "ON" } else { "OFF" }),
+        ),
         "character_set_connection" => ("collation_connection", default_collation(text)),
         "character_set_server" => ("collation_server", default_collation(text)),
         "character_set_database" => ("collation_database", default_collation(text)),
@@ -374,12 +434,25 @@ fn decode(values: &Settings) -> Active {
         connection_collation: CollationId::from_name(values.text("collation_connection"))
             .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
         results_charset: charset("character_set_results"),
-        select_limit: values.unsigned("sql_select_limit"),
-        statement_time_us_max: statement_time_us(values),
-        safe_updates: values.is_on("sql_safe_updates"),
+        limits: limits(values),
+        statement_time_us_max: values.micros("max_statement_time"),
+        warning_count_max: usize::try_from(values.unsigned("max_error_count"))
+            .unwrap_or(usize::MAX),
+        has_notes: values.is_on("sql_notes"),
+        tells_insert_warnings: values.is_on("sql_warnings"),
         wait_timeout_s: values.unsigned("wait_timeout"),
         mode: mode(values.text("sql_mode")),
         options: options(values),
+    }
+}
+
+/// What the client has set against statements that do too much.
+fn limits(values: &Settings) -> StatementLimits {
+    let limit = |name| Some(values.unsigned(name)).filter(|&rows| rows != u64::MAX);
+    StatementLimits {
+        select_rows: limit("sql_select_limit"),
+        join_rows: limit("max_join_size").filter(|_| !values.is_on("sql_big_selects")),
+        safe_updates: values.is_on("sql_safe_updates"),
     }
 }
 
@@ -409,6 +482,8 @@ fn options(values: &Settings) -> StatementOptions {
             .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
         auto_increment_step: values.unsigned("auto_increment_increment"),
         auto_increment_offset: values.unsigned("auto_increment_offset"),
+        insert_id: None,
+        default_week_format: u8::try_from(values.unsigned("default_week_format")).unwrap_or(0),
         result_bytes_max: bytes("max_allowed_packet"),
     }
 }
@@ -439,19 +514,6 @@ fn zone(name: &str) -> Zone {
         return Zone::Utc;
     }
     Zone::from_name(name).unwrap_or_default()
-}
-
-/// `max_statement_time` is in seconds, with a fraction.
-fn statement_time_us(values: &Settings) -> u64 {
-    let shown = values
-        .value("max_statement_time")
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let seconds: f64 = shown.parse().unwrap_or(0.0);
-    std::time::Duration::try_from_secs_f64(seconds)
-        .ok()
-        .and_then(|limit| u64::try_from(limit.as_micros()).ok())
-        .unwrap_or(0)
 }
 
 /// The microseconds that `SET timestamp = seconds` means; `None` for 0, which ends the setting.

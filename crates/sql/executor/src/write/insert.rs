@@ -137,6 +137,7 @@ impl InsertRunner {
         if is_query || self.taken > 1 {
             self.summary.records = Some(stdx::to_u64(self.taken));
         }
+        self.summary.is_insert = true;
         self.summary.clone()
     }
 
@@ -295,6 +296,12 @@ impl InsertRunner {
             cx.statement.options.auto_increment_step,
             cx.statement.options.auto_increment_offset,
         );
+        if self.numbers_left == 0
+            && let Some(number) = cx.statement.options.insert_id
+        {
+            self.next_number = number;
+            self.numbers_left = u64::MAX;
+        }
         if self.numbers_left == 0 {
             let count = self.rows_to_come();
             let request = AutoIncrement::Take {
@@ -367,9 +374,10 @@ impl InsertRunner {
         }
     }
 
-    /// Tells the counter of a number that the row brought itself.
+    /// Tells the counter of a number that it did not give itself: the row's own, or one that
+    /// follows `SET insert_id`.
     fn pass(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        if self.is_generated {
+        if self.is_generated && cx.statement.options.insert_id.is_none() {
             return Ok(());
         }
         let table = &cx.tables[self.plan.table];
