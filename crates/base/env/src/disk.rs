@@ -164,7 +164,7 @@ pub enum DiskErrorKind {
     Exists,
     /// Another process has it locked.
     Busy,
-    /// ENOSPC or EDQUOT.
+    /// ENOSPC, EDQUOT or EFBIG.
     Full,
     /// EACCES, EPERM, EROFS.
     Denied,

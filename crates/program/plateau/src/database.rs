@@ -187,7 +187,8 @@ fn flush_log_after_ticks(pool: &Arc<Pool>) {
 
 /// After a failed write of the log nobody can be told OK any more: better dead than wrong.
 fn die(failure: &wal::WalError) {
-    tracing::error!(%failure, "the log cannot be written; the server ends, its start recovers");
+    let cause = std::error::Error::source(failure).map(ToString::to_string);
+    tracing::error!(%failure, cause, "the log cannot be written; the server ends, its start recovers");
     std::process::abort();
 }
 

@@ -42,6 +42,9 @@ pub struct Server {
 /// Long enough for recovery on a loaded machine; a hang is found by it, nothing else is timed.
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
+/// Each try takes some ten milliseconds.
+const RESTART_TRIES: u32 = 100;
+
 impl Launch {
     pub fn new(kind: ServerKind) -> Launch {
         Launch {
@@ -141,10 +144,23 @@ impl Server {
         self.process.kill().map(drop)
     }
 
-    /// Starts again, after `stop` or `kill`, on the same port and data.
+    /// Starts again, after `stop` or `kill`, on the same port and data. The kernel lets go of what a
+    /// killed process had open a moment after its end, so the first tries may find port or data in
+    /// use.
     pub fn start_again(&mut self) -> Result<()> {
-        self.process = self.launch.spawn(self.folder.path(), self.port)?;
-        Ok(())
+        let mut tries = RESTART_TRIES;
+        loop {
+            let spawned = self.launch.spawn(self.folder.path(), self.port);
+            tries -= 1;
+            match spawned {
+                Ok(process) => {
+                    self.process = process;
+                    return Ok(());
+                }
+                Err(error) if tries == 0 || !self.log().contains("in use") => return Err(error),
+                Err(_) => {}
+            }
+        }
     }
 }
 

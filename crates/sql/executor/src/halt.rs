@@ -3,8 +3,8 @@
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
-    ER_DUP_KEY, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_TABLE_EXISTS_ERROR,
-    ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+    ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
+    ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
 };
 use expression::Failure;
 use store::{StoreError, Suspend};
@@ -93,6 +93,9 @@ impl From<format::row::RowError> for Halt {
     }
 }
 
+/// MySQL's number for a file that cannot be written, of those below 1000 that have no SQLSTATE.
+const EE_WRITE: errcode::ErrorCode = errcode::ErrorCode(3);
+
 /// What a client is told of a store's error that no one nearer knew better words for.
 pub fn client_error(error: &StoreError) -> ClientError {
     match error {
@@ -112,6 +115,15 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::AutoIncrementExhausted => auto_increment_exhausted(),
         StoreError::ReadOnly => ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]),
         StoreError::DiskFull => ClientError::new(ER_DISK_FULL, &[&"data", &28]),
+        StoreError::Disk {
+            file,
+            is_read: true,
+            os_error,
+        } => ClientError::new(ER_ERROR_ON_READ, &[file, os_error]),
+        StoreError::Disk { file, os_error, .. } => ClientError::with_message(
+            EE_WRITE,
+            format!("Error writing file '{file}' (Errcode: {os_error})"),
+        ),
         StoreError::Damaged { what } => ClientError::with_message(ER_INDEX_CORRUPT, what.clone()),
         StoreError::LogFailed => {
             ClientError::with_message(ER_UNKNOWN_ERROR, "The log cannot be written")

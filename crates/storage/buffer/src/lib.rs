@@ -43,7 +43,7 @@ mod verify;
 pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
 pub use crate::optimistic::Optimistic;
-pub use crate::pages::{Pages, Shared};
+pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};
 pub use crate::redo::{Note, RecoveryError};
 pub use crate::start::{StartOptions, Started, start};

@@ -65,7 +65,8 @@ impl Reading {
 
     /// Checks what came, puts it into the frame and the frame into the table.
     fn install(&self, frame: FrameNo, (bytes, outcome): IoResult) -> Result<(), StoreError> {
-        let length = outcome.map_err(|error| space::disk_error(&error))?;
+        let length =
+            outcome.map_err(|error| space::read_error(&error, &self.space.path, self.id))?;
         let read = bytes.get(..length).unwrap_or(&[]);
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
         page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;

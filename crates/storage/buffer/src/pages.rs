@@ -28,6 +28,13 @@ const LATCH_TRIES: usize = 100;
 /// Looks at a page table that may be outdated before giving way.
 const LOOKUP_TRIES: usize = 4;
 
+/// Pages that a file has room for behind those that work may take, for undoing work on a full disk:
+/// a share of the pages, and bounds. Undoing takes a page where a leaf has filled up since, and for
+/// the end of the transaction.
+const RESERVE_SHARE: u32 = 32;
+const RESERVE_PAGES_MIN: u32 = 4;
+const RESERVE_PAGES_MAX: u32 = 64;
+
 /// The pages as one worker sees them. Not shared; a worker's tasks use it by reference.
 pub struct Pages {
     pub(crate) pool: Arc<Pool>,
@@ -41,6 +48,8 @@ pub struct Pages {
     /// Copies of the pool's list of tablespaces, by id, as of `removals_seen`.
     spaces: RefCell<Vec<Option<Arc<Space>>>>,
     removals_seen: Cell<u64>,
+    /// What runs now undoes or ends work, and may use up the reserve of room.
+    is_undoing: Cell<bool>,
     /// Buffers of mini-transactions, for reuse.
     pub(crate) buffers: RefCell<ChangeBuffers>,
 }
@@ -57,6 +66,7 @@ impl Pages {
             has_change: Cell::new(false),
             spaces: RefCell::default(),
             removals_seen: Cell::new(0),
+            is_undoing: Cell::new(false),
             buffers: RefCell::default(),
         }
     }
@@ -232,9 +242,26 @@ impl Pages {
         Err(self.suspend(WaitReason::PageMiss, reading).into())
     }
 
-    /// Makes sure that the file of a tablespace has room for `pages` pages.
+    /// Lets what is called while the guard lives take the room that is kept for undoing work. Not to
+    /// be kept across a suspension.
+    pub fn undoing(&self) -> Undoing<'_> {
+        let was_undoing = self.is_undoing.replace(true);
+        Undoing {
+            pages: self,
+            was_undoing,
+        }
+    }
+
+    /// Makes sure that the file of a tablespace has room for `pages` pages, and for a reserve behind
+    /// them unless work is being undone.
     pub fn grow(&self, id: SpaceId, pages: u32) -> Outcome<()> {
         let space = self.space(id)?;
+        let reserve = (pages / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES_MAX);
+        let pages = if self.is_undoing.get() {
+            pages
+        } else {
+            pages.saturating_add(reserve)
+        };
         if pages <= space.room_pages.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -309,6 +336,24 @@ impl Pages {
     /// Asserts that this worker holds no latch. The engine calls it where it suspends on its own.
     pub fn assert_nothing_held(&self) {
         assert_eq!(self.held.get(), 0, "a worker that waits holds no latch");
+    }
+}
+
+/// The right to use up the reserve of room; see [`Pages::undoing`].
+pub struct Undoing<'a> {
+    pages: &'a Pages,
+    was_undoing: bool,
+}
+
+impl Drop for Undoing<'_> {
+    fn drop(&mut self) {
+        self.pages.is_undoing.set(self.was_undoing);
+    }
+}
+
+impl fmt::Debug for Undoing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Undoing").finish_non_exhaustive()
     }
 }
 

@@ -95,9 +95,23 @@ pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> 
 pub(crate) fn disk_error(error: &DiskError) -> StoreError {
     match error.kind {
         DiskErrorKind::Full => StoreError::DiskFull,
-        _ => StoreError::Damaged {
-            what: error.to_string(),
+        _ => StoreError::Disk {
+            file: error
+                .path
+                .as_ref()
+                .map_or_else(String::new, |path| path.display().to_string()),
+            is_read: error.operation == "read",
+            os_error: error.os_error,
         },
+    }
+}
+
+/// The same for the read of a page, which is named.
+pub(crate) fn read_error(error: &DiskError, path: &Path, id: PageId) -> StoreError {
+    StoreError::Disk {
+        file: format!("{} page {}", path.display(), id.page),
+        is_read: true,
+        os_error: error.os_error,
     }
 }
 

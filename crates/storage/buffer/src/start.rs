@@ -74,6 +74,8 @@ pub async fn start(
     let wal = Wal::start(&*disk, log, &scan, wal_options, on_poison).await?;
     wal.write_checkpoint(&*disk, log_end, payload.clone())
         .await?;
+    // What the checkpoint has freed is what there is on a full disk.
+    wal.prepare_segments(&*disk).await?;
     let pool = Pool::new(options.pool, &*disk, directory, wal)?;
     Ok(Started {
         pool,

@@ -25,6 +25,8 @@ use crate::worker::{Orphan, Worker, WorkerOptions};
 const IDLE_WAIT: Duration = Duration::from_millis(10);
 /// Between two rounds where more is to be done.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
+/// After a round that has failed: what is wrong seldom passes at once, and each failure is told.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
 /// Undo records that purge looks at in a round.
 const PURGE_BUDGET: usize = 256;
 /// Pages that the cleaner writes in a round.
@@ -60,16 +62,15 @@ impl Engine {
         let worker = &self.worker;
         let mut round: u32 = 0;
         while !is_over.get() {
-            let done = self.tend_round(round).await.unwrap_or_else(|failure| {
-                error!(%failure, "background work of the engine failed");
-                0
-            });
-            round = round.wrapping_add(1);
-            let wait = if done == PURGE_BUDGET {
-                BUSY_WAIT
-            } else {
-                IDLE_WAIT
+            let wait = match self.tend_round(round).await {
+                Ok(PURGE_BUDGET) => BUSY_WAIT,
+                Ok(_) => IDLE_WAIT,
+                Err(failure) => {
+                    error!(%failure, "background work of the engine failed");
+                    FAILURE_WAIT
+                }
             };
+            round = round.wrapping_add(1);
             (worker.options.sleep)(wait).await;
         }
     }
@@ -116,12 +117,16 @@ pub(crate) async fn keep_house(
 ) {
     let mut round: u32 = 0;
     while !is_over.get() {
-        if let Err(failure) = house_round(pages, payload, (round, options.index)).await {
-            error!(%failure, "pages or log cannot be written");
-        }
+        let wait = match house_round(pages, payload, (round, options.index)).await {
+            Ok(()) if pages.needs_checkpoint() || pages.needs_cleaning() => BUSY_WAIT,
+            Ok(()) => IDLE_WAIT,
+            Err(failure) => {
+                error!(%failure, "pages or log cannot be written");
+                FAILURE_WAIT
+            }
+        };
         round = round.wrapping_add(1);
-        let is_busy = pages.needs_checkpoint() || pages.needs_cleaning();
-        (options.sleep)(if is_busy { BUSY_WAIT } else { IDLE_WAIT }).await;
+        (options.sleep)(wait).await;
     }
 }
 

@@ -143,6 +143,18 @@ impl Worker {
         self.pages
             .pool()
             .create_space(&**self.pages.disk(), space)?;
+        let made = self.fill_space(space, definition).await;
+        if made.is_err() {
+            self.remove_space(space).await?;
+        }
+        made
+    }
+
+    async fn fill_space(
+        self: &Rc<Self>,
+        space: SpaceId,
+        definition: TableDefinition,
+    ) -> Result<TableEntry, StoreError> {
         self.until_done(|| space::create(&self.pages, space))
             .await?;
         let primary_count = usize::from(definition.primary_key().is_some());

@@ -24,6 +24,7 @@ use format::row_header::RowHeader;
 use format::undo::{self, Remains, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TxnId, UndoPointer};
 use store::{Outcome, StoreError};
+use tracing::warn;
 
 use crate::entries;
 use crate::rollback::UndoTable;
@@ -178,6 +179,7 @@ impl Worker {
     }
 
     /// The table may be dropped while its rows are being looked at: then nothing is left to do.
+    /// What cannot be read is left as it is: it is garbage, and the rest is not to wait for it.
     fn tolerate_drop(
         &self,
         record: &UndoRecord<'_>,
@@ -185,6 +187,10 @@ impl Worker {
     ) -> Result<(), StoreError> {
         match outcome {
             Err(_) if self.undo_table(record.table).is_none() => Ok(()),
+            Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                warn!(%failure, "garbage was left where it cannot be read");
+                Ok(())
+            }
             outcome => outcome,
         }
     }

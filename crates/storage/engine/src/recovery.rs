@@ -388,6 +388,11 @@ impl Worker {
 
     /// Says in the undo that nothing of a transaction is left to be undone.
     pub(crate) fn write_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
+        let _undoing = self.pages.undoing();
+        self.await_room(self.append_rolled_back(id, last_undo))
+    }
+
+    fn append_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
         let mut record = Vec::new();
         UndoRecord::end(UndoKind::RolledBack, id, last_undo).encode(&mut record);
         loop {

@@ -13,7 +13,7 @@ use format::row_header::RowHeader;
 use format::slotted::Splice;
 use format::undo::{Remains, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
-use store::{Halt, Outcome, StoreError};
+use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 
 use crate::dictionary;
 use crate::read::{LobMemo, restore_version};
@@ -22,14 +22,36 @@ use crate::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::{DICTIONARY_TABLE, Worker};
 use btree::Tree;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often room is looked for on a full disk by who has to have it.
+const ROOM_WAIT: Duration = Duration::from_millis(100);
 
 impl Worker {
-    /// Undoes what the record at `pointer` says; answers the record before it.
+    /// Undoes what the record at `pointer` says; answers the record before it. On a full disk it
+    /// takes the room that is kept for it, and then waits for more: work that is half undone can
+    /// neither be told of nor left.
     pub(crate) fn undo_one(
         &self,
         pointer: UndoPointer,
         memo: &mut LobMemo,
     ) -> Outcome<UndoPointer> {
+        let _undoing = self.pages.undoing();
+        self.await_room(self.undo_record(pointer, memo))
+    }
+
+    /// Makes a wait for room of the error that there is none.
+    pub(crate) fn await_room<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
+        match outcome {
+            Err(Halt::Error(StoreError::DiskFull)) => {
+                let wait = (self.options.sleep)(ROOM_WAIT);
+                Err(Suspend::new(WaitReason::LogSpace, wait).into())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn undo_record(&self, pointer: UndoPointer, memo: &mut LobMemo) -> Outcome<UndoPointer> {
         let mut bytes = Vec::new();
         read_record(&self.pages, pointer, &mut bytes)?;
         let record = UndoRecord::decode(&bytes)

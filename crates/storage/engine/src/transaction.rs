@@ -177,8 +177,15 @@ impl EngineTransaction {
         undone
     }
 
-    /// Writes the record that ends the transaction; its end is the commit number.
+    /// Writes the record that ends the transaction; its end is the commit number. As undoing does,
+    /// it takes the last room of a full disk.
     fn write_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
+        let worker = Rc::clone(&self.worker);
+        let _undoing = worker.pages.undoing();
+        worker.await_room(self.append_end(id, kind))
+    }
+
+    fn append_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
         let worker = Rc::clone(&self.worker);
         let mut record = Vec::new();
         UndoRecord::end(kind, id, self.last_undo).encode(&mut record);

@@ -58,6 +58,16 @@ pub enum StoreError {
     /// No space on the device (1021). Statement; nothing is lost.
     #[error("disk full")]
     DiskFull,
+    /// A file cannot be read (1024) or written (3). Statement.
+    #[error("cannot {} {file}: errno {os_error}", verb(.is_read))]
+    Disk {
+        /// Which file, and which page where it is one's.
+        file: String,
+        /// Reading has failed, not writing.
+        is_read: bool,
+        /// What the kernel said.
+        os_error: i32,
+    },
     /// A page or record fails its check (1712). Statement.
     #[error("damaged: {what}")]
     Damaged {
@@ -73,4 +83,8 @@ pub enum StoreError {
         /// Its name, as the user wrote it where possible.
         what: &'static str,
     },
+}
+
+fn verb(is_read: &bool) -> &'static str {
+    if *is_read { "read" } else { "write" }
 }

@@ -327,8 +327,7 @@ impl Wal {
         let blocks = self.blocks_for(unwritten);
         let next = self.next_block.load(Ordering::SeqCst);
         if self.prepared_end.load(Ordering::SeqCst) < next + blocks {
-            let is_full = self.is_disk_full.load(Ordering::SeqCst);
-            return Err(if is_full {
+            return Err(if self.is_disk_full() && !self.can_recycle() {
                 NoRoom::DiskFull
             } else {
                 NoRoom::Wait
@@ -350,9 +349,23 @@ impl Wal {
         payload.max(blocks * stdx::to_u64(LOG_BLOCK_BYTES))
     }
 
+    fn is_disk_full(&self) -> bool {
+        self.is_disk_full.load(Ordering::SeqCst)
+    }
+
+    /// Would a checkpoint now free a whole segment?
+    fn can_recycle(&self) -> bool {
+        let blocks = u64::from(self.options.segment_blocks);
+        let first = self.checkpoint_block.load(Ordering::SeqCst) / blocks;
+        first < self.next_block.load(Ordering::SeqCst) / blocks
+    }
+
     /// Bytes of log since the checkpoint over the most there may be, in percent: how urgent a
-    /// checkpoint is.
+    /// checkpoint is. Where no new segment can be made, the log that there is is the most.
     pub fn age_percent(&self) -> u64 {
+        if self.is_disk_full() && self.needs_segments() && self.can_recycle() {
+            return 100;
+        }
         self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
     }
 

@@ -41,7 +41,8 @@ pub fn disk_error(operation: &'static str, path: Option<&Path>, error: Errno) ->
         Errno::NOENT => DiskErrorKind::NotFound,
         Errno::EXIST => DiskErrorKind::Exists,
         Errno::WOULDBLOCK => DiskErrorKind::Busy,
-        Errno::NOSPC | Errno::DQUOT => DiskErrorKind::Full,
+        // EFBIG: the limit of the process or of the file system.
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => DiskErrorKind::Full,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => DiskErrorKind::Denied,
         _ => DiskErrorKind::Failed,
     };

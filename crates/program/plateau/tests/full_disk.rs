@@ -1,0 +1,193 @@
+//! A real server on a file system that runs full: statements fail by number, reads go on, nothing
+//! acknowledged is lost, and there is no need to start anew once there is room.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testkit::client::{Client, Outcome};
+use testkit::server::{Launch, Server, ServerKind};
+use testkit::{Folder, process};
+
+/// More than what the small disks of these tests hold.
+const INSERT_COUNT_MAX: i64 = 100_000;
+
+fn launch(data: &Path) -> Launch {
+    let mut launch = Launch::new(ServerKind::Plateau)
+        .with(format!("--set=data={}", data.display()))
+        .with("--set=buffer_pool_size=16M")
+        .with("--set=log_size=32M");
+    launch.program = Some(PathBuf::from(env!("CARGO_BIN_EXE_plateau")));
+    launch
+}
+
+/// A small file system of its own, unmounted when dropped.
+struct SmallDisk {
+    folder: Folder,
+}
+
+impl SmallDisk {
+    /// `None` without the right to mount.
+    fn mount(megabytes: u32) -> Option<SmallDisk> {
+        let folder = Folder::new("disk").unwrap();
+        let size = format!("size={megabytes}m");
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &size, "tmpfs"]);
+        process::run(command.arg(folder.path())).ok()?;
+        Some(SmallDisk { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // The server that used it may have a moment to live.
+        let mut command = Command::new("umount");
+        drop(command.arg("-l").arg(self.folder.path()).output());
+    }
+}
+
+fn number(client: &mut Client, statement: &str) -> i64 {
+    let rows = client.rows(statement).unwrap();
+    let text = rows[0][0].clone().expect("a count is not NULL");
+    String::from_utf8(text).unwrap().parse().unwrap()
+}
+
+/// Error number of a statement; 0 if it is done.
+fn outcome(client: &mut Client, statement: &str) -> u16 {
+    match client.query(statement).unwrap() {
+        Outcome::Error(error) => error.number,
+        _ => 0,
+    }
+}
+
+fn make_table(server: &Server) -> Client {
+    let mut client = server.connect().unwrap();
+    client.run("create database d").unwrap();
+    client
+        .run("create table d.t (id bigint primary key, b longblob, key (b(20)))")
+        .unwrap();
+    client
+}
+
+/// Inserts until the disk is full; how many rows were acknowledged, ids from 0.
+fn fill(client: &mut Client) -> i64 {
+    for id in 0..INSERT_COUNT_MAX {
+        let statement =
+            format!("insert into d.t values ({id}, repeat(char(65 + {id} % 26), 9000))");
+        match outcome(client, &statement) {
+            0 => {}
+            1021 => return id,
+            other => panic!("error {other} on a full disk"),
+        }
+    }
+    panic!("the disk does not run full");
+}
+
+/// What must hold while nothing fits: reads, rollback, and the room that a delete gives back.
+fn work_on_full_disk(client: &mut Client, count: i64) {
+    assert_eq!(number(client, "select count(*) from d.t"), count);
+    client.run("begin").unwrap();
+    client
+        .run("update d.t set b = concat('x', substr(b, 2)) where id < 20")
+        .ok();
+    client.run("rollback").unwrap();
+    assert_eq!(
+        number(client, "select count(*) from d.t where b like 'x%'"),
+        0
+    );
+    assert_eq!(number(client, "select count(*) from d.t"), count);
+}
+
+fn check(data: &Path) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    process::run(command.arg("check").arg(data)).unwrap();
+}
+
+/// The table's file may not grow: a limit of the process, which needs no right, and is lifted.
+#[test]
+fn a_file_that_cannot_grow_fails_statements_until_it_can() {
+    let folder = Folder::new("limit").unwrap();
+    let (data, script) = (folder.path().join("data"), folder.path().join("plateau"));
+    let program = env!("CARGO_BIN_EXE_plateau");
+    // The kernel tells by a signal too, which ends who does not ignore it.
+    let text = format!("#!/bin/sh\ntrap '' XFSZ\nexec {program} \"$@\"\n");
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut launch = launch(&data);
+    launch.program = Some(script);
+    let mut server = launch.start().unwrap();
+    let mut client = make_table(&server);
+    let id = server.process().id();
+    let limit = |bytes: &str| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--pid={id}"));
+        process::run(command.arg(format!("--fsize={bytes}:"))).unwrap();
+    };
+    limit("16777216");
+    let count = fill(&mut client);
+    assert!(0 < count);
+    work_on_full_disk(&mut client, count);
+    limit("unlimited");
+    client
+        .run("insert into d.t values (-1, repeat('y', 90000))")
+        .unwrap();
+    server.kill().unwrap();
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    assert_eq!(number(&mut client, "select count(*) from d.t"), count + 1);
+    server.stop().unwrap();
+    check(&data);
+}
+
+/// Everything is full: data, undo and log share one small file system.
+#[test]
+fn a_full_file_system_is_survived() {
+    let Some(disk) = SmallDisk::mount(72) else {
+        // The test above has shown the same for the data files.
+        return;
+    };
+    let data = disk.path().join("data");
+    let mut server = launch(&data).start().unwrap();
+    let mut client = make_table(&server);
+    let ballast = disk.path().join("ballast");
+    fs::write(&ballast, vec![1; 8 << 20]).unwrap();
+    let count = fill(&mut client);
+    assert!(100 < count, "{count}");
+    work_on_full_disk(&mut client, count);
+    // To the last page: a table grows by more than one.
+    let rest = disk.path().join("rest");
+    assert!(fs::write(&rest, vec![1; 8 << 20]).is_err());
+    assert_eq!(
+        outcome(&mut client, "create table d.u (a int primary key)"),
+        1021
+    );
+    // Deleting needs no room that is not there, and gives some.
+    client.run("delete from d.t where id < 50").unwrap();
+    let mut kept = count - 50;
+    // It comes up on a full disk, too.
+    server.kill().unwrap();
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    assert_eq!(number(&mut client, "select count(*) from d.t"), kept);
+    fs::remove_file(&rest).unwrap();
+    fs::remove_file(&ballast).unwrap();
+    for id in 0..200 {
+        let statement = format!("insert into d.t values (-1 - {id}, repeat('n', 9000))");
+        client.run(&statement).unwrap();
+    }
+    kept += 200;
+    client.run("create table d.u (a int primary key)").unwrap();
+    assert_eq!(number(&mut client, "select count(*) from d.t"), kept);
+    server.stop().unwrap();
+    check(&data);
+}
