@@ -188,7 +188,8 @@ fn flush_log_after_ticks(pool: &Arc<Pool>) {
 /// After a failed write of the log nobody can be told OK any more: better dead than wrong.
 fn die(failure: &wal::WalError) {
     let cause = std::error::Error::source(failure).map(ToString::to_string);
-    tracing::error!(%failure, cause, "the log cannot be written; the server ends, its start recovers");
+    let what = "the log cannot be written; the server ends, its start recovers";
+    tracing::error!(%failure, cause, "{what}");
     std::process::abort();
 }
 

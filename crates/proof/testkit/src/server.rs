@@ -144,9 +144,9 @@ impl Server {
         self.process.kill().map(drop)
     }
 
-    /// Starts again, after `stop` or `kill`, on the same port and data. The kernel lets go of what a
-    /// killed process had open a moment after its end, so the first tries may find port or data in
-    /// use.
+    /// Starts again, after `stop` or `kill`, on the same port and data. The kernel lets go of what
+    /// a killed process had open a moment after its end, so the first tries may find port or data
+    /// in use.
     pub fn start_again(&mut self) -> Result<()> {
         let mut tries = RESTART_TRIES;
         loop {

@@ -242,8 +242,8 @@ impl Pages {
         Err(self.suspend(WaitReason::PageMiss, reading).into())
     }
 
-    /// Lets what is called while the guard lives take the room that is kept for undoing work. Not to
-    /// be kept across a suspension.
+    /// Lets what is called while the guard lives take the room that is kept for undoing work. Not
+    /// to be kept across a suspension.
     pub fn undoing(&self) -> Undoing<'_> {
         let was_undoing = self.is_undoing.replace(true);
         Undoing {
@@ -252,8 +252,8 @@ impl Pages {
         }
     }
 
-    /// Makes sure that the file of a tablespace has room for `pages` pages, and for a reserve behind
-    /// them unless work is being undone.
+    /// Makes sure that the file of a tablespace has room for `pages` pages, and for a reserve
+    /// behind them unless work is being undone.
     pub fn grow(&self, id: SpaceId, pages: u32) -> Outcome<()> {
         let space = self.space(id)?;
         let reserve = (pages / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES_MAX);
