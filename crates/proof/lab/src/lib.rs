@@ -11,6 +11,8 @@
 pub mod bench;
 mod corpus;
 pub mod differential;
+pub mod drive;
+mod generator;
 mod load;
 mod random;
 pub mod smoke;

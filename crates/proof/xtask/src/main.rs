@@ -39,6 +39,8 @@ enum Command {
     Differential(lab::differential::Arguments),
     /// Compares speed and processor time with MariaDB in one interleaved run.
     Bench(lab::bench::Arguments),
+    /// Runs the load of the bench against a server that runs already.
+    Drive(lab::drive::Arguments),
     /// Runs the smoke suites of real clients.
     Smoke(lab::smoke::Arguments),
     /// Runs the protocol suites of others: mysql_client_test, go-sql-driver, mysqlclient.
@@ -68,11 +70,25 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Tidy(arguments) => tidy::run(&shell, &arguments),
         Command::Ci(arguments) => ci::run(&shell, &arguments),
         Command::Differential(arguments) => lab::differential::run(&arguments),
-        Command::Bench(arguments) => lab::bench::run(&arguments),
+        Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
+        Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
         Command::Sim(arguments) => sim::run(&shell, &arguments),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }
+}
+
+/// Does something that measures: a build without optimization hands over to one with it.
+fn optimized(measure: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    if !cfg!(debug_assertions) {
+        return measure();
+    }
+    let status = std::process::Command::new("cargo")
+        .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
+        .args(std::env::args_os().skip(1))
+        .status()?;
+    anyhow::ensure!(status.success(), "ended with {status}");
+    Ok(())
 }

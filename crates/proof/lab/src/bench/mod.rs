@@ -1,0 +1,284 @@
+//! Comparison with Debian's `mariadbd` in one interleaved run: throughput, latency, fairness and
+//! processor time of the server per statement, from one client to thousands, and the memory that
+//! idle clients cost.
+//!
+//! All servers stand side by side with the same durability and the same cache. At each point
+//! (a workload, a number of clients) all of them are connected before the clock starts; then they
+//! are measured in turn, round after round, so that a slow minute of the machine hits all; the
+//! tables give medians.
+//!
+//! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
+//! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
+//! server that needs 15 us, the pair shows 34,000 queries a second instead of 90,000, and most of
+//! the drop is sysbench's. Statements, their order, tables and rows are sysbench's, and sysbench
+//! still fills the tables.
+//!
+//! Load and servers share the machine, so throughput says what the pair can do; processor time per
+//! statement is the server's own.
+
+mod contestant;
+mod record;
+mod report;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use testkit::process::cpu_us;
+
+use self::contestant::{Contestant, Program};
+use self::record::{Heading, folder};
+use self::report::Report;
+use crate::generator::{Address, Distribution, Edge, Generator, IdleClients, Protocol, Shape};
+use crate::load::Load;
+
+/// About twenty minutes with what stands here as defaults.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Numbers of clients.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 512, 4096])]
+    clients: Vec<u32>,
+    /// sysbench scripts without `oltp_`.
+    #[arg(long, value_delimiter = ',', default_values_t = WORKLOADS.map(String::from))]
+    workloads: Vec<String>,
+    /// Servers to compare.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Program::ALL)]
+    servers: Vec<Program>,
+    /// Length of each measurement.
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// Time before each measurement, in milliseconds, in which the clients run uncounted.
+    #[arg(long, default_value_t = 300)]
+    ramp_ms: u64,
+    /// Measurements of each point; the median counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    #[arg(long, default_value_t = 4)]
+    tables: u32,
+    #[arg(long, default_value_t = 50_000)]
+    rows: u32,
+    /// How rows are chosen: all alike, or three of four in the middle hundredth (sysbench's own).
+    #[arg(long, value_enum, default_value = "uniform")]
+    rand: Distribution,
+    /// Statements sent as text instead of prepared.
+    #[arg(long)]
+    text: bool,
+    /// When the log is flushed: 1 at each commit, 2 and 0 each second.
+    #[arg(long, default_value_t = 1)]
+    flush: u32,
+    /// Idle clients whose memory is measured before all else; 0 leaves it out.
+    #[arg(long, default_value_t = 10_000)]
+    idle: u32,
+    /// Threads of the load.
+    #[arg(long, default_value_t = 2)]
+    threads: u32,
+    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Settings for Plateau as `name=value`.
+    #[arg(long = "set")]
+    settings: Vec<String>,
+    /// Keeps the result in `docs/bench`, with its lines of `history.csv`; without it, both go to
+    /// the build directory.
+    #[arg(long)]
+    record: bool,
+}
+
+const WORKLOADS: [&str; 5] = [
+    "point_select",
+    "read_only",
+    "update_non_index",
+    "write_only",
+    "read_write",
+];
+
+/// One measurement.
+#[derive(Clone, Debug)]
+struct Sample {
+    per_second: f64,
+    p50_ms: f64,
+    p95_ms: f64,
+    p99_ms: f64,
+    /// Of the server, per statement.
+    cpu_us: f64,
+    /// Of the load, per statement.
+    load_cpu_us: f64,
+    /// The fewest and the most transactions that one client finished.
+    client_least: u64,
+    client_most: u64,
+    restarts: u64,
+}
+
+/// What idle clients cost a server.
+#[derive(Clone, Debug)]
+struct IdleCost {
+    clients: u32,
+    /// Growth of the resident set.
+    bytes: u64,
+}
+
+/// All samples of one server at one point.
+#[derive(Clone, Debug)]
+struct Point {
+    workload: String,
+    clients: u32,
+    server: &'static str,
+    samples: Vec<Sample>,
+}
+
+/// Measures all points and writes the report.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let program = match &arguments.program {
+        Some(path) => path.clone(),
+        None => contestant::build_release()?,
+    };
+    let mut contestants = Vec::new();
+    for kind in &arguments.servers {
+        contestants.push(Contestant::start(*kind, arguments, &program)?);
+    }
+    let mut report = Report::new(Heading::new(arguments)?);
+    if arguments.idle > 0 {
+        for contestant in &mut contestants {
+            let cost = idle_cost(contestant, arguments.idle)
+                .with_context(|| format!("idle clients of {}", contestant.name))?;
+            println!(
+                "{}: {} idle clients cost {:.1} MB",
+                contestant.name,
+                cost.clients,
+                stdx::u64_to_f64(cost.bytes) / 1e6
+            );
+            report.idle.push((contestant.name, cost));
+        }
+    }
+    for contestant in &contestants {
+        contestant.server.connect()?.run("CREATE DATABASE sbtest")?;
+        preparation(arguments, contestant).prepare()?;
+    }
+    let folder = folder(arguments.record)?;
+    for workload in &arguments.workloads {
+        for &clients in &arguments.clients {
+            let points = measure(arguments, &mut contestants, workload, clients)?;
+            for point in &points {
+                println!("{}", report::line(point));
+            }
+            report.points.extend(points);
+            // Written after each point, so that a run cut short leaves what it has.
+            report.write(&folder)?;
+        }
+    }
+    report.append_history(&folder)?;
+    print!("{}", report.verdicts());
+    println!("written to {}", folder.display());
+    Ok(())
+}
+
+fn preparation(arguments: &Arguments, contestant: &Contestant) -> Load {
+    Load {
+        script: "oltp_read_write".to_owned(),
+        port: contestant.server.port(),
+        tables: arguments.tables,
+        rows: arguments.rows,
+        clients: 1,
+        seconds: 1,
+        is_prepared: false,
+    }
+}
+
+/// The points of all contestants, measured in turn.
+fn measure(
+    arguments: &Arguments,
+    contestants: &mut [Contestant],
+    workload: &str,
+    clients: u32,
+) -> Result<Vec<Point>> {
+    let mut points: Vec<Point> = Vec::new();
+    let mut generators = Vec::new();
+    for contestant in &*contestants {
+        let context = || format!("{workload}, {clients} clients, {}", contestant.name);
+        let shape = shape(arguments, contestant, workload, clients);
+        generators.push(Generator::connect(&shape).with_context(context)?);
+        points.push(Point {
+            workload: workload.to_owned(),
+            clients,
+            server: contestant.name,
+            samples: Vec::new(),
+        });
+    }
+    for _ in 0..arguments.rounds.max(1) {
+        let servers = contestants.iter_mut().zip(&mut generators);
+        for ((contestant, generator), point) in servers.zip(&mut points) {
+            let sample = sample(arguments, contestant, generator)
+                .with_context(|| format!("{workload}, {clients} clients, {}", contestant.name))?;
+            point.samples.push(sample);
+        }
+    }
+    Ok(points)
+}
+
+fn shape(arguments: &Arguments, contestant: &Contestant, workload: &str, clients: u32) -> Shape {
+    Shape {
+        address: Address::Tcp(contestant.server.port()),
+        workload: workload.to_owned(),
+        client_count: clients,
+        table_count: arguments.tables,
+        row_count: arguments.rows,
+        distribution: arguments.rand,
+        protocol: if arguments.text {
+            Protocol::Text
+        } else {
+            Protocol::Prepared
+        },
+        thread_count: arguments.threads,
+        seed: u64::from(clients),
+    }
+}
+
+fn sample(
+    arguments: &Arguments,
+    contestant: &mut Contestant,
+    generator: &mut Generator,
+) -> Result<Sample> {
+    let process = contestant.server.process().id();
+    let mut marks = Vec::new();
+    let tally = generator.run(
+        Duration::from_millis(arguments.ramp_ms),
+        Duration::from_secs(arguments.seconds),
+        |_: Edge| {
+            marks.push((cpu_us(process)?, cpu_us(std::process::id())?));
+            Ok(())
+        },
+    )?;
+    let [(server_from, load_from), (server_to, load_to)] = marks[..] else {
+        anyhow::bail!("a run has two edges");
+    };
+    let count = stdx::u64_to_f64(tally.statement_count);
+    let each = |used: u64| stdx::u64_to_f64(used) / count;
+    let quantile_ms = |permille| stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3;
+    Ok(Sample {
+        per_second: tally.statements_per_second(),
+        p50_ms: quantile_ms(500),
+        p95_ms: quantile_ms(950),
+        p99_ms: quantile_ms(990),
+        cpu_us: each(server_to - server_from),
+        load_cpu_us: each(load_to - load_from),
+        client_least: tally.client_least,
+        client_most: tally.client_most,
+        restarts: tally.restart_count,
+    })
+}
+
+/// By how much the resident set of a fresh server grows with idle clients. They are logged in and
+/// have sent nothing.
+fn idle_cost(contestant: &mut Contestant, clients: u32) -> Result<IdleCost> {
+    // What a server sets up at its first login is not a client's cost.
+    contestant.server.connect()?.ping()?;
+    let address = Address::Tcp(contestant.server.port());
+    let before = contestant.server.process().resident_bytes()?;
+    let idle = IdleClients::connect(&address, clients)?;
+    let after = contestant.server.process().resident_bytes()?;
+    drop(idle);
+    Ok(IdleCost {
+        clients,
+        bytes: after.saturating_sub(before),
+    })
+}

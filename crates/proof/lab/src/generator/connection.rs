@@ -1,0 +1,265 @@
+//! One client's connection until the clock starts: connected, logged in, statements prepared.
+//!
+//! All this blocks. Requests to prepare go out together and their replies are read together, for
+//! there are 38 of them on each connection of the longest mix.
+
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::io::{ioctl_fionbio, read, write};
+use wire::{
+    AuthMoreData, AuthSwitch, Capabilities, Command, CommandByte, Deframer, ErrorPacket, Framed,
+    Handshake, Login, PacketWriter, PrepareOk,
+};
+
+use super::mix::{Statement, Step};
+
+/// Where the server listens.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    /// A port of loopback.
+    Tcp(u16),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+/// Whether statements go by id or as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Prepared,
+    Text,
+}
+
+/// A logged-in connection that nothing is under way on.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) socket: OwnedFd,
+    /// What both sides can do.
+    pub(super) capabilities: Capabilities,
+    /// The number of each statement on each table, or [`AS_TEXT`].
+    statement_ids: Box<[u32]>,
+    table_count: usize,
+}
+
+/// In place of a statement's number: it is sent as text.
+const AS_TEXT: u32 = u32::MAX;
+
+/// ER_UNSUPPORTED_PS: MySQL prepares no BEGIN.
+const UNSUPPORTED_PS: u16 = 1295;
+
+/// What MariaDB's own connector asks for: with it, the columns of a prepared statement are
+/// described when they change and not with each result. A server that lacks it says so.
+const WANTED: Capabilities = Capabilities(
+    Capabilities::LONG_FLAG.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::PROTOCOL_41.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::MULTI_RESULTS.0
+        | Capabilities::PS_MULTI_RESULTS.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::MARIADB_CACHE_METADATA.0,
+);
+
+/// The largest packet that is expected: a hundred rows are 20 packets' worth below it.
+pub(super) const PACKET_BYTES_MAX: usize = 1 << 20;
+
+const NATIVE: &[u8] = b"mysql_native_password";
+
+/// Reads packets of a blocking connection.
+struct Reader {
+    socket: OwnedFd,
+    deframer: Deframer,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects and logs in as root without password.
+    pub(super) fn open(address: &Address, database: Option<&str>) -> Result<Connection> {
+        let socket: OwnedFd = match address {
+            Address::Tcp(port) => {
+                let stream = TcpStream::connect(("127.0.0.1", *port))?;
+                stream.set_nodelay(true)?;
+                stream.into()
+            }
+            Address::Unix(path) => UnixStream::connect(path)?.into(),
+        };
+        let mut reader = Reader::new(socket);
+        let capabilities = reader.log_in(database.map(str::as_bytes))?;
+        reader.finish(capabilities)
+    }
+
+    /// Prepares what `steps` need, on `table_count` tables, and leaves the socket non-blocking.
+    pub(super) fn prepare(
+        &mut self,
+        steps: &[Step],
+        table_count: u32,
+        protocol: Protocol,
+    ) -> Result<()> {
+        self.table_count = stdx::to_usize(table_count);
+        self.statement_ids = vec![AS_TEXT; Statement::COUNT * self.table_count].into();
+        let mut wanted = Vec::new();
+        for step in steps {
+            let tables = if step.statement.names_no_table() {
+                1
+            } else {
+                table_count
+            };
+            wanted.extend((1..=tables).map(|table| (step.statement, table)));
+        }
+        wanted.sort_by_key(|(statement, table)| (statement.index(), *table));
+        wanted.dedup();
+        if protocol == Protocol::Prepared {
+            self.prepare_all(&wanted)?;
+        }
+        ioctl_fionbio(&self.socket, true)?;
+        Ok(())
+    }
+
+    fn prepare_all(&mut self, wanted: &[(Statement, u32)]) -> Result<()> {
+        let mut out = PacketWriter::new();
+        for (statement, table) in wanted {
+            out.set_sequence(0);
+            let text = statement.text(*table);
+            Command::encode(&mut out, CommandByte::STMT_PREPARE, text.as_bytes());
+        }
+        let mut reader = Reader::new(self.socket.try_clone()?);
+        reader.send(out.as_bytes())?;
+        for (statement, table) in wanted {
+            let number = reader
+                .read_prepared()
+                .with_context(|| statement.text(*table))?;
+            if let Some(number) = number {
+                let index = self.index(*statement, *table);
+                *self
+                    .statement_ids
+                    .get_mut(index)
+                    .context("a statement of the mix")? = number;
+            }
+        }
+        ensure!(reader.received.is_empty(), "bytes after the last reply");
+        Ok(())
+    }
+
+    /// The number of a statement, if it is to be sent by number.
+    pub(super) fn statement_id(&self, statement: Statement, table: u32) -> Option<u32> {
+        let number = *self.statement_ids.get(self.index(statement, table))?;
+        (number != AS_TEXT).then_some(number)
+    }
+
+    fn index(&self, statement: Statement, table: u32) -> usize {
+        let table = if statement.names_no_table() {
+            0
+        } else {
+            stdx::to_usize(table - 1)
+        };
+        statement.index() * self.table_count + table
+    }
+}
+
+impl Reader {
+    fn new(socket: OwnedFd) -> Reader {
+        Reader {
+            socket,
+            deframer: Deframer::new(PACKET_BYTES_MAX),
+            received: Vec::new(),
+        }
+    }
+
+    fn finish(self, capabilities: Capabilities) -> Result<Connection> {
+        ensure!(self.received.is_empty(), "bytes after the login");
+        Ok(Connection {
+            socket: self.socket,
+            capabilities,
+            statement_ids: Box::default(),
+            table_count: 0,
+        })
+    }
+
+    fn send(&self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let count = write(&self.socket, bytes)?;
+            bytes = bytes.get(count..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The next packet; an error if it is one.
+    fn packet(&mut self) -> Result<Vec<u8>> {
+        let mut chunk = [0; 4096];
+        loop {
+            if let Framed::Packet { payload, used } = self.deframer.next(&self.received)? {
+                let payload = payload.to_vec();
+                self.received.drain(..used);
+                return Ok(payload);
+            }
+            let count = read(&self.socket, &mut chunk)?;
+            ensure!(count > 0, "the server closed the connection");
+            self.received
+                .extend_from_slice(chunk.get(..count).unwrap_or_default());
+        }
+    }
+
+    fn log_in(&mut self, database: Option<&[u8]>) -> Result<Capabilities> {
+        let greeting = self.packet()?;
+        if greeting.first() == Some(&ErrorPacket::HEADER) {
+            bail!("refused: {:?}", ErrorPacket::decode(&greeting)?);
+        }
+        let mut wanted = WANTED;
+        if database.is_none() {
+            wanted = wanted & !Capabilities::CONNECT_WITH_DB;
+        }
+        let capabilities = wanted & Handshake::decode(&greeting)?.capabilities;
+        let login = Login {
+            user: b"root",
+            database,
+            auth_plugin: NATIVE,
+            ..Login::with(capabilities)
+        };
+        let mut out = PacketWriter::new();
+        out.set_sequence(1);
+        login.encode(&mut out);
+        self.send(out.as_bytes())?;
+        self.deframer.set_sequence(out.sequence());
+        loop {
+            let packet = self.packet()?;
+            match packet.first().copied() {
+                Some(0) => return Ok(capabilities),
+                Some(ErrorPacket::HEADER) => bail!("refused: {:?}", ErrorPacket::decode(&packet)?),
+                // No password is an empty answer by every method.
+                Some(AuthSwitch::HEADER) => {
+                    let mut out = PacketWriter::new();
+                    out.set_sequence(self.deframer.sequence());
+                    out.packet(b"");
+                    self.send(out.as_bytes())?;
+                    self.deframer.set_sequence(out.sequence());
+                }
+                Some(AuthMoreData::HEADER) => {}
+                other => bail!("login reply begins with {other:?}"),
+            }
+        }
+    }
+
+    /// The number of the statement that was prepared; `None`: it is to be sent as text.
+    fn read_prepared(&mut self) -> Result<Option<u32>> {
+        self.deframer.set_sequence(1);
+        let head = self.packet()?;
+        if head.first() == Some(&ErrorPacket::HEADER) {
+            let error = ErrorPacket::decode(&head)?;
+            ensure!(error.code.number() == UNSUPPORTED_PS, "{error:?}");
+            return Ok(None);
+        }
+        let prepared = PrepareOk::decode(&head)?;
+        // Each list that is not empty ends with EOF.
+        for count in [prepared.parameter_count, prepared.column_count] {
+            let packets = if count == 0 { 0 } else { u32::from(count) + 1 };
+            for _ in 0..packets {
+                self.packet()?;
+            }
+        }
+        Ok(Some(prepared.statement_id))
+    }
+}

@@ -1,0 +1,423 @@
+//! One thread's clients: their transactions one after the other, driven by one epoll.
+//!
+//! A client is always in one of three states; each arrow is one reply:
+//!
+//! ```text
+//! Idle --begin--> Running --last statement--> Running, anew; after the end: Idle
+//!                 Running --1213, 1205--> RollingBack --> Running, anew; after the end: Idle
+//! ```
+//!
+//! Cost of a statement: a receive, a send and a share of a wait, whatever the number of clients;
+//! nothing walks over all of them while the clock runs.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use env::linux::SystemClock;
+use env::{Clock as _, Instant};
+use metrics::Histogram;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::os::fd::OwnedFd;
+use wire::{
+    BinaryValue, ColumnType, Command, CommandByte, CursorKind, Deframer, Execute, Framed,
+    PacketWriter, ParameterType,
+};
+
+use super::connection::{Connection, PACKET_BYTES_MAX};
+use super::draw::Draw;
+use super::mix::{Step, Value, with_literals};
+use super::reply::{Ending, Reply};
+use super::{Edge, Tally, Window};
+
+/// Events taken at once: enough that a wait costs little per event, few enough that a batch ends
+/// within a millisecond, for the clock is read between batches.
+const EVENTS_MAX: usize = 256;
+
+/// Holds any reply of the mixes: a hundred rows of 130 bytes.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A server that answers nobody for so long hangs; a lock wait ends after 50 s.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// Deadlock and lock wait timeout: what a correct server may say under load.
+const RESTARTS: [u16; 2] = [1213, 1205];
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct EventLoop {
+    epoll: OwnedFd,
+    clients: Vec<Client>,
+    steps: Vec<Step>,
+    table_count: u32,
+    draw: Draw,
+    buffer: Vec<u8>,
+    out: PacketWriter,
+    values: Vec<Value>,
+}
+
+#[derive(Debug)]
+struct Client {
+    connection: Connection,
+    deframer: Deframer,
+    /// Bytes of a packet that has not come whole.
+    rest: Vec<u8>,
+    reply: Reply,
+    state: State,
+    /// Of the statement under way.
+    step: usize,
+    table: u32,
+    row: u64,
+    /// When its transaction began, restarts included.
+    begun_at: Instant,
+    /// Transactions that it finished while the clock ran.
+    transaction_count: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Running,
+    RollingBack,
+}
+
+/// What one run keeps.
+struct Run<'a> {
+    window: &'a Window,
+    /// Between the two edges.
+    is_counting: bool,
+    is_over: bool,
+    counted_from: Instant,
+    tally: Tally,
+    latency_us: Histogram,
+    /// Clients that are not idle.
+    active_count: usize,
+}
+
+impl EventLoop {
+    pub(super) fn new(
+        connections: Vec<Connection>,
+        steps: &[Step],
+        table_count: u32,
+        draw: Draw,
+    ) -> Result<EventLoop> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        for (index, connection) in connections.iter().enumerate() {
+            let data = EventData::new_u64(stdx::to_u64(index));
+            epoll::add(&epoll, &connection.socket, data, EventFlags::IN)?;
+        }
+        Ok(EventLoop {
+            epoll,
+            clients: connections.into_iter().map(Client::new).collect(),
+            steps: steps.to_vec(),
+            table_count,
+            draw,
+            buffer: vec![0; BUFFER_BYTES],
+            out: PacketWriter::new(),
+            values: Vec::new(),
+        })
+    }
+
+    /// Runs the clients for one window; at its edges, `at_edge` is called.
+    pub(super) fn run(
+        &mut self,
+        window: &Window,
+        at_edge: &mut dyn FnMut(Edge) -> Result<()>,
+    ) -> Result<Tally> {
+        let mut run = Run::new(window);
+        for index in 0..self.clients.len() {
+            self.begin(&mut run, index, SystemClock.now())?;
+        }
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
+        let mut heard_at = SystemClock.now();
+        while run.active_count > 0 {
+            events.clear();
+            let timeout = timespec(run.patience(SystemClock.now()));
+            let spare = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, spare, Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let now = SystemClock.now();
+            run.pass_edges(now, at_edge)?;
+            if !events.is_empty() {
+                heard_at = now;
+            }
+            ensure!(
+                now.since(heard_at) < SILENCE_MAX,
+                "no reply for {SILENCE_MAX:?}; {} clients wait",
+                run.active_count
+            );
+            for event in &events {
+                self.receive(&mut run, stdx::to_usize(event.data.u64()))?;
+            }
+        }
+        run.pass_edges(SystemClock.now(), at_edge)?;
+        for client in &mut self.clients {
+            run.tally.take_client(client.transaction_count);
+            client.transaction_count = 0;
+        }
+        run.tally.latency_us = run.latency_us.snapshot();
+        Ok(run.tally)
+    }
+
+    /// Takes what came for a client, and sends its next statement once a reply is whole.
+    fn receive(&mut self, run: &mut Run<'_>, index: usize) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's event")?;
+        let count = match recv(
+            &client.connection.socket,
+            &mut self.buffer[..],
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok((_, count)) => count,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        ensure!(count > 0, "the server closed a connection");
+        let bytes = self.buffer.get(..count).unwrap_or_default();
+        match client.take(bytes)? {
+            Some(ending) => self.go_on(run, index, ending),
+            None => Ok(()),
+        }
+    }
+
+    fn go_on(&mut self, run: &mut Run<'_>, index: usize, ending: Ending) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's event")?;
+        run.tally.statement_count += u64::from(run.is_counting);
+        match (client.state, ending) {
+            (State::Idle, _) => bail!("a reply that nobody asked for"),
+            (State::RollingBack, Ending::Done) => {
+                let begun_at = client.begun_at;
+                self.begin(run, index, begun_at)
+            }
+            (State::Running, Ending::Done) if client.step + 1 < self.steps.len() => {
+                client.step += 1;
+                self.send_step(index)
+            }
+            (State::Running, Ending::Done) => {
+                let now = SystemClock.now();
+                run.finish(client, now);
+                self.begin(run, index, now)
+            }
+            (State::Running, Ending::Failed(number, _)) if RESTARTS.contains(&number) => {
+                run.tally.restart_count += u64::from(run.is_counting);
+                client.state = State::RollingBack;
+                self.send_text(index, "ROLLBACK")
+            }
+            (_, Ending::Failed(number, message)) => bail!("error {number}: {message}"),
+        }
+    }
+
+    /// Begins a client's next transaction, or lets it rest once the time is over.
+    fn begin(&mut self, run: &mut Run<'_>, index: usize, begun_at: Instant) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's event")?;
+        let was_idle = client.state == State::Idle;
+        if run.is_over {
+            client.state = State::Idle;
+            run.active_count -= usize::from(!was_idle);
+            return Ok(());
+        }
+        run.active_count += usize::from(was_idle);
+        client.state = State::Running;
+        client.begun_at = begun_at;
+        client.step = 0;
+        self.send_step(index)
+    }
+
+    fn send_step(&mut self, index: usize) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's event")?;
+        let step = *self.steps.get(client.step).context("a step of the mix")?;
+        if step.new_table {
+            client.table = self.draw.table(self.table_count);
+        }
+        if step.new_row {
+            client.row = self.draw.row();
+        }
+        step.statement
+            .parameters(client.row, &mut self.draw, &mut self.values);
+        let table = client.table;
+        match client.connection.statement_id(step.statement, table) {
+            Some(id) => {
+                self.out.clear();
+                self.out.set_sequence(0);
+                encode(&mut self.out, id, &self.values);
+                self.send(index)
+            }
+            None => {
+                let text = with_literals(&step.statement.text(table), &self.values);
+                self.send_text(index, &text)
+            }
+        }
+    }
+
+    fn send_text(&mut self, index: usize, text: &str) -> Result<()> {
+        self.out.clear();
+        self.out.set_sequence(0);
+        Command::encode(&mut self.out, CommandByte::QUERY, text.as_bytes());
+        self.send(index)
+    }
+
+    /// Sends what is in `out`. It fits: a client sends only after it has the reply to all before.
+    fn send(&mut self, index: usize) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's event")?;
+        client.reply = Reply::Head;
+        client.deframer.set_sequence(1);
+        let bytes = self.out.as_bytes();
+        let count = send(&client.connection.socket, bytes, SendFlags::NOSIGNAL)?;
+        ensure!(count == bytes.len(), "a socket took a part of a request");
+        Ok(())
+    }
+}
+
+impl Drop for EventLoop {
+    /// Says goodbye; a server that is gone already does not mind.
+    fn drop(&mut self) {
+        let mut out = PacketWriter::new();
+        Command::encode(&mut out, CommandByte::QUIT, b"");
+        for client in &self.clients {
+            send(
+                &client.connection.socket,
+                out.as_bytes(),
+                SendFlags::NOSIGNAL,
+            )
+            .ok();
+        }
+    }
+}
+
+impl Client {
+    fn new(connection: Connection) -> Client {
+        Client {
+            connection,
+            deframer: Deframer::new(PACKET_BYTES_MAX),
+            rest: Vec::new(),
+            reply: Reply::Head,
+            state: State::Idle,
+            step: 0,
+            table: 1,
+            row: 1,
+            begun_at: Instant::default(),
+            transaction_count: 0,
+        }
+    }
+
+    /// Takes received bytes; says how the statement ended if its reply is whole.
+    fn take(&mut self, bytes: &[u8]) -> Result<Option<Ending>> {
+        let joined;
+        let mut input = bytes;
+        if !self.rest.is_empty() {
+            self.rest.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.rest);
+            input = &joined;
+        }
+        let mut ending = None;
+        loop {
+            match self.deframer.next(input)? {
+                Framed::Incomplete { used, .. } => {
+                    input = input.get(used..).unwrap_or_default();
+                    break;
+                }
+                Framed::Packet { payload, used } => {
+                    ensure!(ending.is_none(), "packets behind the end of a reply");
+                    ending = self.reply.take(payload, self.connection.capabilities)?;
+                    input = input.get(used..).unwrap_or_default();
+                }
+            }
+        }
+        if !input.is_empty() {
+            self.rest = input.to_vec();
+        }
+        Ok(ending)
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(window: &'a Window) -> Run<'a> {
+        Run {
+            window,
+            is_counting: false,
+            is_over: false,
+            counted_from: window.count_from,
+            tally: Tally::default(),
+            latency_us: Histogram::new(),
+            active_count: 0,
+        }
+    }
+
+    /// Until the next edge, or until it is time to wonder where the server is.
+    fn patience(&self, now: Instant) -> Duration {
+        let next = match (self.is_counting, self.is_over) {
+            (_, true) => return Duration::from_secs(1),
+            (false, false) => self.window.count_from,
+            (true, false) => self.window.end,
+        };
+        next.since(now).min(Duration::from_secs(1))
+    }
+
+    fn pass_edges(
+        &mut self,
+        now: Instant,
+        at_edge: &mut dyn FnMut(Edge) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_counting && !self.is_over && self.window.count_from <= now {
+            self.is_counting = true;
+            self.counted_from = now;
+            at_edge(Edge::Start)?;
+        }
+        if self.is_counting && self.window.end <= now {
+            self.is_counting = false;
+            self.is_over = true;
+            self.tally.seconds = now.since(self.counted_from).as_secs_f64();
+            at_edge(Edge::End)?;
+        }
+        Ok(())
+    }
+
+    /// Notes a finished transaction. Latency is kept of those, too, that end after the clock has
+    /// stopped: leaving them out would leave out the longest.
+    fn finish(&mut self, client: &mut Client, now: Instant) {
+        let has_begun_to_count = self.is_counting || self.is_over;
+        if !has_begun_to_count {
+            return;
+        }
+        let took = now.since(client.begun_at);
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.latency_us.record(took_us);
+        if self.is_counting {
+            self.tally.transaction_count += 1;
+            client.transaction_count += 1;
+        }
+    }
+}
+
+/// Appends the execution of a prepared statement.
+fn encode(out: &mut PacketWriter, id: u32, values: &[Value]) {
+    let bind = |value| match value {
+        &Value::Number(number) => (
+            ParameterType::new(ColumnType::LongLong),
+            BinaryValue::Unsigned(number),
+        ),
+        Value::Text(text) => (
+            ParameterType::new(ColumnType::VarString),
+            BinaryValue::Bytes(text),
+        ),
+    };
+    let mut bound = [(ParameterType::new(ColumnType::LongLong), BinaryValue::Null); PARAMETERS_MAX];
+    for (slot, value) in bound.iter_mut().zip(values) {
+        *slot = bind(value);
+    }
+    let bound = bound.get(..values.len()).unwrap_or_default();
+    Execute::encode(out, id, CursorKind::None, bound);
+}
+
+/// INSERT has the most.
+const PARAMETERS_MAX: usize = 4;
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
