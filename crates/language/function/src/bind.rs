@@ -61,6 +61,11 @@ impl Arg {
         }
     }
 
+    /// Characters that it shows as text at most.
+    pub fn text_chars(&self) -> u32 {
+        crate::infer::text_chars(self)
+    }
+
     /// True where the type is text or binary (ENUM and SET too).
     pub(crate) fn is_text(&self) -> bool {
         self.column.kind.is_string()

@@ -43,3 +43,4 @@ pub use context::{Context, DivisionByZero, SessionFacts};
 pub use infer::type_of_union;
 pub use pattern::Patterns;
 pub use random::{RandomState, Seeds};
+pub use registry::wants_number;

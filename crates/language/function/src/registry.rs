@@ -81,6 +81,24 @@ pub fn exists(name: &str) -> bool {
     find(name).is_some()
 }
 
+/// True where an argument is taken as a number, so that `0x41` is 65 there and not `A`. `name` is
+/// in capital letters.
+pub fn wants_number(name: &str, index: usize) -> bool {
+    match name {
+        "IF" | "ELT" | "MAKE_SET" | "EXPORT_SET" => index == 0,
+        "CRC32" => false,
+        "CONV" | "SUBSTRING" | "SUBSTR" | "MID" | "FORMAT" | "LEFT" | "RIGHT" | "REPEAT" => {
+            index > 0
+        }
+        "LPAD" | "RPAD" => index == 1,
+        "SUBSTRING_INDEX" | "LOCATE" | "POSITION" => index == 2,
+        "INSERT" => index == 1 || index == 2,
+        "SPACE" | "CHAR" | "INTERVAL" | "BIT_COUNT" | "INET_NTOA" | "FROM_DAYS" | "MAKEDATE"
+        | "MAKETIME" | "PERIOD_ADD" | "PERIOD_DIFF" | "SEC_TO_TIME" | "FROM_UNIXTIME" => true,
+        _ => NUMERIC.iter().any(|known| known.name == name),
+    }
+}
+
 /// The names of all functions and operators.
 pub fn names() -> impl Iterator<Item = &'static str> {
     GROUPS

@@ -22,6 +22,11 @@ pub(crate) fn date_format(
     args: &[ValueRef<'_>],
     context: &mut Context<'_>,
 ) -> Evaluated {
+    // A TIME has no date here, not today's.
+    if let ValueRef::Time(time) = args[0] {
+        let format = some!(bound.text_arg(args, 1));
+        return Ok(formatted_time(time, &format).map_or(Value::Null, Value::Bytes));
+    }
     let moment = some!(moment(args[0], context));
     let format = some!(bound.text_arg(args, 1));
     Ok(formatted(moment, &format).map_or(Value::Null, Value::Bytes))

@@ -415,9 +415,6 @@ impl ColumnType {
             TypeKind::Set => flags |= flag::SET,
             _ => {}
         }
-        if self.kind.is_number() && self.kind != TypeKind::Bit {
-            flags |= flag::NUM;
-        }
         flags
     }
 

@@ -28,5 +28,5 @@ pub const SET: u16 = 2048;
 pub const NO_DEFAULT: u16 = 4096;
 /// Set to now by an update.
 pub const ON_UPDATE_NOW: u16 = 8192;
-/// A number.
-pub const NUM: u16 = 32_768;
+/// Part of any key.
+pub const PART_KEY: u16 = 16_384;

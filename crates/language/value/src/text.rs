@@ -60,12 +60,35 @@ pub fn append_f32(number: f32, out: &mut Vec<u8>) {
     append_scientific(f64::from(number), Some(5), out);
 }
 
-/// Appends a number with exactly `decimals` digits after the point.
+/// Appends a number with exactly `decimals` digits after the point: the fewest digits that read
+/// back, then zeros; where those are too many, the number is rounded.
 pub fn append_fixed(number: f64, decimals: u8, out: &mut Vec<u8>) {
-    write!(out, "{number:.*}", usize::from(decimals)).expect("a Vec takes all bytes");
+    let decimals = usize::from(decimals);
+    let start = out.len();
+    write!(out, "{number}").expect("a Vec takes all bytes");
+    let point = out[start..].iter().position(|byte| *byte == b'.');
+    let shown = point.map_or(0, |point| out.len() - start - point - 1);
+    if decimals < shown {
+        out.truncate(start);
+        write!(out, "{number:.decimals$}").expect("a Vec takes all bytes");
+    } else {
+        if shown == 0 && decimals > 0 {
+            out.push(b'.');
+        }
+        out.extend(std::iter::repeat_n(b'0', decimals - shown));
+    }
+    // Zero has no sign, however it came to be.
+    let is_zero = out[start..].iter().all(|byte| b"-0.".contains(byte));
+    if is_zero && out.get(start) == Some(&b'-') {
+        out.remove(start);
+    }
 }
 
 fn append_scientific(number: f64, precision: Option<usize>, out: &mut Vec<u8>) {
+    if number == 0.0 {
+        out.push(b'0');
+        return;
+    }
     let mut buffer = Scratch {
         bytes: [0; 32],
         used: 0,

@@ -598,7 +598,7 @@ fn errors_name_what_is_wrong() {
         ),
         (
             "SELECT * FROM a.b",
-            "ERROR 1049 (42000): Unknown database 'a'",
+            "ERROR 1146 (42S02): Table 'a.b' doesn't exist",
         ),
         ("SELECT *", "ERROR 1096 (HY000): No tables used"),
         (

@@ -6,7 +6,7 @@
 use bumpalo::Bump;
 use value::decimal::DecimalRef;
 use value::number::Integer;
-use value::{Charset, ColumnType, TypeKind, Value, ValueRef};
+use value::{Charset, ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
 
 use crate::Statement;
 use crate::tree::Class;
@@ -69,7 +69,8 @@ impl<'a> Domain<'a> {
         if let Class::Text(collation) = class {
             return self.text_in(value, from, collation.charset());
         }
-        // The number of an ENUM is its index, but as a string it is compared as one.
+        // The number of an ENUM is its index, but as a date it is its text; the bits of a BIT are a
+        // number. What is no date compares as the zero date, never as NULL.
         let mut warnings = self.statement.diagnostics.warnings();
         let converted = match class {
             Class::Integer => value.to_integer(&mut warnings).map(integer_value),
@@ -77,18 +78,27 @@ impl<'a> Domain<'a> {
             Class::Decimal => value
                 .to_decimal(&mut warnings)
                 .map(|number| ValueRef::Decimal(DecimalRef::Whole(self.arena.alloc(number)))),
-            Class::DateTime if from.kind.is_string() && !from.kind.is_bytes() => {
-                let text = self.text(value, from);
-                text.to_datetime(self.statement.today(), &mut warnings)
-                    .map(ValueRef::DateTime)
+            Class::DateTime => {
+                let value = self.named(value, from);
+                let time = value.to_datetime(self.statement.today(), &mut warnings);
+                Some(ValueRef::DateTime(time.unwrap_or(DateTime::ZERO)))
             }
-            Class::DateTime => value
-                .to_datetime(self.statement.today(), &mut warnings)
-                .map(ValueRef::DateTime),
-            Class::Time => value.to_time(&mut warnings).map(ValueRef::Time),
+            Class::Time => {
+                let time = self.named(value, from).to_time(&mut warnings);
+                Some(ValueRef::Time(time.unwrap_or(Time::ZERO)))
+            }
             Class::Text(_) => unreachable!("handled above"),
         };
         converted.unwrap_or(ValueRef::Null)
+    }
+
+    /// An ENUM or SET as its text, everything else as it is.
+    fn named(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
+        if matches!(from.kind, TypeKind::Enum | TypeKind::Set) {
+            self.text(value, from)
+        } else {
+            value
+        }
     }
 
     /// The value as text in its own character set.

@@ -7,15 +7,17 @@
 
 use std::rc::Rc;
 
-use errcode::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE};
+use errcode::{ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE};
 use expression::{CompareOperator, Expression, ExpressionKind};
 use syntax::ast::{self, TableRef};
 
 use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
-use crate::output::{derived_output, table_output};
+use crate::output::table_output;
 use crate::plan::{Derived, Filter, HashJoin, Join, JoinKind, Node, Query, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
+
+mod derived;
 
 /// What is joined: an item of a flattened list of joins.
 #[derive(Debug)]
@@ -203,9 +205,6 @@ impl Binder<'_> {
     ) -> Result<(usize, usize), PlanError> {
         let database = self.database_of(name)?;
         let Some(definition) = self.names.table(&database, &name.name.text) else {
-            if !self.names.has_database(&database) {
-                return Err(error(ER_BAD_DB_ERROR, &[&database]));
-            }
             return Err(error(ER_NO_SUCH_TABLE, &[&database, &name.name.text]));
         };
         if definition.view.is_some() {
@@ -237,63 +236,6 @@ impl Binder<'_> {
             is_optional: false,
         });
         Ok((table, slot))
-    }
-
-    fn derived_table(
-        &mut self,
-        query: &ast::Query,
-        alias: &str,
-        names: &[ast::Ident],
-    ) -> Result<From, PlanError> {
-        // A derived table sees none of the tables beside it.
-        let around = std::mem::take(&mut self.blocks);
-        let bound = self.query(query);
-        self.blocks = around;
-        let (bound, _) = bound?;
-        if !names.is_empty() && names.len() != bound.columns.len() {
-            return Err(error(errcode::ER_VIEW_WRONG_LIST, &[]));
-        }
-        let slot = self.computed_slot(&bound.query.output);
-        let columns = bound
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(place, column)| {
-                let name = names
-                    .get(place)
-                    .map_or(&column.name, |name| &name.text)
-                    .clone();
-                RelationColumn {
-                    column_type: column.column_type.clone(),
-                    nullable: column.nullable,
-                    invisible: false,
-                    output: derived_output(column, &name, alias),
-                    name,
-                }
-            })
-            .collect();
-        self.block().scope.relations.push(Relation {
-            alias: alias.to_owned(),
-            database: String::new(),
-            table: String::new(),
-            slot,
-            columns,
-            is_optional: false,
-        });
-        let source = Source::Derived {
-            slot,
-            query: Rc::new(bound.query),
-        };
-        let item = Item {
-            kind: JoinKind::Inner,
-            source,
-            on: Vec::new(),
-            slots: vec![slot],
-        };
-        Ok(From {
-            items: vec![item],
-            ..From::default()
-        })
     }
 
     fn join(

@@ -38,13 +38,14 @@ fn key_flag(definition: &TableDefinition, place: usize) -> KeyFlag {
             Uniqueness::Primary => KeyFlag::Primary,
             Uniqueness::Unique if index.parts.len() == 1 => KeyFlag::Unique,
             _ if part == 0 => KeyFlag::Multiple,
-            _ => continue,
+            _ => KeyFlag::Part,
         };
         let rank = |flag: KeyFlag| match flag {
             KeyFlag::None => 0,
-            KeyFlag::Multiple => 1,
-            KeyFlag::Unique => 2,
-            KeyFlag::Primary => 3,
+            KeyFlag::Part => 1,
+            KeyFlag::Multiple => 2,
+            KeyFlag::Unique => 3,
+            KeyFlag::Primary => 4,
         };
         if rank(flag) < rank(found) {
             flag = found;

@@ -116,6 +116,8 @@ pub enum KeyFlag {
     /// In none, or not a column.
     #[default]
     None,
+    /// Behind the first in a key.
+    Part,
     /// Part of the primary key.
     Primary,
     /// Alone a unique key.

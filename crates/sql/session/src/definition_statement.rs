@@ -92,15 +92,21 @@ impl Session {
         self.wait_for_definition(change).await.map(Some)
     }
 
-    /// Database and table of a name in a statement.
+    /// Database and table of a name in a statement; the database is there.
     pub(crate) fn full_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
+        let full = self.unchecked_name(name)?;
+        if self.state.worker.names().database(&full.database).is_none() {
+            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&full.database]));
+        }
+        Ok(full)
+    }
+
+    /// Database and table of a name in a statement, whether there is such a database or not.
+    fn unchecked_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
         let database = match &name.schema {
             Some(schema) => schema.text.clone(),
             None => self.state.current_database()?.to_string(),
         };
-        if self.state.worker.names().database(&database).is_none() {
-            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&database]));
-        }
         Ok(TableName {
             database,
             table: checked_name(&name.name, ER_WRONG_TABLE_NAME)?,
@@ -549,7 +555,7 @@ impl Session {
         let mut missing = Vec::new();
         let store = self.store();
         for name in &drop.names {
-            let full = self.full_name(name)?;
+            let full = self.unchecked_name(name)?;
             self.check_table_privilege(Privilege::Drop, &full)?;
             match self.existing(&full) {
                 Some(definition) => {

@@ -146,9 +146,10 @@ fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefiniti
 fn own_flags(column: &OutputColumn) -> ColumnFlags {
     let key = match column.key {
         KeyFlag::None => 0,
-        KeyFlag::Primary => ColumnFlags::PRIMARY_KEY.0,
-        KeyFlag::Unique => ColumnFlags::UNIQUE_KEY.0,
-        KeyFlag::Multiple => ColumnFlags::MULTIPLE_KEY.0,
+        KeyFlag::Part => value::flag::PART_KEY,
+        KeyFlag::Primary => value::flag::PART_KEY | ColumnFlags::PRIMARY_KEY.0,
+        KeyFlag::Unique => value::flag::PART_KEY | ColumnFlags::UNIQUE_KEY.0,
+        KeyFlag::Multiple => value::flag::PART_KEY | ColumnFlags::MULTIPLE_KEY.0,
     };
     let pairs = [
         (!column.nullable, ColumnFlags::NOT_NULL),

@@ -9,7 +9,17 @@ impl Cursor<'_> {
     #[inline(never)]
     pub(super) fn aggregate(&mut self, start: Span, function: AggregateFunction) -> Parsed<Expr> {
         self.expect_kind(Kind::LeftParen)?;
-        let distinct = self.eat(K::Distinct);
+        let takes_distinct = matches!(
+            function,
+            AggregateFunction::Avg
+                | AggregateFunction::Count
+                | AggregateFunction::GroupConcat
+                | AggregateFunction::JsonArrayAgg
+                | AggregateFunction::Max
+                | AggregateFunction::Min
+                | AggregateFunction::Sum
+        );
+        let distinct = takes_distinct && self.eat(K::Distinct);
         if !distinct {
             self.eat(K::All);
         }

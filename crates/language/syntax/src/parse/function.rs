@@ -2,6 +2,7 @@
 //! call, with the syntax of its own that MySQL gave to many.
 
 use super::aggregate::aggregate_function;
+use super::arity::arity;
 use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     ColumnName, Expr, ExprKind, Function, Ident, Literal, MatchMode, SystemVariable, TemporalKind,
@@ -728,10 +729,11 @@ impl Cursor<'_> {
         is_detached: bool,
     ) -> Parsed<Expr> {
         self.expect_kind(Kind::LeftParen)?;
-        let mut arguments = Vec::new();
-        if self.kind() != Kind::RightParen {
-            arguments = self.list(Self::argument)?;
-        }
+        let arguments = match arity(&name.text) {
+            Some((least, most)) if schema.is_none() => self.counted_arguments(least, most)?,
+            _ if self.kind() == Kind::RightParen => Vec::new(),
+            _ => self.list(Self::argument)?,
+        };
         self.expect_kind(Kind::RightParen)?;
         let over = self.over()?;
         let function = Function {
@@ -742,6 +744,22 @@ impl Cursor<'_> {
             over,
         };
         Ok(self.made(start, ExprKind::Function(Box::new(function))))
+    }
+
+    fn counted_arguments(&mut self, least: usize, most: usize) -> Parsed<Vec<Expr>> {
+        let mut arguments = Vec::new();
+        let mut has_more = self.kind() != Kind::RightParen;
+        while has_more {
+            if arguments.len() == most {
+                return Err(self.fail());
+            }
+            arguments.push(self.expr()?);
+            has_more = self.eat_kind(Kind::Comma);
+        }
+        if arguments.len() < least {
+            return Err(self.fail());
+        }
+        Ok(arguments)
     }
 
     /// An argument; one of a loadable function may have a name, which is read over.

@@ -14,6 +14,7 @@ mod account;
 mod admin;
 mod aggregate;
 mod alter;
+mod arity;
 mod create;
 mod cursor;
 mod data_type;

@@ -1,6 +1,6 @@
 //! Calls: arithmetic, functions, aggregates, and the types of their results.
 
-use errcode::ER_SP_DOES_NOT_EXIST;
+use errcode::{ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_DATA_TYPE};
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
     Expression, ExpressionKind, SqlMode, failure,
@@ -9,7 +9,7 @@ use function::{Arg, BindEnv};
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
-use super::literal::{charset_named, text_constant};
+use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
@@ -143,7 +143,13 @@ impl Binder<'_> {
         let arguments: Result<Vec<_>, _> = aggregate
             .arguments
             .iter()
-            .map(|argument| self.term(argument))
+            .map(|argument| {
+                if is_number_wanted(aggregate.function) {
+                    self.number(argument)
+                } else {
+                    self.term(argument)
+                }
+            })
             .collect();
         let order: Result<Vec<_>, _> = aggregate
             .order_by
@@ -151,8 +157,11 @@ impl Binder<'_> {
             .map(|item| Ok::<_, PlanError>((self.term(&item.expr)?, item.descending)))
             .collect();
         self.block().allows_aggregates = true;
-        let (arguments, order) = (arguments?, order?);
+        let (mut arguments, order) = (arguments?, order?);
         let function = aggregate_function(aggregate.function)?;
+        if matches!(function, AggregateFunction::Min | AggregateFunction::Max) {
+            arguments = arguments.into_iter().map(by_name).collect();
+        }
         let own: Vec<usize> = self
             .block()
             .scope
@@ -300,7 +309,7 @@ impl Binder<'_> {
                 self.library(name, arguments)
             }
             ExprKind::Char { codes, charset } => {
-                let codes: Result<Vec<_>, _> = codes.iter().map(|code| self.term(code)).collect();
+                let codes: Result<Vec<_>, _> = codes.iter().map(|code| self.number(code)).collect();
                 let call = self.library("CHAR", codes?)?;
                 let Some(charset) = charset else {
                     return Ok(call);
@@ -338,6 +347,17 @@ impl Binder<'_> {
         let mut arguments = arguments?;
         if call.schema.is_none() && is_waiting(&name) {
             return Err(not_supported(&name));
+        }
+        for (index, argument) in arguments.iter_mut().enumerate() {
+            if function::wants_number(&name, index) {
+                *argument = as_number(std::mem::replace(argument, Expression::null()));
+            }
+        }
+        let is_number = |argument: &Expression| argument.column_type.kind.is_number();
+        if matches!(name.as_str(), "GREATEST" | "LEAST" | "NULLIF")
+            && arguments.iter().any(is_number)
+        {
+            arguments = arguments.into_iter().map(as_number).collect();
         }
         match (name.as_str(), arguments.len()) {
             ("IF", 3) => {
@@ -379,8 +399,11 @@ impl Binder<'_> {
     }
 
     fn cast(&mut self, value: &Expr, to: &ast::CastType) -> Bound {
-        let value = self.term(value)?;
+        let mut value = self.term(value)?;
         let target = self.cast_type(to, &value)?;
+        if target.kind.is_number() {
+            value = as_number(value);
+        }
         let argument = self.argument(&value);
         let bound = function::bind_cast(&argument, target, &self.bind_env()).map_err(failure)?;
         Ok(called(bound, vec![value]))
@@ -394,12 +417,17 @@ impl Binder<'_> {
                 .filter(|digits| *digits <= 6)
                 .unwrap_or(6)
         };
-        let chars = value.column_type.length.max(1);
+        let chars = self.argument(value).text_chars();
         Ok(match to {
             T::Binary(length) => {
                 let bytes = chars.saturating_mul(4).min(65_535);
-                let length = length.unwrap_or(bytes);
-                ColumnType::text(TypeKind::VarBinary, length, CollationId::BINARY)
+                // A length that is given is filled up to.
+                match length {
+                    Some(length) => {
+                        ColumnType::text(TypeKind::Binary, *length, CollationId::BINARY)
+                    }
+                    None => ColumnType::text(TypeKind::VarBinary, bytes, CollationId::BINARY),
+                }
             }
             T::Char {
                 length,
@@ -425,8 +453,27 @@ impl Binder<'_> {
             }
             T::Float => ColumnType::new(TypeKind::Float),
             T::Double(_) => ColumnType::new(TypeKind::Double),
-            T::Other(name) => return Err(not_supported(&format!("the type {}", name.text))),
+            T::Other(name) => return Err(error(ER_UNKNOWN_DATA_TYPE, &[&name.text])),
         })
+    }
+}
+
+/// An ENUM or SET as its text: the least and the greatest are found by name, not by number. The
+/// bits of a BIT are shown as a number.
+fn by_name(expression: Expression) -> Expression {
+    let column_type = &expression.column_type;
+    let text = match column_type.kind {
+        TypeKind::Enum | TypeKind::Set => {
+            ColumnType::varchar(column_type.length, column_type.collation)
+        }
+        TypeKind::Bit => ColumnType::unsigned(TypeKind::BigInt),
+        _ => return expression,
+    };
+    let nullable = expression.nullable;
+    Expression {
+        kind: ExpressionKind::Cast(Box::new(expression)),
+        column_type: text,
+        nullable,
     }
 }
 
@@ -598,6 +645,15 @@ fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunct
             return Err(not_supported("percentiles"));
         }
     })
+}
+
+/// True of aggregates that calculate.
+fn is_number_wanted(function: ast::AggregateFunction) -> bool {
+    use ast::AggregateFunction as F;
+    !matches!(
+        function,
+        F::Count | F::GroupConcat | F::Max | F::Min | F::JsonArrayAgg | F::JsonObjectAgg
+    )
 }
 
 /// (count, offset) of a limit inside an aggregate.

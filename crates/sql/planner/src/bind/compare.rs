@@ -5,6 +5,7 @@ use value::collation::{TextRule, mix_to_compare};
 use value::{Comparison, TypeKind};
 
 use super::Binder;
+use super::literal::as_number;
 use crate::PlanError;
 
 impl Binder<'_> {
@@ -15,6 +16,13 @@ impl Binder<'_> {
         left: Expression,
         right: Expression,
     ) -> Result<Expression, PlanError> {
+        let (left, right) = if left.column_type.kind.is_number() {
+            (left, as_number(right))
+        } else if right.column_type.kind.is_number() {
+            (as_number(left), right)
+        } else {
+            (left, right)
+        };
         let class = self.class(&left, &right, operator_text(operator))?;
         let is_certain = operator == CompareOperator::NullSafeEqual;
         let nullable = !is_certain && (left.nullable || right.nullable);

@@ -3,7 +3,8 @@
 use errcode::{ER_UNKNOWN_CHARACTER_SET, ER_WRONG_VALUE};
 use expression::{Expression, ExpressionKind};
 use syntax::ast::{Literal, TemporalKind};
-use value::temporal::{parse_datetime, parse_time};
+use value::convert::date_exists;
+use value::temporal::{ParsedDateTime, parse_datetime, parse_time};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use super::{Binder, error};
@@ -22,6 +23,15 @@ impl Binder<'_> {
                 Expression::constant(Value::Double(parsed.value), double)
             }
             Literal::String { value, charset } => self.string(value, charset.as_deref())?,
+            Literal::Hex {
+                value,
+                is_number: true,
+                charset: None,
+            }
+            | Literal::Bit {
+                value,
+                charset: None,
+            } => number_or_text(value),
             Literal::Hex { value, charset, .. } | Literal::Bit { value, charset } => {
                 let charset = charset.as_deref().unwrap_or("binary");
                 self.string(value, Some(charset))?
@@ -58,6 +68,31 @@ pub(crate) fn text_constant(bytes: &[u8], collation: CollationId) -> Expression 
     let chars = stdx::to_u32(collation.charset().char_count(bytes));
     let column_type = ColumnType::varchar(chars, collation);
     Expression::constant(Value::Bytes(bytes.to_vec()), column_type)
+}
+
+/// `0x41` and `b'101'`: bytes, and a number where one is wanted ([`as_number`]). That it is one is
+/// told to clients, and kept, as the type's missing sign.
+fn number_or_text(bytes: &[u8]) -> Expression {
+    let mut text = text_constant(bytes, CollationId::BINARY);
+    text.column_type.unsigned = true;
+    text
+}
+
+/// The expression where a number is wanted: `0x41` is 65 there.
+pub(crate) fn as_number(expression: Expression) -> Expression {
+    let column_type = &expression.column_type;
+    match &expression.kind {
+        ExpressionKind::Constant(Value::Bytes(bytes))
+            if column_type.unsigned && column_type.kind == TypeKind::VarChar =>
+        {
+            let kept = &bytes[bytes.len().saturating_sub(8)..];
+            let number = kept
+                .iter()
+                .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+            integer(number)
+        }
+        _ => expression,
+    }
 }
 
 /// An integer literal: INT where it surely fits, signed where it can be.
@@ -97,7 +132,7 @@ fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
             )
         }
         TemporalKind::Date => {
-            let date = parse_datetime(text.as_bytes()).filter(|parsed| !parsed.truncated);
+            let date = parse_datetime(text.as_bytes()).filter(is_whole_date);
             let column_type = ColumnType::new(TypeKind::Date);
             (
                 date.map(|parsed| (Value::Date(parsed.value.date()), column_type)),
@@ -105,7 +140,7 @@ fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
             )
         }
         TemporalKind::Timestamp => {
-            let time = parse_datetime(text.as_bytes()).filter(|parsed| !parsed.truncated);
+            let time = parse_datetime(text.as_bytes()).filter(is_whole_date);
             let column_type = ColumnType::temporal(TypeKind::DateTime, fsp);
             (
                 time.map(|parsed| (Value::DateTime(parsed.value), column_type)),
@@ -117,4 +152,9 @@ fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
         Some((value, column_type)) => Ok(Expression::constant(value, column_type)),
         None => Err(error(ER_WRONG_VALUE, &[&name, &text])),
     }
+}
+
+/// True of a text that is a date to its end, whose day its month has.
+fn is_whole_date(parsed: &ParsedDateTime) -> bool {
+    !parsed.truncated && date_exists(parsed.value.date())
 }

@@ -7,8 +7,9 @@ use expression::{
 };
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
 use value::collation::mix_to_compare;
-use value::{ColumnType, TypeKind};
+use value::{Charset, ColumnType, TypeKind, Value};
 
+use super::literal::as_number;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
@@ -100,29 +101,13 @@ impl Binder<'_> {
     }
 
     /// An expression where a number is wanted: `0x41` and `b'101'` are numbers there.
-    fn number(&mut self, expr: &Expr) -> Bound {
-        let bytes = match &expr.kind {
-            ExprKind::Literal(ast::Literal::Hex {
-                value,
-                is_number: true,
-                charset: None,
-            }) => value,
-            ExprKind::Literal(ast::Literal::Bit {
-                value,
-                charset: None,
-            }) => value,
-            _ => return self.term(expr),
-        };
-        let kept = &bytes[bytes.len().saturating_sub(8)..];
-        let number = kept
-            .iter()
-            .fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-        self.literal(&ast::Literal::Integer(number))
+    pub(super) fn number(&mut self, expr: &Expr) -> Bound {
+        Ok(as_number(self.term(expr)?))
     }
 
     /// A condition.
     pub(crate) fn condition(&mut self, expr: &Expr) -> Bound {
-        self.term(expr)
+        self.number(expr)
     }
 
     /// A column's name: a select item's alias where the clause allows it.
@@ -267,13 +252,8 @@ impl Binder<'_> {
     /// A comparison of values, or of rows part by part.
     fn compare_terms(&mut self, operator: CompareOperator, left: &Expr, right: &Expr) -> Bound {
         let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) else {
-            let (mut bound_left, mut bound_right) = (self.term(left)?, self.term(right)?);
-            if bound_left.column_type.kind.is_number() {
-                bound_right = self.number(right)?;
-            } else if bound_right.column_type.kind.is_number() {
-                bound_left = self.number(left)?;
-            }
-            return self.comparison(operator, bound_left, bound_right);
+            let (left, right) = (self.term(left)?, self.term(right)?);
+            return self.comparison(operator, left, right);
         };
         if lefts.len() != rights.len() {
             return Err(error(ER_OPERAND_COLUMNS, &[&lefts.len()]));
@@ -317,15 +297,7 @@ impl Binder<'_> {
         let (operand, pattern) = (self.term(value)?, self.term(pattern)?);
         let escape = match escape {
             None => Some(u32::from(b'\\')),
-            Some(escape) => match &escape.kind {
-                ExprKind::Literal(ast::Literal::String { value, .. }) => self
-                    .settings
-                    .collation
-                    .charset()
-                    .decode(value)
-                    .map(|(code, _)| code),
-                _ => return Err(not_supported("ESCAPE of other than a string")),
-            },
+            Some(escape) => self.escape(escape)?,
         };
         let rules = [self.text_rule(&operand), self.text_rule(&pattern)];
         let collation = mix_to_compare(&rules, "like").map_err(failure)?.collation;
@@ -341,6 +313,24 @@ impl Binder<'_> {
             ExpressionKind::Like(Box::new(like)),
             nullable,
         ))
+    }
+
+    /// The character of ESCAPE; none where the text is empty.
+    fn escape(&mut self, escape: &Expr) -> Result<Option<u32>, PlanError> {
+        let escape = self.term(escape)?;
+        let charset = match escape.column_type.charset() {
+            Charset::Binary => self.settings.collation.charset(),
+            charset => charset,
+        };
+        let text: &[u8] = match &escape.kind {
+            ExpressionKind::Constant(Value::Bytes(text)) => text,
+            ExpressionKind::Constant(Value::Null) => b"\\",
+            _ => return Err(not_supported("ESCAPE of other than a string")),
+        };
+        match charset.char_count(text) {
+            0 | 1 => Ok(charset.decode(text).map(|(code, _)| code)),
+            _ => Err(error(errcode::ER_WRONG_ARGUMENTS, &[&"ESCAPE"])),
+        }
     }
 
     fn between(&mut self, negated: bool, value: &Expr, low: &Expr, high: &Expr) -> Bound {
@@ -377,9 +367,17 @@ impl Binder<'_> {
                 any
             });
         }
-        let operand = self.term(value)?;
+        let mut operand = self.term(value)?;
         let list: Result<Vec<_>, _> = list.iter().map(|member| self.term(member)).collect();
-        let list = list?;
+        let mut list = list?;
+        if operand.column_type.kind.is_number() {
+            list = list.into_iter().map(as_number).collect();
+        } else if list
+            .iter()
+            .all(|member| member.column_type.kind.is_number())
+        {
+            operand = as_number(operand);
+        }
         let mut class = self.class(&operand, &list[0], "in")?;
         let mut is_uniform = true;
         for member in &list[1..] {
@@ -427,7 +425,11 @@ impl Binder<'_> {
     }
 
     fn test(&mut self, value: &Expr, test: Test, negated: bool) -> Bound {
-        let operand = Box::new(self.term(value)?);
+        let operand = match test {
+            Test::Null => self.term(value)?,
+            Test::True | Test::False => self.condition(value)?,
+        };
+        let operand = Box::new(operand);
         Ok(Expression::condition(
             ExpressionKind::Is {
                 operand,
@@ -530,12 +532,12 @@ pub(super) fn compare_operator(operator: BinaryOperator) -> Option<CompareOperat
 }
 
 /// The type that a client is told of a system variable.
-fn variable_type(value: &value::Value, collation: value::CollationId) -> ColumnType {
+fn variable_type(value: &Value, collation: value::CollationId) -> ColumnType {
     match value {
-        value::Value::Int(_) => ColumnType::new(TypeKind::BigInt),
-        value::Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
-        value::Value::Double(_) => ColumnType::new(TypeKind::Double),
-        value::Value::Bytes(bytes) => {
+        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
+        Value::Double(_) => ColumnType::new(TypeKind::Double),
+        Value::Bytes(bytes) => {
             let chars = stdx::to_u32(collation.charset().char_count(bytes));
             ColumnType::varchar(chars, collation)
         }
