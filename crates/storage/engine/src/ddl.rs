@@ -193,7 +193,7 @@ impl Worker {
         self.publish(|tables, _| {
             tables.remove(&id);
         });
-        self.pages.remove_space(shape.space()).await
+        self.remove_space(shape.space()).await
     }
 
     pub(crate) async fn rename_tables(
@@ -245,7 +245,7 @@ impl Worker {
         self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
             .await?;
         self.publish_table(entry, None);
-        self.pages.remove_space(old.space()).await
+        self.remove_space(old.space()).await
     }
 
     pub(crate) async fn replace_table(
@@ -268,7 +268,7 @@ impl Worker {
             tables.remove(&old);
             replace(tables, entry);
         });
-        self.pages.remove_space(old_shape.space()).await
+        self.remove_space(old_shape.space()).await
     }
 
     pub(crate) async fn alter_table(

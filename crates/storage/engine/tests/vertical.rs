@@ -263,3 +263,52 @@ fn a_deadlock_has_one_victim() {
         assert!(results.contains(&Ok(Mutation::Done)), "{results:?}");
     });
 }
+
+/// What the log still has on the files that went must not keep the directory closed.
+#[test]
+fn a_crash_after_tables_were_dropped_is_survived() {
+    let world = World::new(6, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        for name in ["dropped", "emptied", "copied", "copy"] {
+            let definition = store::TableDefinition {
+                name: named(name),
+                ..accounts()
+            };
+            database.engine.create_table(definition).await.unwrap();
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            txn.insert(&database.table(name), &row(1, 1, name))
+                .await
+                .unwrap();
+            txn.commit().await.unwrap();
+        }
+        let id = |name| database.table(name).definition().id;
+        let engine = &database.engine;
+        engine.drop_table(id("dropped")).await.unwrap();
+        engine.truncate_table(id("emptied")).await.unwrap();
+        engine
+            .replace_table(id("copied"), id("copy"))
+            .await
+            .unwrap();
+    });
+    let world = world.crash();
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let emptied = txn.scan(&database.table("emptied"), all()).await.unwrap();
+        assert_eq!(emptied.len(), 0);
+        let copied = txn.scan(&database.table("copied"), all()).await.unwrap();
+        assert_eq!(copied[0].1, row(1, 1, "copy"));
+        let left: Vec<_> = database.engine.definitions().iter().cloned().collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    });
+}
+
+fn named(table: &str) -> store::TableName {
+    store::TableName {
+        database: "test".to_owned(),
+        table: table.to_owned(),
+    }
+}
