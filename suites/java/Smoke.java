@@ -164,6 +164,62 @@ public class Smoke {
         equal(count, 2);
     }
 
+    // With useBulkStmts these batches are one COM_STMT_BULK_EXECUTE each.
+    static void bulk(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("DROP TABLE IF EXISTS java_bulk");
+            statement.execute("CREATE TABLE java_bulk (id INT NOT NULL PRIMARY KEY, "
+                + "v VARCHAR(20), d DOUBLE)");
+        }
+        try (PreparedStatement statement =
+                connection.prepareStatement("INSERT INTO java_bulk VALUES (?, ?, ?)")) {
+            for (int id = 1; id <= 1000; id++) {
+                statement.setInt(1, id);
+                statement.setString(2, id % 3 == 0 ? null : "v" + id);
+                statement.setDouble(3, id / 4.0);
+                statement.addBatch();
+            }
+            equal(statement.executeBatch().length, 1000);
+        }
+        try (PreparedStatement statement =
+                connection.prepareStatement("UPDATE java_bulk SET v = ? WHERE id = ?")) {
+            for (int id = 1; id <= 10; id++) {
+                statement.setString(1, "new");
+                statement.setInt(2, id);
+                statement.addBatch();
+            }
+            statement.executeBatch();
+        }
+        try (PreparedStatement statement =
+                connection.prepareStatement("INSERT INTO java_bulk VALUES (?, 'again', 0)")) {
+            for (int id : new int[] {2000, 1}) {
+                statement.setInt(1, id);
+                statement.addBatch();
+            }
+            try {
+                statement.executeBatch();
+                throw new IllegalStateException("a duplicate was taken");
+            } catch (SQLException error) {
+                equal(error.getErrorCode(), 1062);
+            }
+        }
+        try (PreparedStatement statement =
+                connection.prepareStatement("DELETE FROM java_bulk WHERE id = ?")) {
+            for (int id = 11; id <= 20; id++) {
+                statement.setInt(1, id);
+                statement.addBatch();
+            }
+            statement.executeBatch();
+        }
+        try (Statement statement = connection.createStatement()) {
+            ResultSet rows = statement.executeQuery("SELECT COUNT(*), SUM(id), COUNT(v), "
+                + "SUM(v = 'new'), SUM(d) FROM java_bulk WHERE id < 2000");
+            rows.next();
+            equal(rows.getString(1) + " " + rows.getString(2) + " " + rows.getString(3) + " "
+                + rows.getString(4) + " " + rows.getString(5), "990 500345 663 10 125086.25");
+        }
+    }
+
     static void large(Connection connection) throws SQLException {
         byte[] value = new byte[17 * 1024 * 1024];
         Arrays.fill(value, (byte) 'x');
@@ -205,6 +261,7 @@ public class Smoke {
         for (String[] mode : new String[][] {
                 {"mariadb", "sslMode=disable", "text"},
                 {"mariadb", "sslMode=disable&useServerPrepStmts=true", "binary"},
+                {"mariadb", "sslMode=disable&useServerPrepStmts=true&useBulkStmts=true", "bulk"},
                 {"mysql", "sslMode=DISABLED", "text"},
                 {"mysql", "sslMode=DISABLED&useServerPrepStmts=true", "binary"},
                 {"mysql", "sslMode=DISABLED&rewriteBatchedStatements=true", "rewritten"}}) {
@@ -214,6 +271,7 @@ public class Smoke {
             check(client, "errors", () -> run(mode[0], options, Smoke::errors));
             check(client, "transactions", () -> run(mode[0], options, Smoke::transactions));
             check(client, "batch", () -> run(mode[0], options, Smoke::batchAndMetadata));
+            check(client, "bulk", () -> run(mode[0], options, Smoke::bulk));
             check(client, "large row", () -> run(mode[0], options, Smoke::large));
         }
         System.exit(failures > 0 ? 1 : 0);

@@ -119,6 +119,11 @@ pub struct BulkRows<'a, 't> {
 }
 
 impl<'a> BulkRows<'a, '_> {
+    /// The types of the parameters.
+    pub fn types(&self) -> &[ParameterType] {
+        self.types
+    }
+
     /// Whether a whole number of rows has been read and no further row follows.
     pub fn is_done(&self) -> bool {
         self.index == 0 && self.values.is_empty()

@@ -104,6 +104,7 @@ impl Capabilities {
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::REMEMBER_OPTIONS.0
+            | Self::MARIADB_BULK_OPERATIONS.0
             | Self::MARIADB_EXTENDED_METADATA.0,
     );
 

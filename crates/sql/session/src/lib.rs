@@ -24,6 +24,7 @@ pub mod worker;
 mod account_statement;
 mod admin_statement;
 mod alter_statement;
+mod bulk;
 mod cached_query;
 mod checksum;
 mod cursor;

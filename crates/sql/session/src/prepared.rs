@@ -34,17 +34,23 @@ pub(crate) struct PreparedStatements {
     by_name: HashMap<String, (Rc<Parsed>, PreparedPlace), FixedState>,
     /// The last number given out.
     last_id: u32,
+    /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
+    has_failed: bool,
 }
+
+/// The number by which a client names the statement that it prepared last, so that it may send
+/// the execution without waiting for the real one (MariaDB).
+const LAST_PREPARED: u32 = u32::MAX;
 
 /// A prepared statement of the protocol.
 #[derive(Debug)]
-struct Prepared {
+pub(crate) struct Prepared {
     /// Its tree and text. Constant.
-    parsed: Rc<Parsed>,
+    pub(crate) parsed: Rc<Parsed>,
     /// Counts it.
     _place: PreparedPlace,
     /// How the parameters were typed at the last execution.
-    types: Vec<ParameterType>,
+    pub(crate) types: Vec<ParameterType>,
     /// Parameters that come in pieces, by position.
     long_data: HashMap<u16, Vec<u8>, FixedState>,
     /// The plan made for parameters of some types, ready to run again.
@@ -66,7 +72,8 @@ impl PreparedStatements {
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
     /// is no reply to say so.
     pub(crate) fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
-        if let Some(prepared) = self.by_id.get_mut(&statement_id) {
+        let id = self.resolved(statement_id);
+        if let Some(prepared) = self.by_id.get_mut(&id) {
             prepared
                 .long_data
                 .entry(parameter)
@@ -75,21 +82,49 @@ impl PreparedStatements {
         }
     }
 
+    /// Which statement a number means.
+    fn resolved(&self, statement_id: u32) -> u32 {
+        match statement_id {
+            LAST_PREPARED if self.has_failed => 0,
+            LAST_PREPARED => self.last_id,
+            id => id,
+        }
+    }
+
+    /// Takes a statement out, to run it.
+    pub(crate) fn take(&mut self, statement_id: u32) -> Option<Prepared> {
+        let id = self.resolved(statement_id);
+        self.by_id.remove(&id)
+    }
+
+    /// Puts back what was taken by that number.
+    pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Prepared) {
+        let id = self.resolved(statement_id);
+        self.by_id.insert(id, prepared);
+    }
+
     /// The place of a statement's cursor.
     pub(crate) fn cursor_of(&mut self, statement_id: u32) -> Option<&mut Option<CursorRows>> {
-        let prepared = self.by_id.get_mut(&statement_id)?;
+        let id = self.resolved(statement_id);
+        let prepared = self.by_id.get_mut(&id)?;
         Some(&mut prepared.cursor)
     }
 
     /// COM_STMT_CLOSE.
     pub(crate) fn close(&mut self, statement_id: u32) {
-        self.by_id.remove(&statement_id);
+        self.take(statement_id);
     }
 }
 
 impl Session {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare_command(&mut self, text: &[u8]) -> Result<Reply, Stop> {
+        let reply = self.prepare(text).await;
+        self.prepared.has_failed = reply.is_err();
+        reply
+    }
+
+    async fn prepare(&mut self, text: &[u8]) -> Result<Reply, Stop> {
         let text = self.to_utf8(text);
         let parsed = self.parse(&text)?;
         check_preparable(&parsed)?;
@@ -167,7 +202,7 @@ impl Session {
     /// COM_STMT_EXECUTE.
     pub(crate) async fn execute_command(&mut self, execute: &Execute<'_>) -> Result<Reply, Stop> {
         let id = execute.statement_id;
-        let Some(mut prepared) = self.prepared.by_id.remove(&id) else {
+        let Some(mut prepared) = self.prepared.take(id) else {
             return Err(unknown_statement(id, "EXECUTE"));
         };
         prepared.cursor = None;
@@ -175,7 +210,7 @@ impl Session {
         let reply = self.execute_prepared(&mut prepared, execute).await;
         self.protocol = RowProtocol::Text;
         prepared.long_data.clear();
-        self.prepared.by_id.insert(id, prepared);
+        self.prepared.put_back(id, prepared);
         reply
     }
 
@@ -272,7 +307,8 @@ impl Session {
 
     /// COM_STMT_RESET.
     pub(crate) fn reset_statement(&mut self, statement_id: u32) -> Result<Reply, Stop> {
-        match self.prepared.by_id.get_mut(&statement_id) {
+        let id = self.prepared.resolved(statement_id);
+        match self.prepared.by_id.get_mut(&id) {
             Some(prepared) => {
                 prepared.long_data.clear();
                 prepared.cursor = None;
@@ -280,14 +316,6 @@ impl Session {
             }
             None => Err(unknown_statement(statement_id, "mysqld_stmt_reset")),
         }
-    }
-
-    /// COM_STMT_BULK_EXECUTE.
-    pub(crate) async fn bulk_execute_command(
-        &mut self,
-        _: &wire::BulkExecute<'_>,
-    ) -> Result<Reply, Stop> {
-        Err(ClientError::not_supported(&"COM_STMT_BULK_EXECUTE").into())
     }
 
     /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
@@ -390,7 +418,7 @@ pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop 
 }
 
 /// A parameter of the protocol as a value with its type.
-fn parameter(
+pub(crate) fn parameter(
     value: BinaryValue<'_>,
     wire_type: ParameterType,
     collation: CollationId,

@@ -116,7 +116,7 @@ impl Session {
     }
 
     /// Keeps the definitions of the plan's tables still to the end of the transaction.
-    async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
+    pub(crate) async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
         for table in &plan.tables {
             let id = table.definition.id;
             if !self.locked.is_empty() {
@@ -161,9 +161,37 @@ impl Session {
         result: &mut ResultState,
         plan: &Plan,
     ) -> Result<Summary, Failed> {
+        self.state.clear_diagnostics();
+        let mark = self.begin_steps();
+        let deadline = self.statement_deadline();
+        self.steps(execution, parameters, result, plan, (mark, deadline))
+            .await
+    }
+
+    /// Begins a statement in the transaction, which begins with it if there is none; gives the
+    /// place that its failure goes back to.
+    pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
+        let transaction_options = self.transaction_options();
+        let worker_store = Rc::clone(&self.state.worker.store);
+        let open = self
+            .transaction
+            .store_transaction(&*worker_store, || transaction_options);
+        open.begin_statement();
+        open.mark()
+    }
+
+    /// Runs an execution to its end within a statement that has begun: since when, and until when
+    /// at most.
+    pub(crate) async fn steps(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        result: &mut ResultState,
+        plan: &Plan,
+        (mark, deadline): (store::UndoMark, Option<u64>),
+    ) -> Result<Summary, Failed> {
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
-        state.clear_diagnostics();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
         let is_strict = plan.is_write() && options.sql_mode.has(SqlMode::STRICT);
         let statement = Statement {
@@ -172,17 +200,7 @@ impl Session {
             diagnostics: &diagnostics,
             is_strict,
         };
-        let transaction_options = self.transaction_options();
         let store = VirtualStore::new(Rc::clone(&state));
-        let deadline = self.statement_deadline();
-        let mark = {
-            let worker_store = Rc::clone(&state.worker.store);
-            let open = self
-                .transaction
-                .store_transaction(&*worker_store, || transaction_options);
-            open.begin_statement();
-            open.mark()
-        };
         execution.start(parameters);
         loop {
             let stepped = {
@@ -223,7 +241,7 @@ impl Session {
     }
 
     /// Ends the statement: commits or rolls back what is its to end, and makes its reply.
-    async fn finish_run(
+    pub(crate) async fn finish_run(
         &mut self,
         outcome: Result<Summary, Failed>,
         has_rows: bool,
@@ -383,7 +401,7 @@ impl Session {
     }
 
     /// When the running statement is over its time, on the steady clock.
-    fn statement_deadline(&self) -> Option<u64> {
+    pub(crate) fn statement_deadline(&self) -> Option<u64> {
         let limit_us = self.state.variables.borrow().active().statement_time_us_max;
         (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
     }
@@ -491,9 +509,12 @@ fn timed_out() -> Stop {
 
 /// A statement that failed.
 pub(crate) struct Failed {
-    stop: Stop,
-    effect: Effect,
-    mark: store::UndoMark,
+    /// Why.
+    pub(crate) stop: Stop,
+    /// What it means for the transaction.
+    pub(crate) effect: Effect,
+    /// Where the statement began.
+    pub(crate) mark: store::UndoMark,
 }
 
 /// What the process list shows of a wait.
