@@ -18,13 +18,13 @@ use crate::database::Sessions;
 use crate::keys::Keys;
 
 /// Makes what sessions share, reads the accounts (a new data directory gets its first ones), and
-/// gives each worker its part. After it, `serve` may be called on any worker.
+/// gives each worker its part. Returns what they share. After it, `serve` may be called on any worker.
 pub(crate) fn start(
     settings: &Settings,
     keys: Keys,
     runtime: &Runtime,
     patience: Duration,
-) -> Result<()> {
+) -> Result<Arc<Server>> {
     let worker_count = runtime.handle().worker_count();
     let started_us = SystemClock.now().nanos() / 1000;
     let server = Server::new(settings.clone(), worker_count, started_us);
@@ -44,7 +44,7 @@ pub(crate) fn start(
             runtime::set_local(worker);
         });
     }
-    Ok(())
+    Ok(server)
 }
 
 /// Serves one client to its end.

@@ -6,7 +6,7 @@
 //! SIGHUP: no new clients, sessions finish their statement, then the workers stop. A second signal
 //! ends at once.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -43,12 +43,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         !listeners.is_empty(),
         "both `listen` and `socket` are empty"
     );
-    serve::start(&settings, keys, &runtime, PATIENCE)?;
+    let server = serve::start(&settings, keys, &runtime, PATIENCE)?;
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }
-    greet(&bound, &settings, &database, &runtime)?;
+    let state = if database.is_new { " (new)" } else { "" };
+    let is_open = session::accounts::has_open_root(&server.accounts());
+    greet(&bound, &settings, state, is_open, &runtime)?;
     wait_for_end(terminations, runtime)?;
     drop(database);
     Ok(())
@@ -61,6 +63,7 @@ fn start_log(settings: &Settings) -> Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
     Ok(())
 }
@@ -81,15 +84,16 @@ fn explain(error: ListenError) -> anyhow::Error {
 fn greet(
     bound: &[Address],
     settings: &Settings,
-    database: &Database,
+    state: &str,
+    is_open: bool,
     runtime: &Runtime,
 ) -> Result<()> {
     let names: Vec<_> = bound.iter().map(ToString::to_string).collect();
     let driver = runtime.handle().driver();
-    let state = if database.is_new { " (new)" } else { "" };
+    let password = if is_open { "" } else { " -p" };
     let login = bound.first().map(|address| match address {
-        Address::Tcp(tcp) => format!("mariadb -h{} -P{} -uroot", tcp.ip(), tcp.port()),
-        Address::Unix(path) => format!("mariadb -S{} -uroot", path.display()),
+        Address::Tcp(tcp) => format!("mariadb -h{} -P{} -uroot{password}", tcp.ip(), tcp.port()),
+        Address::Unix(path) => format!("mariadb -S{} -uroot{password}", path.display()),
     });
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -100,16 +104,18 @@ fn greet(
     )?;
     writeln!(
         out,
-        "data in {}{state}, {} workers, io {:?}",
+        "data in {}{state}, {} workers, {}",
         settings.text("data"),
         runtime.handle().worker_count(),
         driver.kind
     )?;
     writeln!(out, "log in: {}", login.as_deref().unwrap_or_default())?;
-    writeln!(
-        out,
+    let last = if is_open {
         "root needs no password from this machine; to change that: SET PASSWORD = PASSWORD('...')"
-    )?;
+    } else {
+        "root logs in by its password; to stop the server: Ctrl-C, SIGTERM, or SHUTDOWN in SQL"
+    };
+    writeln!(out, "{last}")?;
     out.flush()?;
     Ok(())
 }

@@ -84,7 +84,8 @@ impl Grants {
             .databases
             .iter()
             .filter(|(pattern, _)| is_like(pattern, database));
-        matching.fold(self.global(), |sum, (_, grant)| sum | grant.privileges)
+        let everywhere = self.global() & PrivilegeSet::ALL_DATABASE;
+        matching.fold(everywhere, |sum, (_, grant)| sum | grant.privileges)
     }
 
     /// What is allowed on a table.

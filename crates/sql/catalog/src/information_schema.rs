@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use store::{TableDefinition, TableId};
 use value::Value;
 
-use crate::account::{Accounts, Grants};
+use crate::account::{AccountName, Accounts, Grants};
 use crate::names::NameSpace;
 
 mod describe;
@@ -28,6 +28,8 @@ pub const INFORMATION_SCHEMA: &str = "information_schema";
 pub struct Facts<'a> {
     /// All databases and tables.
     pub names: &'a NameSpace,
+    /// Who asks.
+    pub account: &'a AccountName,
     /// All accounts.
     pub accounts: &'a Accounts,
     /// What the asking account may see.

@@ -162,6 +162,7 @@ impl<'a> Binder<'a> {
     fn finish(self, action: Action, columns: Vec<crate::OutputColumn>) -> Plan {
         let finished = |subquery: Option<Rc<Subquery>>| subquery.expect("each one was bound");
         Plan {
+            rights: crate::right::rights(&action, &self.tables),
             action,
             tables: self.tables,
             slots: self.slots,

@@ -68,7 +68,8 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
     let rows = explainer.lines.iter().map(Line::values).collect();
     Plan {
         action: Action::Rows(rows),
-        tables: Vec::new(),
+        tables: plan.tables.clone(),
+        rights: plan.rights.clone(),
         slots: Vec::new(),
         subqueries: Vec::new(),
         parameter_count: plan.parameter_count,

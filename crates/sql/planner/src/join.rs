@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use errcode::{ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE};
+use errcode::{ER_BAD_FIELD_ERROR, ER_NONUNIQ_TABLE};
 use expression::{CompareOperator, Expression, ExpressionKind};
 use syntax::ast::{self, TableRef};
 
@@ -205,7 +205,7 @@ impl Binder<'_> {
     ) -> Result<(usize, usize), PlanError> {
         let database = self.database_of(name)?;
         let Some(definition) = self.names.table(&database, &name.name.text) else {
-            return Err(error(ER_NO_SUCH_TABLE, &[&database, &name.name.text]));
+            return Err(self.names.no_table(&database, &name.name.text));
         };
         if definition.view.is_some() {
             return Err(not_supported("views"));

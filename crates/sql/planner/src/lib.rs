@@ -21,6 +21,7 @@ mod limits;
 mod names;
 mod output;
 mod query;
+mod right;
 mod settings;
 
 use errcode::ClientError;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use errcode::{ClientError, ER_UNKNOWN_SYSTEM_VARIABLE};
+use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE};
 use expression::VariableScope;
 use store::{TableDefinition, TableStatistics};
 use value::Value;
@@ -16,6 +16,11 @@ pub trait Names {
 
     /// True if there is such a database.
     fn has_database(&self, database: &str) -> bool;
+
+    /// Why a table that `table` does not know cannot be used: 1146, or what else may be told.
+    fn no_table(&self, database: &str, table: &str) -> PlanError {
+        Box::new(ClientError::new(ER_NO_SUCH_TABLE, &[&database, &table]))
+    }
 
     /// `@@name` as it is now, for the type of its values (the value itself is asked for when the
     /// plan runs). The default knows none: error 1193.

@@ -25,6 +25,8 @@ pub struct Plan {
     pub action: Action,
     /// Every table that is read or written, at the version that was planned for.
     pub tables: Vec<TableUse>,
+    /// What the account needs on each table; that of an explained statement for EXPLAIN.
+    pub rights: Vec<TableRight>,
     /// The rows in flight; an expression's column names one of them.
     pub slots: Vec<SlotShape>,
     /// Queries inside expressions, by the number that the expressions use.
@@ -72,6 +74,23 @@ pub struct TableUse {
     /// As it was when planned; an execution over another version is refused with
     /// `DefinitionChanged`.
     pub definition: Arc<TableDefinition>,
+}
+
+/// What a statement does to a table, for the check of privileges.
+#[derive(Debug, Clone)]
+pub struct TableRight {
+    /// The table.
+    pub definition: Arc<TableDefinition>,
+    /// Rows are added.
+    pub inserts: bool,
+    /// Rows are changed.
+    pub updates: bool,
+    /// Rows are removed.
+    pub deletes: bool,
+    /// Its rows are what the statement reads.
+    pub selects: bool,
+    /// A column that a changing statement reads, in a condition or to compute another.
+    pub reads: Option<usize>,
 }
 
 /// What a slot holds.

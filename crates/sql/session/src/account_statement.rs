@@ -1,17 +1,13 @@
-//! CREATE USER, GRANT and their like; and what an account is asked before it may do something.
+//! CREATE USER, GRANT and their like.
 
 use std::rc::Rc;
 
 use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
-use catalog::account_record::SYSTEM_DATABASE;
 use catalog::{Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet};
 use errcode::{
     ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
-    ER_PLUGIN_IS_NOT_LOADED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
-    ER_WRONG_STRING_LENGTH,
+    ER_PLUGIN_IS_NOT_LOADED, ER_WRONG_STRING_LENGTH,
 };
-use planner::{Action, Plan};
-use store::{TableId, TableName};
 use syntax::ast::{self, AccountOptions, GrantTarget, UserName, UserSpec};
 
 use crate::accounts::{self, AccountChange, hash_password};
@@ -356,30 +352,6 @@ impl Session {
         self.write_rows(&[column], vec![vec![value::Value::bytes(text.as_bytes())]])
     }
 
-    /// Error 1227 without the privilege to change accounts.
-    pub(crate) fn check_may_change_accounts(&self) -> Result<(), ClientError> {
-        let account = self.state.account();
-        let on_system = account.grants.in_database(SYSTEM_DATABASE);
-        if account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update) {
-            return Ok(());
-        }
-        Err(ClientError::new(
-            ER_SPECIFIC_ACCESS_DENIED_ERROR,
-            &[&"CREATE USER"],
-        ))
-    }
-
-    /// Error 1227 without the privilege to set global variables.
-    pub(crate) fn check_super(&self) -> Result<(), ClientError> {
-        if self.state.account().grants.global().has(Privilege::Super) {
-            return Ok(());
-        }
-        Err(ClientError::new(
-            ER_SPECIFIC_ACCESS_DENIED_ERROR,
-            &[&"SUPER"],
-        ))
-    }
-
     /// One gives on only what one has with the grant option.
     fn check_may_grant(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let account = self.state.account();
@@ -412,95 +384,12 @@ impl Session {
         ))
     }
 
-    /// Error 1044 without a privilege on a database.
-    pub(crate) fn check_database_privilege(
-        &self,
-        privilege: Privilege,
-        database: &str,
-    ) -> Result<(), ClientError> {
-        let account = self.state.account();
-        if account.grants.in_database(database).has(privilege) {
-            return Ok(());
-        }
-        let name = &account.name;
-        Err(ClientError::new(
-            ER_DBACCESS_DENIED_ERROR,
-            &[&name.user, &name.host, &database],
-        ))
-    }
-
     /// `NO_AUTO_CREATE_USER` in `sql_mode`: GRANT makes no account without authentication.
     fn has_no_auto_create_user(&self) -> bool {
         let variables = self.state.variables.borrow();
         let mut words = variables.active().sql_mode.split(',');
         words.any(|word| word == "NO_AUTO_CREATE_USER")
     }
-
-    /// Error 1142 without a privilege on a table.
-    pub(crate) fn check_table_privilege(
-        &self,
-        privilege: Privilege,
-        table: &TableName,
-    ) -> Result<(), ClientError> {
-        let account = self.state.account();
-        if account
-            .grants
-            .on_table(&table.database, &table.table)
-            .has(privilege)
-        {
-            return Ok(());
-        }
-        let name = &account.name;
-        let code = ER_TABLEACCESS_DENIED_ERROR;
-        let of = format!("`{}`.`{}`", table.database, table.table);
-        Err(ClientError::new(
-            code,
-            &[&privilege, &name.user, &name.host, &of],
-        ))
-    }
-
-    /// Error 1142 if the account may not do what the plan does.
-    pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
-        let account = self.state.account();
-        let everywhere = account.grants.global();
-        let needed = match &plan.action {
-            Action::Select(_) | Action::Do(_) | Action::Rows(_) => {
-                PrivilegeSet::of(&[Privilege::Select])
-            }
-            Action::Insert(_) => PrivilegeSet::of(&[Privilege::Insert]),
-            Action::Update(_) => PrivilegeSet::of(&[Privilege::Update]),
-            Action::Delete(_) => PrivilegeSet::of(&[Privilege::Delete]),
-        };
-        if everywhere.includes(needed | PrivilegeSet::of(&[Privilege::Select])) {
-            return Ok(());
-        }
-        for table in &plan.tables {
-            let definition = &table.definition;
-            if catalog::information_schema::definition_by_id(definition.id).is_some() {
-                continue;
-            }
-            let wanted = needed.iter().next().expect("an action needs a privilege");
-            // The tables that a changing statement only reads are asked for less.
-            let is_target = targets(plan).contains(&definition.id);
-            let wanted = if is_target { wanted } else { Privilege::Select };
-            self.check_table_privilege(wanted, &definition.name)?;
-        }
-        Ok(())
-    }
-}
-
-/// The tables that a plan changes.
-fn targets(plan: &Plan) -> Vec<TableId> {
-    let places = match &plan.action {
-        Action::Select(_) | Action::Do(_) | Action::Rows(_) => Vec::new(),
-        Action::Insert(insert) => vec![insert.table],
-        Action::Update(update) => update.targets.iter().map(|target| target.table).collect(),
-        Action::Delete(delete) => delete.targets.iter().map(|&(table, _)| table).collect(),
-    };
-    places
-        .into_iter()
-        .map(|place| plan.tables[place].definition.id)
-        .collect()
 }
 
 /// Where a grant is kept.

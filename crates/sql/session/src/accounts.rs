@@ -131,6 +131,14 @@ pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
     Ok(Accounts::new(accounts.collect()))
 }
 
+/// True while who comes from where root may log in is root without a password.
+pub fn has_open_root(accounts: &Accounts) -> bool {
+    let mut roots = accounts
+        .iter()
+        .filter(|account| account.name.user == "root");
+    roots.any(|root| root.credential.hash.is_empty() && !root.locked)
+}
+
 fn read_row(batch: &RowBatch, row: usize) -> Option<Account> {
     let text = |column| match batch.column(row, column) {
         Ok(ValueRef::Bytes(bytes)) => Some(bytes),

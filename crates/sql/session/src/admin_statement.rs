@@ -1,7 +1,7 @@
 //! KILL, FLUSH, and looking after tables.
 
-use catalog::Privilege;
-use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD};
+use catalog::{Privilege, PrivilegeSet};
+use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_TABLEACCESS_DENIED_ERROR};
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::Value;
 
@@ -75,10 +75,7 @@ impl Session {
     }
 
     async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
-        if !self.state.account().grants.global().has(Privilege::Reload) {
-            let code = errcode::ER_SPECIFIC_ACCESS_DENIED_ERROR;
-            return Err(ClientError::new(code, &[&"RELOAD"]).into());
-        }
+        self.check_global_privilege(Privilege::Reload)?;
         if with_lock {
             return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
         }
@@ -104,6 +101,15 @@ impl Session {
             TableVerb::Optimize => "optimize",
             TableVerb::Repair | TableVerb::Checksum => "repair",
         };
+        let needed = match verb {
+            TableVerb::Check | TableVerb::Checksum => PrivilegeSet::of(&[Privilege::Select]),
+            TableVerb::Analyze | TableVerb::Optimize | TableVerb::Repair => {
+                PrivilegeSet::of(&[Privilege::Select, Privilege::Insert])
+            }
+        };
+        for name in tables {
+            self.check_look_after(needed, name)?;
+        }
         let mut rows = Vec::new();
         for name in tables {
             let row = |table: &str, kind: &str, message: &str| {
@@ -137,6 +143,16 @@ impl Session {
         self.write_rows(&columns, rows)
     }
 
+    /// Error 1142 without these privileges; a table that is not there is told of in its row.
+    fn check_look_after(&self, needed: PrivilegeSet, name: &ObjectName) -> Result<(), ClientError> {
+        match self.table_named(name) {
+            Ok(definition) if is_own_table(&definition) => Ok(()),
+            Ok(definition) => self.state.check_table(needed, &definition.name),
+            Err(error) if error.code == ER_TABLEACCESS_DENIED_ERROR => Err(error),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Reads every row by every index; what cannot be read is told.
     async fn check_table(
         &mut self,
@@ -167,6 +183,9 @@ impl Session {
         let mut rows = Vec::new();
         for name in tables {
             let definition = self.table_named(name)?;
+            if !is_own_table(&definition) {
+                self.check_table_privilege(Privilege::Select, &definition.name)?;
+            }
             let text = format!(
                 "SELECT * FROM {}.{}",
                 syntax::print::quoted_name(&definition.name.database),
@@ -191,17 +210,13 @@ impl Session {
     }
 
     fn shut_down(&mut self) -> Result<Reply, Stop> {
-        if !self
-            .state
-            .account()
-            .grants
-            .global()
-            .has(Privilege::Shutdown)
-        {
-            let code = errcode::ER_SPECIFIC_ACCESS_DENIED_ERROR;
-            return Err(ClientError::new(code, &[&"SHUTDOWN"]).into());
-        }
+        self.check_global_privilege(Privilege::Shutdown)?;
         self.state.worker.server.shut_down();
         Ok(Reply::Ok(Done::default()))
     }
+}
+
+/// A table of `information_schema`.
+fn is_own_table(definition: &store::TableDefinition) -> bool {
+    catalog::information_schema::definition_by_id(definition.id).is_some()
 }

@@ -16,15 +16,16 @@ use syntax::print::quoted_name;
 impl Session {
     /// ALTER TABLE: the new definition is made from the old one step by step. Rows that stay as
     /// they are are left alone; where columns change, the rows are copied into a new table that
-    /// takes the old one's place.
+    /// takes the old one's place. The account must have the privilege `needed`.
     pub(crate) async fn alter(
         &mut self,
         name: &ObjectName,
         actions: &[ast::AlterAction],
+        needed: Privilege,
         parsed: &Parsed,
     ) -> Result<(), Stop> {
         let old = self.table_named(name)?;
-        self.check_table_privilege(Privilege::Alter, &old.name)?;
+        self.check_table_privilege(needed, &old.name)?;
         let _hold = self.change_table(old.id).await?;
         let mut changed = Altered::new(&old);
         for action in actions {

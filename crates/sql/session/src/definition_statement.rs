@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::Privilege;
+use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
     ER_INVALID_DEFAULT, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
@@ -42,7 +43,8 @@ impl Session {
             StatementKind::CreateIndex(create) => {
                 let action =
                     ast::AlterAction::AddConstraint(TableConstraint::Index(create.index.clone()));
-                self.alter(&create.table, &[action], parsed).await?;
+                self.alter(&create.table, &[action], Privilege::Index, parsed)
+                    .await?;
             }
             StatementKind::DropIndex(drop) => {
                 let index = drop.name.clone();
@@ -54,10 +56,12 @@ impl Session {
                         if_exists: drop.if_exists,
                     }
                 };
-                self.alter(&drop.table, &[action], parsed).await?;
+                self.alter(&drop.table, &[action], Privilege::Index, parsed)
+                    .await?;
             }
             StatementKind::AlterTable(alter) => {
-                self.alter(&alter.name, &alter.actions, parsed).await?;
+                self.alter(&alter.name, &alter.actions, Privilege::Alter, parsed)
+                    .await?;
             }
             StatementKind::AlterDatabase { .. } => {
                 return Err(ClientError::not_supported(&"ALTER DATABASE").into());
@@ -107,6 +111,9 @@ impl Session {
             Some(schema) => schema.text.clone(),
             None => self.state.current_database()?.to_string(),
         };
+        if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Err(self.state.database_denied(&database));
+        }
         Ok(TableName {
             database,
             table: checked_name(&name.name, ER_WRONG_TABLE_NAME)?,
@@ -186,6 +193,9 @@ impl Session {
         }
         let name = self.full_name(&create.name)?;
         self.check_table_privilege(Privilege::Create, &name)?;
+        if create.or_replace {
+            self.check_table_privilege(Privilege::Drop, &name)?;
+        }
         if let Some(existing) = self.existing(&name) {
             if create.or_replace {
                 let _hold = self.change_table(existing.id).await?;
@@ -259,7 +269,9 @@ impl Session {
         };
         let filled = async {
             let select = self.parse(source.as_bytes())?;
-            let columns = self.plan(&select, &[])?.columns;
+            let plan = self.plan(&select, &[])?;
+            self.check_privileges(&plan)?;
+            let columns = plan.columns;
             let list: Vec<_> = columns
                 .iter()
                 .map(|column| quoted_name(&column.name))
@@ -527,10 +539,12 @@ impl Session {
             "DROP FUNCTION" => "FUNCTION",
             name => return Err(ClientError::not_supported(&name).into()),
         };
+        // Dumps put the statement into a versioned comment.
         let source = String::from_utf8_lossy(&parsed.text).into_owned();
+        let source = source.trim_end_matches(|it: char| it.is_whitespace() || "*/;".contains(it));
         let words: Vec<_> = source
-            .trim_end_matches([';', ' '])
             .split_whitespace()
+            .filter(|word| !word.starts_with("/*"))
             .collect();
         let is_quiet = words
             .get(2)
@@ -589,8 +603,10 @@ impl Session {
         for (from, to) in renames {
             let definition = self.table_named(from)?;
             self.check_table_privilege(Privilege::Alter, &definition.name)?;
+            self.check_table_privilege(Privilege::Drop, &definition.name)?;
             let to = self.full_name(to)?;
             self.check_table_privilege(Privilege::Create, &to)?;
+            self.check_table_privilege(Privilege::Insert, &to)?;
             if self.existing(&to).is_some() {
                 return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&to.table]).into());
             }

@@ -63,7 +63,7 @@ impl Session {
     /// COM_QUERY: one statement, or several if that was agreed.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
         let charset = self.state.variables.borrow().active().client_charset;
-        let text = in_utf8(charset, text);
+        let text = in_utf8(charset, without_end(text));
         self.list_text(&text);
         if let Tried::Answered(reply) = self.cached_query(&text).await {
             return self.write_reply(reply, false);
@@ -255,6 +255,11 @@ impl Session {
             line.statement.push_str(&listed);
         });
     }
+}
+
+/// The text without the zero byte that programs of C send along with it.
+fn without_end(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\0").unwrap_or(text)
 }
 
 /// Statements that tell of the last statement's warnings and therefore leave them.

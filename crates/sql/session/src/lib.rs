@@ -33,6 +33,7 @@ mod definition_statement;
 mod dispatch;
 mod prepared;
 mod reply;
+mod rights;
 mod run;
 mod set_statement;
 mod show_statement;

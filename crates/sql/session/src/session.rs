@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED,
-    ER_DBACCESS_DENIED_ERROR, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
+    ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
+    ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
 };
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::Stream;
@@ -201,18 +201,10 @@ impl Session {
 
     /// Makes a database the current one (`USE`, COM_INIT_DB, login).
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
-        let account = self.state.account();
         let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
         if !is_own {
             let names = self.state.worker.names();
-            if !account.grants.can_see_database(name) {
-                let host = account.name.host.clone();
-                let user = account.name.user.clone();
-                return Err(ClientError::new(
-                    ER_DBACCESS_DENIED_ERROR,
-                    &[&user, &host, &name],
-                ));
-            }
+            self.check_database_seen(name)?;
             if names.database(name).is_none() {
                 return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]));
             }

@@ -4,6 +4,8 @@
 //! have SHOW's names, so that LIKE and WHERE work on all of them alike. What only the session
 //! knows is written directly.
 
+use catalog::Privilege;
+use catalog::account_record::SYSTEM_DATABASE;
 use catalog::information_schema::{self, show_create_table};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE};
 use planner::OutputColumn;
@@ -298,9 +300,11 @@ impl Session {
         }
         let names = self.state.worker.names();
         let visible = self.state.account().grants.on_table(&database, table);
+        if visible.is_empty() {
+            return Err(self.state.table_denied("SELECT", &database, table));
+        }
         names
             .table(&database, table)
-            .filter(|_| !visible.is_empty())
             .cloned()
             .ok_or_else(|| ClientError::new(ER_NO_SUCH_TABLE, &[&database, table]))
     }
@@ -317,6 +321,7 @@ impl Session {
     }
 
     fn show_create_database(&mut self, name: &str, is_quiet: bool) -> Result<Reply, Stop> {
+        self.check_database_seen(name)?;
         let names = self.state.worker.names();
         let Some(database) = names.database(name) else {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
@@ -374,7 +379,7 @@ impl Session {
             Some(user) => {
                 let name = self.account_name_of(user);
                 if name != self.state.account_name() {
-                    self.check_may_change_accounts()?;
+                    self.check_database_privilege(Privilege::Select, SYSTEM_DATABASE)?;
                 }
                 let accounts = self.state.worker.server.accounts();
                 let found = accounts.by_name(&name).cloned();

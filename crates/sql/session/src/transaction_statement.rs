@@ -1,5 +1,6 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET TRANSACTION, LOCK TABLES.
 
+use catalog::Privilege;
 use errcode::{ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_SP_DOES_NOT_EXIST};
 use store::Isolation;
 use syntax::ast::{self, Completion, Transaction, VariableScope};
@@ -161,6 +162,8 @@ impl Session {
         let mut wanted = Vec::new();
         for table in tables {
             let definition = self.table_named(&table.name)?;
+            self.check_database_privilege(Privilege::LockTables, &definition.name.database)?;
+            self.check_table_privilege(Privilege::Select, &definition.name)?;
             wanted.push((definition.id, table.write));
         }
         // One order for all sessions, so that two of them never wait for each other.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, VirtualTable};
+use errcode::ClientError;
 use planner::{Names, PlanError};
 use store::{
     LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
@@ -46,6 +47,7 @@ impl VirtualStore {
         let facts = Facts {
             names: &names,
             accounts: &accounts,
+            account: &account.name,
             grants: &account.grants,
             table_facts: &|definition| table_facts(&*worker.store, definition),
             session_variables: &|| {
@@ -227,6 +229,18 @@ impl Names for SessionNames<'_> {
             return information_schema::definition(table).cloned();
         }
         self.state.worker.names().table(database, table).cloned()
+    }
+
+    fn no_table(&self, database: &str, table: &str) -> PlanError {
+        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        let account = self.state.account();
+        if !is_own && account.grants.on_table(database, table).is_empty() {
+            return Box::new(self.state.table_denied("SELECT", database, table));
+        }
+        Box::new(ClientError::new(
+            errcode::ER_NO_SUCH_TABLE,
+            &[&database, &table],
+        ))
     }
 
     fn has_database(&self, database: &str) -> bool {

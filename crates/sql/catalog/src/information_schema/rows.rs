@@ -455,8 +455,7 @@ fn constraints(table: &TableDefinition) -> Vec<Row> {
     unique_indexes(table).map(row).collect()
 }
 
-/// Who may read the accounts' table sees all, others nobody: one's own grants are for
-/// `SHOW GRANTS`.
+/// Who may read the accounts' table sees all, others themselves.
 fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> {
     let may_see = facts
         .grants
@@ -465,7 +464,9 @@ fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> 
             crate::account_record::ACCOUNT_TABLE,
         )
         .has(crate::Privilege::Select);
-    facts.accounts.iter().filter(move |_| may_see)
+    let own = facts.account;
+    let accounts = facts.accounts.iter();
+    accounts.filter(move |account| may_see || account.name == *own)
 }
 
 fn grantee(account: &Account) -> Value {

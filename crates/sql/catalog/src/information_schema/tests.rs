@@ -104,6 +104,7 @@ fn each_table_gives_rows_of_its_columns() {
     let facts = Facts {
         names: &NameSpace::default(),
         accounts: &Accounts::new(first_accounts()),
+        account: &root.name,
         grants: &root.grants,
         table_facts: &|_| TableFacts::default(),
         session_variables: &|| vec![("autocommit".to_owned(), "ON".to_owned())],

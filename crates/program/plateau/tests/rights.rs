@@ -1,0 +1,215 @@
+//! What an account without a right is told, statement by statement: MariaDB's numbers and texts.
+
+use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
+
+/// Made by root before the accounts are asked.
+const SETUP: [&str; 16] = [
+    "CREATE DATABASE shop",
+    "CREATE DATABASE other",
+    "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
+    "INSERT INTO shop.items (name) VALUES ('a'), ('b')",
+    "CREATE TABLE shop.secret (id INT PRIMARY KEY, v TEXT)",
+    "CREATE TABLE other.own (a INT)",
+    "CREATE USER reader@localhost IDENTIFIED BY 'pw'",
+    "CREATE USER writer@localhost IDENTIFIED BY 'pw'",
+    "CREATE USER eraser@localhost IDENTIFIED BY 'pw'",
+    "CREATE USER builder@localhost IDENTIFIED BY 'pw'",
+    "GRANT SELECT ON shop.items TO reader@localhost",
+    "GRANT PROCESS, RELOAD ON *.* TO reader@localhost",
+    "GRANT INSERT ON shop.* TO writer@localhost",
+    "GRANT UPDATE, DELETE ON shop.items TO eraser@localhost",
+    "GRANT CREATE, INSERT, SELECT ON other.* TO builder@localhost",
+    "GRANT ALTER ON shop.items TO builder@localhost",
+];
+
+/// Who, what, and what comes back: rows as text, `ok`, or an error.
+const CASES: &[(&str, &str, &str)] = &[
+    ("reader", "SELECT name FROM shop.items", "a; b"),
+    (
+        "reader",
+        "SELECT * FROM shop.secret",
+        "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "SELECT * FROM shop.nothing",
+        "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`nothing`",
+    ),
+    ("reader", "EXPLAIN SELECT * FROM shop.secret", "1142"),
+    ("reader", "EXPLAIN DELETE FROM shop.items", "1142"),
+    ("reader", "SELECT (SELECT v FROM shop.secret)", "1142"),
+    ("reader", "SHOW DATABASES", "information_schema; shop"),
+    (
+        "reader",
+        "USE other",
+        "1044 Access denied for user 'reader'@'localhost' to database 'other'",
+    ),
+    ("reader", "SHOW CREATE DATABASE other", "1044"),
+    ("reader", "SHOW CREATE TABLE shop.secret", "1142"),
+    ("reader", "SHOW COLUMNS FROM shop.secret", "1142"),
+    ("reader", "CHECKSUM TABLE shop.secret", "1142"),
+    ("reader", "ANALYZE TABLE shop.items", "1142"),
+    ("reader", "LOCK TABLES shop.items READ", "1044"),
+    ("reader", "SHOW GRANTS FOR root@localhost", "1044"),
+    (
+        "reader",
+        "SELECT table_name FROM information_schema.columns WHERE table_schema <> 'information_schema'",
+        "items; items",
+    ),
+    (
+        "reader",
+        "SELECT privilege_type FROM information_schema.user_privileges",
+        "RELOAD; PROCESS",
+    ),
+    ("reader", "FLUSH TABLES", "ok"),
+    ("reader", "SET GLOBAL max_connections = 5", "1227"),
+    ("writer", "INSERT INTO shop.items (name) VALUES ('c')", "ok"),
+    (
+        "writer",
+        "REPLACE INTO shop.items VALUES (1, 'x')",
+        "1142 DELETE command denied to user 'writer'@'localhost' for table `shop`.`items`",
+    ),
+    (
+        "writer",
+        "INSERT INTO shop.items VALUES (1, 'x') ON DUPLICATE KEY UPDATE name = 'x'",
+        "1142 UPDATE command denied to user 'writer'@'localhost' for table `shop`.`items`",
+    ),
+    (
+        "writer",
+        "INSERT INTO shop.items (name) SELECT name FROM shop.items",
+        "1142",
+    ),
+    ("writer", "UPDATE shop.items SET name = 'x'", "1142"),
+    ("writer", "SELECT COUNT(*) FROM shop.items", "1142"),
+    ("writer", "DROP TABLE shop.items", "1142"),
+    ("writer", "TRUNCATE TABLE shop.items", "1142"),
+    ("writer", "CREATE TABLE shop.more (a INT)", "1142"),
+    ("writer", "DROP DATABASE shop", "1044"),
+    ("eraser", "UPDATE shop.items SET name = 'z'", "ok"),
+    (
+        "eraser",
+        "UPDATE shop.items SET name = 'z' WHERE id = 1",
+        "1143 SELECT command denied to user 'eraser'@'localhost' for column 'id' in table 'items'",
+    ),
+    (
+        "eraser",
+        "UPDATE shop.items SET name = CONCAT(name, 'z')",
+        "1143 SELECT command denied to user 'eraser'@'localhost' for column 'name' in table 'items'",
+    ),
+    (
+        "eraser",
+        "DELETE FROM shop.items WHERE name LIKE 'q%'",
+        "1143",
+    ),
+    ("eraser", "DELETE FROM shop.items", "ok"),
+    (
+        "builder",
+        "CREATE TABLE other.copied SELECT * FROM shop.secret",
+        "1142",
+    ),
+    (
+        "builder",
+        "CREATE TABLE other.made SELECT a FROM other.own",
+        "ok",
+    ),
+    (
+        "builder",
+        "CREATE OR REPLACE TABLE other.own (a INT)",
+        "1142",
+    ),
+    (
+        "builder",
+        "CREATE INDEX i ON shop.items (name)",
+        "1142 INDEX command denied to user 'builder'@'localhost' for table `shop`.`items`",
+    ),
+    (
+        "builder",
+        "ALTER TABLE shop.items ADD COLUMN more INT",
+        "ok",
+    ),
+    ("builder", "RENAME TABLE shop.items TO other.items", "1142"),
+    ("builder", "CREATE USER mallory", "1227"),
+    (
+        "root",
+        "DROP TABLE mysql.global_priv",
+        "1142 DROP command denied to user 'root'@'localhost' for table `mysql`.`global_priv`",
+    ),
+    ("root", "TRUNCATE mysql.global_priv", "1142"),
+    (
+        "root",
+        "ALTER TABLE mysql.global_priv ADD COLUMN more INT",
+        "1142",
+    ),
+    (
+        "root",
+        "RENAME TABLE mysql.global_priv TO mysql.away",
+        "1142",
+    ),
+    ("root", "DROP DATABASE mysql", "1044"),
+    (
+        "root",
+        "CREATE TABLE information_schema.made (a INT)",
+        "1044",
+    ),
+    (
+        "root",
+        "/*!50003 DROP FUNCTION IF EXISTS `shop`.`f` */",
+        "ok",
+    ),
+    (
+        "root",
+        "SELECT User FROM mysql.global_priv WHERE User = 'root'",
+        "root",
+    ),
+    ("root", "SELECT 1\0", "1"),
+];
+
+#[test]
+fn rights_are_enforced_and_told_as_mariadb_does() {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.start().unwrap();
+    let mut root = server.connect().unwrap();
+    for statement in SETUP {
+        assert_eq!(answer(&mut root, statement), "ok", "{statement}");
+    }
+    for (user, statement, expected) in CASES.iter().copied() {
+        let mut client = connect(&server, user);
+        let answered = answer(&mut client, statement);
+        let is_number_alone = expected.len() == 4 && expected.bytes().all(|it| it.is_ascii_digit());
+        let shown = if is_number_alone {
+            answered.get(..4).unwrap_or_default()
+        } else {
+            answered.as_str()
+        };
+        assert_eq!(shown, expected, "{user}: {statement}: {answered}");
+    }
+}
+
+fn connect(server: &Server, user: &str) -> Client {
+    Client::connect(&Login {
+        user: user.to_owned(),
+        password: if user == "root" { "" } else { "pw" }.to_owned(),
+        ..Login::root(server.port())
+    })
+    .expect("the account may log in")
+}
+
+/// `ok`, the rows' first columns, or number and text of the error.
+fn answer(client: &mut Client, statement: &str) -> String {
+    client
+        .send_query(statement.as_bytes())
+        .expect("the connection lives");
+    let outcomes = client.read_outcomes().expect("the server answers");
+    match outcomes.first().expect("a statement has an outcome") {
+        Outcome::Done(_) => "ok".to_owned(),
+        Outcome::Error(error) => format!("{} {}", error.number, error.message),
+        Outcome::Rows(set) => {
+            let first = |row: &Vec<Option<Vec<u8>>>| {
+                let value = row.first().cloned().flatten().unwrap_or_default();
+                String::from_utf8_lossy(&value).into_owned()
+            };
+            set.rows.iter().map(first).collect::<Vec<_>>().join("; ")
+        }
+    }
+}

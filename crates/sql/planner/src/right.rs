@@ -1,0 +1,101 @@
+//! What a statement does to each of its tables: what the account is asked for.
+//!
+//! A changing statement needs its own privilege on its targets, and SELECT on every other table. On
+//! a target it needs SELECT too once it reads a column: a condition tells of rows as a query does.
+//! Where a plan does not show which column is read, one is named that may be another.
+
+use expression::Expression;
+
+use crate::plan::{Access, Action, Assignment, Node, OnDuplicate, Scan, TableRight, TableUse};
+
+/// The rights that a plan of this action over these tables needs.
+pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
+    let mut rights: Vec<TableRight> = tables
+        .iter()
+        .map(|table| TableRight {
+            definition: table.definition.clone(),
+            inserts: false,
+            updates: false,
+            deletes: false,
+            selects: true,
+            reads: None,
+        })
+        .collect();
+    match action {
+        Action::Select(_) | Action::Do(_) | Action::Rows(_) => {}
+        Action::Insert(insert) => {
+            let right = &mut rights[insert.table];
+            right.inserts = true;
+            right.selects = false;
+            right.deletes = matches!(insert.duplicate, OnDuplicate::Replace);
+            if let OnDuplicate::Update(assignments) = &insert.duplicate {
+                right.updates = true;
+                right.reads = assigned_from(assignments, insert.old_slot);
+            }
+        }
+        Action::Update(update) => {
+            for target in &update.targets {
+                let right = &mut rights[target.table];
+                right.updates = true;
+                right.selects = false;
+                right.reads = assigned_from(&target.assignments, target.slot)
+                    .or_else(|| found_by(&update.input, target.slot, tables));
+            }
+        }
+        Action::Delete(delete) => {
+            for &(table, slot) in &delete.targets {
+                let right = &mut rights[table];
+                right.deletes = true;
+                right.selects = false;
+                right.reads = found_by(&delete.input, slot, tables);
+            }
+        }
+    }
+    rights
+}
+
+/// A column of the slot that the assignments read.
+fn assigned_from(assignments: &[Assignment], slot: usize) -> Option<usize> {
+    let values = assignments.iter().filter_map(|it| it.value.as_ref());
+    values.filter_map(|value| column_read(value, slot)).next()
+}
+
+/// A column of the slot by which its rows are found; none where all of them are taken.
+fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
+    match node {
+        Node::Nothing | Node::One => None,
+        Node::Limit(input, _) => found_by(input, slot, tables),
+        Node::Scan(scan) => scanned_by(scan, &tables[scan.table]),
+        Node::Filter(_, filter) => Some(column_read(&filter.predicate, slot).unwrap_or(0)),
+        Node::NestedLoop(..)
+        | Node::HashJoin(..)
+        | Node::Derived(..)
+        | Node::Aggregate(..)
+        | Node::Sort(..)
+        | Node::Distinct(..)
+        | Node::Union(..) => Some(0),
+    }
+}
+
+fn scanned_by(scan: &Scan, table: &TableUse) -> Option<usize> {
+    match scan.access {
+        Access::All => None,
+        Access::Unique(_) | Access::Ranges(_) => {
+            let index = scan
+                .index
+                .and_then(|place| table.definition.indexes.get(place));
+            let first = index.and_then(|index| index.parts.first());
+            Some(first.map_or(0, |part| part.column))
+        }
+    }
+}
+
+fn column_read(expression: &Expression, slot: usize) -> Option<usize> {
+    let mut found = None;
+    expression.walk(&mut |part| {
+        let place = part.as_column().filter(|place| place.slot == slot);
+        found = found.or(place.map(|place| place.column));
+        found.is_none()
+    });
+    found
+}
