@@ -9,6 +9,7 @@ use syntax::ast;
 use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse};
 use crate::{Names, PlanError, Settings, not_supported};
 
+mod absent;
 mod call;
 mod compare;
 mod literal;

@@ -124,6 +124,9 @@ pub(crate) fn column_type(
             temporal(name, &data_type.name, data_type.decimals.or(length))?
         }
         TypeName::Json => ColumnType::text(TypeKind::LongText, u32::MAX, CollationId::UTF8MB4_BIN),
+        TypeName::Other(other) if is_reference_type(&other.text) => {
+            return Err(ClientError::not_supported(&other.text.to_uppercase()));
+        }
         TypeName::Other(other) => {
             return Err(ClientError::new(ER_UNKNOWN_DATA_TYPE, &[&other.text]));
         }
@@ -284,6 +287,25 @@ fn temporal(name: &str, of: &TypeName, decimals: Option<u32>) -> Defined<ColumnT
         kind,
         u8::try_from(decimals).expect("limited above"),
     ))
+}
+
+/// Types of the reference that are not built.
+fn is_reference_type(name: &str) -> bool {
+    const TYPES: [&str; 12] = [
+        "UUID",
+        "INET4",
+        "INET6",
+        "GEOMETRY",
+        "POINT",
+        "LINESTRING",
+        "POLYGON",
+        "MULTIPOINT",
+        "MULTILINESTRING",
+        "MULTIPOLYGON",
+        "GEOMETRYCOLLECTION",
+        "XMLTYPE",
+    ];
+    TYPES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Types that need no check of their own.

@@ -380,8 +380,10 @@ impl Session {
     ) -> Result<(), Stop> {
         match option {
             TableOption::Engine(engine) => {
-                let is_known = ["innodb", "plateau", "myisam", "aria", "memory"]
-                    .contains(&engine.text.to_lowercase().as_str());
+                let is_known = [
+                    "innodb", "plateau", "myisam", "aria", "memory", "csv", "archive",
+                ]
+                .contains(&engine.text.to_lowercase().as_str());
                 if !is_known {
                     let error = ClientError::new(ER_UNKNOWN_STORAGE_ENGINE, &[&engine.text]);
                     return Err(error.into());
@@ -405,6 +407,7 @@ impl Session {
                 return Err(ClientError::not_supported(&refused.name).into());
             }
             TableOption::Other { name, value } => {
+                check_place_of_data(name, value)?;
                 definition.options.push((name.clone(), value.clone()));
             }
             TableOption::Charset(_) | TableOption::Collate(_) => {}
@@ -643,6 +646,19 @@ pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefin
     let primary = column.primary_key.then(|| index(ast::IndexKind::Primary));
     let unique = column.unique.then(|| index(ast::IndexKind::Unique));
     primary.into_iter().chain(unique).collect()
+}
+
+/// Error 1235 for an option that says where rows are kept or how they are hidden: whoever asks for
+/// that must not find them elsewhere.
+fn check_place_of_data(name: &str, value: &str) -> Result<(), ClientError> {
+    let is_off = ["NO", "OFF", "N", "0"]
+        .iter()
+        .any(|off| off.eq_ignore_ascii_case(value));
+    match name {
+        "ENCRYPTED" | "ENCRYPTION" if !is_off => Err(ClientError::not_supported(&name)),
+        "DATA DIRECTORY" => Err(ClientError::not_supported(&name)),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn add_index(

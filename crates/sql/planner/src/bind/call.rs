@@ -9,6 +9,7 @@ use function::{Arg, BindEnv};
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
+use super::absent::is_of_reference;
 use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
 use super::{Binder, error};
@@ -387,7 +388,15 @@ impl Binder<'_> {
             }
             _ if call.schema.is_none() && !is_known(&name) => {
                 let database = self.settings.database.clone().unwrap_or_default();
-                let name = format!("{database}.{}", call.name.text);
+                let name = call.name.text.as_str();
+                if is_of_reference(name) {
+                    return Err(not_supported(&name.to_uppercase()));
+                }
+                let name = if database.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{database}.{name}")
+                };
                 Err(error(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))
             }
             _ => self.library(&name, arguments),
