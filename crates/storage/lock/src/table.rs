@@ -145,8 +145,20 @@ impl LockTable {
     /// Releases what others entered on behalf of `owner`. Called once at its end, after it is no
     /// longer active for `convert_implicit`.
     pub fn finish(&self, owner: TxnId) {
-        let converted = self.owner_shard(owner).converted.remove(&owner);
-        if let Some(names) = converted {
+        self.finish_around(owner, || {});
+    }
+
+    /// As [`finish`](Self::finish); `between` stands for what others do while a list that was taken
+    /// is not released yet. Whoever still finds the owner on one of its names may enter another on
+    /// its behalf (`inherit_gap`), so the list is taken until it is empty. It comes to that: once
+    /// all names are released nobody finds the owner.
+    fn finish_around(&self, owner: TxnId, mut between: impl FnMut()) {
+        loop {
+            let converted = self.owner_shard(owner).converted.remove(&owner);
+            let Some(names) = converted else {
+                return;
+            };
+            between();
             self.release(owner, names.iter());
         }
     }
@@ -289,13 +301,14 @@ impl LockTable {
     }
 
     /// Takes the victim out of its queue; it learns of it by its verdict, or, if it is the one
-    /// who asks, by the result.
+    /// who asks, by the result. The cycle may have opened meanwhile, and then even the victim may
+    /// have been granted its lock: what counts is the verdict.
     fn break_cycle(&self, cycle: &Cycle, asking: Arc<Waiter>) -> Requested {
         let victim = cycle.victim();
         if self.dismiss(victim, Verdict::Deadlock) {
             self.statistics.lock().deadlock_count += 1;
         }
-        if Arc::ptr_eq(victim, &asking) {
+        if asking.verdict() == Some(Verdict::Deadlock) {
             Requested::Deadlock
         } else {
             Requested::Waiting(asking)
@@ -415,5 +428,83 @@ impl Default for LockTable {
 fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
     if queues.get(name).is_some_and(Queue::is_empty) {
         queues.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::{IndexId, TxnId};
+
+    use super::*;
+    use crate::{LockMode, OwnerLocks};
+
+    const GAP: LockKind = LockKind {
+        mode: LockMode::Exclusive,
+        extent: LockExtent::Gap,
+    };
+
+    fn id(number: u64) -> TxnId {
+        TxnId::new(number).unwrap()
+    }
+
+    fn name(text: &str) -> LockName {
+        LockName::key(IndexId(1), text.as_bytes())
+    }
+
+    fn request(owner: u64, name: &LockName) -> Request<'_> {
+        Request {
+            owner: id(owner),
+            name,
+            kind: LockKind::EXCLUSIVE_RECORD,
+            weight: owner,
+            may_wait: true,
+        }
+    }
+
+    /// Between the search and the verdict the first member of the cycle gives its lock back, so
+    /// that the other gets it; it must be told so, or the lock stays for ever.
+    #[test]
+    fn a_victim_that_was_granted_meanwhile_is_none() {
+        let table = LockTable::new();
+        let (a, b) = (name("a"), name("b"));
+        assert!(matches!(table.request(request(2, &a)), Requested::Granted));
+        assert!(matches!(table.request(request(1, &b)), Requested::Granted));
+        let Requested::Waiting(_older) = table.request(request(2, &b)) else {
+            panic!("1 has it");
+        };
+        let asking = Arc::new(table.new_waiter(request(1, &a)));
+        table
+            .queue_shard(&a)
+            .get_mut(&a)
+            .unwrap()
+            .enqueue(Arc::clone(&asking));
+        let waits = |owner, waiter| table.owner_shard(id(owner)).waits.insert(id(owner), waiter);
+        waits(1, Arc::clone(&asking));
+        let cycle = deadlock::find_cycle(&table, &asking).expect("each waits for the other");
+        assert!(Arc::ptr_eq(cycle.victim(), &asking));
+        table.release(id(2), std::iter::once(&a));
+        assert!(matches!(
+            table.break_cycle(&cycle, asking),
+            Requested::Waiting(waiter) if waiter.verdict() == Some(Verdict::Granted)
+        ));
+    }
+
+    /// Purge hands a lock on, that it has entered itself, while the owner gives its locks back.
+    #[test]
+    fn an_ending_owner_leaves_no_inherited_lock() {
+        let table = Arc::new(LockTable::new());
+        let names = ["a", "b", "c"].map(name);
+        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
+        let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);
+        assert!(matches!(held, Ok(crate::Acquired::Granted)));
+        table.join_gap(&names[0], &names[1]);
+        owner.release_one(&names[0]);
+        let mut is_first = true;
+        table.finish_around(id(1), || {
+            if std::mem::take(&mut is_first) {
+                table.join_gap(&names[1], &names[2]);
+            }
+        });
+        assert!(table.is_empty());
     }
 }
