@@ -129,7 +129,9 @@ impl Pool {
         found
     }
 
-    /// Copies a page that is still dirty and marks it as being written.
+    /// Copies a page that is still dirty and marks it as being written. One of a tablespace that is
+    /// gone is clean from now on: a worker with an outdated list of tablespaces may have made it
+    /// behind `remove_space`, and nothing else would ever let the checkpoint pass it.
     fn copy_out(&self, no: FrameNo) -> Option<(PageCopy, Lsn)> {
         let frame = self.frame(no);
         if frame.is_writing() || !frame.latch.try_shared() {
@@ -139,7 +141,10 @@ impl Pool {
             .page()
             .filter(|_| frame.rec_lsn().is_some())
             .and_then(|id| {
-                let space = self.spaces.get(id.space)?;
+                let Some(space) = self.spaces.get(id.space) else {
+                    frame.set_rec_lsn(None);
+                    return None;
+                };
                 // SAFETY: the shared latch is held while the slice lives.
                 let page = unsafe { self.frames.bytes(no) };
                 let mut bytes = IoBuffer::zeroed(page.len());

@@ -409,6 +409,21 @@ fn a_dropped_tablespace_is_forgotten() {
     assert_eq!(started.pool.list_spaces(&world.disk), Ok(vec![]));
 }
 
+/// A worker that has not seen the removal yet finishes a change behind it.
+#[test]
+fn a_page_made_behind_a_drop_holds_no_checkpoint_back() {
+    let world = World::new(8);
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        create(&pages, 0, 1).await.unwrap();
+        put(&pages, 0, 2).await.unwrap();
+        pages.pool().spaces.remove(SPACE);
+        pages.clean(8).await.unwrap();
+        let end = pages.reserved();
+        assert_eq!(pages.checkpoint(Vec::new()).await, Ok(end));
+    });
+}
+
 #[test]
 fn notes_come_back_in_order() {
     let world = World::new(9);

@@ -468,40 +468,37 @@ fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
 impl Worker {
     /// Writes down how far the counter of a table may run.
     pub(crate) fn raise_auto(&self, shape: &TableShape, ceiling: u64) -> Outcome<()> {
-        let mut change = self.pages.change()?;
-        let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
-        {
-            let auto = shape.live.auto.lock();
-            if ceiling <= auto.ceiling {
-                return Ok(());
-            }
-        }
-        put(
-            &mut change,
-            header,
-            btree::space::OWNER_AT,
-            &ceiling.to_le_bytes(),
-        )?;
-        change.commit();
-        shape.live.auto.lock().ceiling = ceiling;
-        Ok(())
+        self.write_auto(shape, ceiling, |auto| {
+            let is_higher = auto.ceiling < ceiling;
+            is_higher.then_some(AutoCounter { ceiling, ..auto })
+        })
     }
 
     /// Sets the counter, in memory and on disk.
     pub(crate) fn set_auto(&self, shape: &TableShape, next: u64) -> Outcome<()> {
+        let ceiling = next;
+        self.write_auto(shape, ceiling, |_| Some(AutoCounter { next, ceiling }))
+    }
+
+    /// Writes the ceiling down and replaces the counter by what `replace` makes of it, if it makes
+    /// something. The counter's mutex is held over both: a worker that came in between would find
+    /// the old ceiling and write a lower one over this.
+    fn write_auto(
+        &self,
+        shape: &TableShape,
+        ceiling: u64,
+        replace: impl FnOnce(AutoCounter) -> Option<AutoCounter>,
+    ) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
-        put(
-            &mut change,
-            header,
-            btree::space::OWNER_AT,
-            &next.to_le_bytes(),
-        )?;
-        change.commit();
-        *shape.live.auto.lock() = AutoCounter {
-            next,
-            ceiling: next,
+        let mut auto = shape.live.auto.lock();
+        let Some(replaced) = replace(*auto) else {
+            return Ok(());
         };
+        let bytes = ceiling.to_le_bytes();
+        put(&mut change, header, btree::space::OWNER_AT, &bytes)?;
+        change.commit();
+        *auto = replaced;
         Ok(())
     }
 
