@@ -223,6 +223,7 @@ fn command_line(running: &Running) -> Result<()> {
     ] {
         ensure!(output.contains(line), "no line {line} in\n{output}");
     }
+    load_file(running)?;
     let error = run_program(mariadb(running.port(), "smoke").args(["-e", "SELECT * FROM missing"]))
         .err()
         .context("an unknown table is an error")?;
@@ -238,6 +239,30 @@ fn command_line(running: &Running) -> Result<()> {
     ] {
         run_program(mariadb(running.port(), "smoke").args(["-e", statement]))
             .with_context(|| statement.to_owned())?;
+    }
+    Ok(())
+}
+
+/// A file of the client becomes rows, quotes, escapes, NULL and rows in the way included.
+fn load_file(running: &Running) -> Result<()> {
+    let folder = Folder::new("load")?;
+    let path = folder.path().join("rows.csv");
+    std::fs::write(
+        &path,
+        "head\n1,\"a,\"\"b\"\"\"\n2,\\N\n1,\"in the way\"\n3,c\\td",
+    )?;
+    let statements = format!(
+        "DROP TABLE IF EXISTS loaded; \
+         CREATE TABLE loaded (id INT PRIMARY KEY, v VARCHAR(20), twice INT); \
+         LOAD DATA LOCAL INFILE '{}' INTO TABLE loaded FIELDS TERMINATED BY ',' ENCLOSED BY '\"' \
+         IGNORE 1 LINES (id, v) SET twice = id * 2; \
+         SELECT ROW_COUNT(), @@warning_count; SELECT id, HEX(v), twice FROM loaded ORDER BY id;",
+        path.display()
+    );
+    let mut command = mariadb(running.port(), "smoke");
+    let output = run_program(command.args(["--local-infile=1", "-N", "-e", &statements]))?;
+    for line in ["3\t1", "1\t612C226222\t2", "2\tNULL\t4", "3\t630964\t6"] {
+        ensure!(output.contains(line), "no line {line} in\n{output}");
     }
     Ok(())
 }

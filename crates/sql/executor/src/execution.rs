@@ -97,6 +97,8 @@ pub struct Execution {
     plan: Rc<Plan>,
     machine: Option<Machine>,
     parameters: Vec<Value>,
+    /// Rows that the statement inserted by earlier runs.
+    earlier_rows: u64,
     state: State,
 }
 
@@ -141,6 +143,7 @@ impl Execution {
             plan,
             machine: None,
             parameters: Vec::new(),
+            earlier_rows: 0,
             state: State::Idle,
         }
     }
@@ -162,6 +165,11 @@ impl Execution {
         self.parameters.clear();
         self.parameters.extend_from_slice(parameters);
         self.state = State::Ready;
+    }
+
+    /// Lets messages of the runs to come count rows from these on: LOAD DATA, a run a row.
+    pub fn set_earlier_rows(&mut self, count: u64) {
+        self.earlier_rows = count;
     }
 
     /// Runs on. After `Halt::Suspend` (once it is over) and after `Progress::Paused` call again
@@ -227,7 +235,10 @@ impl Execution {
         match &mut machine.runner {
             Runner::Select(runner) => runner.rewind(),
             Runner::Rows { at, .. } => *at = 0,
-            Runner::Insert(runner) => runner.rewind(),
+            Runner::Insert(runner) => {
+                runner.rewind();
+                runner.set_earlier_rows(self.earlier_rows);
+            }
             Runner::Update(runner) => runner.rewind(),
             Runner::Delete(runner) => runner.rewind(),
         }

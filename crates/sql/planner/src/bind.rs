@@ -131,6 +131,10 @@ impl<'a> Binder<'a> {
                 let action = self.insert(insert)?;
                 Ok(self.finish(action, Vec::new()))
             }
+            ast::StatementKind::LoadData(load) => {
+                let action = self.load_data(load)?;
+                Ok(self.finish(action, Vec::new()))
+            }
             ast::StatementKind::Update(update) => {
                 let action = self.update(update)?;
                 Ok(self.finish(action, Vec::new()))

@@ -71,6 +71,7 @@ impl Binder<'_> {
             source,
             duplicate,
             is_ignore: insert.ignore,
+            is_load: false,
             defaults,
         })))
     }
@@ -102,7 +103,7 @@ impl Binder<'_> {
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.
-    fn assigned(&mut self, expr: &ast::Expr) -> Result<Option<Expression>, PlanError> {
+    pub(crate) fn assigned(&mut self, expr: &ast::Expr) -> Result<Option<Expression>, PlanError> {
         match expr.kind {
             ExprKind::Default(None) => Ok(None),
             _ => self.term(expr).map(Some),
@@ -162,7 +163,7 @@ impl Binder<'_> {
     }
 
     /// What each column gets that is given nothing.
-    fn defaults(
+    pub(crate) fn defaults(
         &mut self,
         definition: &TableDefinition,
     ) -> Result<Vec<Option<Expression>>, PlanError> {

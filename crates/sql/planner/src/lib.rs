@@ -18,6 +18,7 @@ mod dml;
 mod explain;
 mod join;
 mod limits;
+mod load;
 mod names;
 mod output;
 mod query;

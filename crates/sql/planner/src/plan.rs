@@ -49,6 +49,15 @@ impl Plan {
             Action::Select(_) | Action::Do(_) | Action::Rows(_)
         )
     }
+
+    /// True if the statement says `IGNORE`: strict mode is off for what it writes.
+    pub fn is_ignore(&self) -> bool {
+        match &self.action {
+            Action::Insert(insert) => insert.is_ignore,
+            Action::Update(update) => update.is_ignore,
+            Action::Select(_) | Action::Do(_) | Action::Rows(_) | Action::Delete(_) => false,
+        }
+    }
 }
 
 /// What a statement does.
@@ -438,6 +447,8 @@ pub struct Insert {
     pub duplicate: OnDuplicate,
     /// `IGNORE`: conversions that strict mode refuses become warnings.
     pub is_ignore: bool,
+    /// `LOAD DATA`: the one row of values is of parameters, and runs once for each row of the file.
+    pub is_load: bool,
     /// What each column not among `columns` gets.
     pub defaults: Vec<Option<Expression>>,
 }

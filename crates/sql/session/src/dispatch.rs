@@ -211,7 +211,7 @@ impl Session {
             }
             StatementKind::Admin(statement) => self.admin_statement(statement).await,
             StatementKind::Refused(refused) => self.refused_statement(refused, parsed),
-            StatementKind::LoadData(_) => Err(ClientError::not_supported(&"LOAD DATA").into()),
+            StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
             StatementKind::Call { .. } => Err(ClientError::not_supported(&"CALL").into()),
             StatementKind::SetStatement { .. } => {
                 Err(ClientError::not_supported(&"SET STATEMENT").into())

@@ -31,6 +31,8 @@ mod cursor;
 mod define;
 mod definition_statement;
 mod dispatch;
+mod field_reader;
+mod load_statement;
 mod prepared;
 mod reply;
 mod rights;

@@ -193,7 +193,8 @@ impl Session {
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
-        let is_strict = plan.is_write() && options.sql_mode.has(SqlMode::STRICT);
+        let has_strict = options.sql_mode.has(SqlMode::STRICT);
+        let is_strict = plan.is_write() && !plan.is_ignore() && has_strict;
         let statement = Statement {
             session: &*state,
             options: &options,

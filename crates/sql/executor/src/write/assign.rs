@@ -1,6 +1,6 @@
 //! Values on their way into columns: conversion, NOT NULL, defaults, messages.
 
-use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD};
+use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, ER_WARN_NULL_TO_NOTNULL};
 use expression::{Expression, Rows, fits_as_is, store_value, zero_of};
 use store::{ColumnDefinition, TableDefinition};
 use value::{Place, Value, ValueRef};
@@ -15,6 +15,8 @@ pub(super) enum NullRule {
     Refuse,
     /// The type's zero with warning 1048: many rows, UPDATE, IGNORE.
     Zero,
+    /// The same with warning 1263: LOAD DATA.
+    Load,
     /// NULL stays: the column takes the next number instead.
     Keep,
 }
@@ -32,7 +34,7 @@ pub(super) fn assign(
     let target = &definition.columns[column];
     let value = cx.evaluate(expression)?;
     if value.is_null() {
-        return assign_null(cx, rows, target, column, null_rule);
+        return assign_null(cx, rows, (target, column), row_number, null_rule);
     }
     if fits_as_is(value, &expression.column_type, &target.column_type) {
         rows.set(0, column, value);
@@ -51,7 +53,7 @@ pub(super) fn assign(
         cx.statement,
     )?;
     if stored.is_null() {
-        return assign_null(cx, rows, target, column, null_rule);
+        return assign_null(cx, rows, (target, column), row_number, null_rule);
     }
     rows.set(0, column, stored.as_ref());
     Ok(())
@@ -60,15 +62,18 @@ pub(super) fn assign(
 fn assign_null(
     cx: &Context<'_>,
     rows: &mut Rows,
-    target: &ColumnDefinition,
-    column: usize,
+    (target, column): (&ColumnDefinition, usize),
+    row_number: u64,
     null_rule: NullRule,
 ) -> Outcome<()> {
     if target.nullable || null_rule == NullRule::Keep {
         rows.set(0, column, ValueRef::Null);
         return Ok(());
     }
-    let error = ClientError::new(ER_BAD_NULL_ERROR, &[&target.name]);
+    let error = match null_rule {
+        NullRule::Load => ClientError::new(ER_WARN_NULL_TO_NOTNULL, &[&target.name, &row_number]),
+        _ => ClientError::new(ER_BAD_NULL_ERROR, &[&target.name]),
+    };
     if null_rule == NullRule::Refuse || cx.statement.is_strict {
         return Err(error.into());
     }

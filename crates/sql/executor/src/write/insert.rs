@@ -33,6 +33,8 @@ pub(crate) struct InsertRunner {
     state: State,
     /// Rows taken from the source.
     taken: usize,
+    /// Rows that runs before this one have inserted for the same statement.
+    earlier_rows: u64,
     /// Names the row that is in the way.
     duplicate: Box<[u8]>,
     change: RowChange,
@@ -75,6 +77,7 @@ impl InsertRunner {
             is_kept_complete: false,
             state: State::Next,
             taken: 0,
+            earlier_rows: 0,
             duplicate: Box::default(),
             change: RowChange::default(),
             next_number: 0,
@@ -98,6 +101,11 @@ impl InsertRunner {
         self.taken = 0;
         self.numbers_left = 0;
         self.summary = Summary::default();
+    }
+
+    /// Messages count rows from these on.
+    pub(crate) fn set_earlier_rows(&mut self, count: u64) {
+        self.earlier_rows = count;
     }
 
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
@@ -218,7 +226,7 @@ impl InsertRunner {
         let table = cx.tables[self.plan.table].clone();
         let definition = table.definition();
         let slot = self.plan.new_slot;
-        let row_number = stdx::to_u64(self.taken) + 1;
+        let row_number = self.earlier_rows + stdx::to_u64(self.taken) + 1;
         cx.frame.slots[slot].row = Some(0);
         let rows = cx.frame.rows_mut(slot);
         rows.clear();
@@ -267,6 +275,8 @@ impl InsertRunner {
         let is_single = matches!(&self.plan.source, InsertSource::Values(rows) if rows.len() == 1);
         if is_auto_increment {
             NullRule::Keep
+        } else if self.plan.is_load {
+            NullRule::Load
         } else if is_single && !self.plan.is_ignore {
             NullRule::Refuse
         } else {

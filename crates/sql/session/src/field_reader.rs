@@ -1,0 +1,393 @@
+//! [`FieldReader`]: rows of fields out of the bytes of a file, for LOAD DATA.
+//!
+//! The bytes come in pieces of any size. A row is given when all of it is there, so what is kept
+//! is less than a row and a piece; a row longer than the limit is an error. A row that is not all
+//! there is looked at again only when the bytes have doubled, so that its cost stays linear.
+//!
+//! The rules, as the manual of LOAD DATA tells them: a field that begins with the quote ends at a
+//! quote before an end of field or line, and a doubled quote within is one; the escape gives `0`,
+//! `b`, `n`, `r`, `t` and `Z` their meaning and takes it from everything else; `\N` alone is NULL,
+//! and so is a bare `NULL` where fields have quotes or nothing escapes.
+
+use syntax::ast::FileFormat;
+
+/// Bytes that are looked at before the first row is tried.
+const TRIED_BYTES_MIN: usize = 1;
+
+/// Reads rows of fields.
+#[derive(Debug)]
+pub(crate) struct FieldReader {
+    marks: Marks,
+    /// What has come and is not given yet, from `start` on.
+    bytes: Vec<u8>,
+    start: usize,
+    /// No row is tried before this many bytes are there.
+    tried_bytes: usize,
+    /// Lines to be left out yet.
+    ignored_lines: u64,
+    /// All bytes have come.
+    is_complete: bool,
+    row_bytes_max: usize,
+}
+
+/// How fields and lines are told apart.
+#[derive(Debug)]
+struct Marks {
+    field_end: Vec<u8>,
+    quote: Option<u8>,
+    escape: Option<u8>,
+    line_start: Vec<u8>,
+    line_end: Vec<u8>,
+}
+
+/// A field of a row; `None` is NULL.
+pub(crate) type Field = Option<Vec<u8>>;
+
+/// What the bytes that are there come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// The fields of a row.
+    Row(Vec<Field>),
+    /// More bytes are wanted.
+    More,
+    /// There is no other row.
+    End,
+    /// The row is longer than the limit.
+    TooLong,
+}
+
+/// Why a format cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum BadFormat {
+    /// A quote or escape of several characters.
+    Separator,
+    /// Fields of fixed width.
+    FixedWidth,
+}
+
+impl FieldReader {
+    /// A reader that leaves the first lines out.
+    pub(crate) fn new(
+        format: &FileFormat,
+        ignored_lines: u64,
+        row_bytes_max: usize,
+    ) -> Result<Self, BadFormat> {
+        let or =
+            |given: &Option<Vec<u8>>, usual: &[u8]| given.clone().unwrap_or_else(|| usual.to_vec());
+        let single = |text: Vec<u8>| match text.as_slice() {
+            [] => Ok(None),
+            &[byte] => Ok(Some(byte)),
+            _ => Err(BadFormat::Separator),
+        };
+        let marks = Marks {
+            field_end: or(&format.field_end, b"\t"),
+            quote: single(or(&format.field_quote, b""))?,
+            escape: single(or(&format.escape, b"\\"))?,
+            line_start: or(&format.line_start, b""),
+            line_end: or(&format.line_end, b"\n"),
+        };
+        if marks.field_end.is_empty() && marks.quote.is_none() {
+            return Err(BadFormat::FixedWidth);
+        }
+        Ok(Self {
+            marks,
+            bytes: Vec::new(),
+            start: 0,
+            tried_bytes: TRIED_BYTES_MIN,
+            ignored_lines,
+            is_complete: false,
+            row_bytes_max,
+        })
+    }
+
+    /// Takes a piece of the file.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.bytes.extend_from_slice(piece);
+    }
+
+    /// Says that no piece follows.
+    pub(crate) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// The next row.
+    pub(crate) fn read(&mut self) -> Read {
+        let rest = self.bytes.get(self.start..).unwrap_or_default();
+        if rest.len() < self.tried_bytes && !self.is_complete {
+            return Read::More;
+        }
+        while 0 < self.ignored_lines {
+            match self
+                .marks
+                .line(self.bytes.get(self.start..).unwrap_or_default())
+            {
+                Some(length) => {
+                    self.start += length;
+                    self.ignored_lines -= 1;
+                }
+                None if self.is_complete => return Read::End,
+                None => return self.wait(),
+            }
+        }
+        let rest = self.bytes.get(self.start..).unwrap_or_default();
+        let row = self.marks.row(rest, self.is_complete);
+        match row {
+            Some((fields, length)) => {
+                self.start += length;
+                self.tried_bytes = TRIED_BYTES_MIN;
+                Read::Row(fields)
+            }
+            None if self.is_complete => Read::End,
+            None => self.wait(),
+        }
+    }
+
+    fn wait(&mut self) -> Read {
+        let there = self.bytes.len() - self.start;
+        if self.row_bytes_max < there {
+            return Read::TooLong;
+        }
+        self.tried_bytes = there.saturating_mul(2).max(TRIED_BYTES_MIN);
+        // The limit is looked at before the bytes have doubled past it.
+        self.tried_bytes = self.tried_bytes.min(self.row_bytes_max.saturating_add(1));
+        Read::More
+    }
+}
+
+/// How a field ended.
+enum Ended {
+    /// Before another field.
+    Field,
+    /// With its line.
+    Line,
+    /// With the file.
+    File,
+}
+
+impl Marks {
+    /// The length of the first line, its end included.
+    fn line(&self, bytes: &[u8]) -> Option<usize> {
+        find(bytes, &self.line_end).map(|place| place + self.line_end.len())
+    }
+
+    /// The fields of the first row and its length; `None` if it is not all there.
+    fn row(&self, bytes: &[u8], is_complete: bool) -> Option<(Vec<Field>, usize)> {
+        let mut at = 0;
+        if !self.line_start.is_empty() {
+            at = find(bytes, &self.line_start)? + self.line_start.len();
+        }
+        if at == bytes.len() {
+            return None;
+        }
+        let mut fields = Vec::new();
+        loop {
+            let (field, length, ended) = self.field(bytes.get(at..)?, is_complete)?;
+            fields.push(field);
+            at += length;
+            match ended {
+                Ended::Field => {}
+                Ended::Line | Ended::File => return Some((fields, at)),
+            }
+        }
+    }
+
+    /// The first field, its length and how it ended.
+    fn field(&self, bytes: &[u8], is_complete: bool) -> Option<(Field, usize, Ended)> {
+        let quote = self.quote.filter(|quote| bytes.first() == Some(quote));
+        let mut at = usize::from(quote.is_some());
+        let mut value = Vec::new();
+        let mut is_escaped_null = false;
+        loop {
+            let rest = bytes.get(at..)?;
+            let Some(&byte) = rest.first() else {
+                return is_complete.then(|| {
+                    let field = self.finished(value, quote.is_some(), is_escaped_null);
+                    (field, at, Ended::File)
+                });
+            };
+            if self.escape == Some(byte) && (self.quote != Some(byte) || self.is_double(rest)) {
+                let Some(&escaped) = rest.get(1) else {
+                    is_complete.then_some(())?;
+                    value.push(byte);
+                    at += 1;
+                    continue;
+                };
+                is_escaped_null = value.is_empty() && escaped == b'N' && quote.is_none();
+                value.push(meaning(escaped));
+                at += 2;
+                continue;
+            }
+            let own = match quote {
+                Some(quote) if byte != quote => None,
+                Some(_) => {
+                    // Whether the quote ends the field is told by what follows it.
+                    if let Some((length, ended)) = self.end(rest.get(1..)?, is_complete)? {
+                        let field = self.finished(value, true, false);
+                        return Some((field, at + 1 + length, ended));
+                    }
+                    if self.is_double(rest) {
+                        at += 1;
+                    }
+                    None
+                }
+                None => self.end(rest, is_complete)?,
+            };
+            if let Some((length, ended)) = own {
+                let is_null = is_escaped_null && value == b"N";
+                return Some((self.finished(value, false, is_null), at + length, ended));
+            }
+            value.push(byte);
+            at += 1;
+        }
+    }
+
+    /// The end of field or line that the bytes begin with; `None` outside if more bytes must tell.
+    fn end(&self, bytes: &[u8], is_complete: bool) -> Option<Option<(usize, Ended)>> {
+        let begins = |mark: &[u8]| !mark.is_empty() && bytes.starts_with(mark);
+        let may_begin = |mark: &[u8]| bytes.len() < mark.len() && mark.starts_with(bytes);
+        if begins(&self.field_end) {
+            return Some(Some((self.field_end.len(), Ended::Field)));
+        }
+        if begins(&self.line_end) {
+            return Some(Some((self.line_end.len(), Ended::Line)));
+        }
+        if is_complete {
+            return Some(bytes.is_empty().then_some((0, Ended::File)));
+        }
+        if may_begin(&self.field_end) || may_begin(&self.line_end) {
+            return None;
+        }
+        Some(None)
+    }
+
+    /// The bytes begin with the quote twice.
+    fn is_double(&self, bytes: &[u8]) -> bool {
+        self.quote.is_some() && bytes.first() == bytes.get(1) && bytes.get(1).copied() == self.quote
+    }
+
+    fn finished(&self, value: Vec<u8>, is_quoted: bool, is_escaped_null: bool) -> Field {
+        let is_escaped_null = is_escaped_null && value == b"N";
+        let has_word = self.quote.is_some() || self.escape.is_none();
+        let is_word = has_word && !is_quoted && value == b"NULL";
+        (!is_escaped_null && !is_word).then_some(value)
+    }
+}
+
+/// What an escaped byte stands for.
+fn meaning(byte: u8) -> u8 {
+    match byte {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        other => other,
+    }
+}
+
+/// Where `mark` is first found; never for an empty one.
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    if mark.is_empty() {
+        return None;
+    }
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(field_end: &str, quote: &str, line_end: &str) -> FileFormat {
+        FileFormat {
+            field_end: Some(field_end.into()),
+            field_quote: Some(quote.into()),
+            line_end: Some(line_end.into()),
+            ..FileFormat::default()
+        }
+    }
+
+    /// The rows of a text, read in pieces of `piece` bytes; fields by `|`, NULL as `~`.
+    fn rows(format: &FileFormat, ignored: u64, text: &str, piece: usize) -> Vec<String> {
+        let mut reader = FieldReader::new(format, ignored, 1000).unwrap();
+        let mut pieces = text.as_bytes().chunks(piece);
+        let mut rows = Vec::new();
+        loop {
+            match reader.read() {
+                Read::Row(fields) => {
+                    let shown = |field: &Field| match field {
+                        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                        None => "~".to_owned(),
+                    };
+                    rows.push(fields.iter().map(shown).collect::<Vec<_>>().join("|"));
+                }
+                Read::More => match pieces.next() {
+                    Some(piece) => reader.push(piece),
+                    None => reader.complete(),
+                },
+                Read::End => return rows,
+                Read::TooLong => panic!("no row is that long"),
+            }
+        }
+    }
+
+    /// Pieces of any size give the same rows.
+    fn check(format: &FileFormat, ignored: u64, text: &str, expected: &[&str]) {
+        for piece in [1, 2, 3, 7, 1000] {
+            assert_eq!(rows(format, ignored, text, piece), expected, "by {piece}");
+        }
+    }
+
+    #[test]
+    fn the_usual_format_has_tabs_and_backslashes() {
+        let usual = FileFormat::default();
+        check(&usual, 0, "1\ta\n2\t\\N\n", &["1|a", "2|~"]);
+        check(&usual, 0, "1\ta\\tb\\\\\n\n3", &["1|a\tb\\", "", "3"]);
+        check(&usual, 1, "head\n1\tNULL\n", &["1|NULL"]);
+        check(&usual, 5, "head\n1\ta\n", &[]);
+        check(&usual, 0, "", &[]);
+        check(&usual, 0, "\\Nx\ty\\N\n", &["Nx|yN"]);
+    }
+
+    #[test]
+    fn quotes_keep_separators_and_double() {
+        let csv = format(",", "\"", "\r\n");
+        check(&csv, 0, "\"a,b\",NULL\r\n", &["a,b|~"]);
+        check(&csv, 0, "\"a\"\"b\",\"NULL\"\r\n", &["a\"b|NULL"]);
+        check(&csv, 0, "a\"b,\"x\"y\"\r\n\"\"", &["a\"b|x\"y", ""]);
+        check(&csv, 0, "a\rb,c\nd\r\n", &["a\rb|c\nd"]);
+        let mut doubled = format(",", "\"", "\n");
+        doubled.escape = Some(b"\"".to_vec());
+        check(&doubled, 0, "\"a\"\"b\",c\n", &["a\"b|c"]);
+    }
+
+    #[test]
+    fn lines_begin_where_they_are_told_to() {
+        let marked = FileFormat {
+            line_start: Some(b">>".to_vec()),
+            ..FileFormat::default()
+        };
+        check(&marked, 0, "x>>1\ta\nno\n>>2\tb\nno\n", &["1|a", "2|b"]);
+    }
+
+    #[test]
+    fn formats_that_are_not_read_are_refused() {
+        let wide = format(",", "''", "\n");
+        let refused = |format: &FileFormat| FieldReader::new(format, 0, 10).unwrap_err();
+        assert_eq!(refused(&wide), BadFormat::Separator);
+        assert_eq!(refused(&format("", "", "\n")), BadFormat::FixedWidth);
+    }
+
+    #[test]
+    fn a_row_without_end_is_refused() {
+        let mut reader = FieldReader::new(&FileFormat::default(), 0, 10).unwrap();
+        for _ in 0..10 {
+            reader.push(b"x");
+            assert_eq!(reader.read(), Read::More);
+        }
+        reader.push(b"x");
+        assert_eq!(reader.read(), Read::TooLong);
+    }
+}
