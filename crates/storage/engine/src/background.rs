@@ -191,20 +191,24 @@ impl Worker {
     /// Rolls back transactions that were dropped before their end.
     pub(crate) async fn roll_back_orphans(self: &Rc<Self>) -> Result<(), StoreError> {
         loop {
-            let Some(orphan) = self.orphans.borrow_mut().pop() else {
+            let Some(mut orphan) = self.orphans.borrow_mut().pop() else {
                 return Ok(());
             };
-            self.roll_back_orphan(orphan).await?;
+            if let Err(failure) = self.roll_back_orphan(&mut orphan).await {
+                // Nobody else would try again: what is undone is marked and passed over then.
+                self.orphans.borrow_mut().push(orphan);
+                return Err(failure);
+            }
         }
     }
 
-    async fn roll_back_orphan(self: &Rc<Self>, orphan: Orphan) -> Result<(), StoreError> {
+    async fn roll_back_orphan(self: &Rc<Self>, orphan: &mut Orphan) -> Result<(), StoreError> {
         let Orphan {
             id,
             last_undo,
             has_log,
-            locks,
-        } = orphan;
+            ..
+        } = *orphan;
         let mut pointer = last_undo;
         let mut memo = LobMemo::default();
         while !pointer.is_null() {
@@ -218,7 +222,7 @@ impl Worker {
         } else {
             self.shared.txns.finish_rollback(id);
         }
-        if let Some(mut locks) = locks {
+        if let Some(mut locks) = orphan.locks.take() {
             locks.release_all();
         }
         Ok(())
