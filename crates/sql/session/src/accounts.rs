@@ -8,8 +8,8 @@ use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
 use store::{
-    Durability, Fetched, Halt, Inserted, KeyRange, Mutation, RowBatch, RowKey, RowLock,
-    ScanOptions, Store, StoreError, Suspend, Table, Transaction, TransactionOptions,
+    Durability, Fetched, Inserted, KeyRange, Mutation, RowBatch, RowKey, RowLock, ScanOptions,
+    Store, StoreError, Table, Transaction, TransactionOptions, until_done,
 };
 use value::{Value, ValueRef};
 
@@ -54,23 +54,6 @@ pub enum AccountChange {
     Remove(AccountName),
 }
 
-/// Waits out the suspensions of `operation`.
-pub(crate) async fn settle<T>(
-    mut operation: impl FnMut() -> Result<T, Halt>,
-) -> Result<T, StoreError> {
-    loop {
-        match operation() {
-            Ok(value) => return Ok(value),
-            Err(Halt::Suspend(suspend)) => wait(suspend).await,
-            Err(Halt::Error(error)) => return Err(error),
-        }
-    }
-}
-
-async fn wait(suspend: Suspend) {
-    suspend.await;
-}
-
 /// The table of accounts, if it has been made.
 async fn account_table(store: &dyn Store) -> Result<Option<std::rc::Rc<dyn Table>>, StoreError> {
     let definitions = store.definitions();
@@ -80,7 +63,7 @@ async fn account_table(store: &dyn Store) -> Result<Option<std::rc::Rc<dyn Table
     let Some(definition) = definition else {
         return Ok(None);
     };
-    settle(|| store.table(definition.id)).await.map(Some)
+    until_done(|| store.table(definition.id)).await.map(Some)
 }
 
 /// Makes the system database, the table of accounts and the first accounts where they are missing.
@@ -119,8 +102,8 @@ pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
     let mut txn = store.begin(options());
     let mut cursor = table.scan(scan(KeyRange::all()));
     let mut batch = RowBatch::new(Arc::clone(table.layout()));
-    while settle(|| cursor.fetch(&mut *txn, 64, &mut batch)).await? == Fetched::More {}
-    settle(|| txn.commit(Durability::Lazy)).await?;
+    while until_done(|| cursor.fetch(&mut *txn, 64, &mut batch)).await? == Fetched::More {}
+    until_done(|| txn.commit(Durability::Lazy)).await?;
     let accounts = (0..batch.len()).filter_map(|row| {
         let account = read_row(&batch, row);
         if account.is_none() {
@@ -159,11 +142,11 @@ pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), S
     for change in changes {
         let applied = apply_one(&*table, &mut *txn, change).await;
         if let Err(error) = applied {
-            settle(|| txn.rollback()).await?;
+            until_done(|| txn.rollback()).await?;
             return Err(error);
         }
     }
-    settle(|| txn.commit(Durability::Durable)).await
+    until_done(|| txn.commit(Durability::Durable)).await
 }
 
 async fn apply_one(
@@ -181,12 +164,14 @@ async fn apply_one(
     options.lock = RowLock::Exclusive;
     let mut cursor = table.scan(options);
     let mut found = RowBatch::new(Arc::clone(table.layout()));
-    while settle(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More && found.is_empty() {}
+    while until_done(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More
+        && found.is_empty()
+    {}
     let existing = (!found.is_empty()).then(|| found.key(0));
     match change {
         AccountChange::Put(account) => put(table, txn, existing, account).await,
         AccountChange::Remove(_) => match existing {
-            Some(key) => settle(|| table.delete(txn, key)).await.map(|_| ()),
+            Some(key) => until_done(|| table.delete(txn, key)).await.map(|_| ()),
             None => Ok(()),
         },
     }
@@ -202,12 +187,12 @@ async fn put(
     let row = [&account.name.host, &account.name.user, &text]
         .map(|text| ValueRef::Bytes(text.as_bytes()));
     match existing {
-        Some(key) => match settle(|| table.update(txn, key, &row)).await? {
+        Some(key) => match until_done(|| table.update(txn, key, &row)).await? {
             Mutation::Done => Ok(()),
             Mutation::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
             Mutation::Gone => Err(StoreError::NoSuchTable),
         },
-        None => match settle(|| table.insert(txn, &row)).await? {
+        None => match until_done(|| table.insert(txn, &row)).await? {
             Inserted::Done => Ok(()),
             Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
         },

@@ -20,14 +20,29 @@ use sync::{BigReaderLock, Mutex, WaitKey};
 pub struct MetadataLocks {
     /// Slots of each lock.
     worker_count: usize,
-    /// Made at a table's first use, never removed: ids are not reused, and a lock is small.
-    locks: Mutex<HashMap<TableId, Arc<BigReaderLock>, FixedState>>,
+    /// Made at a table's first use, swept when there are many.
+    locks: Mutex<Locks>,
 }
+
+/// Locks by table. One that only the map has is held by nobody and may go: whoever asks for it
+/// next has to come here, under the mutex, and is given another.
+struct Locks {
+    by_table: HashMap<TableId, Arc<BigReaderLock>, FixedState>,
+    /// As many are there before those of tables that are gone, or not used, are looked for.
+    sweep_at: usize,
+}
+
+/// Locks that are not worth a sweep: of a few KiB each where there are many workers.
+const SWEEP_AT_MIN: usize = 1024;
+
+/// Locks that a worker keeps at hand; at the limit it forgets all. Tables are dropped and others
+/// made, so it must forget some time, and who uses more than these asks the map now and then.
+const CACHE_COUNT_MAX: usize = 1024;
 
 impl fmt::Debug for MetadataLocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MetadataLocks")
-            .field("table_count", &self.locks.lock().len())
+            .field("table_count", &self.locks.lock().by_table.len())
             .finish()
     }
 }
@@ -37,17 +52,24 @@ impl MetadataLocks {
     pub fn new(worker_count: usize) -> Self {
         Self {
             worker_count,
-            locks: Mutex::new(HashMap::default()),
+            locks: Mutex::new(Locks {
+                by_table: HashMap::default(),
+                sweep_at: SWEEP_AT_MIN,
+            }),
         }
     }
 
     fn lock_of(&self, table: TableId) -> Arc<BigReaderLock> {
         let mut locks = self.locks.lock();
-        Arc::clone(
-            locks
-                .entry(table)
-                .or_insert_with(|| Arc::new(BigReaderLock::new(self.worker_count))),
-        )
+        let Locks { by_table, sweep_at } = &mut *locks;
+        if *sweep_at <= by_table.len() {
+            by_table.retain(|_, lock| 1 < Arc::strong_count(lock));
+            *sweep_at = SWEEP_AT_MIN.max(2 * by_table.len());
+        }
+        let lock = by_table
+            .entry(table)
+            .or_insert_with(|| Arc::new(BigReaderLock::new(self.worker_count)));
+        Arc::clone(lock)
     }
 }
 
@@ -71,6 +93,9 @@ impl MetadataWorker {
 
     fn lock_of(&self, locks: &MetadataLocks, table: TableId) -> Arc<BigReaderLock> {
         let mut cache = self.cache.borrow_mut();
+        if CACHE_COUNT_MAX <= cache.len() && !cache.contains_key(&table) {
+            cache.clear();
+        }
         Arc::clone(cache.entry(table).or_insert_with(|| locks.lock_of(table)))
     }
 
@@ -267,5 +292,22 @@ mod tests {
         assert!(ready(worker.hold(&locks, TableId(5))).is_none());
         drop(user);
         assert!(change.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn locks_of_tables_that_are_gone_are_forgotten() {
+        let locks = MetadataLocks::new(1);
+        let (worker, other) = (MetadataWorker::new(0), MetadataWorker::new(0));
+        let kept = ready(worker.hold(&locks, TableId(0))).unwrap();
+        for id in 1..20_000 {
+            drop(ready(worker.change(&locks, TableId(id))).unwrap());
+        }
+        assert!(locks.locks.lock().by_table.len() <= 4 * SWEEP_AT_MIN);
+        assert!(
+            ready(other.change(&locks, TableId(0))).is_none(),
+            "it is held"
+        );
+        drop(kept);
+        assert!(ready(other.change(&locks, TableId(0))).is_some());
     }
 }

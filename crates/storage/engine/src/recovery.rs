@@ -17,7 +17,7 @@ use format::slotted::TreePageShape;
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
-use store::{Halt, Outcome, StoreError};
+use store::{Outcome, StoreError, until_done};
 use sync::Mutex;
 use sync::atomic::AtomicU64;
 use txn::{TransactionSystem, TransactionWorker};
@@ -53,17 +53,6 @@ impl Default for EngineOptions {
         Self {
             worker_count: 1,
             ring_length: RING_LENGTH,
-        }
-    }
-}
-
-/// Awaits what an operation waits for until it is done.
-async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
-    loop {
-        match operation() {
-            Ok(value) => return Ok(value),
-            Err(Halt::Suspend(suspend)) => suspend.await,
-            Err(Halt::Error(error)) => return Err(error),
         }
     }
 }

@@ -246,18 +246,12 @@ impl Worker {
         self.options.clock.now().nanos()
     }
 
-    /// Awaits whatever `operation` waits for until it is done.
+    /// See [`store::until_done`].
     pub(crate) async fn until_done<T>(
         &self,
-        mut operation: impl FnMut() -> Outcome<T>,
+        operation: impl FnMut() -> Outcome<T>,
     ) -> Result<T, StoreError> {
-        loop {
-            match operation() {
-                Ok(value) => return Ok(value),
-                Err(store::Halt::Suspend(suspend)) => suspend.await,
-                Err(store::Halt::Error(error)) => return Err(error),
-            }
-        }
+        store::until_done(operation).await
     }
 }
 

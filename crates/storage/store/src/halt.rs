@@ -111,6 +111,18 @@ impl fmt::Debug for Suspend {
     }
 }
 
+/// Awaits whatever `operation` waits for, calling it again each time, until it is done. For those
+/// who have nothing else to watch meanwhile: a session has, and waits by itself.
+pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
+    loop {
+        match operation() {
+            Ok(value) => return Ok(value),
+            Err(Halt::Suspend(suspend)) => suspend.await,
+            Err(Halt::Error(error)) => return Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::task::Waker;

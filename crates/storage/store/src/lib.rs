@@ -32,7 +32,7 @@ pub use definition::{
     TableName, Uniqueness,
 };
 pub use error::StoreError;
-pub use halt::{Halt, Outcome, Suspend, WaitReason};
+pub use halt::{Halt, Outcome, Suspend, WaitReason, until_done};
 pub use range::{Direction, KeyBound, KeyRange};
 pub use table::{
     AutoIncrement, Cursor, Fetched, Inserted, LockWait, Mutation, RowKey, RowLock, ScanOptions,
