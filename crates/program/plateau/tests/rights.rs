@@ -187,13 +187,35 @@ fn rights_are_enforced_and_told_as_mariadb_does() {
     }
 }
 
+/// The last connection is an administrator's; nobody else gets it, nor an administrator a second.
+#[test]
+fn an_administrator_finds_a_seat_where_others_are_refused() {
+    let mut launch = Launch::new(ServerKind::Plateau).with("--set=max_connections=10");
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.start().unwrap();
+    let mut root = server.connect().unwrap();
+    let made = answer(&mut root, "CREATE USER reader@localhost IDENTIFIED BY 'pw'");
+    assert_eq!(made, "ok");
+    let mut others: Vec<_> = (1..10).map(|_| connect(&server, "reader")).collect();
+    let refused = |user| try_connect(&server, user).unwrap_err().to_string();
+    assert!(refused("reader").contains("1040"), "{}", refused("reader"));
+    let second = connect(&server, "root");
+    assert!(refused("reader").contains("1040"));
+    assert!(refused("root").contains("1040"), "{}", refused("root"));
+    drop(second);
+    others.iter_mut().for_each(|other| other.ping().unwrap());
+}
+
 fn connect(server: &Server, user: &str) -> Client {
+    try_connect(server, user).expect("the account may log in")
+}
+
+fn try_connect(server: &Server, user: &str) -> anyhow::Result<Client> {
     Client::connect(&Login {
         user: user.to_owned(),
         password: if user == "root" { "" } else { "pw" }.to_owned(),
         ..Login::root(server.port())
     })
-    .expect("the account may log in")
 }
 
 /// `ok`, the rows' first columns, or number and text of the error.

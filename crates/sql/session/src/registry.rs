@@ -154,8 +154,8 @@ impl Registry {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Enters a session.
-    pub fn enter(&self, line: ProcessLine) -> Arc<Seat> {
+    /// Enters a session; `None` if there are `limit` already.
+    pub fn enter(&self, line: ProcessLine, limit: usize) -> Option<Arc<Seat>> {
         let seat = Arc::new(Seat {
             id: line.id,
             line: Mutex::new(line),
@@ -165,9 +165,13 @@ impl Registry {
             }),
             order_flag: AtomicU32::new(0),
         });
-        let before = self.seats.lock().insert(seat.id, Arc::clone(&seat));
+        let mut seats = self.seats.lock();
+        if limit <= seats.len() {
+            return None;
+        }
+        let before = seats.insert(seat.id, Arc::clone(&seat));
         assert!(before.is_none(), "connection ids are given out once");
-        seat
+        Some(seat)
     }
 
     /// Takes a session out.
@@ -217,8 +221,9 @@ mod tests {
     fn sessions_are_found_listed_and_gone() {
         let registry = Registry::default();
         let (a, b) = (registry.next_id(), registry.next_id());
-        let seat = registry.enter(line(b));
-        registry.enter(line(a));
+        let seat = registry.enter(line(b), 2).unwrap();
+        assert!(registry.enter(line(a), 1).is_none(), "all seats are taken");
+        registry.enter(line(a), 2).unwrap();
         seat.update(|line| line.command = "Query");
         let ids: Vec<_> = registry.all().iter().map(|seat| seat.id()).collect();
         assert_eq!(ids, [a, b]);
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn an_order_wakes_and_only_grows_until_the_next_statement() {
         let registry = Registry::default();
-        let seat = registry.enter(line(1));
+        let seat = registry.enter(line(1), 1).unwrap();
         let mut killed = pin!(seat.ordered(KillOrder::Query));
         let mut context = Context::from_waker(Waker::noop());
         assert!(killed.as_mut().poll(&mut context).is_pending());

@@ -71,17 +71,15 @@ pub(crate) enum Next {
 }
 
 /// Serves a connection to its end.
+///
+/// Of the sessions that there may be one more is an administrator's, and who is one is known after
+/// the login alone. Those who log in at the same time are counted again when they are through.
 pub async fn serve(worker: Rc<Worker>, stream: Stream) {
     let server = Arc::clone(&worker.server);
-    let limit = server.settings().unsigned("max_connections");
-    if limit <= server.registry.count() as u64 {
-        Client::refuse(
-            stream,
-            &worker.front,
-            &ClientError::new(ER_CON_COUNT_ERROR, &[]),
-        )
-        .await;
-        return;
+    let limit = stdx::to_usize(server.settings().unsigned("max_connections"));
+    let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+    if limit < server.registry.count() {
+        return Client::refuse(stream, &worker.front, &is_full).await;
     }
     let id = server.registry.next_id();
     let door = Door {
@@ -93,10 +91,12 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
         Ok(client) => client,
         Err(failure) => return tell_failure(id, &failure),
     };
+    let limit = limit + usize::from(is_administrator(&door, &client));
+    let line = process_line(&worker, &client, id, port);
+    let Some(seat) = server.registry.enter(line, limit) else {
+        return client.dismiss(&is_full).await;
+    };
     count(&worker.counters().connections);
-    let seat = server
-        .registry
-        .enter(process_line(&worker, &client, id, port));
     let session = Session::open(worker, client, Arc::clone(&seat), &door);
     match session {
         Ok(session) => session.run().await,
@@ -106,6 +106,17 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
         }
     }
     server.registry.leave(&seat);
+}
+
+fn is_administrator(door: &Door, client: &Client) -> bool {
+    let (user, host) = client.info().account.clone();
+    let account = door.accounts.by_name(&catalog::AccountName { user, host });
+    account.is_some_and(|account| {
+        account
+            .grants
+            .global()
+            .has(catalog::Privilege::ConnectionAdmin)
+    })
 }
 
 fn tell_failure(connection_id: u64, failure: &LoginFailure) {
