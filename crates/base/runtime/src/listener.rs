@@ -19,10 +19,11 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
 
-use crate::context::{sleep, spawn, spawn_background};
+use crate::context::{sleep, spawn_background};
 use crate::options::Address;
 use crate::shared::{Message, Shared};
 use crate::stream::Stream;
+use crate::task::Kind;
 use crate::worker::current;
 
 /// Clients that the kernel keeps waiting for each socket; its own limit is 4096 by default.
@@ -141,11 +142,14 @@ where
     let Ok(stream) = Stream::new(descriptor) else {
         return;
     };
-    let session = serve(stream);
-    spawn(async move {
+    // Boxed before it goes into another future: an async block that awaits what it has captured has
+    // room for it twice, and a session is the largest thing that each idle connection keeps.
+    let session = Box::pin(serve(stream));
+    let task = async move {
         session.await;
         drop(placed);
-    });
+    };
+    worker.insert_task(Kind::Foreground, Box::pin(task));
 }
 
 /// A socket that is closed at the driver when the task that accepts goes.

@@ -118,6 +118,8 @@ impl<T: 'static> JoinHandle<T> {
         };
         let state = Rc::new(RefCell::new(waiting));
         let inner = state.clone();
+        // Boxed first: the block would have room for it twice, as captured and as awaited.
+        let future = Box::pin(future);
         let task = async move {
             let value = future.await;
             let mut state = inner.borrow_mut();

@@ -10,15 +10,14 @@
 //! the session knows) goes the long way of [`crate::dispatch`], which also has the error messages.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use executor::Execution;
+use errcode::ClientError;
 use syntax::ast::StatementKind;
 use syntax::canonical::{Canonical, Parameter, ParameterKind};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use crate::dispatch::{Parsed, counted};
-use crate::plan_cache::{Found, PlanCache, Surroundings};
+use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::prepared::is_cacheable;
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
@@ -35,7 +34,8 @@ const STRING_CHARS: u32 = 16_383;
 #[derive(Debug, Default)]
 pub(crate) struct QueryBuffers {
     canonical: Canonical,
-    key: Vec<u8>,
+    /// Of a plan in the worker's cache.
+    pub(crate) key: Vec<u8>,
     values: Vec<Value>,
 }
 
@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// The plan of a text, and the values of its literals in the buffers.
-    fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Option<Found> {
+    fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Option<Rc<SharedPlan>> {
         let active = Rc::clone(self.state.variables.borrow().active());
         let mode = active.mode;
         if !buffers.canonical.fill(text, mode) {
@@ -72,35 +72,41 @@ impl Session {
         }
         let worker = &self.state.worker;
         let schema_version = worker.store.schema_version();
-        {
-            let database = self.state.database.borrow();
-            let surroundings = Surroundings {
-                database: database.as_deref(),
-                mode,
-                sql_mode: active.options.sql_mode,
-                collation: active.connection_collation,
-                division_increment: active.options.division_increment,
-                limits: active.limits,
-                now: self.state.wall_now(),
-            };
-            let QueryBuffers { canonical, key, .. } = buffers;
-            PlanCache::write_key(key, canonical, &surroundings);
-        }
-        if let Some(found) = worker.plans.borrow_mut().take(&buffers.key, schema_version) {
+        let QueryBuffers { canonical, key, .. } = buffers;
+        self.with_surroundings(|surroundings| PlanCache::write_key(key, canonical, surroundings));
+        if let Some(found) = worker.plans.borrow_mut().find(key, schema_version) {
             count(&worker.counters().plan_hits);
             return Some(found);
         }
         count(&worker.counters().plan_misses);
-        let is_replaced = self.keep_plan(buffers, schema_version)?;
-        if is_replaced {
-            count(&worker.counters().plan_evictions);
-        }
-        worker.plans.borrow_mut().take(&buffers.key, schema_version)
+        self.keep_plan(buffers, schema_version)
     }
 
-    /// Plans the canonical text and keeps the plan, if it may be kept; true if another plan had
-    /// to go.
-    fn keep_plan(&self, buffers: &QueryBuffers, schema_version: u64) -> Option<bool> {
+    /// What the plans of statements that come now depend on.
+    pub(crate) fn with_surroundings<T>(&self, act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let active = Rc::clone(self.state.variables.borrow().active());
+        let database = self.state.database.borrow();
+        act(&Surroundings {
+            database: database.as_deref(),
+            mode: active.mode,
+            sql_mode: active.options.sql_mode,
+            collation: active.connection_collation,
+            division_increment: active.options.division_increment,
+            limits: active.limits,
+            now: self.state.wall_now(),
+        })
+    }
+
+    /// Puts a plan that this session has made into the worker's cache.
+    pub(crate) fn share_plan(&self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) {
+        let worker = &self.state.worker;
+        if worker.plans.borrow_mut().put(key, shared, schema_version) {
+            count(&worker.counters().plan_evictions);
+        }
+    }
+
+    /// Plans the canonical text and keeps the plan, if it may be kept.
+    fn keep_plan(&self, buffers: &QueryBuffers, schema_version: u64) -> Option<Rc<SharedPlan>> {
         let canonical = &buffers.canonical;
         let parsed: Parsed = self.parse(canonical.text()).ok()?;
         let kind = &parsed.statement.kind;
@@ -126,38 +132,34 @@ impl Session {
         if names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty() {
             return None;
         }
-        let execution = Execution::new(Rc::new(plan));
-        let mut plans = self.state.worker.plans.borrow_mut();
-        Some(plans.put(&buffers.key, execution, counted(kind), schema_version))
+        let shared = SharedPlan::new(plan, counted(kind));
+        self.share_plan(&buffers.key, &shared, schema_version);
+        Some(shared)
     }
 
-    async fn run_found(&mut self, found: Found, values: &[Value]) -> Tried {
-        let Found {
-            mut execution,
-            kind,
-            allowed,
-            place,
-        } = found;
-        let account = self.state.account();
-        let is_allowed = allowed.is_some_and(|allowed| Arc::ptr_eq(&allowed, &account));
-        if !is_allowed && let Err(error) = self.check_privileges(execution.plan()) {
+    async fn run_found(&mut self, found: Rc<SharedPlan>, values: &[Value]) -> Tried {
+        if let Err(error) = self.check_shared_privileges(&found) {
             return Tried::Answered(Err(error.into()));
         }
-        self.state.worker.counters().count_statement(kind);
+        self.state.worker.counters().count_statement(found.kind);
         self.state.clear_diagnostics();
-        let ran = self
-            .run_plan(&mut execution, values, RowProtocol::Text)
-            .await;
+        let ran = self.run_shared(&found, values, RowProtocol::Text).await;
         Tried::Answered(match ran {
-            Ok(Ran::Reply(reply)) => {
-                let mut plans = self.state.worker.plans.borrow_mut();
-                plans.give_back(place, execution, Some(account));
-                Ok(reply)
-            }
+            Ok(Ran::Reply(reply)) => Ok(reply),
             // The schema moved between finding and running: plan anew.
             Ok(Ran::Stale) => return Tried::Not,
             Err(stop) => Err(stop),
         })
+    }
+
+    /// Checks the privileges for a plan, unless the last who ran it was this account.
+    pub(crate) fn check_shared_privileges(&self, shared: &SharedPlan) -> Result<(), ClientError> {
+        let account = self.state.account();
+        if !shared.is_allowed(&account) {
+            self.check_privileges(shared.plan())?;
+            shared.allow(account);
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
-use executor::Execution;
 use front::Disconnect;
 use planner::StatementLimits;
 use syntax::ast::{Admin, Statement, StatementKind};
@@ -121,13 +120,17 @@ impl Session {
         let kind = &parsed.statement.kind;
         self.state.worker.counters().count_statement(counted(kind));
         if keeps_diagnostics(kind) {
-            return self.plain_statement(parsed).await;
+            return Box::pin(self.plain_statement(parsed)).await;
         }
         self.state.clear_diagnostics();
-        if parsed.is_planned() {
-            self.planned(parsed, &[], &[]).await
+        // Each client's task has room for the largest statement that is not boxed here: BEGIN and
+        // COMMIT are all that must not cost an allocation.
+        if let StatementKind::Transaction(statement) = kind {
+            self.transaction_statement(statement).await
+        } else if parsed.is_planned() {
+            Box::pin(self.planned(parsed, &[], &[])).await
         } else {
-            self.plain_statement(parsed).await
+            Box::pin(self.plain_statement(parsed)).await
         }
     }
 
@@ -146,8 +149,7 @@ impl Session {
                 return Ok(Reply::Nothing);
             }
             let protocol = self.protocol;
-            let mut execution = Execution::new(Rc::new(plan));
-            match self.run_plan(&mut execution, parameters, protocol).await? {
+            match self.run_plan(plan, parameters, protocol).await? {
                 Ran::Reply(reply) => return Ok(reply),
                 Ran::Stale => {}
             }

@@ -34,6 +34,7 @@ mod dispatch;
 mod field_reader;
 mod load_statement;
 mod prepared;
+mod prepared_text;
 mod reply;
 mod rights;
 mod run;

@@ -1,13 +1,19 @@
 //! Plans of a worker's sessions, by the canonical text of the statement and what else they depend
 //! on; so a statement that was seen before is neither parsed nor planned.
 //!
-//! The key is what [`Canonical`] made of the text, then the session's part ([`Surroundings`]).
+//! The key is what [`Canonical`] made of the text, then the session's part ([`Surroundings`]). A
+//! prepared statement's key is its text and the types of its parameters, then the session's part;
+//! it is looked up once and the plan held from then on. Thousands of sessions that have prepared
+//! one statement so share one plan and as many executions as run at once, not as many as there are
+//! sessions.
 //! (I1) All plans are of one schema version: when the store's moves, the cache is emptied.
-//! (I2) An execution is out of the cache while it runs. So two sessions may run one plan, each
-//! with an execution of its own; a few idle ones are kept with the plan.
+//! (I2) An execution is out of its plan while it runs. So two sessions may run one plan, each
+//! with an execution of its own; a few idle ones are kept with the plan. The one that ran last runs
+//! next: its memory is warm.
 //! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
 //! not used since the hand of its clock came by last.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +24,7 @@ use expression::SqlMode;
 use foldhash::fast::FixedState;
 use planner::{Plan, StatementLimits};
 use syntax::canonical::Canonical;
-use value::{CollationId, DateTime};
+use value::{CollationId, ColumnType, DateTime};
 
 use crate::server::StatementKind;
 
@@ -29,8 +35,9 @@ pub const PLAN_COUNT_MAX: usize = 1024;
 /// A longer key is not kept: such statements are inserts of many rows, rarely sent twice.
 pub const KEY_BYTES_MAX: usize = 8 << 10;
 
-/// Executions that wait for the next run of one plan.
-const IDLE_COUNT_MAX: usize = 8;
+/// Executions that wait for the next run of one plan: as many as may be waiting for pages or locks
+/// at once without being made anew each time.
+const IDLE_COUNT_MAX: usize = 32;
 
 /// What of the session a plan depends on, beside the types of its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -83,35 +90,68 @@ impl Surroundings<'_> {
     }
 }
 
-/// A plan that was found.
+/// A plan that sessions share.
 #[derive(Debug)]
-pub struct Found {
-    /// An execution, to be given back.
-    pub execution: Execution,
+pub struct SharedPlan {
+    plan: Rc<Plan>,
     /// How the statement is counted.
     pub kind: StatementKind,
     /// The account that was last found to have the privileges, as it then was.
-    pub allowed: Option<Arc<Account>>,
-    /// Where it goes back to.
-    pub place: Place,
+    allowed: RefCell<Option<Arc<Account>>>,
+    /// The last is the warmest.
+    #[allow(
+        clippy::vec_box,
+        reason = "they are handed about, and each is larger than half a kilobyte"
+    )]
+    idle: RefCell<Vec<Box<Execution>>>,
 }
 
-/// A plan's place in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    index: usize,
-    /// Of the plan: places are used again.
-    number: u64,
+impl SharedPlan {
+    /// A plan that nobody has run yet.
+    pub fn new(plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
+        Rc::new(SharedPlan {
+            plan: Rc::new(plan),
+            kind,
+            allowed: RefCell::default(),
+            idle: RefCell::default(),
+        })
+    }
+
+    /// The plan itself.
+    pub fn plan(&self) -> &Rc<Plan> {
+        &self.plan
+    }
+
+    /// An execution, to be given back.
+    pub fn take(&self) -> Box<Execution> {
+        let idle = self.idle.borrow_mut().pop();
+        idle.unwrap_or_else(|| Box::new(Execution::new(Rc::clone(&self.plan))))
+    }
+
+    /// Gives an execution back that ended well.
+    pub fn give_back(&self, execution: Box<Execution>) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < IDLE_COUNT_MAX {
+            idle.push(execution);
+        }
+    }
+
+    /// Whether this account, as it is now, is known to have the privileges.
+    pub fn is_allowed(&self, account: &Arc<Account>) -> bool {
+        let allowed = self.allowed.borrow();
+        allowed.as_ref().is_some_and(|it| Arc::ptr_eq(it, account))
+    }
+
+    /// Notes an account that has the privileges.
+    pub fn allow(&self, account: Arc<Account>) {
+        *self.allowed.borrow_mut() = Some(account);
+    }
 }
 
 #[derive(Debug)]
 struct Entry {
     key: Rc<[u8]>,
-    number: u64,
-    plan: Rc<Plan>,
-    kind: StatementKind,
-    idle: Vec<Execution>,
-    allowed: Option<Arc<Account>>,
+    shared: Rc<SharedPlan>,
     is_used: bool,
 }
 
@@ -122,8 +162,6 @@ pub struct PlanCache {
     entries: Vec<Entry>,
     /// The clock's hand: which entry is looked at next when one must go.
     hand: usize,
-    /// Plans ever put in.
-    put_count: u64,
     schema_version: u64,
 }
 
@@ -135,58 +173,49 @@ impl PlanCache {
         surroundings.append_to(key);
     }
 
-    /// The plan under a key, with an execution to run.
-    pub fn take(&mut self, key: &[u8], schema_version: u64) -> Option<Found> {
+    /// Makes the key of a prepared statement whose parameters are of these types. No text of a
+    /// statement begins with its first byte.
+    pub fn write_prepared_key(
+        key: &mut Vec<u8>,
+        text: &[u8],
+        types: &[ColumnType],
+        surroundings: &Surroundings<'_>,
+    ) {
+        key.clear();
+        key.push(u8::MAX);
+        key.extend_from_slice(text);
+        key.push(0);
+        for column_type in types {
+            key.extend_from_slice(&[
+                column_type.kind as u8,
+                u8::from(column_type.unsigned),
+                column_type.decimals,
+            ]);
+            key.extend_from_slice(&column_type.length.to_le_bytes());
+            key.extend_from_slice(&column_type.collation.id().to_le_bytes());
+        }
+        surroundings.append_to(key);
+    }
+
+    /// The plan under a key.
+    pub fn find(&mut self, key: &[u8], schema_version: u64) -> Option<Rc<SharedPlan>> {
         if self.schema_version != schema_version {
             self.clear(schema_version);
         }
         let index = *self.places.get(key)?;
         let entry = &mut self.entries[index];
         entry.is_used = true;
-        let execution = entry.idle.pop();
-        Some(Found {
-            execution: execution.unwrap_or_else(|| Execution::new(Rc::clone(&entry.plan))),
-            kind: entry.kind,
-            allowed: entry.allowed.clone(),
-            place: Place {
-                index,
-                number: entry.number,
-            },
-        })
-    }
-
-    /// Gives an execution back that ended well, and who was allowed to run it. One whose plan has
-    /// gone goes too.
-    pub fn give_back(&mut self, place: Place, execution: Execution, allowed: Option<Arc<Account>>) {
-        let entry = self.entries.get_mut(place.index);
-        let Some(entry) = entry.filter(|entry| entry.number == place.number) else {
-            return;
-        };
-        entry.allowed = allowed;
-        if entry.idle.len() < IDLE_COUNT_MAX {
-            entry.idle.push(execution);
-        }
+        Some(Rc::clone(&entry.shared))
     }
 
     /// Keeps a plan that was made at `schema_version`; true if another had to go for it.
-    pub fn put(
-        &mut self,
-        key: &[u8],
-        execution: Execution,
-        kind: StatementKind,
-        schema_version: u64,
-    ) -> bool {
+    pub fn put(&mut self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) -> bool {
         if schema_version != self.schema_version || KEY_BYTES_MAX < key.len() {
             return false;
         }
-        self.put_count += 1;
         let entry = Entry {
             key: Rc::from(key),
-            number: self.put_count,
-            plan: Rc::clone(execution.plan()),
-            kind,
-            idle: vec![execution],
-            allowed: None,
+            shared: Rc::clone(shared),
             is_used: true,
         };
         if let Some(&index) = self.places.get(key) {
@@ -237,47 +266,86 @@ impl PlanCache {
 
 #[cfg(test)]
 mod tests {
+    use value::TypeKind;
+
     use super::*;
 
-    fn execution() -> Execution {
+    fn shared() -> Rc<SharedPlan> {
         let statement = syntax::parse::parse(b"SELECT 1", syntax::Mode::default()).unwrap();
         let names = planner::FixedNames::default();
         let settings = planner::Settings::default();
         let plan = planner::plan(&statement, b"SELECT 1", &names, &settings).unwrap();
-        Execution::new(Rc::new(plan))
+        SharedPlan::new(plan, StatementKind::Select)
     }
 
     #[test]
     fn plans_are_found_by_key_and_go_with_the_schema() {
         let mut cache = PlanCache::default();
-        assert!(cache.take(b"a", 7).is_none());
-        assert!(!cache.put(b"a", execution(), StatementKind::Select, 7));
-        let first = cache.take(b"a", 7).unwrap();
-        let second = cache.take(b"a", 7).unwrap();
-        assert!(Rc::ptr_eq(first.execution.plan(), second.execution.plan()));
-        cache.give_back(first.place, first.execution, None);
-        assert!(cache.take(b"b", 7).is_none());
-        assert!(cache.take(b"a", 8).is_none(), "another schema");
-        cache.give_back(second.place, second.execution, None);
+        assert!(cache.find(b"a", 7).is_none());
+        assert!(!cache.put(b"a", &shared(), 7));
+        let found = cache.find(b"a", 7).unwrap();
+        let (first, second) = (found.take(), found.take());
+        assert!(Rc::ptr_eq(first.plan(), second.plan()));
+        let place: *const Execution = &*first;
+        found.give_back(second);
+        found.give_back(first);
+        assert!(std::ptr::eq(place, &*found.take()), "the warmest first");
+        assert!(cache.find(b"b", 7).is_none());
+        assert!(cache.find(b"a", 8).is_none(), "another schema");
         assert_eq!(cache.count(), 0);
-        assert!(!cache.put(b"a", execution(), StatementKind::Select, 7));
-        assert!(cache.take(b"a", 8).is_none(), "planned for an older schema");
+        assert!(!cache.put(b"a", &shared(), 7));
+        assert!(cache.find(b"a", 8).is_none(), "planned for an older schema");
+    }
+
+    #[test]
+    fn prepared_statements_are_told_apart_by_types() {
+        let surroundings = Surroundings {
+            database: Some("d"),
+            mode: syntax::Mode::default(),
+            sql_mode: SqlMode::DEFAULT,
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+            division_increment: 4,
+            limits: StatementLimits::default(),
+            now: DateTime::default(),
+        };
+        let key_of = |types: &[ColumnType]| {
+            let mut key = Vec::new();
+            PlanCache::write_prepared_key(&mut key, b"SELECT ?", types, &surroundings);
+            key
+        };
+        let types = [
+            ColumnType::new(TypeKind::BigInt),
+            ColumnType::unsigned(TypeKind::BigInt),
+            ColumnType::decimal(65, 30),
+            ColumnType::decimal(65, 10),
+            ColumnType::varchar(10, CollationId::BINARY),
+            ColumnType::varchar(11, CollationId::BINARY),
+            ColumnType::varchar(11, CollationId::UTF8MB4_GENERAL_CI),
+        ];
+        let mut keys: Vec<_> = types
+            .iter()
+            .map(|it| key_of(std::slice::from_ref(it)))
+            .collect();
+        keys.push(key_of(&[]));
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), types.len() + 1);
     }
 
     #[test]
     fn a_full_cache_gives_up_what_was_not_used() {
         let mut cache = PlanCache::default();
-        assert!(cache.take(b"", 1).is_none());
+        assert!(cache.find(b"", 1).is_none());
         for number in 0..PLAN_COUNT_MAX {
-            cache.put(&number.to_le_bytes(), execution(), StatementKind::Select, 1);
+            cache.put(&number.to_le_bytes(), &shared(), 1);
         }
         // The first round takes the mark from all; the first entry goes.
-        assert!(cache.put(b"x", execution(), StatementKind::Select, 1));
-        assert!(cache.take(&1_usize.to_le_bytes(), 1).is_some());
-        assert!(cache.put(b"y", execution(), StatementKind::Select, 1));
-        assert!(cache.take(&0_usize.to_le_bytes(), 1).is_none());
-        assert!(cache.take(&1_usize.to_le_bytes(), 1).is_some(), "was used");
-        assert!(cache.take(&2_usize.to_le_bytes(), 1).is_none());
+        assert!(cache.put(b"x", &shared(), 1));
+        assert!(cache.find(&1_usize.to_le_bytes(), 1).is_some());
+        assert!(cache.put(b"y", &shared(), 1));
+        assert!(cache.find(&0_usize.to_le_bytes(), 1).is_none());
+        assert!(cache.find(&1_usize.to_le_bytes(), 1).is_some(), "was used");
+        assert!(cache.find(&2_usize.to_le_bytes(), 1).is_none());
         assert_eq!(cache.count(), PLAN_COUNT_MAX);
     }
 

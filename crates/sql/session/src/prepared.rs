@@ -1,14 +1,13 @@
 //! Prepared statements: of the protocol by number, of SQL by name.
 //!
 //! A statement is parsed once. Its plan depends on the types of its parameters, which the protocol
-//! tells at the first execution and may change at any other; the execution that was made for them
-//! is kept and run again as long as they stay and no table has changed.
+//! tells at the first execution and may change at any other; the plan that was made for them, or
+//! found in the worker's cache, is held as long as they stay and no table has changed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
-use executor::Execution;
 use foldhash::fast::FixedState;
 use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
@@ -16,7 +15,8 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
 use crate::cursor::CursorRows;
-use crate::dispatch::Parsed;
+use crate::dispatch::{Parsed, counted};
+use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
@@ -24,6 +24,7 @@ use crate::server::PreparedPlace;
 use crate::session::Session;
 use crate::sink::{made_up_column, write_columns};
 use crate::variables::Active;
+use crate::virtual_store::SessionNames;
 
 /// A session's prepared statements.
 #[derive(Debug, Default)]
@@ -53,19 +54,22 @@ pub(crate) struct Prepared {
     pub(crate) types: Vec<ParameterType>,
     /// Parameters that come in pieces, by position.
     long_data: HashMap<u16, Vec<u8>, FixedState>,
-    /// The plan made for parameters of some types, ready to run again.
-    cached: Option<CachedExecution>,
+    /// How its text was read. Constant.
+    mode: syntax::Mode,
+    /// The plan that it ran last.
+    held: Option<HeldPlan>,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<CursorRows>,
 }
 
-/// A plan that was made for some types of parameters under some variables.
+/// A plan that was made for some types of parameters under some variables, shared with other
+/// sessions of the worker.
 #[derive(Debug)]
-struct CachedExecution {
+struct HeldPlan {
     types: Vec<ColumnType>,
     /// The session's variables, which are replaced when one changes.
     active: Rc<Active>,
-    execution: Execution,
+    shared: Rc<SharedPlan>,
 }
 
 impl PreparedStatements {
@@ -126,7 +130,7 @@ impl Session {
 
     async fn prepare(&mut self, text: &[u8]) -> Result<Reply, Stop> {
         let text = self.to_utf8(text);
-        let parsed = self.parse(&text)?;
+        let parsed = self.parse_shared(&text)?;
         check_preparable(&parsed)?;
         let place = self.prepared_place()?;
         let columns = self.describe(&parsed).await?;
@@ -137,11 +141,12 @@ impl Session {
         let column_count = u16::try_from(columns.len())
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
         let prepared = Prepared {
-            parsed: Rc::new(parsed),
+            parsed,
             _place: place,
             types: Vec::new(),
             long_data: HashMap::default(),
-            cached: None,
+            mode: self.mode(),
+            held: None,
             cursor: None,
         };
         self.prepared.by_id.insert(statement_id, prepared);
@@ -164,6 +169,18 @@ impl Session {
         server.prepared_place().map_err(|limit| {
             ClientError::new(errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&limit])
         })
+    }
+
+    /// The tree of a text, shared with other sessions.
+    fn parse_shared(&self, text: &[u8]) -> Result<Rc<Parsed>, ClientError> {
+        let texts = &self.state.worker.prepared_texts;
+        let found = texts.borrow().find(text, self.mode());
+        if let Some(parsed) = found {
+            return Ok(parsed);
+        }
+        let parsed = Rc::new(self.parse(text)?);
+        texts.borrow_mut().put(text, self.mode(), &parsed);
+        Ok(parsed)
     }
 
     /// What the rows of a statement will look like. Statements that only show something are asked
@@ -225,27 +242,39 @@ impl Session {
             return self.statement(&parsed).await;
         }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
+        let kind = counted(&parsed.statement.kind);
+        self.state.worker.counters().count_statement(kind);
         self.state.clear_diagnostics();
+        let active = Rc::clone(self.state.variables.borrow().active());
+        let held = prepared.held.take();
+        let mut held = held.filter(|it| it.types == types && Rc::ptr_eq(&it.active, &active));
+        if held.is_none()
+            && let Some(shared) = self.find_prepared(prepared, &types)
+        {
+            held = Some(HeldPlan {
+                types: types.clone(),
+                active: Rc::clone(&active),
+                shared,
+            });
+        }
         loop {
-            let active = Rc::clone(self.state.variables.borrow().active());
-            let cached = prepared
-                .cached
-                .take()
-                .filter(|of| of.types == types && Rc::ptr_eq(&of.active, &active));
-            let (is_fresh, mut execution) = match cached {
-                Some(cached) => (false, cached.execution),
+            let (is_fresh, running) = match held.take() {
+                Some(held) => (false, held),
                 None => {
-                    let plan = self.plan(&parsed, &types)?;
-                    (true, Execution::new(Rc::new(plan)))
+                    let planned = HeldPlan {
+                        types: types.clone(),
+                        active: Rc::clone(&active),
+                        shared: self.plan_prepared(prepared, &types)?,
+                    };
+                    (true, planned)
                 }
             };
-            self.check_privileges(execution.plan())?;
-            let has_rows = !execution.plan().columns.is_empty();
-            let is_taken = !execution.plan().into_variables.is_empty();
+            let shared = &running.shared;
+            self.check_shared_privileges(shared)?;
+            let has_rows = !shared.plan().columns.is_empty();
+            let is_taken = !shared.plan().into_variables.is_empty();
             self.cursor = (wants_cursor && has_rows && !is_taken).then(CursorRows::default);
-            let ran = self
-                .run_plan(&mut execution, &values, RowProtocol::Binary)
-                .await;
+            let ran = self.run_shared(shared, &values, RowProtocol::Binary).await;
             let cursor = self.cursor.take();
             match ran? {
                 Ran::Reply(reply) => {
@@ -254,12 +283,8 @@ impl Session {
                         None => reply,
                     };
                     prepared.cursor = cursor;
-                    if is_cacheable(execution.plan()) {
-                        prepared.cached = Some(CachedExecution {
-                            types,
-                            active,
-                            execution,
-                        });
+                    if is_cacheable(shared.plan()) {
+                        prepared.held = Some(running);
                     }
                     return Ok(reply);
                 }
@@ -269,6 +294,54 @@ impl Session {
                 Ran::Stale => {}
             }
         }
+    }
+
+    /// The plan that some session of this worker has made for the same text and types.
+    fn find_prepared(
+        &mut self,
+        prepared: &Prepared,
+        types: &[ColumnType],
+    ) -> Option<Rc<SharedPlan>> {
+        self.write_prepared_key(prepared, types);
+        let worker = &self.state.worker;
+        let schema_version = worker.store.schema_version();
+        let mut plans = worker.plans.borrow_mut();
+        plans.find(&self.buffers.key, schema_version)
+    }
+
+    /// A plan made now, shared if it may be.
+    fn plan_prepared(
+        &mut self,
+        prepared: &Prepared,
+        types: &[ColumnType],
+    ) -> Result<Rc<SharedPlan>, Stop> {
+        let schema_version = self.state.worker.store.schema_version();
+        let parsed = &prepared.parsed;
+        let names = SessionNames::new(&self.state);
+        let limits = self.state.variables.borrow().active().limits;
+        let plan = self.plan_with(parsed, types, &names, limits)?;
+        let is_own =
+            names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty();
+        let shared = SharedPlan::new(plan, counted(&parsed.statement.kind));
+        if !is_own {
+            self.write_prepared_key(prepared, types);
+            self.share_plan(&self.buffers.key, &shared, schema_version);
+        }
+        Ok(shared)
+    }
+
+    fn write_prepared_key(&mut self, prepared: &Prepared, types: &[ColumnType]) {
+        let mut key = std::mem::take(&mut self.buffers.key);
+        let text = &prepared.parsed.text;
+        self.with_surroundings(|surroundings| {
+            // The tree is of the text as it was read then.
+            let surroundings = Surroundings {
+                mode: prepared.mode,
+                ..*surroundings
+            };
+            PlanCache::write_prepared_key(&mut key, text, types, &surroundings);
+        });
+        self.buffers.key = key;
     }
 
     /// The values of the parameters and the types that the plan shall give them.

@@ -5,6 +5,7 @@
 //! is made anew. A statement that is its own transaction is committed here, and its reply is
 //! written when the commit is as durable as was asked.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -24,9 +25,11 @@ use wire::StatusFlags;
 
 use crate::cursor::CursorRows;
 use crate::dispatch::Parsed;
+use crate::plan_cache::SharedPlan;
 use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
+use crate::server::StatementKind;
 use crate::session::{Either, Session, first_of};
 use crate::sink::{PacketSink, ResultState};
 use crate::transaction::{End, end_step};
@@ -41,14 +44,26 @@ pub(crate) enum Ran {
 }
 
 impl Session {
-    /// Runs a plan to its end and writes its rows.
+    /// Runs a plan that only this statement has.
     pub(crate) async fn run_plan(
         &mut self,
-        execution: &mut Execution,
+        plan: Plan,
         parameters: &[Value],
         protocol: RowProtocol,
     ) -> Result<Ran, Stop> {
-        let plan = Rc::clone(execution.plan());
+        let shared = SharedPlan::new(plan, StatementKind::Other);
+        self.run_shared(&shared, parameters, protocol).await
+    }
+
+    /// Runs a plan to its end and writes its rows. The execution goes back to its plan before the
+    /// commit, which may take long: the next session runs it while it is warm.
+    pub(crate) async fn run_shared(
+        &mut self,
+        shared: &SharedPlan,
+        parameters: &[Value],
+        protocol: RowProtocol,
+    ) -> Result<Ran, Stop> {
+        let plan = Rc::clone(shared.plan());
         check_parameters(&plan, parameters)?;
         if plan.is_write() && self.transaction.is_read_only {
             let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
@@ -61,9 +76,13 @@ impl Session {
         if is_taken {
             self.cursor = Some(CursorRows::default());
         }
+        let mut execution = shared.take();
         let outcome = self
-            .step_to_end(execution, parameters, &mut result, &plan)
+            .step_to_end(&mut execution, parameters, &mut result, &plan)
             .await;
+        if outcome.is_ok() {
+            shared.give_back(execution);
+        }
         let taken = if is_taken { self.cursor.take() } else { None };
         let has_rows = !plan.columns.is_empty() && !is_taken;
         if matches!(plan.action, Action::Insert(_)) {
@@ -128,7 +147,7 @@ impl Session {
                     Some(hold) => hold,
                     None => {
                         let hold = worker.metadata.hold(locks, id);
-                        self.wait_for_definition(hold).await?
+                        Box::pin(self.wait_for_definition(hold)).await?
                     }
                 };
                 self.transaction.keep(hold);
@@ -223,7 +242,8 @@ impl Session {
             let stopped = match stepped {
                 Ok(Progress::Done(summary)) => return Ok(summary),
                 Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
-                Err(Halt::Suspend(suspend)) => self.wait_until(suspend, deadline).await,
+                // Boxed: most statements never wait, and all would be larger for it.
+                Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
                 Err(Halt::Error(failure)) => {
                     let executor::ExecutionError { error, effect } = *failure;
                     return Err(Failed {
@@ -475,8 +495,10 @@ impl Session {
         let seat = std::sync::Arc::clone(&self.state.seat);
         seat.update(|line| line.state = state_text(reason));
         let waited = {
-            let interrupted = first_of(seat.ordered(KillOrder::Query), self.client.peer_gone());
-            first_of(wait, interrupted).await
+            let killed = pin!(seat.ordered(KillOrder::Query));
+            let gone = pin!(self.client.peer_gone());
+            let interrupted = pin!(first_of(killed, gone));
+            first_of(pin!(wait), interrupted).await
         };
         seat.update(|line| line.state = "");
         match waited {

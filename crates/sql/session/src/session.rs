@@ -8,8 +8,10 @@
 //! store, and it watches three things while it waits: the wait itself, an order to be killed, and
 //! the client's disappearance.
 
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use errcode::{
@@ -145,7 +147,7 @@ impl Session {
         client: Client,
         seat: Arc<crate::registry::Seat>,
         door: &Door,
-    ) -> Result<Self, Box<(Client, ClientError)>> {
+    ) -> Result<Box<Self>, Box<(Client, ClientError)>> {
         let info = client.info();
         let (user, host) = info.account.clone();
         let name = catalog::AccountName { user, host };
@@ -159,7 +161,7 @@ impl Session {
         let has_multi_statements = client
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
-        let mut session = Self {
+        let mut session = Box::new(Self {
             client,
             state,
             transaction: TransactionState::default(),
@@ -170,7 +172,7 @@ impl Session {
             cursor: None,
             buffers: QueryBuffers::default(),
             has_multi_statements,
-        };
+        });
         match session.take_login_settings() {
             Ok(()) => Ok(session),
             Err(error) => Err(Box::new((session.client, error))),
@@ -183,7 +185,7 @@ impl Session {
         let collation = value::CollationId::from_id(info.collation);
         let database = info.database.clone();
         if let Some(collation) = collation {
-            self.set_names(collation)?;
+            self.take_login_names(collation)?;
         }
         let packet_bytes_max = {
             let variables = self.state.variables.borrow();
@@ -210,6 +212,25 @@ impl Session {
         }
     }
 
+    /// As SET NAMES. The next login with the same collation shares what this one made of the global
+    /// values, until one of them sets a variable.
+    fn take_login_names(&mut self, collation: value::CollationId) -> Result<(), ClientError> {
+        let worker = Rc::clone(&self.state.worker);
+        let of = self.state.variables.borrow().clone();
+        let kept = worker.login_variables.borrow().find(&of, collation);
+        if let Some(made) = kept {
+            *self.state.variables.borrow_mut() = made;
+            return Ok(());
+        }
+        self.set_names(collation)?;
+        let made = self.state.variables.borrow().clone();
+        worker
+            .login_variables
+            .borrow_mut()
+            .keep(of, collation, made);
+        Ok(())
+    }
+
     /// Makes a database the current one (`USE`, COM_INIT_DB, login).
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
         let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
@@ -228,7 +249,7 @@ impl Session {
         Ok(())
     }
 
-    async fn run(mut self) {
+    async fn run(mut self: Box<Self>) {
         let ok = OkPacket {
             status: self.status(),
             ..OkPacket::default()
@@ -253,11 +274,11 @@ impl Session {
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         let killed = Rc::clone(&self.state);
-        let read = self.client.read_command(Duration::from_secs(timeout_s));
-        let bytes = first_of(read, async move {
-            killed.seat.ordered(KillOrder::Connection).await;
-        })
-        .await;
+        let bytes = {
+            let read = pin!(self.client.read_command(Duration::from_secs(timeout_s)));
+            let ordered = pin!(killed.seat.ordered(KillOrder::Connection));
+            first_of(read, ordered).await
+        };
         let bytes = match bytes {
             Either::Left(bytes) => bytes?,
             Either::Right(()) => {
@@ -499,21 +520,18 @@ impl Session {
     }
 }
 
-/// The result of whichever future is ready first; the first is asked first.
-pub(crate) async fn first_of<A, B>(
-    left: impl Future<Output = A>,
-    right: impl Future<Output = B>,
-) -> Either<A, B> {
-    let mut left = std::pin::pin!(left);
-    let mut right = std::pin::pin!(right);
+/// The result of whichever future is ready first; the first is asked first. The futures stay where
+/// the caller has pinned them: taken by value they would be held twice.
+pub(crate) fn first_of<A, B>(
+    mut left: Pin<&mut impl Future<Output = A>>,
+    mut right: Pin<&mut impl Future<Output = B>>,
+) -> impl Future<Output = Either<A, B>> {
     std::future::poll_fn(move |context| {
-        use std::task::Poll;
         if let Poll::Ready(value) = left.as_mut().poll(context) {
             return Poll::Ready(Either::Left(value));
         }
         right.as_mut().poll(context).map(Either::Right)
     })
-    .await
 }
 
 /// One of two.

@@ -85,6 +85,40 @@ pub struct Variables {
     active: Rc<Active>,
 }
 
+/// What a login with some collation makes of the global values, for the next login: a copy of all
+/// values for each session would be the larger part of what an idle client costs.
+#[derive(Debug, Default)]
+pub struct LoginVariables {
+    last: Option<LoginVariablesOf>,
+}
+
+#[derive(Debug)]
+struct LoginVariablesOf {
+    globals: Variables,
+    collation: CollationId,
+    made: Variables,
+}
+
+impl LoginVariables {
+    /// The variables that were kept for these global values and this collation.
+    pub fn find(&self, globals: &Variables, collation: CollationId) -> Option<Variables> {
+        let last = self.last.as_ref()?;
+        let is_same = Arc::ptr_eq(&last.globals.values, &globals.values)
+            && last.globals.extra == globals.extra
+            && last.collation == collation;
+        is_same.then(|| last.made.clone())
+    }
+
+    /// Keeps what was made.
+    pub fn keep(&mut self, globals: Variables, collation: CollationId, made: Variables) {
+        self.last = Some(LoginVariablesOf {
+            globals,
+            collation,
+            made,
+        });
+    }
+}
+
 /// Why a variable cannot be read or set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VariableError {

@@ -10,7 +10,9 @@ use store::Store;
 
 use crate::metadata::MetadataWorker;
 use crate::plan_cache::PlanCache;
+use crate::prepared_text::PreparedTexts;
 use crate::server::{Counters, Server};
+use crate::variables::LoginVariables;
 
 /// One a worker.
 pub struct Worker {
@@ -28,6 +30,10 @@ pub struct Worker {
     clock: Rc<dyn Clock>,
     /// Plans of statements that were seen before.
     pub plans: RefCell<PlanCache>,
+    /// Trees of prepared statements.
+    pub(crate) prepared_texts: RefCell<PreparedTexts>,
+    /// Variables as the last login made them.
+    pub(crate) login_variables: RefCell<LoginVariables>,
     /// Names as of the last look at the store's schema version.
     names: RefCell<Rc<NameSpace>>,
 }
@@ -59,6 +65,8 @@ impl Worker {
             metadata,
             clock,
             plans: RefCell::default(),
+            prepared_texts: RefCell::default(),
+            login_variables: RefCell::default(),
             names,
         })
     }

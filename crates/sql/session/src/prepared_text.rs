@@ -1,0 +1,92 @@
+//! Trees of prepared statements, shared by the sessions of a worker that have prepared one text.
+//!
+//! Programs with thousands of connections prepare the same few statements on each. A tree lives as
+//! long as a session has the statement; the map only points at it.
+
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+use foldhash::fast::FixedState;
+
+use crate::dispatch::Parsed;
+
+/// How large the map may grow before it is looked through for trees that are gone.
+const SWEEP_COUNT_MIN: usize = 64;
+
+/// The trees of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedTexts {
+    by_text: HashMap<Box<[u8]>, Entry, FixedState>,
+    /// As many entries as were left by the last sweep, twice over.
+    sweep_at: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// How the text was read.
+    mode: syntax::Mode,
+    parsed: Weak<Parsed>,
+}
+
+impl PreparedTexts {
+    /// The tree of a text that was read in this mode.
+    pub(crate) fn find(&self, text: &[u8], mode: syntax::Mode) -> Option<Rc<Parsed>> {
+        let entry = self.by_text.get(text).filter(|entry| entry.mode == mode)?;
+        entry.parsed.upgrade()
+    }
+
+    /// Shares a tree from now on.
+    pub(crate) fn put(&mut self, text: &[u8], mode: syntax::Mode, parsed: &Rc<Parsed>) {
+        if self.sweep_at.max(SWEEP_COUNT_MIN) <= self.by_text.len() {
+            self.by_text
+                .retain(|_, entry| 0 < entry.parsed.strong_count());
+            self.sweep_at = self.by_text.len() * 2;
+        }
+        let parsed = Rc::downgrade(parsed);
+        self.by_text.insert(text.into(), Entry { mode, parsed });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &[u8]) -> Rc<Parsed> {
+        Rc::new(Parsed {
+            statement: syntax::parse::parse(text, syntax::Mode::default()).unwrap(),
+            text: text.into(),
+        })
+    }
+
+    #[test]
+    fn trees_are_shared_while_somebody_has_them() {
+        let mode = syntax::Mode::default();
+        let other_mode = syntax::Mode {
+            ansi_quotes: true,
+            ..mode
+        };
+        let mut texts = PreparedTexts::default();
+        let tree = parsed(b"SELECT 1");
+        texts.put(b"SELECT 1", mode, &tree);
+        let found = texts.find(b"SELECT 1", mode).unwrap();
+        assert!(Rc::ptr_eq(&found, &tree));
+        assert!(texts.find(b"SELECT 1", other_mode).is_none());
+        assert!(texts.find(b"SELECT 2", mode).is_none());
+        drop((found, tree));
+        assert!(texts.find(b"SELECT 1", mode).is_none());
+    }
+
+    #[test]
+    fn texts_that_nobody_has_are_swept() {
+        let mode = syntax::Mode::default();
+        let mut texts = PreparedTexts::default();
+        let kept = parsed(b"SELECT 0");
+        texts.put(b"SELECT 0", mode, &kept);
+        for number in 1..1000 {
+            let text = format!("SELECT {number}");
+            texts.put(text.as_bytes(), mode, &parsed(text.as_bytes()));
+        }
+        assert!(texts.by_text.len() <= SWEEP_COUNT_MIN + 1);
+        assert!(texts.find(b"SELECT 0", mode).is_some());
+    }
+}
