@@ -18,7 +18,8 @@ use crate::database::Sessions;
 use crate::keys::Keys;
 
 /// Makes what sessions share, reads the accounts (a new data directory gets its first ones), and
-/// gives each worker its part. Returns what they share. After it, `serve` may be called on any worker.
+/// gives each worker its part. Returns what they share. After it, `serve` may be called on any
+/// worker.
 pub(crate) fn start(
     settings: &Settings,
     keys: Keys,

@@ -1,6 +1,6 @@
 //! Operations that belong to the pool itself, kinds 0 to 15 of the log.
 //!
-//! Layout: `docs/formats/log.md`. All others that change pages are
+//! Layout: `docs/formats/page_op.md`. All others that change pages are
 //! [`format::page_op::PageOp`]; kinds on no page that are not here are notes, given to the engine
 //! at recovery in order.
 

@@ -24,7 +24,8 @@ pub struct RowHeader {
     pub txn: TxnId,
     /// Where the version before it is.
     pub undo: UndoPointer,
-    /// Low byte of the version of the table's definition that the body is encoded by.
+    /// Low byte of the version of the columns that the body is encoded by: 0, as long as a change
+    /// of columns copies the table.
     pub schema_version: u8,
     /// This version is the row's deletion.
     pub is_deleted: bool,
