@@ -229,6 +229,8 @@ impl<'a> Scan<'a> {
                 }
                 Kind::String if self.frame & LIFT != 0 => is_lifted = self.string(token),
                 Kind::Parameter => self.lift(ParameterKind::Placeholder, token.span),
+                // Two that stood before a comment would begin one where it is left out.
+                Kind::Semicolon | Kind::End if self.last.kind == Kind::Minus => return false,
                 Kind::Semicolon => return self.last_semicolon(token),
                 Kind::End => {
                     self.copy_to(self.last.span.end as usize);

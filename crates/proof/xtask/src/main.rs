@@ -6,6 +6,7 @@
 )]
 
 mod ci;
+mod fuzz;
 mod report;
 mod setup;
 mod shell;
@@ -47,6 +48,8 @@ enum Command {
     Suites(lab::suites::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
     Sysbench(lab::sysbench::Arguments),
+    /// Runs the fuzz targets: decoders, parser, recovery.
+    Fuzz(fuzz::Arguments),
     /// Runs seeds of the storage crates' crash simulation.
     Sim(sim::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
@@ -75,6 +78,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&shell, &arguments),
         Command::Sim(arguments) => sim::run(&shell, &arguments),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }

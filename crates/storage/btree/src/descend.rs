@@ -19,7 +19,7 @@ use crate::pages::{Optimistic, Pages, Shared};
 const RESTART_COUNT_MAX: usize = 4;
 
 /// More levels than a tree of 2^32 pages can have: a way that is longer runs in a circle.
-const LEVEL_COUNT_MAX: usize = 40;
+pub(crate) const LEVEL_COUNT_MAX: usize = 40;
 
 /// Which way to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

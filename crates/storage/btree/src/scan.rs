@@ -10,7 +10,7 @@ use format::slotted::TreePage;
 use store::Outcome;
 
 use crate::Tree;
-use crate::descend::{LeafRead, Target};
+use crate::descend::{LEVEL_COUNT_MAX, LeafRead, Target};
 use crate::error::damaged;
 use crate::pages::Pages;
 
@@ -180,7 +180,7 @@ impl Tree {
     pub fn fanouts(&self, pages: &Pages) -> Outcome<Vec<u64>> {
         let mut fanouts = Vec::new();
         let mut id = self.root_id();
-        loop {
+        for _ in 0..LEVEL_COUNT_MAX {
             let page = pages.shared(id)?;
             let read = TreePage::new(page.bytes()).and_then(|view| {
                 let child = if view.level()? == 0 {
@@ -197,6 +197,7 @@ impl Tree {
                 None => return Ok(fanouts),
             }
         }
+        Err(damaged(self.root_id(), "the way to a leaf is a circle"))
     }
 }
 
@@ -241,15 +242,18 @@ impl LeafRead for Forward<'_> {
         next.key.clear();
         if end < count {
             next.from = From::Above;
-            return leaf.append_key(end.checked_sub(1)?, &mut next.key);
+            leaf.append_key(end.checked_sub(1)?, &mut next.key)?;
+            let is_further =
+                self.key < next.key.as_slice() || (self.key == next.key && !self.above);
+            return is_further.then_some(());
         }
-        let has_upper = leaf.append_upper(&mut next.key)?;
-        next.from = if has_upper {
-            From::AtLeast
-        } else {
-            From::Nothing
-        };
-        Some(())
+        if !leaf.append_upper(&mut next.key)? {
+            next.from = From::Nothing;
+            return Some(());
+        }
+        next.from = From::AtLeast;
+        // In a damaged page the fence may be behind the scan, which would come back for ever.
+        (self.key < next.key.as_slice()).then_some(())
     }
 }
 
@@ -282,12 +286,18 @@ impl LeafRead for Backward<'_> {
         } else {
             leaf.append_lower(&mut next.key)?;
         }
-        next.from = if next.key.is_empty() {
-            From::Nothing
-        } else {
-            From::Below
+        if next.key.is_empty() {
+            next.from = From::Nothing;
+            return Some(());
+        }
+        next.from = From::Below;
+        // As in `Forward`: a damaged page could lead back.
+        let is_further = match self.place.from {
+            From::Last => true,
+            From::AtMost => next.key <= self.place.key,
+            _ => next.key < self.place.key,
         };
-        Some(())
+        is_further.then_some(())
     }
 }
 

@@ -39,6 +39,7 @@ mod worker;
 mod write;
 
 pub use check::CheckReport;
+pub use dictionary::reencode_dictionary_entry;
 pub use engine::Engine;
 pub use recovery::EngineOptions;
 pub use transaction::EngineTransaction;

@@ -68,7 +68,9 @@ impl Printer<'_> {
                 left,
                 right,
             } => {
-                self.put("(");
+                // `||` means OR where the text is read in the default `sql_mode`.
+                let is_concat = *operator == BinaryOperator::Concat;
+                self.put(if is_concat { "concat(" } else { "(" });
                 self.expr(left);
                 self.put(operator_text(*operator));
                 self.expr(right);
@@ -612,7 +614,7 @@ fn operator_text(operator: BinaryOperator) -> &'static str {
         BinaryOperator::BitAnd => " & ",
         BinaryOperator::ShiftLeft => " << ",
         BinaryOperator::ShiftRight => " >> ",
-        BinaryOperator::Concat => " || ",
+        BinaryOperator::Concat => ", ",
         BinaryOperator::Add => " + ",
         BinaryOperator::Subtract => " - ",
         BinaryOperator::Multiply => " * ",

@@ -170,7 +170,7 @@ impl Printer<'_> {
             }
             TableRef::JsonTable { call, alias } => {
                 self.put(&call.name);
-                self.put(" AS ");
+                self.put("() AS ");
                 self.name(alias);
             }
             TableRef::Join {

@@ -53,6 +53,12 @@ impl Entry {
     }
 }
 
+/// The bytes of a dictionary entry as this program writes them; `None` where they are no entry.
+/// For tests of what stands on disk.
+pub fn reencode_dictionary_entry(bytes: &[u8]) -> Option<Vec<u8>> {
+    decode(bytes).ok().map(|entry| encode(&entry))
+}
+
 /// The key of a table's row.
 pub(crate) fn table_key(id: TableId) -> Vec<u8> {
     [b"t".as_slice(), &id.0.to_be_bytes()].concat()

@@ -1,0 +1,71 @@
+//! [`Choices`]: decisions of a target, taken from the front of its input.
+
+/// The input, read from its front. What is not there reads as zero, so that every input is whole.
+#[derive(Debug)]
+pub(crate) struct Choices<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Choices<'a> {
+    pub(crate) fn new(input: &'a [u8]) -> Choices<'a> {
+        Choices { rest: input }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn u8(&mut self) -> u8 {
+        let [byte] = self.array();
+        byte
+    }
+
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.array())
+    }
+
+    pub(crate) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    /// A number below `end`, which is at most 256 and not 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::from(self.u8()) % end
+    }
+
+    /// As many bytes as the next one says.
+    pub(crate) fn short(&mut self) -> &'a [u8] {
+        let length = usize::from(self.u8());
+        self.bytes(length)
+    }
+
+    /// As many bytes as the next two say.
+    pub(crate) fn long(&mut self) -> &'a [u8] {
+        let length = usize::from(self.u16());
+        self.bytes(length)
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    fn bytes(&mut self, length: usize) -> &'a [u8] {
+        let (front, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.rest = rest;
+        front
+    }
+
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let mut array = [0; N];
+        let taken = self.bytes(N);
+        for (to, from) in array.iter_mut().zip(taken) {
+            *to = *from;
+        }
+        array
+    }
+}

@@ -1,0 +1,52 @@
+//! What describes the rest: entries of the dictionary, accounts, the settings file.
+
+use catalog::AccountName;
+use catalog::account_record::{decode_account, encode_account};
+use settings::Settings;
+
+use crate::choices::Choices;
+
+pub(crate) fn run(input: &[u8]) {
+    let mut choices = Choices::new(input);
+    match choices.u8() % 3 {
+        0 => entry(choices.rest()),
+        1 => account(choices.rest()),
+        _ => settings_file(choices.rest()),
+    }
+}
+
+/// An entry that is read is written as it was, but for what may stand behind it.
+fn entry(bytes: &[u8]) {
+    let Some(encoded) = engine::reencode_dictionary_entry(bytes) else {
+        return;
+    };
+    let again = engine::reencode_dictionary_entry(&encoded);
+    assert_eq!(again.as_deref(), Some(encoded.as_slice()));
+}
+
+fn account(text: &[u8]) {
+    let name = AccountName {
+        user: "somebody".to_owned(),
+        host: "%".to_owned(),
+    };
+    let Ok(account) = decode_account(name.clone(), text) else {
+        return;
+    };
+    let encoded = encode_account(&account);
+    let again = decode_account(name, encoded.as_bytes()).expect("just written");
+    assert_eq!(again, account);
+    assert!(!account.show_grants().is_empty());
+}
+
+fn settings_file(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let mut settings = Settings::default();
+    if settings.read_file(text).is_ok() {
+        assert!(settings.variables().len() > 10);
+    }
+    for line in text.lines() {
+        let _ = Settings::default().assign(line);
+    }
+}

@@ -1,0 +1,83 @@
+//! Tokens, class, canonical form, tree and text again.
+
+use syntax::ast::Statement;
+use syntax::canonical::Canonical;
+use syntax::parse::SyntaxErrorKind;
+use syntax::print::{print, print_with};
+use syntax::token::{Kind, Lexer};
+use syntax::{Mode, parse, parse_expr, parse_one};
+
+use crate::choices::Choices;
+
+pub(crate) fn run(input: &[u8]) {
+    let mut choices = Choices::new(input);
+    let mode = mode(choices.u8());
+    let text = choices.rest();
+    tokens(text, mode);
+    let _ = syntax::class::classify(text, mode);
+    let _ = syntax::class::locks_rows(text, mode);
+    match parse_one(text, mode) {
+        Ok((statement, end)) => {
+            assert!(0 < end && end <= text.len());
+            printed_reads_back(&statement);
+        }
+        Err(error) => assert!(error.offset <= text.len()),
+    }
+    let _ = parse_expr(text, mode);
+    canonical_keeps_meaning(text, mode);
+}
+
+fn mode(bits: u8) -> Mode {
+    Mode {
+        ansi_quotes: bits & 1 != 0,
+        no_backslash_escapes: bits & 2 != 0,
+        pipes_as_concat: bits & 4 != 0,
+        high_not_precedence: bits & 8 != 0,
+        ignore_space: bits & 16 != 0,
+        real_as_float: bits & 32 != 0,
+    }
+}
+
+fn tokens(text: &[u8], mode: Mode) {
+    let mut lexer = Lexer::new(text, mode);
+    let mut end = 0;
+    loop {
+        let token = lexer.next_keyword();
+        assert!(end <= token.span.start && token.span.start <= token.span.end);
+        end = token.span.end;
+        assert!(usize::try_from(end).is_ok_and(|end| end <= text.len()));
+        if token.kind == Kind::End {
+            return;
+        }
+    }
+}
+
+/// What is printed parses, unless its full parentheses nest too deep, and prints the same.
+fn printed_reads_back(statement: &Statement) {
+    let Some(text) = print(statement) else {
+        return;
+    };
+    match parse(text.as_bytes(), Mode::default()) {
+        Ok(again) => assert_eq!(print(&again).as_deref(), Some(text.as_str())),
+        Err(error) => assert!(error.kind == SyntaxErrorKind::TooDeep, "{error}: {text}"),
+    }
+}
+
+/// The canonical text parses exactly when the original does, and to the same tree.
+fn canonical_keeps_meaning(text: &[u8], mode: Mode) {
+    let mut form = Canonical::new();
+    if !form.fill(text, mode) {
+        return;
+    }
+    let Ok(tree) = parse(text, mode) else {
+        let canonical = parse(form.text(), mode);
+        assert!(canonical.is_err(), "only the canonical text parses");
+        return;
+    };
+    let canonical = parse(form.text(), mode).expect("the canonical text of a statement parses");
+    let parameters = form.parameters().iter();
+    let literals: Vec<_> = parameters
+        .map(|parameter| parameter.literal(text, mode))
+        .collect();
+    assert_eq!(print_with(&canonical, &literals), print(&tree));
+}

@@ -1,0 +1,60 @@
+//! Every kept input of every target, run once: what was found stays mended.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use testkit::folder::repository_root;
+
+/// Inputs of a target: the corpus that covers its code, and what once broke it.
+fn inputs(target: &str) -> Vec<PathBuf> {
+    let root = repository_root().join("fuzz");
+    let mut files = Vec::new();
+    for folder in ["corpus", "findings"] {
+        let folder = root.join(folder).join(target);
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        files.extend(entries.map(|entry| entry.expect("a readable folder").path()));
+    }
+    files.sort();
+    files
+}
+
+fn name(path: &Path) -> String {
+    let inside = path.strip_prefix(repository_root()).unwrap_or(path);
+    inside.display().to_string()
+}
+
+#[test]
+fn kept_inputs_do_no_harm() {
+    let mut broken = Vec::new();
+    for (target, run) in harness::TARGETS {
+        let files = inputs(target);
+        assert!(!files.is_empty(), "{target} has a corpus");
+        for file in files {
+            let input = fs::read(&file).unwrap();
+            if catch_unwind(|| run(&input)).is_err() {
+                broken.push(name(&file));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// A target is in the list, in the fuzz package and has its few lines for libFuzzer.
+#[test]
+fn each_target_is_a_program_of_the_fuzz_package() {
+    let root = repository_root().join("fuzz");
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    for (target, _) in harness::TARGETS {
+        assert!(
+            manifest.contains(&format!("\nname = \"{target}\"\n")),
+            "{target}"
+        );
+        let program = fs::read_to_string(root.join(format!("fuzz_targets/{target}.rs"))).unwrap();
+        assert!(program.contains(&format!("run(\"{target}\"")), "{target}");
+    }
+    let programs = fs::read_dir(root.join("fuzz_targets")).unwrap().count();
+    assert_eq!(programs, harness::TARGETS.len());
+}
