@@ -33,6 +33,7 @@ mod definition_statement;
 mod dispatch;
 mod field_reader;
 mod load_statement;
+mod long_data;
 mod prepared;
 mod prepared_text;
 mod reply;

@@ -16,6 +16,7 @@ use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
+use crate::long_data::LongData;
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
@@ -52,8 +53,8 @@ pub(crate) struct Prepared {
     _place: PreparedPlace,
     /// How the parameters were typed at the last execution.
     pub(crate) types: Vec<ParameterType>,
-    /// Parameters that come in pieces, by position.
-    long_data: HashMap<u16, Vec<u8>, FixedState>,
+    /// Parameters that come in pieces.
+    long_data: LongData,
     /// How its text was read. Constant.
     mode: syntax::Mode,
     /// The plan that it ran last.
@@ -75,14 +76,10 @@ struct HeldPlan {
 impl PreparedStatements {
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
     /// is no reply to say so.
-    pub(crate) fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+    fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8], max: usize) {
         let id = self.resolved(statement_id);
         if let Some(prepared) = self.by_id.get_mut(&id) {
-            prepared
-                .long_data
-                .entry(parameter)
-                .or_default()
-                .extend_from_slice(data);
+            prepared.long_data.append(parameter, data, max);
         }
     }
 
@@ -144,7 +141,7 @@ impl Session {
             parsed,
             _place: place,
             types: Vec::new(),
-            long_data: HashMap::default(),
+            long_data: LongData::default(),
             mode: self.mode(),
             held: None,
             cursor: None,
@@ -214,6 +211,17 @@ impl Session {
         write_columns(&mut self.client, columns, charset);
         let (capabilities, status) = (self.client.capabilities(), self.status());
         wire::end_columns(self.client.out(), capabilities, status, 0);
+    }
+
+    /// COM_STMT_SEND_LONG_DATA, which has no reply.
+    pub(crate) fn long_data_command(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+        let bytes_max = {
+            let variables = self.state.variables.borrow();
+            variables.settings().unsigned("max_allowed_packet")
+        };
+        let bytes_max = stdx::to_usize(bytes_max);
+        self.prepared
+            .send_long_data(statement_id, parameter, data, bytes_max);
     }
 
     /// COM_STMT_EXECUTE.
@@ -350,6 +358,7 @@ impl Session {
         prepared: &mut Prepared,
         execute: &Execute<'_>,
     ) -> Result<(Vec<Value>, Vec<ColumnType>), Stop> {
+        prepared.long_data.check()?;
         let malformed = |_| ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
         let count = prepared.parsed.statement.parameter_count;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -359,9 +368,7 @@ impl Session {
             .map_err(malformed)?;
         let (mut values, mut types) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for position in 0..count {
-            let long = u16::try_from(position)
-                .ok()
-                .and_then(|position| prepared.long_data.get(&position));
+            let long = prepared.long_data.get(position);
             let bound = reader.next_value(long.is_some()).map_err(malformed)?;
             let Some((wire_type, value)) = bound else {
                 let error = ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);

@@ -403,12 +403,18 @@ impl Session {
         outcome.map(|_| ()).map_err(Stop::from)
     }
 
-    /// Takes back what came after the mark.
+    /// Takes back what came after the mark; if that fails, all of the transaction goes, in the
+    /// background.
     pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
         while let Some(open) = self.transaction.opened() {
-            match end_step(&mut **open, End::RollbackTo(mark))? {
-                Some(suspend) => suspend.await,
-                None => break,
+            match end_step(&mut **open, End::RollbackTo(mark)) {
+                Ok(Some(suspend)) => suspend.await,
+                Ok(None) => break,
+                Err(error) => {
+                    // A part of what was to go is left: the rest may not be committed with it.
+                    self.transaction.lost();
+                    return Err(error.into());
+                }
             }
         }
         Ok(())

@@ -353,7 +353,7 @@ impl Session {
                 parameter,
                 data,
             } => {
-                self.prepared.send_long_data(statement_id, parameter, data);
+                self.long_data_command(statement_id, parameter, data);
                 return Ok(Next::Command);
             }
             Command::CloseStatement { statement_id } => {
