@@ -4,7 +4,9 @@ use value::collation::{Coercibility, TextRule};
 use value::convert::truncated;
 use value::decimal::Rounding;
 use value::number::Integer;
-use value::{Charset, CollationId, ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
+use value::{
+    Charset, CollationId, ColumnType, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef,
+};
 
 use crate::arithmetic::of_integer;
 use crate::bind::{Binding, Bound, text_in};
@@ -75,13 +77,11 @@ pub(crate) fn convert(
             .map_or(Value::Null, |number| Value::Float(stdx::f64_to_f32(number)))),
         TypeKind::Decimal => Ok(to_decimal(value, to, context)),
         TypeKind::Date => {
-            let date = value.to_datetime(context.now.date(), context.warnings);
-            let date = date.filter(|time| time.date().check(context.dates));
+            let date = checked_datetime(value, context);
             Ok(date.map_or(Value::Null, |time| Value::Date(time.date())))
         }
         TypeKind::DateTime | TypeKind::Timestamp => {
-            let time = value.to_datetime(context.now.date(), context.warnings);
-            let time = time.filter(|time| time.date().check(context.dates));
+            let time = checked_datetime(value, context);
             Ok(time.map_or(Value::Null, |time| {
                 Value::DateTime(time.truncated(to.decimals))
             }))
@@ -89,6 +89,22 @@ pub(crate) fn convert(
         TypeKind::Time => Ok(to_time(value, to.decimals, context)),
         _ => to_text(value, from, to, context),
     }
+}
+
+/// A date with time that sql_mode allows.
+fn checked_datetime(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<DateTime> {
+    let time = value.to_datetime(context.now.date(), context.warnings)?;
+    if time.date().check(context.dates) {
+        return Some(time);
+    }
+    let shown = match value {
+        ValueRef::Bytes(text) => text.to_vec(),
+        _ => value
+            .to_text(&ColumnType::new(TypeKind::Null))?
+            .into_owned(),
+    };
+    context.warnings.warn(truncated("datetime", &shown));
+    None
 }
 
 fn to_integer(value: ValueRef<'_>, to: &ColumnType, context: &mut Context<'_>) -> Value {

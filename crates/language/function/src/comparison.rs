@@ -40,8 +40,8 @@ pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {
 fn wider(left: Comparison, right: Comparison) -> Comparison {
     let rank = |domain: &Comparison| match domain {
         Comparison::Integer => 0,
-        Comparison::Decimal => 1,
-        Comparison::Text(_) => 2,
+        Comparison::Text(_) => 1,
+        Comparison::Decimal => 2,
         Comparison::Double => 3,
         Comparison::Time => 4,
         Comparison::DateTime(_) => 5,

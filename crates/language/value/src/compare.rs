@@ -49,7 +49,13 @@ impl Comparison {
             return Self::Integer;
         }
         let exact = |kind: TypeKind| integral(kind) || kind == TypeKind::Decimal;
-        if exact(left.kind) && exact(right.kind) {
+        let is_text = |kind: TypeKind| kind.is_string() || kind.is_bytes();
+        // An integer and a text meet as exact numbers, other numbers and a text do not.
+        let is_pair = |a: TypeKind, b: TypeKind| integral(a) && is_text(b);
+        if exact(left.kind) && exact(right.kind)
+            || is_pair(left.kind, right.kind)
+            || is_pair(right.kind, left.kind)
+        {
             Self::Decimal
         } else {
             Self::Double

@@ -127,12 +127,15 @@ impl<'a> ValueRef<'a> {
             Self::Time(time) => today.at_midnight().plus_micros(time.micros()),
             Self::Bytes(text) => {
                 let parsed = parse_datetime(text);
-                if parsed.is_none_or(|parsed| parsed.truncated) {
-                    warnings.warn(truncated("datetime", text));
-                }
-                parsed
+                let found = parsed
                     .map(|parsed| parsed.value)
-                    .filter(|value| date_exists(value.date()))
+                    .filter(|value| date_exists(value.date()));
+                if found.is_none() {
+                    warnings.warn(truncated("datetime", text));
+                } else if parsed.is_some_and(|parsed| parsed.truncated) {
+                    warnings.warn(read_in_part("datetime", text));
+                }
+                found
             }
             Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Double(_) | Self::Decimal(_) => {
                 let number = self.to_decimal(warnings)?;
@@ -154,8 +157,12 @@ impl<'a> ValueRef<'a> {
             Self::DateTime(time) => Some(time.time()),
             Self::Bytes(text) => {
                 let parsed = parse_time(text);
-                if parsed.is_none_or(|parsed| parsed.truncated || parsed.out_of_range) {
-                    warnings.warn(truncated("time", text));
+                match parsed {
+                    None => warnings.warn(truncated("time", text)),
+                    Some(parsed) if parsed.truncated || parsed.out_of_range => {
+                        warnings.warn(read_in_part("time", text));
+                    }
+                    Some(_) => {}
                 }
                 parsed.map(|parsed| parsed.value)
             }
@@ -236,6 +243,15 @@ pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
         "Truncated incorrect"
     };
     Trouble::new(1292, format!("{how} {kind} value: '{shown}'"))
+}
+
+/// The same of a text of which a part was taken: `Truncated incorrect time value: '839:00:00'`.
+fn read_in_part(kind: &str, text: &[u8]) -> Trouble {
+    let Trouble { code, message } = truncated(kind, text);
+    Trouble::new(
+        code,
+        message.replacen("Incorrect", "Truncated incorrect", 1),
+    )
 }
 
 /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS or YYYYMMDDHHMMSS as date and time.

@@ -39,7 +39,16 @@ pub struct Arguments {
 /// Fewer statements than this in all would be no proof.
 const STATEMENTS_MIN: usize = 2000;
 
-const FILES: &[&str] = &["values.txt", "functions.txt", "tables.txt", "errors.txt"];
+const FILES: &[&str] = &[
+    "values.txt",
+    "functions.txt",
+    "tables.txt",
+    "errors.txt",
+    "queries.txt",
+];
+
+/// Run in order behind the others, since each builds on those before it.
+const ORDERED_FILE: &str = "changes.txt";
 
 /// A statement whose answers differ.
 #[derive(Debug)]
@@ -157,6 +166,7 @@ fn corpus() -> Result<Vec<Statement>> {
         let all = expand(&read(&format!("corpus/{file}"))?).with_context(|| (*file).to_owned())?;
         statements.extend(all.into_iter().filter(|it| seen.insert(it.text.clone())));
     }
+    statements.extend(expand(&read(&format!("corpus/{ORDERED_FILE}"))?).context(ORDERED_FILE)?);
     Ok(statements)
 }
 
@@ -194,7 +204,11 @@ fn answer(client: &mut Client, statement: &str, has_types: bool) -> Result<Strin
     let mut text = String::new();
     for outcome in client.query_all(statement.as_bytes())? {
         match outcome {
-            Outcome::Done(done) => writeln!(text, "ok, {} rows affected", done.affected_rows)?,
+            Outcome::Done(done) => writeln!(
+                text,
+                "ok, {} rows affected, last id {}, {} warnings",
+                done.affected_rows, done.last_insert_id, done.warning_count
+            )?,
             Outcome::Error(error) => {
                 writeln!(text, "error {} {}", error.number, error.state)?;
             }

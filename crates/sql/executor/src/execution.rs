@@ -58,6 +58,9 @@ pub struct Summary {
     pub matched_rows: u64,
     /// The first number that AUTO_INCREMENT gave; 0 if none.
     pub last_insert_id: u64,
+    /// The number of the last row written, whoever gave it; clients see it where the counter gave
+    /// none.
+    pub last_number: u64,
     /// Rows of the result.
     pub returned_rows: u64,
     /// Rows that there would have been without LIMIT, where `SQL_CALC_FOUND_ROWS` asked.

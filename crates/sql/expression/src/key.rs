@@ -4,7 +4,9 @@
 use std::cmp::Ordering;
 
 use value::decimal::Rounding;
-use value::{CollationId, ColumnType, Decimal, TypeKind, Value, ValueRef, compare_same};
+use value::{
+    CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, compare_same,
+};
 
 use crate::domain;
 use crate::tree::Class;
@@ -224,7 +226,13 @@ fn text_key(bytes: &[u8], from: &ColumnType, to: &ColumnType) -> KeyValue {
 }
 
 fn temporal_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
-    match (to.kind, domain::plain_temporal(value, to.kind)) {
+    // What is no date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
+    let zero = match to.kind {
+        _ if value.is_null() => None,
+        TypeKind::Time => Some(Value::Time(Time::ZERO)),
+        _ => Some(Value::DateTime(DateTime::ZERO)),
+    };
+    match (to.kind, domain::plain_temporal(value, to.kind).or(zero)) {
         (TypeKind::Date, Some(Value::DateTime(time))) => {
             let date = Value::Date(time.date());
             match time.time().micros() {

@@ -1,12 +1,15 @@
 //! EXPLAIN: the plan as MariaDB's table.
 
+use std::rc::Rc;
+
 use expression::Expression;
 use store::Uniqueness;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use crate::bind::plain_output;
 use crate::plan::{
-    Access, Action, InsertSource, JoinKind, Node, OutputColumn, Plan, Query, Scan, SubqueryKind,
+    Access, Action, InsertSource, JoinKind, Node, OutputColumn, Plan, Query, Scan, SetOperation,
+    SubqueryKind,
 };
 
 /// A line of EXPLAIN.
@@ -199,22 +202,38 @@ impl Explainer<'_> {
                 self.extra(first, "Using temporary");
             }
             Node::Limit(input, _) => self.node(input, id, select_type),
-            Node::Union(queries, _) => {
-                let ids: Vec<String> = (0..queries.len())
-                    .map(|place| (id + place as u64).to_string())
-                    .collect();
-                self.next_id = id;
-                for (place, query) in queries.iter().enumerate() {
-                    self.query(query, if place == 0 { select_type } else { "UNION" });
-                }
-                self.lines.push(Line {
-                    select_type: "UNION RESULT",
-                    table: Some(format!("<union{}>", ids.join(","))),
-                    kind: Some("ALL"),
-                    ..Line::default()
-                });
+            Node::Union(queries, union) => {
+                self.combined(queries, union.operation, id, select_type);
             }
         }
+    }
+
+    fn combined(
+        &mut self,
+        queries: &[Rc<Query>],
+        operation: SetOperation,
+        id: u64,
+        select_type: &'static str,
+    ) {
+        let (member, result) = match operation {
+            SetOperation::Union => ("UNION", "UNION RESULT"),
+            SetOperation::Except { .. } => ("EXCEPT", "EXCEPT RESULT"),
+            SetOperation::Intersect { .. } => ("INTERSECT", "INTERSECT RESULT"),
+        };
+        let name = member.to_ascii_lowercase();
+        let ids: Vec<String> = (0..queries.len())
+            .map(|place| (id + place as u64).to_string())
+            .collect();
+        self.next_id = id;
+        for (place, query) in queries.iter().enumerate() {
+            self.query(query, if place == 0 { select_type } else { member });
+        }
+        self.lines.push(Line {
+            select_type: result,
+            table: Some(format!("<{name}{}>", ids.join(","))),
+            kind: Some("ALL"),
+            ..Line::default()
+        });
     }
 
     fn note(&mut self, id: u64, select_type: &'static str, extra: &'static str) {

@@ -331,6 +331,9 @@ impl Binder<'_> {
             };
             pairs.push((left, right));
         }
+        if is_right && !pairs.is_empty() {
+            self.block().scope.turned.push((start, middle, end));
+        }
         let mut conditions = Vec::with_capacity(pairs.len());
         for ((left, left_place), (right, right_place)) in pairs {
             let (seen, hidden) = if is_right {

@@ -418,12 +418,31 @@ pub struct Limit {
     pub counts_all: bool,
 }
 
-/// `UNION`.
+/// What becomes of the rows of several queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOperation {
+    /// `UNION`: one after the other.
+    Union,
+    /// `EXCEPT`: those of the first of two queries that the second does not give.
+    Except {
+        /// `ALL`: each row of the second takes one away.
+        all: bool,
+    },
+    /// `INTERSECT`: those of the first of two queries that the second gives too.
+    Intersect {
+        /// `ALL`: each row of the second lets one through.
+        all: bool,
+    },
+}
+
+/// `UNION`, `EXCEPT` and `INTERSECT`.
 #[derive(Debug)]
 pub struct Union {
+    /// Which.
+    pub operation: SetOperation,
     /// Where the rows go.
     pub slot: usize,
-    /// For each query whether rows that were seen before it or in it are left out.
+    /// Of `UNION`, for each query whether rows that were seen before it or in it are left out.
     pub distinct: Vec<bool>,
     /// The types that all queries' values are converted to.
     pub types: Vec<ColumnType>,

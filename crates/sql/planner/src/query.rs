@@ -15,7 +15,9 @@ use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error, plain_output};
 use crate::join::conjuncts;
-use crate::plan::{Aggregate, Computed, Limit, Node, OutputColumn, Query, Sort, SortKey, Union};
+use crate::plan::{
+    Aggregate, Computed, Limit, Node, OutputColumn, Query, SetOperation, Sort, SortKey, Union,
+};
 use crate::{PlanError, not_supported};
 
 mod rewrite;
@@ -92,10 +94,24 @@ impl Binder<'_> {
                 Ok((bound, merged(outer_slots, more)))
             }
             QueryBody::Set {
-                operator: ast::SetOperator::Union,
-                ..
-            } => self.union(body, tail),
-            QueryBody::Set { .. } => Err(not_supported("EXCEPT and INTERSECT")),
+                operator,
+                all,
+                left,
+                right,
+            } => {
+                let all = *all;
+                let operation = match operator {
+                    ast::SetOperator::Union => {
+                        let mut members = Vec::new();
+                        flatten_union(body, &mut members);
+                        return self.combined(SetOperation::Union, &members, tail);
+                    }
+                    ast::SetOperator::Except => SetOperation::Except { all },
+                    ast::SetOperator::Intersect => SetOperation::Intersect { all },
+                };
+                let members: [(&QueryBody, bool); 2] = [(left, false), (right, false)];
+                self.combined(operation, &members, tail)
+            }
             QueryBody::Values(_) => Err(not_supported("VALUES as a query")),
         }
     }
@@ -111,20 +127,20 @@ impl Binder<'_> {
         Ok((bound?, block.outer_slots))
     }
 
-    fn union(
+    /// Several queries as one; each with whether it makes the rows so far distinct.
+    fn combined(
         &mut self,
-        body: &QueryBody,
+        operation: SetOperation,
+        members: &[(&QueryBody, bool)],
         tail: &Tail<'_>,
     ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
-        let mut members = Vec::new();
-        flatten_union(body, false, &mut members)?;
         let none = Tail {
             order_by: &[],
             limit: None,
         };
         let (mut queries, mut outer_slots) = (Vec::new(), Vec::new());
         let mut columns: Vec<OutputColumn> = Vec::new();
-        for (member, _) in &members {
+        for (member, _) in members {
             let (bound, outer) = self.body(member, &none)?;
             outer_slots = merged(outer_slots, outer);
             if columns.is_empty() {
@@ -158,6 +174,7 @@ impl Binder<'_> {
         let root = Node::Union(
             queries,
             Rc::new(Union {
+                operation,
                 slot,
                 distinct,
                 types,
@@ -331,11 +348,7 @@ fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {
 }
 
 /// The members of a chain of UNIONs, each with whether the UNION before it leaves out duplicates.
-fn flatten_union<'q>(
-    body: &'q QueryBody,
-    distinct: bool,
-    members: &mut Vec<(&'q QueryBody, bool)>,
-) -> Result<(), PlanError> {
+fn flatten_union<'q>(body: &'q QueryBody, members: &mut Vec<(&'q QueryBody, bool)>) {
     match body {
         QueryBody::Set {
             operator: ast::SetOperator::Union,
@@ -343,18 +356,13 @@ fn flatten_union<'q>(
             left,
             right,
         } => {
-            flatten_union(left, distinct, members)?;
+            flatten_union(left, members);
             let is_first = members.len() == 1;
             if is_first && !all {
                 members[0].1 = true;
             }
             members.push((right, !all));
-            Ok(())
         }
-        QueryBody::Set { .. } => Err(not_supported("EXCEPT and INTERSECT")),
-        _ => {
-            members.push((body, distinct));
-            Ok(())
-        }
+        _ => members.push((body, false)),
     }
 }

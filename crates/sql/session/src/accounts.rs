@@ -228,6 +228,6 @@ pub fn hash_password(
         .ok_or_else(|| ClientError::new(errcode::ER_PLUGIN_IS_NOT_LOADED, &[&plugin]))?;
     let mut fill = |bytes: &mut [u8]| random(bytes);
     let secret = StoredSecret::from_password(method, password, &mut auth::Random(&mut fill));
-    let too_long = |_| ClientError::new(errcode::ER_NOT_VALID_PASSWORD, &[]);
+    let too_long = |_| ClientError::new(errcode::ER_NOT_VALID_PASSWORD, &[&"it is too long"]);
     Ok(String::from_utf8_lossy(&secret.map_err(too_long)?.to_text()).into_owned())
 }

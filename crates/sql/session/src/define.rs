@@ -164,14 +164,11 @@ fn decimal(name: &str, length: Option<u32>, decimals: Option<u32>) -> Defined<Co
     let scale = decimals.unwrap_or(0);
     if DECIMAL_DIGITS_MAX < precision {
         let limit = DECIMAL_DIGITS_MAX;
-        return Err(ClientError::new(
-            ER_TOO_BIG_PRECISION,
-            &[&precision, &name, &limit],
-        ));
+        return Err(ClientError::new(ER_TOO_BIG_PRECISION, &[&name, &limit]));
     }
     if DECIMAL_SCALE_MAX < scale {
         let limit = DECIMAL_SCALE_MAX;
-        return Err(ClientError::new(ER_TOO_BIG_SCALE, &[&scale, &name, &limit]));
+        return Err(ClientError::new(ER_TOO_BIG_SCALE, &[&name, &limit]));
     }
     if precision < scale {
         return Err(ClientError::new(ER_M_BIGGER_THAN_D, &[&name]));
@@ -195,10 +192,7 @@ fn float(name: &str, data_type: &DataType) -> Defined<ColumnType> {
         }
         if DECIMAL_SCALE_MAX < decimals {
             let limit = DECIMAL_SCALE_MAX;
-            return Err(ClientError::new(
-                ER_TOO_BIG_SCALE,
-                &[&decimals, &name, &limit],
-            ));
+            return Err(ClientError::new(ER_TOO_BIG_SCALE, &[&name, &limit]));
         }
         if length < decimals {
             return Err(ClientError::new(ER_M_BIGGER_THAN_D, &[&name]));
@@ -273,10 +267,7 @@ fn members(name: &str, data_type: &DataType, collation: CollationId) -> Defined<
 fn temporal(name: &str, of: &TypeName, decimals: Option<u32>) -> Defined<ColumnType> {
     let decimals = decimals.unwrap_or(0);
     if 6 < decimals {
-        return Err(ClientError::new(
-            ER_TOO_BIG_PRECISION,
-            &[&decimals, &name, &6],
-        ));
+        return Err(ClientError::new(ER_TOO_BIG_PRECISION, &[&name, &6]));
     }
     let kind = match of {
         TypeName::Time => TypeKind::Time,

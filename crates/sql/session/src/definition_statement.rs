@@ -71,7 +71,20 @@ impl Session {
             }
             _ => return Err(ClientError::not_supported(&"this statement").into()),
         }
-        Ok(Reply::Ok(Done::default()))
+        let is_alter = matches!(
+            parsed.statement.kind,
+            StatementKind::AlterTable(_)
+                | StatementKind::CreateIndex(_)
+                | StatementKind::DropIndex(_)
+        );
+        let warning_count = self.warning_count();
+        Ok(Reply::Ok(Done {
+            info: match is_alter {
+                true => format!("Records: 0  Duplicates: 0  Warnings: {warning_count}"),
+                false => String::new(),
+            },
+            ..Done::default()
+        }))
     }
 
     /// The worker's store, owned, so that a change may outlive a borrow of the session.
@@ -591,12 +604,7 @@ impl Session {
         if !drop.if_exists {
             return Err(error.into());
         }
-        for name in missing {
-            self.note(
-                ER_BAD_TABLE_ERROR,
-                ClientError::new(ER_BAD_TABLE_ERROR, &[&name]).message,
-            );
-        }
+        self.note(ER_BAD_TABLE_ERROR, error.message);
         Ok(())
     }
 

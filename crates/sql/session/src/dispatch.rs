@@ -83,13 +83,13 @@ impl Session {
             let has_more = !is_blank(rest) && parsed.is_ok();
             let reply = match parsed {
                 Ok(_) if has_more && !self.has_multi_statements => {
-                    Err(syntax_error_at(rest).into())
+                    self.refused(syntax_error_at(rest))
                 }
                 Ok(parsed) if parsed.statement.parameter_count != 0 => {
-                    Err(stray_parameter(&parsed.text, self.mode()).into())
+                    self.refused(stray_parameter(&parsed.text, self.mode()))
                 }
                 Ok(parsed) => self.statement(&parsed).await,
-                Err(error) => Err(error.into()),
+                Err(error) => self.refused(error),
             };
             let is_over = reply.is_err() || !has_more;
             let next = self.write_reply(reply, !is_over)?;
@@ -97,6 +97,12 @@ impl Session {
                 return Ok(next);
             }
         }
+    }
+
+    /// An error found before anything ran: it stands alone among the warnings.
+    fn refused(&self, error: ClientError) -> Result<Reply, Stop> {
+        self.state.clear_diagnostics();
+        Err(error.into())
     }
 
     /// Runs a statement of the server's own making and writes its rows.

@@ -24,6 +24,8 @@ pub(crate) struct Done {
     pub(crate) affected_rows: u64,
     /// The first number that AUTO_INCREMENT gave, or 0.
     pub(crate) last_insert_id: u64,
+    /// It is the list of warnings itself, which counts none.
+    pub(crate) tells_warnings: bool,
     /// Text for people.
     pub(crate) info: String,
     /// Flags beside those of the session.

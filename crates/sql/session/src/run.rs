@@ -322,7 +322,7 @@ impl Session {
             .client
             .capabilities()
             .contains(wire::Capabilities::FOUND_ROWS);
-        let affected_rows = if wants_found && summary.is_update {
+        let affected_rows = if wants_found && (summary.is_update || summary.is_insert) {
             summary.matched_rows
         } else {
             summary.affected_rows
@@ -332,7 +332,10 @@ impl Session {
             .set(i64::try_from(affected_rows).unwrap_or(i64::MAX));
         Reply::Ok(Done {
             affected_rows,
-            last_insert_id: summary.last_insert_id,
+            last_insert_id: match summary.last_insert_id {
+                0 => summary.last_number,
+                generated => generated,
+            },
             info: self.info_of(summary),
             ..Done::default()
         })

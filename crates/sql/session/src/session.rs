@@ -21,6 +21,7 @@ use errcode::{
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::Stream;
 use syntax::ast::VariableScope;
+use value::{Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::accounts::Door;
@@ -412,7 +413,11 @@ impl Session {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status,
-            warnings: self.warning_count(),
+            warnings: if done.tells_warnings {
+                0
+            } else {
+                self.warning_count()
+            },
             info: done.info.as_bytes(),
             session_changes: &done.session_changes,
         }
@@ -421,6 +426,11 @@ impl Session {
     pub(crate) fn write_error(&mut self, error: &ClientError) {
         count(&self.state.worker.counters().errors);
         self.state.row_count.set(-1);
+        let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
+        diagnostics.warnings().push(
+            Level::Error,
+            Trouble::new(error.code.number(), error.message.clone()),
+        );
         ErrorPacket::encode(self.client.out(), error);
     }
 

@@ -370,7 +370,13 @@ impl Session {
             number_column("Code"),
             text_column("Message", 512),
         ];
-        self.write_rows(&columns, rows)
+        Ok(match self.write_rows(&columns, rows)? {
+            Reply::Rows(done) => Reply::Rows(Done {
+                tells_warnings: true,
+                ..done
+            }),
+            other => other,
+        })
     }
 
     fn show_grants(&mut self, user: Option<&ast::UserName>) -> Result<Reply, Stop> {

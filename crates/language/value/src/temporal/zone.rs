@@ -39,6 +39,10 @@ impl Zone {
 
     /// The wall clock of a point in time; None where it leaves the calendar.
     pub fn from_utc(&self, utc: DateTime) -> Option<DateTime> {
+        // The zero date is in no zone.
+        if utc == DateTime::ZERO {
+            return Some(utc);
+        }
         match self {
             Self::Utc => Some(utc),
             Self::Fixed(seconds) => utc.plus_micros(i64::from(*seconds) * SECOND_MICROS),

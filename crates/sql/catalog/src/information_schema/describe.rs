@@ -8,8 +8,18 @@ use value::{CollationId, ColumnType, TypeKind, Value};
 
 /// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
 pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
+    // Without a primary key the first unique one that cannot be NULL stands for it.
+    let is_candidate = |index: &&IndexDefinition| {
+        let is_there = |column: usize| !table.columns[column].nullable;
+        index.uniqueness == Uniqueness::Unique
+            && index
+                .parts
+                .iter()
+                .all(|part| part.prefix_length.is_none() && is_there(part.column))
+    };
     let in_primary = table
         .primary_key()
+        .or_else(|| table.indexes.iter().find(is_candidate))
         .is_some_and(|primary| primary.parts.iter().any(|part| part.column == column));
     if in_primary {
         return "PRI";
@@ -138,13 +148,11 @@ fn column_line(column: &ColumnDefinition, table_collation: CollationId) -> Strin
         column_type.kind.is_string() || matches!(column_type.kind, TypeKind::Enum | TypeKind::Set);
     let collation = column_type.collation;
     if has_collation && collation != CollationId::BINARY && collation != table_collation {
-        if collation.charset() != table_collation.charset() {
-            push(
-                &mut line,
-                format_args!(" CHARACTER SET {}", collation.charset().name()),
-            );
-        }
-        push(&mut line, format_args!(" COLLATE {}", collation.name()));
+        let (charset, collation) = (collation.charset().name(), collation.name());
+        push(
+            &mut line,
+            format_args!(" CHARACTER SET {charset} COLLATE {collation}"),
+        );
     }
     if !column.nullable {
         line.push_str(" NOT NULL");

@@ -1,9 +1,14 @@
-//! `UNION`: one query behind the other, converted to common types.
+//! `UNION`: one query behind the other, converted to common types; `EXCEPT` and `INTERSECT`: the
+//! rows of one that another does not give, or gives too.
+//!
+//! The last two read their second query first and count its rows by key; then each row of the first
+//! is passed on or not by what is counted, and changes the count.
 
 use std::rc::Rc;
 
 use expression::{append_group_key, convert_value};
-use planner::{Query, Union};
+use foldhash::{HashMap, HashMapExt};
+use planner::{Query, SetOperation, Union};
 
 use super::distinct::Seen;
 use crate::context::{Context, Dependents};
@@ -14,9 +19,13 @@ use crate::{Operator, Outcome, Rewind};
 pub(crate) struct UnionOperator {
     inputs: Vec<Input>,
     plan: Rc<Union>,
+    /// The input that is read.
     at: usize,
     holds_row: bool,
     seen: Seen,
+    /// Rows of the second query by key, of EXCEPT and INTERSECT.
+    counts: HashMap<Box<[u8]>, u64>,
+    counted_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -41,10 +50,12 @@ impl UnionOperator {
             .collect();
         Self {
             inputs,
+            at: first_input(plan.operation),
             plan,
-            at: 0,
             holds_row: false,
             seen: Seen::new(),
+            counts: HashMap::new(),
+            counted_bytes: 0,
         }
     }
 
@@ -63,6 +74,9 @@ impl UnionOperator {
             }
             append_group_key(cx.frame.rows(slot).get(0, column), to, &mut self.seen.key);
         }
+        if self.plan.operation != SetOperation::Union {
+            return self.weigh_row(cx);
+        }
         // A plain UNION leaves out what any query before it gave; UNION ALL need not remember
         // unless a later one asks.
         let later_distinct = self.plan.distinct[self.at..]
@@ -75,6 +89,49 @@ impl UnionOperator {
         cx.check_kept(self.seen.memory_bytes())?;
         Ok(is_new || !self.plan.distinct[self.at])
     }
+
+    /// Counts a row of the second query; says of one of the first whether it is passed on.
+    fn weigh_row(&mut self, cx: &Context<'_>) -> Outcome<bool> {
+        let key = self.seen.key.as_slice();
+        let count = self.counts.get_mut(key);
+        if self.at == 1 {
+            match count {
+                Some(count) => *count += 1,
+                None => {
+                    self.counted_bytes += key.len() + size_of::<(Box<[u8]>, u64)>();
+                    self.counts.insert(key.into(), 1);
+                    cx.check_kept(self.counted_bytes)?;
+                }
+            }
+            return Ok(false);
+        }
+        let is_passed = match (self.plan.operation, count) {
+            (SetOperation::Except { all: true }, Some(count @ 1..)) => {
+                *count -= 1;
+                false
+            }
+            (SetOperation::Except { all: true }, _) => true,
+            (SetOperation::Except { all: false }, Some(_)) => false,
+            (SetOperation::Except { all: false }, None) => {
+                // Counted, so that it is not passed on again.
+                self.counted_bytes += key.len() + size_of::<(Box<[u8]>, u64)>();
+                self.counts.insert(key.into(), 1);
+                cx.check_kept(self.counted_bytes)?;
+                true
+            }
+            (SetOperation::Intersect { all }, Some(count @ 1..)) => {
+                *count = if all { *count - 1 } else { 0 };
+                true
+            }
+            _ => false,
+        };
+        Ok(is_passed)
+    }
+}
+
+/// EXCEPT and INTERSECT read their second query first.
+fn first_input(operation: SetOperation) -> usize {
+    usize::from(operation != SetOperation::Union)
 }
 
 impl Operator for UnionOperator {
@@ -83,16 +140,22 @@ impl Operator for UnionOperator {
             input.root.rewind(how);
             input.dependents.rewind();
         }
-        self.at = 0;
+        self.at = first_input(self.plan.operation);
         self.holds_row = false;
         self.seen.clear();
+        self.counts.clear();
+        self.counted_bytes = 0;
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         while let Some(input) = self.inputs.get_mut(self.at) {
             if !self.holds_row {
                 if !input.root.next(cx)? {
-                    self.at += 1;
+                    self.at = match (self.plan.operation, self.at) {
+                        (SetOperation::Union, at) => at + 1,
+                        (_, 1) => 0,
+                        _ => self.inputs.len(),
+                    };
                     continue;
                 }
                 self.holds_row = true;

@@ -362,6 +362,7 @@ impl InsertRunner {
             OnDuplicate::Ignore => {
                 cx.statement
                     .warn(duplicate_entry(rows, table.definition(), index));
+                self.give_number_back(cx);
                 self.state = State::Next;
             }
             OnDuplicate::Replace => self.state = State::Delete,
@@ -372,15 +373,25 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// Notes the first number that the counter gave.
+    /// Notes the row's number, and the first one that the counter gave.
     fn note_number(&mut self, cx: &Context<'_>) {
+        let definition = cx.tables[self.plan.table].definition();
+        let Some(column) = definition.auto_increment_column() else {
+            return;
+        };
+        let number = cx.frame.rows(self.plan.new_slot).get(0, column);
+        self.summary.last_number = assign::number_of(number).unwrap_or(0);
         if self.is_generated && self.summary.last_insert_id == 0 {
-            let definition = cx.tables[self.plan.table].definition();
-            let column = definition
-                .auto_increment_column()
-                .expect("a number was generated");
-            let number = cx.frame.rows(self.plan.new_slot).get(0, column);
-            self.summary.last_insert_id = assign::number_of(number).unwrap_or(0);
+            self.summary.last_insert_id = self.summary.last_number;
+        }
+    }
+
+    /// A number whose row did not go in is for the next row of the statement.
+    fn give_number_back(&mut self, cx: &Context<'_>) {
+        if std::mem::take(&mut self.is_generated) {
+            let step = cx.statement.options.auto_increment_step;
+            self.next_number = self.next_number.saturating_sub(step);
+            self.numbers_left = self.numbers_left.saturating_add(1);
         }
     }
 
@@ -426,12 +437,14 @@ impl InsertRunner {
             &plan.defaults,
             row_number,
         )?;
-        self.summary.matched_rows += 1;
         self.state = if is_changed {
             State::Update
         } else {
+            // A client that counts found rows counts this one.
+            self.summary.matched_rows += 1;
             State::Next
         };
+        self.give_number_back(cx);
         Ok(())
     }
 
@@ -441,7 +454,11 @@ impl InsertRunner {
         match table.update(cx.txn, key, &self.change.refs())? {
             Mutation::Done => {
                 self.summary.affected_rows += 2;
-                self.summary.matched_rows += 1;
+                self.summary.matched_rows += 2;
+                if let Some(column) = table.definition().auto_increment_column() {
+                    let number = self.change.new.get(0, column);
+                    self.summary.last_number = assign::number_of(number).unwrap_or(0);
+                }
             }
             Mutation::Gone => {}
             Mutation::Duplicate { index, .. } => {

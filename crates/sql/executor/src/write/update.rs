@@ -146,11 +146,11 @@ impl UpdateRunner {
             Mutation::Done => self.summary.affected_rows += 1,
             Mutation::Gone => {}
             Mutation::Duplicate { index, .. } => {
-                let error = duplicate_entry(&self.change.new, table.definition(), index);
+                // IGNORE passes over the row in silence, as MariaDB's does.
                 if !self.plan.is_ignore {
-                    return Err(error.into());
+                    let new = &self.change.new;
+                    return Err(duplicate_entry(new, table.definition(), index).into());
                 }
-                cx.statement.warn(error);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use expression::{Class, Compare, CompareOperator, Expression, ExpressionKind, failure};
 use value::collation::{TextRule, mix_to_compare};
-use value::{Comparison, TypeKind};
+use value::{Comparison, TypeKind, Value};
 
 use super::Binder;
 use super::literal::as_number;
@@ -76,7 +76,7 @@ impl Binder<'_> {
             }
             ExpressionKind::Constant(value) => {
                 let bytes = match value {
-                    value::Value::Bytes(bytes) => bytes.as_slice(),
+                    Value::Bytes(bytes) => bytes.as_slice(),
                     _ => &[],
                 };
                 TextRule::literal(collation, bytes)

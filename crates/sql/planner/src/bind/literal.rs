@@ -1,10 +1,9 @@
 //! Literals and parameters.
 
 use errcode::{ER_UNKNOWN_CHARACTER_SET, ER_WRONG_VALUE};
-use expression::{Expression, ExpressionKind};
+use expression::{Expression, ExpressionKind, SqlMode};
 use syntax::ast::{Literal, TemporalKind};
-use value::convert::date_exists;
-use value::temporal::{ParsedDateTime, parse_datetime, parse_time};
+use value::temporal::{DateRules, ParsedDateTime, parse_datetime, parse_time};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use super::{Binder, error};
@@ -36,8 +35,17 @@ impl Binder<'_> {
                 let charset = charset.as_deref().unwrap_or("binary");
                 self.string(value, Some(charset))?
             }
-            Literal::Temporal { kind, text } => temporal(*kind, text)?,
+            Literal::Temporal { kind, text } => temporal(*kind, text, self.date_rules())?,
         })
+    }
+
+    fn date_rules(&self) -> DateRules {
+        let mode = self.settings.sql_mode;
+        DateRules {
+            no_zero_date: mode.has(SqlMode::NO_ZERO_DATE),
+            no_zero_in_date: mode.has(SqlMode::NO_ZERO_IN_DATE),
+            allow_invalid: mode.has(SqlMode::ALLOW_INVALID_DATES),
+        }
     }
 
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expression, PlanError> {
@@ -117,7 +125,8 @@ fn decimal(text: &str) -> Expression {
     Expression::constant(Value::Decimal(number), column_type)
 }
 
-fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
+fn temporal(kind: TemporalKind, text: &str, dates: DateRules) -> Result<Expression, PlanError> {
+    let is_whole_date = |parsed: &ParsedDateTime| is_whole_date(parsed, dates);
     let fsp = text
         .rsplit_once('.')
         .map_or(0, |(_, digits)| digits.len().min(6));
@@ -155,6 +164,6 @@ fn temporal(kind: TemporalKind, text: &str) -> Result<Expression, PlanError> {
 }
 
 /// True of a text that is a date to its end, whose day its month has.
-fn is_whole_date(parsed: &ParsedDateTime) -> bool {
-    !parsed.truncated && date_exists(parsed.value.date())
+fn is_whole_date(parsed: &ParsedDateTime, dates: DateRules) -> bool {
+    !parsed.truncated && parsed.value.date().check(dates)
 }

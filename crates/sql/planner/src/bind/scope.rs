@@ -17,6 +17,8 @@ pub(crate) struct Scope {
     pub(crate) visible_from: usize,
     /// Columns that NATURAL and USING merged: the place that is shown, and the one hidden by it.
     pub(crate) merged: Vec<(ColumnPlace, ColumnPlace)>,
+    /// Right joins with merged columns, as (start, middle, end): `*` shows their right side first.
+    pub(crate) turned: Vec<(usize, usize, usize)>,
 }
 
 /// A table, or what stands for one.
@@ -69,6 +71,16 @@ impl Relation {
 }
 
 impl Scope {
+    /// The relations in the order in which `*` shows them.
+    pub(crate) fn shown_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.relations.len()).collect();
+        // Joins within a join come first, and stay within their part of the order.
+        for &(start, middle, end) in &self.turned {
+            order[start..end].rotate_left(middle - start);
+        }
+        order
+    }
+
     /// Where a name stands: (relation, column). `None` if nowhere here.
     fn find(&self, name: &ast::ColumnName) -> Result<Option<(usize, usize)>, ()> {
         let mut found = None;

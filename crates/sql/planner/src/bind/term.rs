@@ -2,8 +2,8 @@
 
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_OPERAND_COLUMNS};
 use expression::{
-    BitOperator, Bits, Case, CompareOperator, Expression, ExpressionKind, InList, Like, Test,
-    failure,
+    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
+    Test, failure,
 };
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
 use value::collation::mix_to_compare;
@@ -336,6 +336,18 @@ impl Binder<'_> {
     fn between(&mut self, negated: bool, value: &Expr, low: &Expr, high: &Expr) -> Bound {
         let value = self.term(value)?;
         let (low, high) = (self.term(low)?, self.term(high)?);
+        let is_text = |class| matches!(class, Class::Text(_));
+        let lower_class = self.class(&value, &low, "between")?;
+        let upper_class = self.class(&value, &high, "between")?;
+        if is_text(lower_class) != is_text(upper_class) {
+            // All three are compared as the type in which they meet.
+            let between = self.library("BETWEEN", vec![value, low, high])?;
+            let nullable = between.nullable;
+            return Ok(match negated {
+                true => Expression::condition(ExpressionKind::Not(Box::new(between)), nullable),
+                false => between,
+            });
+        }
         let above = self.comparison(CompareOperator::GreaterOrEqual, value.clone(), low)?;
         let below = self.comparison(CompareOperator::LessOrEqual, value, high)?;
         let both = join_conditions(true, above, below);

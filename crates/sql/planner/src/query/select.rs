@@ -1,6 +1,9 @@
 //! SELECT: one query block.
 
-use errcode::{ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD};
+use errcode::{
+    ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD,
+    ER_WRONG_USAGE,
+};
 use expression::SqlMode;
 
 use crate::plan::SlotShape;
@@ -113,6 +116,9 @@ impl Binder<'_> {
             .as_ref()
             .map(|having| self.condition(having))
             .transpose()?;
+        if select.with_rollup && !tail.order_by.is_empty() {
+            return Err(error(ER_WRONG_USAGE, &[&"CUBE/ROLLUP", &"ORDER BY"]));
+        }
         self.block().clause = Clause::Order;
         let mut order = Vec::with_capacity(tail.order_by.len());
         for item in tail.order_by {
@@ -194,7 +200,8 @@ impl Binder<'_> {
             places.extend(scope.merged.iter().map(|(seen, _)| place_in(*seen)));
         }
         let mut is_found = false;
-        for (relation_index, relation) in scope.relations.iter().enumerate() {
+        for relation_index in scope.shown_order() {
+            let relation = &scope.relations[relation_index];
             let is_wanted = table.is_none_or(|table| relation.alias == table.text)
                 && schema.is_none_or(|schema| relation.database == schema.text);
             if !is_wanted {
@@ -264,11 +271,11 @@ impl Binder<'_> {
         if let Some(having) = &mut parts.having {
             groups.rewrite(having);
         }
-        for (key, _) in &mut parts.order {
-            groups.rewrite(key);
-        }
         if let Some(place) = groups.first_ungrouped {
             self.check_full_group_by(place, &keys)?;
+        }
+        for (key, _) in &mut parts.order {
+            groups.rewrite(key);
         }
         let mut calls = groups.calls;
         let is_ordered = with_rollup && !keys.is_empty();
@@ -330,7 +337,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Error 1055 under ONLY_FULL_GROUP_BY, unless the keys hold the column's primary key.
+    /// Error 1055 or 1140 under ONLY_FULL_GROUP_BY.
     fn check_full_group_by(
         &mut self,
         place: ColumnPlace,
@@ -339,19 +346,8 @@ impl Binder<'_> {
         if !self.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
             return Ok(());
         }
-        if let SlotShape::Table(table) = &self.slots[place.slot] {
-            let definition = &self.tables[*table].definition;
-            let is_key = |column: usize| {
-                let key = Some(ColumnPlace {
-                    slot: place.slot,
-                    column,
-                });
-                keys.iter().any(|grouped| grouped.as_column() == key)
-            };
-            let primary = definition.primary_key();
-            if primary.is_some_and(|primary| primary.parts.iter().all(|part| is_key(part.column))) {
-                return Ok(());
-            }
+        if keys.is_empty() {
+            return Err(error(ER_MIX_OF_GROUP_FUNC_AND_FIELDS, &[]));
         }
         let name = self
             .block()

@@ -84,7 +84,8 @@ impl Concatenation {
             }
             if text.len() > bytes_max {
                 cut(&mut text, bytes_max, call);
-                let warning = ClientError::new(ER_CUT_VALUE_GROUP_CONCAT, &[&(row + 1)]);
+                let warning =
+                    ClientError::new(ER_CUT_VALUE_GROUP_CONCAT, &[&(row + 1), &"group_concat("]);
                 statement.warn(warning);
                 break;
             }
