@@ -2,7 +2,7 @@
 
 use crate::kind::{Kind, Problem, Value};
 use crate::suggest::nearest;
-use crate::table::{Setting, TABLE, find};
+use crate::table::{Scope, Setting, TABLE, find};
 
 /// A value for each entry of [`TABLE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,14 @@ impl Settings {
         let value = setting.kind.parse(text).map_err(refused)?;
         self.put(index, value);
         Ok(())
+    }
+
+    /// Sets what clients are told and nobody may change: facts of the machine, found at the start.
+    /// Panics where no such setting is declared: only a bug tells it.
+    pub fn tell(&mut self, name: &str, text: &str) {
+        let (index, setting) = find(name).expect("a declared setting");
+        assert_eq!(setting.scope, Scope::Fixed, "{name} is for users to set");
+        self.values[index] = Value::Text(text.to_owned());
     }
 
     /// Sets one value from `name=value`.

@@ -505,6 +505,12 @@ pub const TABLE: &[Setting] = &[
         "Accepted for dumps; there is no binary log.",
     ),
     session(
+        "sql_log_off",
+        Kind::Bool,
+        "OFF",
+        "Accepted; there is no general log.",
+    ),
+    session(
         "max_error_count",
         number(0, 65535),
         "64",
@@ -643,7 +649,31 @@ pub const TABLE: &[Setting] = &[
     ),
     fixed("performance_schema", "OFF", "There is none."),
     fixed("log_bin", "OFF", "There is no binary log."),
+    fixed("binlog_format", "MIXED", "There is no binary log."),
+    fixed("general_log", "OFF", "There is no general log."),
+    fixed("slow_query_log", "OFF", "There is no slow log."),
     fixed("event_scheduler", "OFF", "There are no events."),
+    fixed(
+        "hostname",
+        "localhost",
+        "The machine's name; taken at start.",
+    ),
+    fixed("port", "4006", "Of `listen`; taken at start."),
+    fixed(
+        "skip_name_resolve",
+        "ON",
+        "Names of hosts are never looked up.",
+    ),
+    fixed(
+        "max_user_connections",
+        "0",
+        "Accounts have no limits of their own.",
+    ),
+    fixed(
+        "innodb_version",
+        "10.11.0",
+        "Behaviour follows MariaDB 10.11.",
+    ),
     fixed("have_ssl", "YES", "Whether TLS is there."),
     fixed(
         "have_openssl",

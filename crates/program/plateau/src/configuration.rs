@@ -36,6 +36,18 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
     Ok(settings)
 }
 
+/// What clients may ask of the machine.
+pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {
+    if let Ok(name) = fs::read_to_string("/proc/sys/kernel/hostname") {
+        settings.tell("hostname", name.trim());
+    }
+    let port = bound.iter().find_map(|address| match address {
+        Address::Tcp(address) => Some(address.port()),
+        Address::Unix(_) => None,
+    });
+    settings.tell("port", &port.unwrap_or(0).to_string());
+}
+
 /// The data directory.
 pub(crate) fn data(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.text("data"))

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the server until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let settings = configuration::read(arguments)?;
+    let mut settings = configuration::read(arguments)?;
     start_log(&settings)?;
     // From here on a signal asks for the orderly end instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
@@ -43,8 +43,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         !listeners.is_empty(),
         "both `listen` and `socket` are empty"
     );
-    let server = serve::start(&settings, keys, &runtime, PATIENCE)?;
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
+    configuration::tell_machine(&mut settings, &bound);
+    let server = serve::start(&settings, keys, &runtime, PATIENCE)?;
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }

@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use expression::{Frame, Slot, Statement};
+use expression::{Expression, Frame, Slot, Statement};
 use planner::{Action, Plan, Query, SlotShape};
 use smallvec::SmallVec;
 use store::{RowBatch, Store, StoreError, Table, Transaction};
@@ -213,9 +213,9 @@ impl Execution {
         match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),
             Runner::Rows { plan, at } => give_rows(plan, at, sink),
-            Runner::Insert(runner) => runner.run(&mut cx).map(Progress::Done),
+            Runner::Insert(runner) => runner.run(&mut cx, sink),
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
-            Runner::Delete(runner) => runner.run(&mut cx).map(Progress::Done),
+            Runner::Delete(runner) => runner.run(&mut cx, sink),
         }
     }
 
@@ -368,7 +368,7 @@ impl SelectRunner {
                 for expression in &self.query.output {
                     cx.evaluate(expression)?;
                 }
-            } else if give_row(&self.query, cx, sink)? == Flow::Pause {
+            } else if give_row(&self.query.output, cx, sink)? == Flow::Pause {
                 return Ok(Progress::Paused);
             }
             cx.frame.recycle();
@@ -384,10 +384,14 @@ impl SelectRunner {
 }
 
 /// Gives the row at hand, column by column out of wherever it stands.
-fn give_row(query: &Query, cx: &Context<'_>, sink: &mut dyn RowSink) -> Outcome<Flow> {
+pub(crate) fn give_row(
+    output: &[Expression],
+    cx: &Context<'_>,
+    sink: &mut dyn RowSink,
+) -> Outcome<Flow> {
     let evaluator = cx.evaluator();
-    let mut row: SmallVec<[ValueRef<'_>; 16]> = SmallVec::with_capacity(query.output.len());
-    for expression in &query.output {
+    let mut row: SmallVec<[ValueRef<'_>; 16]> = SmallVec::with_capacity(output.len());
+    for expression in output {
         row.push(evaluator.evaluate(expression)?);
     }
     sink.row(&row)

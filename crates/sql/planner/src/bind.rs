@@ -76,6 +76,7 @@ pub(crate) enum Clause {
     Set,
     Values,
     DuplicateUpdate,
+    Returning,
 }
 
 impl Clause {
@@ -90,6 +91,7 @@ impl Clause {
             Self::Set => "SET",
             Self::Values => "VALUES",
             Self::DuplicateUpdate => "UPDATE",
+            Self::Returning => "RETURNING",
         }
     }
 }
@@ -128,8 +130,8 @@ impl<'a> Binder<'a> {
                 Ok(plan)
             }
             ast::StatementKind::Insert(insert) => {
-                let action = self.insert(insert)?;
-                Ok(self.finish(action, Vec::new()))
+                let (action, columns) = self.insert(insert)?;
+                Ok(self.finish(action, columns))
             }
             ast::StatementKind::LoadData(load) => {
                 let action = self.load_data(load)?;
@@ -140,8 +142,8 @@ impl<'a> Binder<'a> {
                 Ok(self.finish(action, Vec::new()))
             }
             ast::StatementKind::Delete(delete) => {
-                let action = self.delete(delete)?;
-                Ok(self.finish(action, Vec::new()))
+                let (action, columns) = self.delete(delete)?;
+                Ok(self.finish(action, columns))
             }
             ast::StatementKind::Do(expressions) => {
                 let query = self.do_query(expressions)?;

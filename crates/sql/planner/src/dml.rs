@@ -14,17 +14,17 @@ use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error};
 use crate::join::From;
 use crate::plan::{
-    Access, Action, Assignment, Delete, Insert, InsertSource, Node, OnDuplicate, SlotShape, Sort,
-    SortKey, Update, UpdateTarget,
+    Access, Action, Assignment, Delete, Insert, InsertSource, Node, OnDuplicate, OutputColumn,
+    SlotShape, Sort, SortKey, Update, UpdateTarget,
 };
 use crate::query::place_of;
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
-    pub(crate) fn insert(&mut self, insert: &ast::Insert) -> Result<Action, PlanError> {
-        if !insert.returning.is_empty() {
-            return Err(not_supported("INSERT .. RETURNING"));
-        }
+    pub(crate) fn insert(
+        &mut self,
+        insert: &ast::Insert,
+    ) -> Result<(Action, Vec<OutputColumn>), PlanError> {
         if !insert.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
         }
@@ -61,9 +61,11 @@ impl Binder<'_> {
         } else {
             OnDuplicate::Error
         };
+        self.block().scope.relations[0].slot = new_slot;
+        let (returning, described) = self.returning(&insert.returning)?;
         self.blocks.pop();
         let defaults = self.defaults(&definition)?;
-        Ok(Action::Insert(Rc::new(Insert {
+        let plan = Insert {
             table,
             new_slot,
             old_slot,
@@ -73,7 +75,22 @@ impl Binder<'_> {
             is_ignore: insert.ignore,
             is_load: false,
             defaults,
-        })))
+            returning,
+        };
+        Ok((Action::Insert(Rc::new(plan)), described))
+    }
+
+    /// The list of RETURNING, over the tables in scope.
+    fn returning(
+        &mut self,
+        items: &[ast::SelectItem],
+    ) -> Result<(Vec<Expression>, Vec<OutputColumn>), PlanError> {
+        self.block().clause = Clause::Returning;
+        let (returning, columns) = self.select_items(items)?;
+        if returning.iter().any(|value| !value.subqueries().is_empty()) {
+            return Err(not_supported("a subquery in RETURNING"));
+        }
+        Ok((returning, columns))
     }
 
     fn value_rows(
@@ -254,10 +271,10 @@ impl Binder<'_> {
         })))
     }
 
-    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<Action, PlanError> {
-        if !delete.returning.is_empty() {
-            return Err(not_supported("DELETE .. RETURNING"));
-        }
+    pub(crate) fn delete(
+        &mut self,
+        delete: &ast::Delete,
+    ) -> Result<(Action, Vec<OutputColumn>), PlanError> {
         if delete.period.is_some() {
             return Err(not_supported("DELETE HISTORY"));
         }
@@ -276,13 +293,16 @@ impl Binder<'_> {
         let input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
         let is_limited = delete.limit.is_some() && delete.condition.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
+        let (returning, described) = self.returning(&delete.returning)?;
         self.blocks.pop();
         let is_kept = tables.len() > 1 || !are_plain;
-        Ok(Action::Delete(Rc::new(Delete {
+        let plan = Delete {
             input,
             targets,
             is_kept,
-        })))
+            returning,
+        };
+        Ok((Action::Delete(Rc::new(plan)), described))
     }
 
     fn delete_targets(

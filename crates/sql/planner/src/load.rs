@@ -52,6 +52,7 @@ impl Binder<'_> {
         };
         let defaults = self.defaults(&definition)?;
         Ok(Action::Insert(Rc::new(Insert {
+            returning: Vec::new(),
             table,
             new_slot,
             old_slot,

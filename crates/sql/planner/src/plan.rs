@@ -470,6 +470,8 @@ pub struct Insert {
     pub is_load: bool,
     /// What each column not among `columns` gets.
     pub defaults: Vec<Option<Expression>>,
+    /// `RETURNING`: what comes out of each written row, which then stands in the new slot.
+    pub returning: Vec<Expression>,
 }
 
 /// Where inserted rows come from.
@@ -549,4 +551,6 @@ pub struct Delete {
     pub targets: Vec<(usize, usize)>,
     /// Rows are found first and removed then: there is more than one table, or a subquery.
     pub is_kept: bool,
+    /// `RETURNING`: what comes out of each removed row.
+    pub returning: Vec<Expression>,
 }

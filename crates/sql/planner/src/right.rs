@@ -32,6 +32,10 @@ pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
                 right.updates = true;
                 right.reads = assigned_from(assignments, insert.old_slot);
             }
+            right.reads = right.reads.or_else(|| {
+                let mut values = insert.returning.iter();
+                values.find_map(|value| column_read(value, insert.new_slot))
+            });
         }
         Action::Update(update) => {
             for target in &update.targets {
@@ -47,7 +51,9 @@ pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
                 let right = &mut rights[table];
                 right.deletes = true;
                 right.selects = false;
-                right.reads = found_by(&delete.input, slot, tables);
+                let mut values = delete.returning.iter();
+                right.reads = found_by(&delete.input, slot, tables)
+                    .or_else(|| values.find_map(|value| column_read(value, slot)));
             }
         }
     }

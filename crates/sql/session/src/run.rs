@@ -307,16 +307,16 @@ impl Session {
         } else if has_rows {
             state.found_rows.set(summary.returned_rows);
         }
-        if has_rows {
-            state.row_count.set(-1);
-            let status = StatusFlags::default();
-            return Reply::Rows(Done {
-                status,
-                ..Done::default()
-            });
-        }
         if is_write && summary.last_insert_id != 0 {
             state.set_last_insert_id(summary.last_insert_id);
+        }
+        if has_rows {
+            state.row_count.set(-1);
+            return Reply::Rows(Done {
+                affected_rows: summary.affected_rows,
+                last_insert_id: summary.last_insert_id,
+                ..Done::default()
+            });
         }
         let wants_found = self
             .client

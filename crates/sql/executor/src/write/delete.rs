@@ -6,9 +6,10 @@ use planner::Delete;
 use store::{Mutation, Table};
 
 use crate::context::Context;
+use crate::execution::give_row;
 use crate::operator::{Operator, build};
 use crate::write::found_rows::FoundRows;
-use crate::{Outcome, Rewind, Summary};
+use crate::{Flow, Outcome, Progress, Rewind, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct DeleteRunner {
@@ -56,7 +57,11 @@ impl DeleteRunner {
         self.summary = Summary::default();
     }
 
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
+    pub(crate) fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Outcome<Progress> {
         loop {
             match self.state {
                 State::Finding => {
@@ -72,7 +77,7 @@ impl DeleteRunner {
                         self.input.next(cx)?
                     };
                     if !has_row {
-                        return Ok(self.summary.clone());
+                        return Ok(Progress::Done(self.summary.clone()));
                     }
                     self.target = 0;
                     self.state = State::Row;
@@ -80,10 +85,11 @@ impl DeleteRunner {
                 State::Row => {
                     if let Some(&(table, slot)) = self.plan.targets.get(self.target) {
                         let is_new = !self.plan.is_kept || self.found.is_first(self.target);
-                        if is_new {
-                            self.delete(cx, table, slot)?;
-                        }
+                        let is_deleted = is_new && self.delete(cx, table, slot)?;
                         self.target += 1;
+                        if is_deleted && self.give(cx, sink)? == Flow::Pause {
+                            return Ok(Progress::Paused);
+                        }
                     } else {
                         self.state = State::Next;
                     }
@@ -92,15 +98,28 @@ impl DeleteRunner {
         }
     }
 
-    fn delete(&mut self, cx: &mut Context<'_>, table: usize, slot: usize) -> Outcome<()> {
+    /// Gives the row that is gone, if RETURNING asks for it.
+    fn give(&mut self, cx: &mut Context<'_>, sink: &mut dyn RowSink) -> Outcome<Flow> {
+        if self.plan.returning.is_empty() {
+            return Ok(Flow::More);
+        }
+        self.summary.returned_rows += 1;
+        let flow = give_row(&self.plan.returning, cx, sink)?;
+        cx.frame.recycle();
+        Ok(flow)
+    }
+
+    /// False if there is no row, or none any more.
+    fn delete(&mut self, cx: &mut Context<'_>, table: usize, slot: usize) -> Outcome<bool> {
         let Some(row) = cx.frame.slots[slot].row else {
-            return Ok(());
+            return Ok(false);
         };
         let key = cx.frame.batch(slot).key(row);
-        if cx.tables[table].delete(cx.txn, key)? == Mutation::Done {
+        let is_deleted = cx.tables[table].delete(cx.txn, key)? == Mutation::Done;
+        if is_deleted {
             self.summary.affected_rows += 1;
             self.summary.matched_rows += 1;
         }
-        Ok(())
+        Ok(is_deleted)
     }
 }

@@ -4,6 +4,7 @@
 //! Next --row computed--> Number --AUTO_INCREMENT filled--> Insert --done--> Pass --> Next
 //! Insert --duplicate, REPLACE--> Delete --> Insert
 //! Insert --duplicate, ON DUPLICATE KEY UPDATE--> Find --changed--> Update --> Next
+//! Pass, Find, Update --RETURNING--> Give --> Next
 //! ```
 
 use std::rc::Rc;
@@ -15,9 +16,10 @@ use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
 use super::assign::{self, NullRule, assign, assign_default, duplicate_entry, row_refs};
 use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
+use crate::execution::give_row;
 use crate::keep;
 use crate::operator::{Operator, build};
-use crate::{Outcome, Rewind, Summary};
+use crate::{Flow, Outcome, Progress, Rewind, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct InsertRunner {
@@ -57,6 +59,7 @@ enum State {
     Find,
     Update,
     Pass,
+    Give,
 }
 
 impl InsertRunner {
@@ -108,12 +111,16 @@ impl InsertRunner {
         self.earlier_rows = count;
     }
 
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
+    pub(crate) fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Outcome<Progress> {
         loop {
             match self.state {
                 State::Next => {
                     if !self.next_row(cx)? {
-                        return Ok(self.finish());
+                        return Ok(Progress::Done(self.finish()));
                     }
                     self.state = State::Number;
                 }
@@ -134,9 +141,26 @@ impl InsertRunner {
                 State::Update => self.update(cx)?,
                 State::Pass => {
                     self.pass(cx)?;
+                    self.state = self.written();
+                }
+                State::Give => {
                     self.state = State::Next;
+                    self.summary.returned_rows += 1;
+                    if give_row(&self.plan.returning, cx, sink)? == Flow::Pause {
+                        return Ok(Progress::Paused);
+                    }
+                    cx.frame.recycle();
                 }
             }
+        }
+    }
+
+    /// What follows once a row is written.
+    fn written(&self) -> State {
+        if self.plan.returning.is_empty() {
+            State::Next
+        } else {
+            State::Give
         }
     }
 
@@ -437,15 +461,27 @@ impl InsertRunner {
             &plan.defaults,
             row_number,
         )?;
+        self.give_number_back(cx);
         self.state = if is_changed {
             State::Update
         } else {
             // A client that counts found rows counts this one.
             self.summary.matched_rows += 1;
-            State::Next
+            self.show_changed(cx);
+            self.written()
         };
-        self.give_number_back(cx);
         Ok(())
+    }
+
+    /// Puts the row that was in the way, as it is now, where RETURNING reads it.
+    fn show_changed(&self, cx: &mut Context<'_>) {
+        if self.plan.returning.is_empty() {
+            return;
+        }
+        let rows = cx.frame.rows_mut(self.plan.new_slot);
+        for (column, value) in self.change.refs().into_iter().enumerate() {
+            rows.set(0, column, value);
+        }
     }
 
     fn update(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
@@ -459,6 +495,9 @@ impl InsertRunner {
                     let number = self.change.new.get(0, column);
                     self.summary.last_number = assign::number_of(number).unwrap_or(0);
                 }
+                self.show_changed(cx);
+                self.state = self.written();
+                return Ok(());
             }
             Mutation::Gone => {}
             Mutation::Duplicate { index, .. } => {

@@ -140,7 +140,7 @@ impl Binder<'_> {
         })
     }
 
-    fn select_items(
+    pub(crate) fn select_items(
         &mut self,
         items: &[SelectItem],
     ) -> Result<(Vec<Expression>, Vec<OutputColumn>), PlanError> {
