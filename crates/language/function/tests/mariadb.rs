@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use function::{BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts};
 use testkit::client::{Client, Outcome};
-use testkit::server::{Launch, Server, ServerKind};
+use testkit::server::Server;
 use value::temporal::{DateRules, parse_datetime};
 use value::{
     CollationId, ColumnType, Date, Place, StoreRules, Trouble, TypeKind, Value, Warnings, Zone,
@@ -172,23 +172,12 @@ fn table() -> Table {
 }
 
 fn start() -> (Server, Client) {
-    let server = Launch::new(ServerKind::MariaDb)
-        .start()
-        .unwrap_or_else(|error| {
-            panic!(
-                "MariaDB is the reference of this test; run `cargo xtask setup` first: {error:#}"
-            )
-        });
-    let mut client = server.connect().expect("the server takes connections");
-    for statement in [
+    Server::reference(&[
         "SET NAMES utf8mb4",
         "SET time_zone = '+00:00', sql_mode = ''",
         "SET timestamp = 1709296496",
         "CREATE DATABASE IF NOT EXISTS test",
-    ] {
-        client.run(statement).expect("a session setting");
-    }
-    (server, client)
+    ])
 }
 
 fn compare(client: &mut Client, all: &[String], table: &Table, from: &str, known: &str) {

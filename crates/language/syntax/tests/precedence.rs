@@ -6,7 +6,7 @@
 use syntax::print::print_expr;
 use syntax::{Mode, parse_expr};
 use testkit::client::{Client, Outcome};
-use testkit::server::{Launch, ServerKind};
+use testkit::server::Server;
 
 const BINARY: &[&str] = &[
     "OR",
@@ -135,23 +135,13 @@ fn compare(client: &mut Client, mode: Mode) -> Vec<String> {
 
 #[test]
 fn expressions_group_as_mariadb_groups_them() {
-    let server = Launch::new(ServerKind::MariaDb)
-        .start()
-        .unwrap_or_else(|error| {
-            panic!(
-                "MariaDB is the reference of this test; run `cargo xtask setup` first: {error:#}"
-            )
-        });
-    let mut client = server.connect().expect("the server takes connections");
-    for statement in [
+    let (_server, mut client) = Server::reference(&[
         "SET NAMES latin1",
         "CREATE DATABASE p",
         "USE p",
         "CREATE TABLE t (a VARCHAR(20), b VARCHAR(20), c VARCHAR(20), d DATETIME)",
         "INSERT INTO t VALUES ('1', '2', '3', NOW()), ('4', '5', '6', NOW())",
-    ] {
-        client.run(statement).expect("a statement of the set-up");
-    }
+    ]);
     let mut report = compare(&mut client, Mode::default());
     client
         .run("SET sql_mode = 'PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE'")

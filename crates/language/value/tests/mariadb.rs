@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use testkit::client::{Client, Outcome};
-use testkit::server::{Launch, Server, ServerKind};
+use testkit::server::Server;
 use value::temporal::{DateRules, Time, parse_datetime};
 use value::{
     CollationId, ColumnType, Date, Decimal, Level, Place, StoreRules, TypeKind, Value, Warnings,
@@ -167,23 +167,12 @@ fn values() -> Vec<(String, Value, ColumnType)> {
 }
 
 fn start() -> (Server, Client) {
-    let server = Launch::new(ServerKind::MariaDb)
-        .start()
-        .unwrap_or_else(|error| {
-            panic!(
-                "MariaDB is the reference of this test; run `cargo xtask setup` first: {error:#}"
-            )
-        });
-    let mut client = server.connect().expect("the server takes connections");
-    for statement in [
+    Server::reference(&[
         "CREATE DATABASE d",
         "USE d",
         "SET NAMES utf8mb4",
         "SET time_zone = '+00:00', timestamp = 1709296496",
-    ] {
-        client.run(statement).expect("a session setting");
-    }
-    (server, client)
+    ])
 }
 
 #[test]

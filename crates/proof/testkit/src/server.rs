@@ -45,6 +45,9 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 /// Each try takes some ten milliseconds.
 const RESTART_TRIES: u32 = 100;
 
+/// Ports tried for a new server.
+const PORT_TRIES: u32 = 3;
+
 impl Launch {
     pub fn new(kind: ServerKind) -> Launch {
         Launch {
@@ -66,8 +69,17 @@ impl Launch {
         if self.kind == ServerKind::MariaDb {
             copy_tree(&mariadb_template()?, &folder.path().join("data"))?;
         }
-        let port = free_port()?;
-        let process = self.spawn(folder.path(), port)?;
+        let mut tries = PORT_TRIES;
+        let (port, process) = loop {
+            let port = free_port()?;
+            tries -= 1;
+            match self.spawn(folder.path(), port) {
+                Ok(process) => break (port, process),
+                // Somebody's outgoing connection has got the port since.
+                Err(error) if 0 < tries && format!("{error:#}").contains("ddress already in") => {}
+                Err(error) => return Err(error),
+            }
+        };
         Ok(Server {
             launch: self,
             process,
@@ -123,6 +135,24 @@ impl Server {
 
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
+    }
+
+    /// A MariaDB to compare with, and a session of root that has run `statements`.
+    ///
+    /// # Panics
+    /// If there is none: a test without its reference has proven nothing.
+    pub fn reference(statements: &[&str]) -> (Server, Client) {
+        let started = Launch::new(ServerKind::MariaDb).start();
+        let server = started.unwrap_or_else(|error| {
+            panic!(
+                "MariaDB is the reference of this test; run `cargo xtask setup` first: {error:#}"
+            )
+        });
+        let mut client = server.connect().expect("the server takes connections");
+        for statement in statements {
+            client.run(statement).expect(statement);
+        }
+        (server, client)
     }
 
     /// A new connection as root.
