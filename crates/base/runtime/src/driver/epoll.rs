@@ -23,7 +23,7 @@ use rustix::time::Timespec;
 use smallvec::SmallVec;
 use stdx::Slab;
 
-use super::files::PoolDisk;
+use super::files::{HelperTransfers, WorkerDisk};
 use super::{Driver, SendBuffers, SocketKey};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
@@ -265,7 +265,7 @@ impl Driver for EpollDriver {
     }
 
     fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
-        Rc::new(PoolDisk::new(shared.clone()))
+        Rc::new(WorkerDisk(HelperTransfers::new(shared.clone())))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Files where the loop itself cannot drive them: each read, write and sync is a job of a helper
-//! thread.
+//! A worker's files. Whatever takes long (reads, writes, syncs) is the driver's to do; the calls that
+//! may block do so on the calling thread, as their contract says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,13 +10,33 @@ use env::{Disk, DiskError, File, IoBuffer, IoFuture, IoResult, OpenOptions, Writ
 use crate::blocking::Parcel;
 use crate::shared::Shared;
 
-/// See the module's head. The calls that may block do so on the calling thread, as their
-/// contract says.
-pub(crate) struct PoolDisk {
+/// How a driver does what takes long. Each call is as in [`Disk`].
+pub(crate) trait Transfers {
+    /// As [`Disk::read`].
+    fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult>;
+
+    /// As [`Disk::write`].
+    fn write(
+        &self,
+        file: &File,
+        offset: u64,
+        buffer: IoBuffer,
+        durability: WriteDurability,
+    ) -> IoFuture<IoResult>;
+
+    /// As [`Disk::sync`].
+    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>>;
+}
+
+/// See the module's head.
+pub(crate) struct WorkerDisk<T>(pub(crate) T);
+
+/// Transfers where the loop itself cannot drive them: each is a job of a helper thread.
+pub(crate) struct HelperTransfers {
     shared: Arc<Shared>,
 }
 
-impl PoolDisk {
+impl HelperTransfers {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
@@ -31,11 +51,7 @@ impl PoolDisk {
     }
 }
 
-impl Disk for PoolDisk {
-    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
-        BlockingDisk.open(path, options)
-    }
-
+impl Transfers for HelperTransfers {
     fn read(&self, file: &File, offset: u64, mut buffer: IoBuffer) -> IoFuture<IoResult> {
         let file = file.clone();
         self.submit(move || {
@@ -61,6 +77,30 @@ impl Disk for PoolDisk {
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
         let file = file.clone();
         self.submit(move || LinuxFile::of(&file).sync())
+    }
+}
+
+impl<T: Transfers> Disk for WorkerDisk<T> {
+    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
+        BlockingDisk.open(path, options)
+    }
+
+    fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult> {
+        self.0.read(file, offset, buffer)
+    }
+
+    fn write(
+        &self,
+        file: &File,
+        offset: u64,
+        buffer: IoBuffer,
+        durability: WriteDurability,
+    ) -> IoFuture<IoResult> {
+        self.0.write(file, offset, buffer, durability)
+    }
+
+    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
+        self.0.sync(file)
     }
 
     fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {

@@ -2,16 +2,16 @@
 
 use std::future::Future;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use env::linux::{BlockingDisk, LinuxFile};
-use env::{Disk, DiskError, File, IoBuffer, IoFuture, IoResult, OpenOptions, WriteDurability};
+use env::linux::LinuxFile;
+use env::{DiskError, File, IoBuffer, IoFuture, IoResult, WriteDurability};
 use io_uring::{opcode, squeue, types};
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::super::files::Transfers;
 use super::UringDriver;
 use super::token::{Kind, token};
 
@@ -205,13 +205,12 @@ impl Drop for FileFuture {
     }
 }
 
-/// A worker's handle on files over its ring. The calls that may block do so on the calling thread,
-/// as their contract says.
-pub(super) struct RingDisk {
+/// Transfers over the worker's ring.
+pub(super) struct RingTransfers {
     driver: Rc<UringDriver>,
 }
 
-impl RingDisk {
+impl RingTransfers {
     pub(super) fn new(driver: Rc<UringDriver>) -> Self {
         Self { driver }
     }
@@ -240,11 +239,7 @@ impl RingDisk {
     }
 }
 
-impl Disk for RingDisk {
-    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
-        BlockingDisk.open(path, options)
-    }
-
+impl Transfers for RingTransfers {
     fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult> {
         self.transfer(file, What::Read, offset, buffer)
     }
@@ -267,41 +262,5 @@ impl Disk for RingDisk {
                 .map(|_| ())
                 .map_err(|error| LinuxFile::of(&file).error("sync", error))
         })
-    }
-
-    fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {
-        BlockingDisk.allocate(file, length)
-    }
-
-    fn set_length(&self, file: &File, length: u64) -> Result<(), DiskError> {
-        BlockingDisk.set_length(file, length)
-    }
-
-    fn length(&self, file: &File) -> Result<u64, DiskError> {
-        BlockingDisk.length(file)
-    }
-
-    fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        BlockingDisk.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        BlockingDisk.rename(from, to)
-    }
-
-    fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
-        BlockingDisk.create_directory(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError> {
-        BlockingDisk.list(path)
-    }
-
-    fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
-        BlockingDisk.sync_directory(path)
-    }
-
-    fn lock(&self, file: &File) -> Result<(), DiskError> {
-        BlockingDisk.lock(file)
     }
 }

@@ -39,9 +39,10 @@ pub(crate) use buffers::RingBytes;
 pub(crate) use probe::probe;
 
 use self::buffers::{BUFFER_GROUP, BufferRing};
-use self::files::{FileOperation, RingDisk};
+use self::files::{FileOperation, RingTransfers};
 use self::socket::Socket;
 use self::token::{Kind, token, untoken};
+use super::files::WorkerDisk;
 use super::{Driver, SendBuffers, SocketKey};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
@@ -353,7 +354,7 @@ impl Driver for UringDriver {
     }
 
     fn disk(self: Rc<Self>, _shared: &Arc<Shared>) -> Rc<dyn Disk> {
-        Rc::new(RingDisk::new(self))
+        Rc::new(WorkerDisk(RingTransfers::new(self)))
     }
 }
 
