@@ -1,5 +1,6 @@
 //! [`Context`]: what every operator is handed while the execution runs.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
@@ -32,6 +33,8 @@ pub(crate) struct Context<'e> {
     pub(crate) subqueries: &'e mut [Option<SubqueryRun>],
     /// Rows left in this turn.
     pub(crate) turn_rows: u32,
+    /// The most bytes that any part of the statement has kept.
+    pub(crate) kept_bytes: Cell<usize>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -76,6 +79,7 @@ impl Context<'_> {
 
     /// Refuses a statement that keeps more than it may.
     pub(crate) fn check_kept(&self, bytes: usize) -> Outcome<()> {
+        self.kept_bytes.set(self.kept_bytes.get().max(bytes));
         if bytes <= KEPT_BYTES_MAX {
             return Ok(());
         }

@@ -8,6 +8,7 @@
 //! An execution keeps its tables, cursors and buffers, so a session that caches it with its plan
 //! runs a point query without allocating. It is bound to one worker and one statement at a time.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use expression::{Expression, Frame, Slot, Statement};
@@ -120,7 +121,12 @@ struct Machine {
     frame: Frame,
     subqueries: Vec<Option<SubqueryRun>>,
     runner: Runner,
+    /// The most bytes that any part has kept since the tables were opened.
+    kept_bytes: usize,
 }
+
+/// An execution that is idle keeps no larger buffers: many of them lie in caches.
+const IDLE_BYTES_MAX: usize = 64 << 10;
 
 impl std::fmt::Debug for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -193,6 +199,13 @@ impl Execution {
         outcome
     }
 
+    /// The most bytes of rows that any part of it has kept, and may still have room for.
+    pub fn kept_bytes(&self) -> usize {
+        self.machine
+            .as_ref()
+            .map_or(0, |machine| machine.kept_bytes)
+    }
+
     fn run(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
         if self.state == State::Ready {
             self.open(world)?;
@@ -209,14 +222,21 @@ impl Execution {
             tables: &machine.tables,
             subqueries: &mut machine.subqueries,
             turn_rows: ROWS_PER_TURN,
+            kept_bytes: Cell::new(machine.kept_bytes),
         };
-        match &mut machine.runner {
+        let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),
             Runner::Rows { plan, at } => give_rows(plan, at, sink),
             Runner::Insert(runner) => runner.run(&mut cx, sink),
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
             Runner::Delete(runner) => runner.run(&mut cx, sink),
+        };
+        machine.kept_bytes = cx.kept_bytes.get();
+        let is_over = matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_)));
+        if is_over && IDLE_BYTES_MAX < machine.kept_bytes {
+            self.machine = None;
         }
+        outcome
     }
 
     /// Opens the tables, or finds them still as they were, and sets everything to its beginning.
@@ -297,6 +317,7 @@ impl Machine {
             frame,
             subqueries,
             runner,
+            kept_bytes: 0,
         })
     }
 }

@@ -328,6 +328,25 @@ fn shown(rows: &[Vec<Value>]) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
+/// Executions wait in caches for their next run; a large sort must not be kept there.
+#[test]
+fn an_idle_execution_keeps_no_large_buffers() {
+    let mut bench = Bench::new();
+    let kept = |bench: &mut Bench, sql: &str| {
+        let statement = syntax::parse(sql.as_bytes(), syntax::Mode::default()).unwrap();
+        let names = StoreNames(&bench.store);
+        let plan = planner::plan(&statement, sql.as_bytes(), &names, &bench.settings).unwrap();
+        let mut execution = Execution::new(Rc::new(plan));
+        let first = bench.execute(&mut execution, &[]).unwrap();
+        let kept_bytes = execution.kept_bytes();
+        assert_eq!(bench.execute(&mut execution, &[]), Ok(first), "{sql} again");
+        kept_bytes
+    };
+    assert!(0 < kept(&mut bench, "SELECT name FROM people ORDER BY age"));
+    let large = "SELECT REPEAT(name, 10000) FROM people ORDER BY 1";
+    assert_eq!(kept(&mut bench, large), 0);
+}
+
 #[test]
 fn tables_are_read_by_every_access_path() {
     let mut bench = Bench::new();

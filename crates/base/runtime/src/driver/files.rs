@@ -1,5 +1,5 @@
-//! A worker's files. Whatever takes long (reads, writes, syncs) is the driver's to do; the calls that
-//! may block do so on the calling thread, as their contract says.
+//! A worker's files. Whatever takes long (reads, writes, syncs) is the driver's to do; the calls
+//! that may block do so on the calling thread, as their contract says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
