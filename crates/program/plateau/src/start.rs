@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the server until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut settings = configuration::read(arguments)?;
+    let settings = configuration::read(arguments)?;
     start_log(&settings)?;
     // From here on a signal asks for the orderly end instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
@@ -32,29 +32,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(address) = configuration::tcp_address(&settings)? {
         listeners.push(Listener::bind(&address).map_err(explain)?);
     }
+    anyhow::ensure!(
+        !listeners.is_empty() || configuration::socket_address(&settings).is_some(),
+        "both `listen` and `socket` are empty"
+    );
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
     let database = Database::open(&settings, &runtime)?;
+    let served = serve(settings, listeners, &runtime, &database);
+    if served.is_err() {
+        // The database is open: it is closed in order, as at any other end.
+        runtime.handle().shutdown(PATIENCE);
+    }
+    wait_for_end(terminations, runtime)?;
+    drop(database);
+    served
+}
+
+/// Lets clients in.
+fn serve(
+    mut settings: Settings,
+    mut listeners: Vec<Listener>,
+    runtime: &Runtime,
+    database: &Database,
+) -> Result<()> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
     // The socket stands in the data directory, which is ours only now.
     if let Some(address) = configuration::socket_address(&settings) {
         listeners.push(Listener::bind(&address).map_err(explain)?);
     }
-    anyhow::ensure!(
-        !listeners.is_empty(),
-        "both `listen` and `socket` are empty"
-    );
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
     configuration::tell_machine(&mut settings, &bound);
-    let server = serve::start(&settings, keys, &runtime, PATIENCE)?;
+    let server = serve::start(&settings, keys, runtime, PATIENCE)?;
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }
     let state = if database.is_new { " (new)" } else { "" };
     let is_open = session::accounts::has_open_root(&server.accounts());
-    greet(&bound, &settings, state, is_open, &runtime)?;
-    wait_for_end(terminations, runtime)?;
-    drop(database);
-    Ok(())
+    greet(&bound, &settings, state, is_open, runtime)
 }
 
 /// The log goes to standard error; the four lines of the start go to standard output.

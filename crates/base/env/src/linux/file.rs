@@ -211,8 +211,15 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), DiskError> {
                 return Err(disk_error("create directory", Some(path), Errno::NOENT));
             };
             create_directory(parent)?;
-            create_directory(path)
+            // Once more and no oftener: in /proc the parent is there and still nothing can be made.
+            made(path, rustix::fs::mkdir(path, mode))
         }
+        made_or_not => made(path, made_or_not),
+    }
+}
+
+fn made(path: &Path, outcome: Result<(), Errno>) -> Result<(), DiskError> {
+    match outcome {
         Err(Errno::EXIST) if is_directory(path) => Ok(()),
         other => other.map_err(|error| disk_error("create directory", Some(path), error)),
     }
