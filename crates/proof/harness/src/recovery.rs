@@ -59,6 +59,7 @@ fn options() -> WorldOptions {
     WorldOptions {
         page_size: PageSize::KiB4,
         frame_count: 64,
+        ..WorldOptions::default()
     }
 }
 

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod rows;
+mod schema;
 pub mod torture;
+pub mod weather;
 pub mod world;
 
 pub use world::{Database, World, WorldOptions};

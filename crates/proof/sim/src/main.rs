@@ -16,9 +16,7 @@ fn main() -> ExitCode {
     for seed in from..from.saturating_add(count) {
         match run(seed, TortureOptions::default()) {
             Ok(tally) => {
-                sum.committed += tally.committed;
-                sum.rolled_back += tally.rolled_back;
-                sum.snapshots += tally.snapshots;
+                sum.add(tally);
             }
             Err(fault) => return say(&format!("seed {seed}: {fault}"), ExitCode::FAILURE),
         }

@@ -194,6 +194,17 @@ impl Session {
     }
 }
 
+/// What a BIGINT column has.
+///
+/// # Panics
+/// If it is something else.
+pub fn integer(value: &Value) -> i64 {
+    match value {
+        Value::Int(number) => *number,
+        other => panic!("a BIGINT column has {other:?}"),
+    }
+}
+
 fn values(table: &Rc<dyn Table>, batch: &RowBatch, row: usize) -> Result<Vec<Value>, StoreError> {
     (0..table.definition().columns.len())
         .map(|column| match batch.column(row, column) {

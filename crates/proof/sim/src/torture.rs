@@ -5,7 +5,11 @@
 //! what it sees, and so, by replaying them in the order of their numbers, what each row must be:
 //! locks order the numbers of transactions that meet in a row. So a snapshot can be checked while
 //! others work, and a recovered store whatever it lost. What was acknowledged must be in the
-//! ledger.
+//! ledger. Beside them a session changes the schema ([`crate::schema`]).
+//!
+//! A seed draws how many workers there are, and for each round what the disk does
+//! ([`crate::weather`]). A statement that meets a full or failing disk is rolled back; when the log
+//! fails, the sessions end as a process would, and nothing is acknowledged any more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +22,9 @@ use store::{
 };
 use value::{ColumnType, TypeKind, Value};
 
-use crate::rows::{self, Row, Session, all, big, blob, index};
+use crate::rows::{self, Row, Session, all, big, blob, index, integer};
+use crate::schema::{self, SchemaHistory};
+use crate::weather::Weather;
 use crate::world::{Database, World, WorldOptions};
 
 /// What one seed runs.
@@ -57,6 +63,27 @@ pub struct Tally {
     pub rolled_back: u64,
     /// Snapshots compared with the model.
     pub snapshots: u64,
+    /// Schema changes acknowledged.
+    pub schema_changes: u64,
+    /// Statements that met a full disk.
+    pub full: u64,
+    /// Statements that met a file that could not be read.
+    pub unread: u64,
+    /// Rounds that ended because the log failed.
+    pub log_failures: u64,
+}
+
+impl Tally {
+    /// Adds what another seed has lived through.
+    pub fn add(&mut self, other: Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.snapshots += other.snapshots;
+        self.schema_changes += other.schema_changes;
+        self.full += other.full;
+        self.unread += other.unread;
+        self.log_failures += other.log_failures;
+    }
 }
 
 /// A row of the data table, its key apart.
@@ -73,6 +100,7 @@ struct History {
     /// Those that were told that they have.
     acknowledged: BTreeSet<i64>,
     next: i64,
+    schema: Rc<RefCell<SchemaHistory>>,
     tally: Tally,
     fault: Option<String>,
 }
@@ -81,6 +109,11 @@ struct History {
 pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let history = Rc::new(RefCell::new(History::default()));
+    let worker_count = u8::try_from(1 + random.below(3)).unwrap_or(1);
+    let working = WorldOptions {
+        worker_count,
+        ..options.world
+    };
     let mut world = World::new(seed, options.world);
     set_up(&world)?;
     for _ in 0..options.crash_count {
@@ -88,14 +121,16 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
             options,
             history: Rc::clone(&history),
         };
+        world = world.with_options(working);
         spawn_round(&world, worker, &mut random);
         world
             .executor
             .run_steps(1 + random.below(options.steps_max));
+        Weather::end(&world.disk);
         if let Some(fault) = history.borrow_mut().fault.take() {
             return Err(fault);
         }
-        world = world.crash();
+        world = world.crash().with_options(options.world);
         // Sometimes the machine fails again while it recovers.
         if random.below(3) == 0 {
             let opening = world.clone();
@@ -107,7 +142,8 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         }
         verify(&world, &history)?;
     }
-    let tally = history.borrow().tally;
+    let mut tally = history.borrow().tally;
+    tally.schema_changes = history.borrow().schema.borrow().step_count;
     Ok(tally)
 }
 
@@ -149,16 +185,35 @@ fn spawn_round(world: &World, torture: Torture, random: &mut Random) {
             }
         };
         let mut random = Random::new(seed);
-        for _ in 0..torture.options.session_count {
-            let (torture, database) = (torture.clone(), database.clone());
+        let weather = Weather::draw(&mut random);
+        weather.begin(&opening.disk);
+        if let Weather::Full { until, .. } = weather {
+            let clear = opening.clone();
+            opening.executor.spawn(async move {
+                clear.executor.clock().sleep(until).await;
+                Weather::end(&clear.disk);
+            });
+        }
+        for number in 0..torture.options.session_count {
+            let number = stdx::to_usize(number);
+            let (torture, database) = (torture.clone(), database.on(number));
             let mut random = Random::new(random.next_u64());
             opening.executor.spawn(async move {
                 while torture.history.borrow().fault.is_none() {
-                    if let Err(fault) = torture.transaction(&database, &mut random).await {
-                        torture.fail(fault);
+                    match torture.transaction(&database, &mut random).await {
+                        Ok(()) | Err(End::GiveUp) => {}
+                        Err(End::LogFailed) => return,
+                        Err(End::Fault(fault)) => torture.fail(fault),
                     }
                 }
             });
+        }
+        let mut random = Random::new(random.next_u64());
+        let schema = Rc::clone(&torture.history.borrow().schema);
+        let database = database.on(stdx::to_usize(random.below(8)));
+        let error = schema::change_schema(&database, &schema, &mut random).await;
+        if let End::Fault(fault) = torture.meet(error) {
+            torture.fail(format!("a schema change: {fault}"));
         }
     });
 }
@@ -172,11 +227,19 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<(), String> {
             .await
             .map_err(|error| format!("recovery: {error}"))?;
         let mut session = database.begin(Isolation::RepeatableRead);
-        let seen = compare(&database, &mut session, &history).await?;
+        let seen =
+            compare(&database, &mut session, &history)
+                .await
+                .map_err(|error| match error {
+                    Compared::Unread(error) => format!("a consistent read: {error}"),
+                    Compared::Differs(what) => what,
+                })?;
         if let Some(lost) = history.borrow().acknowledged.difference(&seen).next() {
             return Err(format!("transaction {lost} was acknowledged and is lost"));
         }
         session.commit().await.map_err(|error| error.to_string())?;
+        let schema = Rc::clone(&history.borrow().schema);
+        schema::verify_schema(&database, &schema).await?;
         let report = database
             .engine
             .check()
@@ -192,20 +255,28 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<(), String> {
     verified
 }
 
+/// Why a comparison has not come to its end.
+enum Compared {
+    /// Something could not be read.
+    Unread(StoreError),
+    /// What was read is not what must be there.
+    Differs(String),
+}
+
 /// Compares what a session sees with the model; the transactions that it sees.
 async fn compare(
     database: &Database,
     session: &mut Session,
     history: &Rc<RefCell<History>>,
-) -> Result<BTreeSet<i64>, String> {
-    let text = |error: StoreError| format!("a consistent read: {error}");
+) -> Result<BTreeSet<i64>, Compared> {
+    let text = Compared::Unread;
     let ledger = session
         .scan(&database.table("ledger"), all())
         .await
         .map_err(text)?;
     let seen: BTreeSet<i64> = ledger.iter().map(|(_, row)| integer(&row[0])).collect();
     let data = database.table("data");
-    let expected = replay(&history.borrow(), &seen)?;
+    let expected = replay(&history.borrow(), &seen).map_err(Compared::Differs)?;
     let scans = [
         all(),
         ScanOptions {
@@ -238,13 +309,13 @@ async fn compare(
                 }
                 None => "not there".to_owned(),
             };
-            return Err(format!(
+            return Err(Compared::Differs(format!(
                 "scan {number} of {} transactions, the last {:?}: key {differing:?} is {}, not {}",
                 seen.len(),
                 seen.last(),
                 describe(differing.and_then(|key| found.get(&key))),
                 describe(differing.and_then(|key| expected.get(&key))),
-            ));
+            )));
         }
     }
     history.borrow_mut().tally.snapshots += 1;
@@ -266,13 +337,6 @@ fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>
         }
     }
     Ok(rows)
-}
-
-fn integer(value: &Value) -> i64 {
-    match value {
-        Value::Int(number) => *number,
-        other => panic!("a BIGINT column has {other:?}"),
-    }
 }
 
 fn data_of(row: &[Value]) -> (i64, Data) {
@@ -299,17 +363,10 @@ struct Torture {
 enum End {
     /// It is over already, or shall be rolled back.
     GiveUp,
+    /// The log takes nothing any more: the process ends.
+    LogFailed,
     /// The store has done something wrong.
     Fault(String),
-}
-
-impl From<StoreError> for End {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Deadlock | StoreError::LockWaitTimeout => Self::GiveUp,
-            other => Self::Fault(other.to_string()),
-        }
-    }
 }
 
 impl Torture {
@@ -317,31 +374,54 @@ impl Torture {
         self.history.borrow_mut().fault.get_or_insert(fault);
     }
 
-    async fn transaction(&self, database: &Database, random: &mut Random) -> Result<(), String> {
+    /// What follows from an error of the store.
+    fn meet(&self, error: StoreError) -> End {
+        let tally = &mut self.history.borrow_mut().tally;
+        match error {
+            StoreError::Deadlock | StoreError::LockWaitTimeout => return End::GiveUp,
+            StoreError::DiskFull => tally.full += 1,
+            StoreError::Disk { .. } => tally.unread += 1,
+            StoreError::LogFailed => {
+                tally.log_failures += 1;
+                return End::LogFailed;
+            }
+            other => return End::Fault(other.to_string()),
+        }
+        End::GiveUp
+    }
+
+    async fn transaction(&self, database: &Database, random: &mut Random) -> Result<(), End> {
         let isolation = match random.below(4) {
             0 => Isolation::ReadCommitted,
             _ => Isolation::RepeatableRead,
         };
         let mut session = database.begin(isolation);
         if isolation == Isolation::RepeatableRead && random.below(4) == 0 {
-            compare(database, &mut session, &self.history).await?;
+            match compare(database, &mut session, &self.history).await {
+                Ok(_) => {}
+                Err(Compared::Unread(error)) => return Err(self.meet(error)),
+                Err(Compared::Differs(what)) => return Err(End::Fault(what)),
+            }
         }
         let outcome = self.work(database, &mut session, random).await;
         let ended = match outcome {
             Ok(Some(number)) => {
                 let done = session.commit().await;
-                let mut history = self.history.borrow_mut();
-                history.acknowledged.insert(number);
-                history.tally.committed += 1;
+                if done.is_ok() {
+                    let mut history = self.history.borrow_mut();
+                    history.acknowledged.insert(number);
+                    history.tally.committed += 1;
+                }
                 done
             }
             Ok(None) | Err(End::GiveUp) => {
                 self.history.borrow_mut().tally.rolled_back += 1;
                 session.rollback().await
             }
-            Err(End::Fault(fault)) => return Err(fault),
+            Err(other) => return Err(other),
         };
-        ended.map_err(|error| format!("the end of a transaction: {error}"))
+        // What has no end now has it in the background: the transaction is dropped.
+        ended.map_err(|error| self.meet(error))
     }
 
     /// The changes of a transaction; its number if it shall commit.
@@ -357,7 +437,9 @@ impl Torture {
             if random.below(8) == 0 {
                 let (mark, before) = (session.txn.mark(), writes.clone());
                 self.change(&data, session, random, &mut writes).await?;
-                rows::until_done(|| session.txn.rollback_to(mark)).await?;
+                rows::until_done(|| session.txn.rollback_to(mark))
+                    .await
+                    .map_err(|error| self.meet(error))?;
                 writes = before;
             } else {
                 self.change(&data, session, random, &mut writes).await?;
@@ -374,7 +456,8 @@ impl Torture {
         self.history.borrow_mut().tried.insert(number, writes);
         session
             .insert(&database.table("ledger"), &[Value::Int(number)])
-            .await?;
+            .await
+            .map_err(|error| self.meet(error))?;
         Ok(Some(number))
     }
 
@@ -395,12 +478,16 @@ impl Torture {
             wait: LockWait::Wait,
             ..all()
         };
-        let found = session.scan(data, locked).await?;
+        let found = session
+            .scan(data, locked)
+            .await
+            .map_err(|error| self.meet(error))?;
         let new = self.random_row(key, random);
         match found.first() {
             None => self.insert(data, session, &new, writes).await,
             Some(row) if random.below(3) == 0 => {
-                let done = session.delete(data, &row.0).await?;
+                let done = session.delete(data, &row.0).await;
+                let done = done.map_err(|error| self.meet(error))?;
                 expect(
                     done == Mutation::Done,
                     "a locked row is there to be deleted",
@@ -419,7 +506,8 @@ impl Torture {
         new: &[Value],
         writes: &mut Writes,
     ) -> Result<(), End> {
-        if session.insert(data, new).await? == Inserted::Done {
+        let inserted = session.insert(data, new).await;
+        if inserted.map_err(|error| self.meet(error))? == Inserted::Done {
             let (key, row) = data_of(new);
             writes.insert(key, Some(row));
         }
@@ -440,7 +528,8 @@ impl Torture {
         if random.below(2) == 0 {
             new[2] = row.1[2].clone();
         }
-        match session.update(data, &row.0, &new).await? {
+        let updated = session.update(data, &row.0, &new).await;
+        match updated.map_err(|error| self.meet(error))? {
             Mutation::Done => {
                 let (key, row) = data_of(&new);
                 writes.insert(old_key, None);
@@ -463,6 +552,7 @@ impl Torture {
             _ => Value::Int(small(random, self.options.key_count * 2)),
         };
         let length = match random.below(8) {
+            0 if random.below(6) == 0 => 60_000 + random.below(200_000),
             0 => 900 + random.below(20_000),
             1 => 200 + random.below(700),
             _ => random.below(40),

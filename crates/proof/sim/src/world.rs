@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions, start};
@@ -22,6 +23,8 @@ pub struct WorldOptions {
     pub page_size: PageSize,
     /// Pages in memory.
     pub frame_count: u32,
+    /// Workers; all run in one thread and meet where they suspend.
+    pub worker_count: u8,
 }
 
 impl Default for WorldOptions {
@@ -29,6 +32,7 @@ impl Default for WorldOptions {
         Self {
             page_size: PageSize::KiB4,
             frame_count: 64,
+            worker_count: 1,
         }
     }
 }
@@ -47,8 +51,22 @@ pub struct World {
 /// An open engine, with its background work running.
 #[derive(Debug, Clone)]
 pub struct Database {
-    /// The handle of its one worker.
+    /// The handle of a worker.
     pub engine: Engine,
+    /// The handles of all workers.
+    workers: Rc<[Engine]>,
+}
+
+impl Database {
+    /// The same with another worker's handle; numbers begin anew behind the last worker.
+    #[must_use]
+    pub fn on(&self, worker: usize) -> Self {
+        let engine = self.workers[worker % self.workers.len()].clone();
+        Self {
+            engine,
+            workers: Rc::clone(&self.workers),
+        }
+    }
 }
 
 impl World {
@@ -88,7 +106,7 @@ impl World {
             wal: WalOptions {
                 ring_bytes: 1 << 19,
                 mtr_bytes_max: 1 << 17,
-                worker_count: 1,
+                worker_count: usize::from(self.options.worker_count),
                 segment_blocks: 256,
                 segments_ahead: 1,
                 log_bytes_max: 1 << 20,
@@ -102,7 +120,7 @@ impl World {
         }
     }
 
-    fn worker_options(&self) -> WorkerOptions {
+    fn worker_options(&self, index: u8) -> WorkerOptions {
         let clock = self.executor.clock().clone();
         let sleeping = clock.clone();
         let sleep: Sleep = Rc::new(move |duration: Duration| {
@@ -110,7 +128,7 @@ impl World {
             Box::pin(async move { clock.sleep(duration).await })
         });
         WorkerOptions {
-            index: 0,
+            index,
             clock: Rc::new(clock),
             sleep,
         }
@@ -127,14 +145,22 @@ impl World {
         let pages = started.pool.pages(0, self.disk());
         self.run_log(&started.pool);
         let options = EngineOptions {
-            worker_count: 1,
+            worker_count: self.options.worker_count,
             ring_length: 1 << 12,
         };
-        let worker = self.worker_options();
+        let worker = self.worker_options(0);
         let engine = Engine::open(pages, &started.payload, options, worker).await?;
-        let database = Database { engine };
-        self.run_background(&database);
-        Ok(database)
+        let mut workers = vec![engine.clone()];
+        for index in 1..self.options.worker_count {
+            let pages = started.pool.pages(usize::from(index), self.disk());
+            let (shared, worker) = (Arc::clone(engine.shared()), self.worker_options(index));
+            workers.push(Engine::join(shared, pages, worker).await?);
+        }
+        for worker in &workers {
+            self.run_background(worker);
+        }
+        let workers = workers.into();
+        Ok(Database { engine, workers })
     }
 
     /// Opens a pool without an engine, with one tablespace and the pool's background work.
@@ -169,8 +195,8 @@ impl World {
     }
 
     /// The role of the log's writer, which the runtime plays in a server.
-    fn run_log(&self, pool: &std::sync::Arc<buffer::Pool>) {
-        let (wal, disk) = (std::sync::Arc::clone(pool.wal()), self.disk());
+    fn run_log(&self, pool: &Arc<buffer::Pool>) {
+        let (wal, disk) = (Arc::clone(pool.wal()), self.disk());
         let clock = self.executor.clock().clone();
         self.executor.spawn(async move {
             loop {
@@ -189,8 +215,8 @@ impl World {
         });
     }
 
-    fn run_background(&self, database: &Database) {
-        let engine = database.engine.clone();
+    fn run_background(&self, engine: &Engine) {
+        let engine = engine.clone();
         self.executor.spawn(async move {
             engine.run_background(std::future::pending()).await;
         });

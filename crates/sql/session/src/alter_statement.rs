@@ -125,7 +125,7 @@ impl Session {
         let store = self.store();
         let mut copy = changed.definition.clone();
         let final_name = copy.name.clone();
-        copy.name.table = format!("#sql-alter-{}", old.id.0);
+        copy.name.table = format!("{}{}", store::COPY_NAME_PREFIX, old.id.0);
         copy.auto_increment_start = store_next(&*store, old);
         let copy_id = store.create_table(copy.clone()).await?;
         let (mut targets, mut sources) = (Vec::new(), Vec::new());

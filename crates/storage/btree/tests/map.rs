@@ -40,6 +40,7 @@ impl Pair {
             WorldOptions {
                 page_size: PageSize::KiB4,
                 frame_count,
+                ..WorldOptions::default()
             },
         );
         let opening = world.clone();

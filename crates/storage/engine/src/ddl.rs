@@ -282,12 +282,16 @@ impl Worker {
             self.check_name_free(&definition.name)?;
         }
         definition.version = old.entry.definition.version + 1;
+        // Until the end: a crash on the way leaves trees that no row of the dictionary names.
+        let space = old.space();
+        self.until_done(|| self.mark_building(space, true)).await?;
         let (mut entry, new) = self.alter_trees(&old, definition).await?;
         let shape = TableShape::new(entry.clone(), Arc::clone(&old.live));
         if let Err(error) = self.fill_indexes(&shape, &new).await {
             for place in new.iter().map(|&at| entry.trees[at]) {
                 self.drop_tree(entry.space, place).await?;
             }
+            self.until_done(|| self.mark_building(space, false)).await?;
             return Err(error);
         }
         let start = entry.definition.auto_increment_start;
@@ -307,9 +311,9 @@ impl Worker {
             .collect();
         self.publish_table(entry, Some(Arc::clone(&old.live)));
         for place in gone {
-            self.drop_tree(old.space(), place).await?;
+            self.drop_tree(space, place).await?;
         }
-        Ok(())
+        self.until_done(|| self.mark_building(space, false)).await
     }
 
     /// The entry of a definition with other indexes, and which of its trees are new and empty.

@@ -28,6 +28,7 @@ mod entries;
 mod index_build;
 mod purge;
 mod read;
+mod reclaim;
 mod recovery;
 mod rollback;
 mod statistics;

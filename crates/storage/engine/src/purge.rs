@@ -34,11 +34,17 @@ use crate::worker::Worker;
 /// How often a purge looks whether another one of the worker is through.
 const TURN_WAIT: Duration = Duration::from_millis(1);
 
+/// Failures in a row after which purge passes over what cannot be read, a second or so each: the
+/// disk may be better then, and an end has to come where it will not.
+const FAILURES_MAX: u32 = 60;
+
 /// How far purge has come in the segments of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
     /// Somebody is at it.
     is_running: bool,
+    /// Reads that have failed in a row.
+    failures: u32,
     /// For each segment the next record.
     places: BTreeMap<u8, (PageNo, usize)>,
 }
@@ -187,12 +193,23 @@ impl Worker {
     ) -> Result<(), StoreError> {
         match outcome {
             Err(_) if self.undo_table(record.table).is_none() => Ok(()),
+            Err(StoreError::Disk { .. }) if self.count_failure() < FAILURES_MAX => outcome,
             Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
                 warn!(%failure, "garbage was left where it cannot be read");
                 Ok(())
             }
-            outcome => outcome,
+            outcome => {
+                self.purge.borrow_mut().failures = 0;
+                outcome
+            }
         }
+    }
+
+    /// Counts one more read that has failed.
+    fn count_failure(&self) -> u32 {
+        let mut purge = self.purge.borrow_mut();
+        purge.failures += 1;
+        purge.failures
     }
 
     /// Removes an entry that belongs to no version that can be seen.

@@ -17,7 +17,7 @@ use format::slotted::TreePageShape;
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
-use store::{Outcome, StoreError, until_done};
+use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::Mutex;
 use sync::atomic::AtomicU64;
 use txn::{TransactionSystem, TransactionWorker};
@@ -126,6 +126,7 @@ impl Engine {
             engine.worker.roll_back_loser(id, last_undo).await?;
         }
         engine.worker.remove_orphan_spaces().await?;
+        engine.worker.remove_copies().await?;
         engine.worker.load_tables().await?;
         Ok(engine)
     }
@@ -375,20 +376,30 @@ impl Worker {
             .await
     }
 
-    /// Says in the undo that nothing of a transaction is left to be undone.
+    /// Says in the undo that nothing of a transaction is left to be undone: in the segment that has
+    /// its records, because purge goes through each segment by itself, and where it had taken the
+    /// end from one before the records from another, the next start would find a loser again.
     pub(crate) fn write_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
         let _undoing = self.pages.undoing();
         self.await_room(self.append_rolled_back(id, last_undo))
     }
 
     fn append_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
+        let segment = last_undo.segment();
+        let of_other;
+        let log = if last_undo.is_null() || segment == self.options.index {
+            &self.undo
+        } else {
+            of_other = UndoLog::open(&self.pages, segment)?;
+            &of_other
+        };
         let mut record = Vec::new();
         UndoRecord::end(UndoKind::RolledBack, id, last_undo).encode(&mut record);
         loop {
             let mut change = self.pages.change()?;
-            let Some(place) = self.undo.place(&mut change, record.len())? else {
+            let Some(place) = log.place(&mut change, record.len())? else {
                 drop(change);
-                self.undo.make_room(&self.pages)?;
+                log.make_room(&self.pages)?;
                 continue;
             };
             apply(
@@ -419,10 +430,22 @@ impl Worker {
         Ok(())
     }
 
+    /// Removes the copies of tables whose ALTER a crash has ended.
+    async fn remove_copies(self: &Rc<Self>) -> Result<(), StoreError> {
+        let definitions = Arc::clone(&self.dictionary().definitions);
+        for definition in definitions.iter() {
+            if definition.name.table.starts_with(COPY_NAME_PREFIX) {
+                self.drop_table(definition.id).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the counters of all tables.
     async fn load_tables(&self) -> Result<(), StoreError> {
         let tables: Vec<_> = self.dictionary().tables.values().cloned().collect();
         for table in tables {
+            self.reclaim_trees(&table).await?;
             let auto = self.until_done(|| self.read_auto(&table)).await?;
             *table.live.auto.lock() = auto;
             let rows = self

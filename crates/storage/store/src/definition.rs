@@ -9,6 +9,10 @@ use std::fmt;
 pub use format::TableId;
 use value::{CollationId, ColumnType, Value};
 
+/// Names of tables that an ALTER fills and puts in the place of another begin so. A store removes
+/// those that a crash has left.
+pub const COPY_NAME_PREFIX: &str = "#sql-alter-";
+
 /// Database and table name, as given at creation (the catalogue compares table names by bytes, as
 /// `lower_case_table_names = 0` does).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

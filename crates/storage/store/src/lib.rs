@@ -28,8 +28,8 @@ mod transaction;
 
 pub use batch::RowBatch;
 pub use definition::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
-    TableName, Uniqueness,
+    COPY_NAME_PREFIX, ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition,
+    TableId, TableName, Uniqueness,
 };
 pub use error::StoreError;
 pub use halt::{Halt, Outcome, Suspend, WaitReason, until_done};

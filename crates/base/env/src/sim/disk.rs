@@ -91,6 +91,11 @@ impl SimDisk {
         self.world.lock().options.capacity_bytes = capacity_bytes;
     }
 
+    /// Sum of the lengths of all files, which the capacity bounds.
+    pub fn used_bytes(&self) -> u64 {
+        self.world.lock().used_bytes()
+    }
+
     /// Turns one bit on the medium (F6): what checksums are for.
     ///
     /// # Panics

@@ -259,8 +259,12 @@ impl World {
         Ok(())
     }
 
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.files.values().map(|file| file.seen.length()).sum()
+    }
+
     fn make_room(&self, operation: &'static str, growth: u64) -> Result<(), DiskError> {
-        let used: u64 = self.files.values().map(|file| file.seen.length()).sum();
+        let used = self.used_bytes();
         if growth != 0 && self.options.capacity_bytes < used.saturating_add(growth) {
             let kind = DiskErrorKind::Full;
             return Err(DiskError {

@@ -1,0 +1,63 @@
+//! What the disk does to a round of the torture, drawn by its seed.
+
+use std::time::Duration;
+
+use env::Random;
+use env::sim::{Faults, SimDisk};
+
+/// The disk's habits for one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weather {
+    /// Nothing fails but by the crash.
+    Fair,
+    /// Now and then an operation fails with EIO.
+    Failing(Faults),
+    /// Room for so many bytes more than there are, and endless room again after a while.
+    Full {
+        /// How many.
+        bytes: u64,
+        /// After how long.
+        until: Duration,
+    },
+}
+
+impl Weather {
+    /// Half of the rounds are fair.
+    pub fn draw(random: &mut Random) -> Self {
+        let permille = |random: &mut Random| u32::try_from(1 + random.below(5)).unwrap_or(1);
+        match random.below(8) {
+            0 => Self::Failing(Faults {
+                read_permille: permille(random) * 4,
+                ..Faults::default()
+            }),
+            1 => Self::Failing(Faults {
+                write_permille: permille(random),
+                ..Faults::default()
+            }),
+            2 => Self::Failing(Faults {
+                sync_permille: permille(random) * 4,
+                ..Faults::default()
+            }),
+            3 => Self::Full {
+                bytes: random.below(1 << 19),
+                until: Duration::from_millis(1 + random.below(300)),
+            },
+            _ => Self::Fair,
+        }
+    }
+
+    /// Lets it begin.
+    pub fn begin(self, disk: &SimDisk) {
+        match self {
+            Self::Fair => {}
+            Self::Failing(faults) => disk.set_faults(faults),
+            Self::Full { bytes, .. } => disk.set_capacity(disk.used_bytes() + bytes),
+        }
+    }
+
+    /// Lets it end.
+    pub fn end(disk: &SimDisk) {
+        disk.set_faults(Faults::default());
+        disk.set_capacity(u64::MAX);
+    }
+}

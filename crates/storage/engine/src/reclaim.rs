@@ -1,0 +1,80 @@
+//! Trees that a crash has left half made or half dropped: found and given back at the next start.
+//!
+//! Building an index and dropping one take many mini-transactions and no undo. So the header of the
+//! table's space says while one is under way ([`Worker::mark_building`]). A start that finds the
+//! mark looks at every page in use: a page of a tree that the dictionary does not know belongs to
+//! nobody. Pages of large values are not looked at: undo knows them.
+
+use std::collections::BTreeSet;
+
+use btree::space::{self, Release};
+use format::page::PageHeader;
+use format::page_bytes::PageBytes;
+use format::slotted::TreePage;
+use format::{PageId, PageNo, PageType, SpaceId};
+use store::{Outcome, StoreError};
+use tracing::info;
+
+use crate::table_shape::TableShape;
+use crate::undo_log::put;
+use crate::worker::Worker;
+
+/// In the header of a table's space, behind the AUTO_INCREMENT counter.
+const BUILDING_AT: usize = space::OWNER_AT + 8;
+
+impl Worker {
+    /// Notes that trees of a space are being made or dropped, or that this is over.
+    pub(crate) fn mark_building(&self, space: SpaceId, is_building: bool) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let header = change.latch(PageId::new(space, PageNo(0)))?;
+        put(&mut change, header, BUILDING_AT, &[u8::from(is_building)])?;
+        change.commit();
+        Ok(())
+    }
+
+    fn is_building(&self, space: SpaceId) -> Outcome<bool> {
+        let header = self.pages.shared(PageId::new(space, PageNo(0)))?;
+        Ok(header.bytes().u8_at(BUILDING_AT) == Some(1))
+    }
+
+    /// Gives back the pages of trees that the table does not have, if a crash may have left some.
+    pub(crate) async fn reclaim_trees(&self, table: &TableShape) -> Result<(), StoreError> {
+        let space = table.space();
+        if !self.until_done(|| self.is_building(space)).await? {
+            return Ok(());
+        }
+        let known: BTreeSet<u64> = table.entry.trees.iter().map(|tree| tree.index.0).collect();
+        let used = self
+            .until_done(|| space::used_pages(&self.pages, space))
+            .await?;
+        let mut count = 0_u64;
+        for page in used {
+            let given = self
+                .until_done(|| self.reclaim_page(PageId::new(space, page), &known))
+                .await?;
+            count += u64::from(given);
+        }
+        self.until_done(|| self.mark_building(space, false)).await?;
+        let table = &table.entry.definition.name;
+        info!(%table, count, "pages of a half made index were given back");
+        Ok(())
+    }
+
+    /// Gives a page back if it is of a tree that is not known; says if it was.
+    fn reclaim_page(&self, id: PageId, known: &BTreeSet<u64>) -> Outcome<bool> {
+        let mut change = self.pages.change()?;
+        let page = change.latch(id)?;
+        let bytes = change.bytes(page);
+        let is_tree = PageHeader::decode(bytes).is_ok_and(|header| {
+            matches!(header.page_type, PageType::BtreeLeaf | PageType::BtreeInner)
+        });
+        let index = TreePage::new(bytes).and_then(|tree| tree.index_id());
+        if !is_tree || index.is_none_or(|index| known.contains(&index)) {
+            return Ok(false);
+        }
+        let release = Release::make(&mut change, page)?;
+        release.give_back(&mut change)?;
+        change.commit();
+        Ok(true)
+    }
+}
