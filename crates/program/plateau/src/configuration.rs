@@ -97,7 +97,7 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
         // Clients know MariaDB by this prefix, which stands in the greeting alone; without it some
         // take 10.11 for a MySQL 10 and ask for what MySQL 8 has.
-        ..front::Options::new(format!("5.5.5-{version}"), front::system_random())
+        ..front::Options::new(version, front::system_random())
     })
 }
 

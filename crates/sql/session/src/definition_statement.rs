@@ -7,9 +7,10 @@ use std::sync::Arc;
 use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
-    ER_INVALID_DEFAULT, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
+    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_INVALID_DEFAULT, ER_TABLE_EXISTS_ERROR,
+    ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
+    ErrorCode,
 };
 use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, TableDefinition, TableId, TableName,
@@ -30,6 +31,10 @@ use syntax::print::quoted_name;
 impl Session {
     /// Answers a statement that changes definitions.
     pub(crate) async fn definition_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        if self.transaction_options().read_only {
+            let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
+            return Err(error.into());
+        }
         self.commit().await?;
         match &parsed.statement.kind {
             StatementKind::CreateDatabase(create) => self.create_database(create).await?,

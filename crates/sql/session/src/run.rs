@@ -562,5 +562,6 @@ fn state_text(reason: WaitReason) -> &'static str {
         WaitReason::Durability => "Waiting for the log",
         WaitReason::Turn => "",
         WaitReason::Remote => "Waiting for a server",
+        WaitReason::Asked => "User sleep",
     }
 }

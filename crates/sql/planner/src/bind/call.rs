@@ -12,7 +12,7 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use super::absent::is_of_reference;
 use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
-use super::{Binder, error};
+use super::{Binder, Clause, error};
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
@@ -361,6 +361,7 @@ impl Binder<'_> {
             arguments = arguments.into_iter().map(as_number).collect();
         }
         match (name.as_str(), arguments.len()) {
+            ("SLEEP", 1) => self.sleep(arguments.pop().expect("there is one")),
             ("IF", 3) => {
                 let otherwise = arguments.pop();
                 let value = arguments.pop().expect("there are three");
@@ -517,12 +518,31 @@ fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
     Some(Expression::constant(value, column_type))
 }
 
+impl Binder<'_> {
+    /// `SLEEP`: the wait comes before everything else, so it may stand only where it would be
+    /// called once. Its value is then always 0.
+    fn sleep(&mut self, seconds: Expression) -> Result<Expression, PlanError> {
+        let is_outermost = self.blocks.len() == 1;
+        let block = self.block();
+        let is_once = match block.clause {
+            Clause::Fields => block.scope.relations.is_empty(),
+            Clause::Values => true,
+            _ => false,
+        };
+        if !is_outermost || !is_once || !seconds.subqueries().is_empty() {
+            return Err(not_supported("SLEEP for each row"));
+        }
+        self.sleeps.push(seconds);
+        let column_type = ColumnType::new(TypeKind::Int);
+        Ok(Expression::constant(Value::Int(0), column_type))
+    }
+}
+
 /// Functions that wait, lock or loop, which nothing here does yet.
 fn is_waiting(name: &str) -> bool {
     matches!(
         name,
-        "SLEEP"
-            | "BENCHMARK"
+        "BENCHMARK"
             | "GET_LOCK"
             | "RELEASE_LOCK"
             | "IS_FREE_LOCK"
