@@ -95,8 +95,8 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
         write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
-        // Clients know MariaDB by this prefix, which stands in the greeting alone; without it some
-        // take 10.11 for a MySQL 10 and ask for what MySQL 8 has.
+        // MariaDB 10 writes 5.5.5- before it. Connector/J would then read the packets of
+        // caching_sha2_password as servers before 5.5.16 sent them, and fail.
         ..front::Options::new(version, front::system_random())
     })
 }

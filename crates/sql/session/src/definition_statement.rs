@@ -13,7 +13,8 @@ use errcode::{
     ErrorCode,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, Store, TableDefinition, TableId, TableName,
+    ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
+    TableName,
 };
 use syntax::ast::{
     self, CreateTable, ExprKind, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
@@ -179,27 +180,41 @@ impl Session {
 
     async fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<(), Stop> {
         self.check_database_privilege(Privilege::Drop, name)?;
-        let names = self.state.worker.names();
-        let Some(database) = names.database(name) else {
-            let error = ClientError::new(ER_DB_DROP_EXISTS, &[&name]);
+        let absent = || ClientError::new(ER_DB_DROP_EXISTS, &[&name]);
+        if self.state.worker.names().database(name).is_none() {
             if !if_exists {
-                return Err(error.into());
+                return Err(absent().into());
             }
-            self.note(ER_DB_DROP_EXISTS, error.message);
+            self.note(ER_DB_DROP_EXISTS, absent().message);
             return Ok(());
-        };
-        let store = self.store();
-        let ids: Vec<_> = database.tables.values().map(|table| table.id).collect();
-        for id in ids {
-            let _hold = self.change_table(id).await?;
-            store.drop_table(id).await?;
         }
-        store.drop_database(name).await?;
+        // Others may drop tables meanwhile, and make new ones.
+        let store = self.store();
+        while let Some(id) = self.any_table_of(name) {
+            let _hold = self.change_table(id).await?;
+            match store.drop_table(id).await {
+                Ok(()) | Err(StoreError::NoSuchTable) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match store.drop_database(name).await {
+            Ok(()) => {}
+            Err(StoreError::NoSuchTable) if if_exists => {}
+            Err(StoreError::NoSuchTable) => return Err(absent().into()),
+            Err(error) => return Err(error.into()),
+        }
         let is_current = self.state.database.borrow().as_deref() == Some(name);
         if is_current {
             *self.state.database.borrow_mut() = None;
         }
         Ok(())
+    }
+
+    /// A table that the database has now.
+    fn any_table_of(&self, database: &str) -> Option<TableId> {
+        let names = self.state.worker.names();
+        let tables = &names.database(database)?.tables;
+        tables.values().next().map(|table| table.id)
     }
 
     async fn create_table(&mut self, create: &CreateTable, parsed: &Parsed) -> Result<Reply, Stop> {
@@ -234,7 +249,7 @@ impl Session {
         let store = self.store();
         let created = store.create_table(definition).await;
         created.map_err(|error| match error {
-            store::StoreError::TableExists => {
+            StoreError::TableExists => {
                 Stop::from(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]))
             }
             error => Stop::from(error),
