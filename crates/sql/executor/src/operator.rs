@@ -24,6 +24,7 @@ mod hash_join;
 mod limit;
 mod nested_loop;
 mod range;
+mod recursive;
 mod scan;
 mod simple;
 mod sort;
@@ -101,5 +102,13 @@ pub(crate) fn build(node: &Node, tables: &[Rc<dyn Table>]) -> Box<dyn Operator> 
                 .collect();
             Box::new(union::UnionOperator::new(inputs, plan.clone()))
         }
+        Node::Recursive(queries, plan) => {
+            let inputs = queries
+                .iter()
+                .map(|query| (build(&query.root, tables), query.clone()))
+                .collect();
+            Box::new(recursive::RecursiveOperator::new(inputs, plan.clone()))
+        }
+        Node::Latest(plan) => Box::new(recursive::LatestOperator::new(plan.clone())),
     }
 }

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use errcode::{ClientError, ER_WRONG_ARGUMENTS};
+use errcode::{ClientError, ER_INVALID_GROUP_FUNC_USE, ER_WRONG_ARGUMENTS};
 use value::{TypeKind, Value, ValueRef};
 
 use crate::domain::{self, Domain};
@@ -140,7 +140,10 @@ impl<'a> Evaluator<'a> {
             ExpressionKind::Constant(_)
             | ExpressionKind::Parameter(_)
             | ExpressionKind::Column(_) => self.evaluate(expression),
-            ExpressionKind::Aggregate(_) => unreachable!("the planner replaces aggregates"),
+            // The planner makes each read the column of its group; one that is left has none.
+            ExpressionKind::Aggregate(_) => {
+                Err(Box::new(ClientError::new(ER_INVALID_GROUP_FUNC_USE, &[])))
+            }
             ExpressionKind::Subquery(number) => Ok(self.scalar(*number)),
             ExpressionKind::Not(_)
             | ExpressionKind::And(_)

@@ -6,6 +6,7 @@ use errcode::ClientError;
 use expression::{AggregateCall, Expression};
 use syntax::ast;
 
+use crate::join::{CommonTable, Recursion};
 use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse};
 use crate::{Names, PlanError, Settings, not_supported};
 
@@ -34,7 +35,9 @@ pub(crate) struct Binder<'a> {
     /// The queries around the place being bound, the innermost last.
     pub(crate) blocks: Vec<Block>,
     /// `WITH` queries in sight, later ones in front of earlier ones.
-    pub(crate) common_tables: Vec<ast::CommonTable>,
+    pub(crate) common_tables: Vec<CommonTable>,
+    /// Recursive ones whose queries are being bound, the innermost last.
+    pub(crate) recursions: Vec<Recursion>,
     pub(crate) parameter_count: usize,
     /// Columns that are read anywhere.
     pub(crate) used_columns: Vec<expression::ColumnPlace>,
@@ -110,6 +113,7 @@ impl<'a> Binder<'a> {
             subquery_slots: Vec::new(),
             blocks: Vec::new(),
             common_tables: Vec::new(),
+            recursions: Vec::new(),
             parameter_count: 0,
             used_columns: Vec::new(),
             reads_whole_rows: false,

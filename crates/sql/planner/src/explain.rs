@@ -206,6 +206,10 @@ impl Explainer<'_> {
             Node::Union(queries, union) => {
                 self.combined(queries, union.operation, id, select_type);
             }
+            Node::Recursive(queries, _) => {
+                self.combined(queries, SetOperation::Union, id, select_type);
+            }
+            Node::Latest(_) => self.note(id, select_type, "Using temporary"),
         }
     }
 
@@ -323,8 +327,8 @@ impl Explainer<'_> {
 
 fn has_derived(node: &Node) -> bool {
     match node {
-        Node::Derived(..) | Node::Union(..) => true,
-        Node::Nothing | Node::One | Node::Scan(_) => false,
+        Node::Derived(..) | Node::Union(..) | Node::Recursive(..) => true,
+        Node::Nothing | Node::One | Node::Scan(_) | Node::Latest(_) => false,
         Node::Filter(input, _)
         | Node::Aggregate(input, _)
         | Node::Sort(input, _)

@@ -14,10 +14,14 @@ use syntax::ast::{self, TableRef};
 use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
 use crate::output::table_output;
-use crate::plan::{Derived, Filter, HashJoin, Join, JoinKind, Node, Query, SlotShape, TableUse};
+use crate::plan::{
+    Derived, Filter, HashJoin, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse,
+};
 use crate::{PlanError, not_supported};
 
 mod derived;
+
+pub(crate) use derived::{CommonTable, Recursion};
 
 /// What is joined: an item of a flattened list of joins.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ enum Source {
         slot: usize,
         query: Rc<Query>,
     },
+    /// The latest rows of a recursive table.
+    Latest(Rc<Latest>),
     /// The right side of an outer join that is itself a join.
     Group(From),
 }
@@ -62,7 +68,7 @@ impl From {
         for item in &self.items {
             match &item.source {
                 Source::Table { table, slot, .. } => tables.push((*table, *slot)),
-                Source::Derived { .. } => are_all = false,
+                Source::Derived { .. } | Source::Latest(_) => are_all = false,
                 Source::Group(from) => {
                     let (inner, are_inner_all) = from.tables();
                     tables.extend(inner);
@@ -168,18 +174,9 @@ impl Binder<'_> {
             .text
             .clone();
         if named.name.schema.is_none()
-            && let Some(place) = self
-                .common_tables
-                .iter()
-                .rposition(|common| common.name.text == named.name.name.text)
+            && let Some(common) = self.common_table(&named.name.name.text, &alias)
         {
-            // A WITH query sees only those before it.
-            let visible = self.common_tables[..place].to_vec();
-            let common = self.common_tables[place].clone();
-            let all = std::mem::replace(&mut self.common_tables, visible);
-            let bound = self.derived_table(&common.query, &alias, &common.columns);
-            self.common_tables = all;
-            return bound;
+            return common;
         }
         let (table, slot) = self.open_table(&named.name, &alias)?;
         let definition = self.tables[table].definition.clone();
@@ -480,7 +477,7 @@ impl Binder<'_> {
                     access.rows * 1e3 + 1e6
                 }
             }
-            Source::Derived { .. } => 500.0,
+            Source::Derived { .. } | Source::Latest(_) => 500.0,
             Source::Group(_) => 5e3,
         }
     }
@@ -555,7 +552,7 @@ impl Binder<'_> {
                 let access = self.choose_access(*table, *slot, hints, &visible, None);
                 access.reads_all().then_some(equal)
             }
-            Source::Derived { .. } | Source::Group(_) => Some(equal),
+            Source::Derived { .. } | Source::Latest(_) | Source::Group(_) => Some(equal),
         }
     }
 
@@ -656,6 +653,9 @@ impl Binder<'_> {
                 };
                 let node = Node::Derived(query, Rc::new(derived));
                 Ok((self.with_filter(node, conditions), false))
+            }
+            Source::Latest(latest) => {
+                Ok((self.with_filter(Node::Latest(latest), conditions), false))
             }
             Source::Group(from) => {
                 // Within the group, conditions from outside read placed slots as outer ones.

@@ -54,7 +54,7 @@ pub(crate) fn check_join(query: &Query, limits: StatementLimits) -> Result<(), P
 /// How many rows, or pairs of rows, a node is expected to look at.
 fn rows_read(node: &Node) -> u64 {
     match node {
-        Node::Nothing | Node::One => 1,
+        Node::Nothing | Node::One | Node::Latest(_) => 1,
         Node::Scan(scan) => scan.rows_estimate.max(1),
         Node::Filter(input, _)
         | Node::Aggregate(input, _)
@@ -64,7 +64,7 @@ fn rows_read(node: &Node) -> u64 {
         Node::NestedLoop(left, right, _) => rows_read(left).saturating_mul(rows_read(right)),
         Node::HashJoin(left, right, _) => rows_read(left).saturating_add(rows_read(right)),
         Node::Derived(query, _) => rows_read(&query.root),
-        Node::Union(queries, _) => queries
+        Node::Union(queries, _) | Node::Recursive(queries, _) => queries
             .iter()
             .fold(0, |sum, query| rows_read(&query.root).saturating_add(sum)),
     }
@@ -94,6 +94,11 @@ fn reads_all(node: &Node) -> bool {
         Node::NestedLoop(left, right, _) | Node::HashJoin(left, right, _) => {
             reads_all(left) || reads_all(right)
         }
-        Node::Nothing | Node::One | Node::Derived(..) | Node::Union(..) => false,
+        Node::Nothing
+        | Node::One
+        | Node::Derived(..)
+        | Node::Union(..)
+        | Node::Recursive(..)
+        | Node::Latest(_) => false,
     }
 }

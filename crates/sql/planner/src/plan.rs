@@ -220,6 +220,11 @@ pub enum Node {
     Limit(Box<Node>, Rc<Limit>),
     /// The rows of several queries, computed into one slot.
     Union(Vec<Rc<Query>>, Rc<Union>),
+    /// `WITH RECURSIVE`: rows of the first queries, then what the others make of the latest rows,
+    /// until they make none.
+    Recursive(Vec<Rc<Query>>, Rc<Recursive>),
+    /// The latest rows, within a query of `Recursive`.
+    Latest(Rc<Latest>),
 }
 
 /// Reads a table.
@@ -448,6 +453,32 @@ pub struct Union {
     pub distinct: Vec<bool>,
     /// The types that all queries' values are converted to.
     pub types: Vec<ColumnType>,
+}
+
+/// Rows made of rows.
+#[derive(Debug)]
+pub struct Recursive {
+    /// The name of the table, for messages.
+    pub name: String,
+    /// Where the rows go.
+    pub slot: usize,
+    /// Where the rows of the latest step are kept for the next one.
+    pub latest_slot: usize,
+    /// So many of the queries make the first rows; the others read the latest.
+    pub anchor_count: usize,
+    /// Rows that were there before are left out.
+    pub is_distinct: bool,
+    /// The columns, by name, to which all queries' values are converted: those of the first rows.
+    pub columns: Vec<(String, ColumnType)>,
+}
+
+/// Reads the latest rows.
+#[derive(Debug)]
+pub struct Latest {
+    /// Where the row goes.
+    pub slot: usize,
+    /// Where the rows are kept.
+    pub latest_slot: usize,
 }
 
 /// `INSERT` and `REPLACE`.

@@ -14,7 +14,7 @@ use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
 use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error, plain_output};
-use crate::join::conjuncts;
+use crate::join::{CommonTable, conjuncts};
 use crate::plan::{
     Aggregate, Computed, Limit, Node, OutputColumn, Query, SetOperation, Sort, SortKey, Union,
 };
@@ -63,10 +63,11 @@ impl Binder<'_> {
         }
         let common_count = self.common_tables.len();
         if let Some(with) = &query.with {
-            if with.recursive {
-                return Err(not_supported("WITH RECURSIVE"));
-            }
-            self.common_tables.extend(with.tables.iter().cloned());
+            let tables = with.tables.iter().map(|table| CommonTable {
+                table: table.clone(),
+                is_recursive: with.recursive,
+            });
+            self.common_tables.extend(tables);
         }
         let tail = Tail {
             order_by: &query.order_by,
@@ -79,7 +80,7 @@ impl Binder<'_> {
     }
 
     /// The body of a query with what stands around it.
-    fn body(
+    pub(crate) fn body(
         &mut self,
         body: &QueryBody,
         tail: &Tail<'_>,
@@ -348,7 +349,7 @@ fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {
 }
 
 /// The members of a chain of UNIONs, each with whether the UNION before it leaves out duplicates.
-fn flatten_union<'q>(body: &'q QueryBody, members: &mut Vec<(&'q QueryBody, bool)>) {
+pub(crate) fn flatten_union<'q>(body: &'q QueryBody, members: &mut Vec<(&'q QueryBody, bool)>) {
     match body {
         QueryBody::Set {
             operator: ast::SetOperator::Union,

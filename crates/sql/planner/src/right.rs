@@ -79,7 +79,9 @@ fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
         | Node::Aggregate(..)
         | Node::Sort(..)
         | Node::Distinct(..)
-        | Node::Union(..) => Some(0),
+        | Node::Union(..)
+        | Node::Recursive(..)
+        | Node::Latest(_) => Some(0),
     }
 }
 

@@ -10,7 +10,7 @@ use catalog::information_schema::{self, show_create_table};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE};
 use planner::OutputColumn;
 use syntax::ast::{self, Explain, ObjectName, Show, ShowFilter, ShowKind, VariableScope};
-use syntax::print::quoted_name;
+use syntax::print::{quoted_name, quoted_string};
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -58,7 +58,7 @@ impl Asked {
                 format!(
                     " WHERE {} LIKE {}",
                     quoted_name(like),
-                    quoted_text(&pattern)
+                    quoted_string(&pattern)
                 )
             }
             Some(ShowFilter::Where(condition)) => {
@@ -223,7 +223,7 @@ impl Session {
         } else {
             ""
         };
-        let of = quoted_text(&database);
+        let of = quoted_string(&database);
         let select = format!(
             "SELECT TABLE_NAME AS {shown}{type_column} FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = {of}"
@@ -232,7 +232,7 @@ impl Session {
     }
 
     fn asked_table_status(&self, schema: Option<&ast::Ident>) -> Result<Asked, ClientError> {
-        let of = quoted_text(&self.database_of(schema)?);
+        let of = quoted_string(&self.database_of(schema)?);
         let select = format!(
             "SELECT TABLE_NAME AS Name, ENGINE AS Engine, VERSION AS Version, \
              ROW_FORMAT AS Row_format, TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS Avg_row_length, \
@@ -262,8 +262,8 @@ impl Session {
             "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type{collation}, IS_NULLABLE AS `Null`, \
              COLUMN_KEY AS `Key`, {BARE_DEFAULT} AS `Default`, EXTRA AS Extra{tail} \
              FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            quoted_text(&definition.name.database),
-            quoted_text(&definition.name.table)
+            quoted_string(&definition.name.database),
+            quoted_string(&definition.name.table)
         );
         Ok(Asked::new(select, "Field", ""))
     }
@@ -277,8 +277,8 @@ impl Session {
              NULLABLE AS `Null`, INDEX_TYPE AS Index_type, COMMENT AS Comment, \
              INDEX_COMMENT AS Index_comment, IGNORED AS Ignored \
              FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            quoted_text(&definition.name.database),
-            quoted_text(&definition.name.table)
+            quoted_string(&definition.name.database),
+            quoted_string(&definition.name.table)
         );
         Ok(Asked::new(select, "Key_name", ""))
     }
@@ -561,11 +561,6 @@ fn scope_word(scope: Option<VariableScope>) -> &'static str {
 
 fn text_value(text: &str) -> Value {
     Value::bytes(text.as_bytes())
-}
-
-/// A text as a literal. Backslashes are doubled, which the server's own statements are read with.
-pub(crate) fn quoted_text(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// Offset and count of a LIMIT that has plain numbers.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use store::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
-use syntax::print::quoted_name;
+use syntax::print::{quoted_name, quoted_string};
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 /// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
@@ -86,17 +86,8 @@ fn literal(value: &Value, column_type: &ColumnType) -> String {
     if is_bare {
         text.into_owned()
     } else {
-        quoted_text(&text)
+        quoted_string(&text)
     }
-}
-
-fn quoted_text(text: &str) -> String {
-    format!(
-        "'{}'",
-        text.replace('\\', "\\\\")
-            .replace('\'', "''")
-            .replace('\n', "\\n")
-    )
 }
 
 /// The statement that makes the table, as `SHOW CREATE TABLE` answers. `next_auto_increment` is
@@ -130,7 +121,7 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
     if !table.comment.is_empty() {
         push(
             &mut text,
-            format_args!(" COMMENT={}", quoted_text(&table.comment)),
+            format_args!(" COMMENT={}", quoted_string(&table.comment)),
         );
     }
     text
@@ -179,7 +170,7 @@ fn column_line(column: &ColumnDefinition, table_collation: CollationId) -> Strin
     if !column.comment.is_empty() {
         push(
             &mut line,
-            format_args!(" COMMENT {}", quoted_text(&column.comment)),
+            format_args!(" COMMENT {}", quoted_string(&column.comment)),
         );
     }
     line
@@ -204,7 +195,7 @@ fn index_line(index: &IndexDefinition, table: &TableDefinition) -> String {
     if !index.comment.is_empty() {
         push(
             &mut line,
-            format_args!(" COMMENT {}", quoted_text(&index.comment)),
+            format_args!(" COMMENT {}", quoted_string(&index.comment)),
         );
     }
     line

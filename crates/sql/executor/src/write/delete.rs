@@ -7,25 +7,22 @@ use store::{Mutation, Table};
 
 use crate::context::Context;
 use crate::execution::give_row;
-use crate::operator::{Operator, build};
-use crate::write::found_rows::FoundRows;
-use crate::{Flow, Outcome, Progress, Rewind, RowSink, Summary};
+use crate::operator::build;
+use crate::write::found_rows::RowFinder;
+use crate::{Flow, Outcome, Progress, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct DeleteRunner {
     plan: Rc<Delete>,
-    input: Box<dyn Operator>,
     state: State,
     /// The target being deleted, of the row at hand.
     target: usize,
-    found: FoundRows,
+    finder: RowFinder,
     summary: Summary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The input is read to its end first.
-    Finding,
     /// The next row is wanted.
     Next,
     /// A row is at hand.
@@ -36,23 +33,22 @@ impl DeleteRunner {
     pub(crate) fn new(plan: Rc<Delete>, tables: &[Rc<dyn Table>]) -> Self {
         let slots: Vec<usize> = plan.targets.iter().map(|&(_, slot)| slot).collect();
         Self {
-            input: build(&plan.input, tables),
-            state: State::Finding,
+            state: State::Next,
             target: 0,
-            found: FoundRows::new(&plan.targets, &slots),
+            finder: RowFinder::new(
+                build(&plan.input, tables),
+                plan.is_kept,
+                &plan.targets,
+                &slots,
+            ),
             summary: Summary::default(),
             plan,
         }
     }
 
     pub(crate) fn rewind(&mut self) {
-        self.input.rewind(Rewind::Fresh);
-        self.found.clear();
-        self.state = if self.plan.is_kept {
-            State::Finding
-        } else {
-            State::Next
-        };
+        self.finder.rewind();
+        self.state = State::Next;
         self.target = 0;
         self.summary = Summary::default();
     }
@@ -64,19 +60,8 @@ impl DeleteRunner {
     ) -> Outcome<Progress> {
         loop {
             match self.state {
-                State::Finding => {
-                    while self.input.next(cx)? {
-                        self.found.keep(cx)?;
-                    }
-                    self.state = State::Next;
-                }
                 State::Next => {
-                    let has_row = if self.plan.is_kept {
-                        self.found.next(cx)?
-                    } else {
-                        self.input.next(cx)?
-                    };
-                    if !has_row {
+                    if !self.finder.next(cx)? {
                         return Ok(Progress::Done(self.summary.clone()));
                     }
                     self.target = 0;
@@ -84,7 +69,7 @@ impl DeleteRunner {
                 }
                 State::Row => {
                     if let Some(&(table, slot)) = self.plan.targets.get(self.target) {
-                        let is_new = !self.plan.is_kept || self.found.is_first(self.target);
+                        let is_new = self.finder.is_first(self.target);
                         let is_deleted = is_new && self.delete(cx, table, slot)?;
                         self.target += 1;
                         if is_deleted && self.give(cx, sink)? == Flow::Pause {

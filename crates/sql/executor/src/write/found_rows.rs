@@ -1,16 +1,72 @@
-//! [`FoundRows`]: rows that a statement found and will change once it has found all.
+//! [`RowFinder`]: the rows that UPDATE and DELETE change.
 //!
-//! Only their keys are kept; each row is read again, locked, before it is changed.
+//! Of rows that are found before any is changed only the keys are kept; each row is read again,
+//! locked, before it is changed.
 
 use foldhash::{HashSet, HashSetExt};
 use store::{RowKey, RowLock};
 
-use crate::Outcome;
 use crate::context::Context;
+use crate::operator::Operator;
+use crate::{Outcome, Rewind};
+
+/// The rows that a statement changes, one after the other: as they are found, or, where changing
+/// one could hide or repeat another, once all are found.
+#[derive(Debug)]
+pub(super) struct RowFinder {
+    input: Box<dyn Operator>,
+    /// All are found first.
+    is_kept: bool,
+    is_complete: bool,
+    found: FoundRows,
+}
+
+impl RowFinder {
+    /// `kept` are the (table, slot) pairs to be read again, `targets` the slots to be changed.
+    pub(super) fn new(
+        input: Box<dyn Operator>,
+        is_kept: bool,
+        kept: &[(usize, usize)],
+        targets: &[usize],
+    ) -> Self {
+        Self {
+            input,
+            is_kept,
+            is_complete: false,
+            found: FoundRows::new(kept, targets),
+        }
+    }
+
+    pub(super) fn rewind(&mut self) {
+        self.input.rewind(Rewind::Fresh);
+        self.is_complete = false;
+        self.found.clear();
+    }
+
+    /// Makes the next row current; false at the end.
+    pub(super) fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        if !self.is_kept {
+            return self.input.next(cx);
+        }
+        while !self.is_complete {
+            if self.input.next(cx)? {
+                self.found.keep(cx)?;
+            } else {
+                self.is_complete = true;
+            }
+        }
+        self.found.next(cx)
+    }
+
+    /// False of a target that an earlier row had.
+    pub(super) fn is_first(&self, target: usize) -> bool {
+        !self.is_kept || self.found.is_first(target)
+    }
+}
 
 /// The keys of found rows: for each, one key for each of the kept slots.
 #[derive(Debug)]
-pub(super) struct FoundRows {
+struct FoundRows {
     /// (table, slot) of each key.
     kept: Vec<(usize, usize)>,
     /// Slots that are changed, each with the keys that were changed already.
@@ -27,7 +83,7 @@ pub(super) struct FoundRows {
 }
 
 impl FoundRows {
-    pub(super) fn new(kept: &[(usize, usize)], targets: &[usize]) -> Self {
+    fn new(kept: &[(usize, usize)], targets: &[usize]) -> Self {
         Self {
             kept: kept.to_vec(),
             targets: targets.iter().map(|&slot| (slot, HashSet::new())).collect(),
@@ -39,7 +95,7 @@ impl FoundRows {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
         self.at = 0;
@@ -50,7 +106,7 @@ impl FoundRows {
     }
 
     /// Keeps the keys of the row at hand.
-    pub(super) fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
+    fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
         for &(_, slot) in &self.kept {
             let Some(row) = cx.frame.slots[slot].row else {
                 self.ends.push(None);
@@ -65,7 +121,7 @@ impl FoundRows {
 
     /// Makes the next row current, read again; false at the end. Rows that are gone meanwhile are
     /// left out.
-    pub(super) fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+    fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let width = self.kept.len();
         while width > 0 && self.at * width < self.ends.len() {
             while self.slot_at < width {
@@ -91,7 +147,7 @@ impl FoundRows {
     }
 
     /// True if the target's row at hand was not given before.
-    pub(super) fn is_first(&self, target: usize) -> bool {
+    fn is_first(&self, target: usize) -> bool {
         self.first[target]
     }
 

@@ -8,27 +8,24 @@ use store::{Mutation, RowKey, Table};
 use super::assign::duplicate_entry;
 use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
-use crate::operator::{Operator, build};
-use crate::write::found_rows::FoundRows;
-use crate::{Outcome, Rewind, Summary};
+use crate::operator::build;
+use crate::write::found_rows::RowFinder;
+use crate::{Outcome, Summary};
 
 #[derive(Debug)]
 pub(crate) struct UpdateRunner {
     plan: Rc<Update>,
-    input: Box<dyn Operator>,
     dependents: Dependents,
     state: State,
     change: RowChange,
     /// The target being changed, of the row at hand.
     target: usize,
-    found: FoundRows,
+    finder: RowFinder,
     summary: Summary,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The input is read to its end first.
-    Finding,
     /// The next row is wanted.
     Next,
     /// A row is at hand.
@@ -41,26 +38,25 @@ impl UpdateRunner {
     pub(crate) fn new(plan: Rc<Update>, tables: &[Rc<dyn Table>]) -> Self {
         let targets: Vec<usize> = plan.targets.iter().map(|target| target.slot).collect();
         Self {
-            input: build(&plan.input, tables),
             dependents: Dependents::new(&plan.dependent),
-            state: State::Finding,
+            state: State::Next,
             change: RowChange::default(),
             target: 0,
-            found: FoundRows::new(&plan.kept, &targets),
+            finder: RowFinder::new(
+                build(&plan.input, tables),
+                plan.is_kept,
+                &plan.kept,
+                &targets,
+            ),
             summary: Summary::default(),
             plan,
         }
     }
 
     pub(crate) fn rewind(&mut self) {
-        self.input.rewind(Rewind::Fresh);
+        self.finder.rewind();
         self.dependents.rewind();
-        self.found.clear();
-        self.state = if self.plan.is_kept {
-            State::Finding
-        } else {
-            State::Next
-        };
+        self.state = State::Next;
         self.target = 0;
         self.summary = Summary {
             is_update: true,
@@ -71,19 +67,8 @@ impl UpdateRunner {
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<Summary> {
         loop {
             match self.state {
-                State::Finding => {
-                    while self.input.next(cx)? {
-                        self.found.keep(cx)?;
-                    }
-                    self.state = State::Next;
-                }
                 State::Next => {
-                    let has_row = if self.plan.is_kept {
-                        self.found.next(cx)?
-                    } else {
-                        self.input.next(cx)?
-                    };
-                    if !has_row {
+                    if !self.finder.next(cx)? {
                         return Ok(self.summary.clone());
                     }
                     self.target = 0;
@@ -118,9 +103,7 @@ impl UpdateRunner {
         let plan = self.plan.clone();
         let target = &plan.targets[self.target];
         // The target may be a row of NULLs (outer join), or was changed by an earlier pair.
-        if cx.frame.slots[target.slot].row.is_none()
-            || (self.plan.is_kept && !self.found.is_first(self.target))
-        {
+        if cx.frame.slots[target.slot].row.is_none() || !self.finder.is_first(self.target) {
             return Ok(false);
         }
         let table = cx.tables[target.table].clone();

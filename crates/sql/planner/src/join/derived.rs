@@ -2,14 +2,52 @@
 
 use std::rc::Rc;
 
-use errcode::{ER_DUP_FIELDNAME, ER_VIEW_WRONG_LIST};
+use errcode::{
+    ER_DUP_FIELDNAME, ER_NOT_STANDARD_COMPLIANT_RECURSIVE, ER_RECURSIVE_WITHOUT_ANCHORS,
+    ER_VIEW_WRONG_LIST, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+};
+use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
 use super::{From, Item, Source};
-use crate::PlanError;
-use crate::bind::{Binder, Relation, RelationColumn, error};
+use crate::bind::{Binder, Relation, RelationColumn, error, plain_output};
 use crate::output::derived_output;
-use crate::plan::JoinKind;
+use crate::plan::{JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape};
+use crate::query::{BoundQuery, Tail, flatten_union};
+use crate::{PlanError, not_supported};
+
+/// A query that WITH names.
+#[derive(Debug, Clone)]
+pub(crate) struct CommonTable {
+    pub(crate) table: ast::CommonTable,
+    /// It may read itself.
+    pub(crate) is_recursive: bool,
+}
+
+/// A recursive table while its queries are bound.
+#[derive(Debug)]
+pub(crate) struct Recursion {
+    name: String,
+    /// Where its latest rows are kept, and its columns; none while the first rows are bound.
+    open: Option<(usize, Vec<OutputColumn>)>,
+    /// The query at hand reads it.
+    is_read: bool,
+}
+
+impl Recursion {
+    fn closed(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            open: None,
+            is_read: false,
+        }
+    }
+}
+
+const NO_TAIL: Tail<'static> = Tail {
+    order_by: &[],
+    limit: None,
+};
 
 impl Binder<'_> {
     pub(super) fn derived_table(
@@ -23,12 +61,182 @@ impl Binder<'_> {
         let bound = self.query(query);
         self.blocks = around;
         let (bound, _) = bound?;
+        self.derived(bound, alias, names)
+    }
+
+    /// The query that WITH gave that name, or the latest rows of it within itself.
+    pub(super) fn common_table(
+        &mut self,
+        name: &str,
+        alias: &str,
+    ) -> Option<Result<From, PlanError>> {
+        let is_named = |table: &CommonTable| table.table.name.text == name;
+        if let Some(place) = self.recursions.iter().rposition(|it| it.name == name) {
+            return Some(self.latest(place, alias));
+        }
+        let place = self.common_tables.iter().rposition(is_named)?;
+        // A WITH query sees only those before it.
+        let visible = self.common_tables[..place].to_vec();
+        let CommonTable {
+            table,
+            is_recursive,
+        } = self.common_tables[place].clone();
+        let all = std::mem::replace(&mut self.common_tables, visible);
+        let bound = if is_recursive {
+            self.recursive_table(&table, alias)
+        } else {
+            self.derived_table(&table.query, alias, &table.columns)
+        };
+        self.common_tables = all;
+        Some(bound)
+    }
+
+    /// A table that may read itself: the members of its UNION up to the first that does make the
+    /// first rows, and the types of its columns.
+    fn recursive_table(
+        &mut self,
+        table: &ast::CommonTable,
+        alias: &str,
+    ) -> Result<From, PlanError> {
+        let around = std::mem::take(&mut self.blocks);
+        let bound = self.recursive_query(table);
+        self.blocks = around;
+        match bound? {
+            Some(bound) => self.derived(bound, alias, &table.columns),
+            None => self.derived_table(&table.query, alias, &table.columns),
+        }
+    }
+
+    /// The query of a recursive table; `None` if it does not read itself.
+    fn recursive_query(
+        &mut self,
+        table: &ast::CommonTable,
+    ) -> Result<Option<BoundQuery>, PlanError> {
+        let (query, name) = (&table.query, &table.name.text);
+        let mut members = Vec::new();
+        flatten_union(&query.body, &mut members);
+        let mut anchors = Vec::new();
+        for (member, _) in &members {
+            self.recursions.push(Recursion::closed(name));
+            let bound = self.body(member, &NO_TAIL);
+            let recursion = self.recursions.pop().expect("pushed above");
+            if recursion.is_read {
+                break;
+            }
+            anchors.push(bound?.0);
+        }
+        let anchor_count = anchors.len();
+        if anchor_count == members.len() {
+            return Ok(None);
+        }
+        if anchors.is_empty() {
+            return Err(error(ER_RECURSIVE_WITHOUT_ANCHORS, &[name]));
+        }
+        if !query.order_by.is_empty() || query.limit.is_some() {
+            return Err(not_supported("ORDER BY and LIMIT of a recursive table"));
+        }
+        let columns = self.recursive_columns(&mut anchors, table)?;
+        let types: Vec<_> = columns.iter().map(|it| it.column_type.clone()).collect();
+        let latest_slot = self.add_slot(SlotShape::Computed(types.clone()));
+        let mut queries: Vec<_> = anchors.into_iter().map(|it| Rc::new(it.query)).collect();
+        for (member, _) in &members[anchor_count..] {
+            self.recursions.push(Recursion {
+                name: name.clone(),
+                open: Some((latest_slot, columns.clone())),
+                is_read: false,
+            });
+            let bound = self.body(member, &NO_TAIL);
+            self.recursions.pop();
+            let (bound, _) = bound?;
+            if bound.columns.len() != columns.len() {
+                return Err(error(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+            }
+            queries.push(Rc::new(bound.query));
+        }
+        let slot = self.add_slot(SlotShape::Computed(types));
+        let output = columns.iter().enumerate().map(|(column, described)| {
+            let place = ColumnPlace { slot, column };
+            Expression::column(place, described.column_type.clone(), true)
+        });
+        let output = output.collect();
+        let recursive = Recursive {
+            name: name.clone(),
+            slot,
+            latest_slot,
+            anchor_count,
+            is_distinct: members.iter().any(|(_, distinct)| *distinct),
+            columns: columns
+                .iter()
+                .map(|it| (it.name.clone(), it.column_type.clone()))
+                .collect(),
+        };
+        let query = Query {
+            root: Node::Recursive(queries, Rc::new(recursive)),
+            output,
+            dependent: Vec::new(),
+        };
+        Ok(Some(BoundQuery { query, columns }))
+    }
+
+    /// The columns of a recursive table: those of its first rows.
+    fn recursive_columns(
+        &mut self,
+        anchors: &mut [BoundQuery],
+        table: &ast::CommonTable,
+    ) -> Result<Vec<OutputColumn>, PlanError> {
+        let mut columns = std::mem::take(&mut anchors[0].columns);
+        for (place, column) in columns.iter_mut().enumerate() {
+            let values = anchors.iter().map(|it| it.query.output.get(place));
+            let values: Option<Vec<_>> = values.collect();
+            let values = values.ok_or_else(|| error(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]))?;
+            let (column_type, _) = self.union_type(values)?;
+            let name = table.columns.get(place).map_or(&column.name, |it| &it.text);
+            *column = plain_output(name.clone(), column_type, true);
+        }
+        Ok(columns)
+    }
+
+    /// The latest rows of a table that is being defined.
+    fn latest(&mut self, place: usize, alias: &str) -> Result<From, PlanError> {
+        let is_alone = self.blocks.len() == 1;
+        let recursion = &mut self.recursions[place];
+        let is_first = !std::mem::replace(&mut recursion.is_read, true);
+        let refused = error(ER_NOT_STANDARD_COMPLIANT_RECURSIVE, &[&recursion.name]);
+        let (latest_slot, columns) = match recursion.open.clone() {
+            Some(open) if is_first && is_alone => open,
+            _ => return Err(refused),
+        };
+        let types = columns.iter().map(|it| it.column_type.clone()).collect();
+        let slot = self.add_slot(SlotShape::Computed(types));
+        self.show_derived(&columns, &[], alias, slot)?;
+        let source = Source::Latest(Rc::new(Latest { slot, latest_slot }));
+        Ok(only_item(source, slot))
+    }
+
+    fn derived(
+        &mut self,
+        bound: BoundQuery,
+        alias: &str,
+        names: &[ast::Ident],
+    ) -> Result<From, PlanError> {
         if !names.is_empty() && names.len() != bound.columns.len() {
             return Err(error(ER_VIEW_WRONG_LIST, &[]));
         }
         let slot = self.computed_slot(&bound.query.output);
-        let columns: Vec<RelationColumn> = bound
-            .columns
+        self.show_derived(&bound.columns, names, alias, slot)?;
+        let query = Rc::new(bound.query);
+        Ok(only_item(Source::Derived { slot, query }, slot))
+    }
+
+    /// Brings the columns of a query into the scope of the block at hand.
+    fn show_derived(
+        &mut self,
+        described: &[OutputColumn],
+        names: &[ast::Ident],
+        alias: &str,
+        slot: usize,
+    ) -> Result<(), PlanError> {
+        let columns: Vec<RelationColumn> = described
             .iter()
             .enumerate()
             .map(|(place, column)| {
@@ -61,19 +269,19 @@ impl Binder<'_> {
             columns,
             is_optional: false,
         });
-        let source = Source::Derived {
-            slot,
-            query: Rc::new(bound.query),
-        };
-        let item = Item {
-            kind: JoinKind::Inner,
-            source,
-            on: Vec::new(),
-            slots: vec![slot],
-        };
-        Ok(From {
-            items: vec![item],
-            ..From::default()
-        })
+        Ok(())
+    }
+}
+
+fn only_item(source: Source, slot: usize) -> From {
+    let item = Item {
+        kind: JoinKind::Inner,
+        source,
+        on: Vec::new(),
+        slots: vec![slot],
+    };
+    From {
+        items: vec![item],
+        ..From::default()
     }
 }
