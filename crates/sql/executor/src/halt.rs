@@ -4,7 +4,8 @@
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
     ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
-    ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+    ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY,
+    ER_UNKNOWN_ERROR,
 };
 use expression::Failure;
 use store::{StoreError, Suspend};
@@ -109,6 +110,7 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::NoSuchTable | StoreError::DefinitionChanged => {
             ClientError::with_message(ER_CHECK_NO_SUCH_TABLE, "Table definition has changed")
         }
+        StoreError::SnapshotTooOld => ClientError::new(ER_TABLE_DEF_CHANGED, &[]),
         StoreError::TableExists => ClientError::new(ER_TABLE_EXISTS_ERROR, &[&""]),
         StoreError::RowTooLarge { limit, .. } => ClientError::new(ER_TOO_BIG_ROWSIZE, &[limit]),
         StoreError::KeyTooLarge { limit, .. } => ClientError::new(ER_TOO_LONG_KEY, &[limit]),

@@ -321,6 +321,9 @@ impl Cursor for EngineCursor {
         if self.options.lock == RowLock::None {
             // A scan that finds nothing has read all the same.
             txn.open_view();
+            if txn.view().is_some_and(|view| !self.table.live.serves(view)) {
+                return Err(StoreError::SnapshotTooOld.into());
+            }
         }
         let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
         if matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {

@@ -264,6 +264,7 @@ impl Worker {
             Row::Put(Entry::Table(entry.clone())),
         ];
         self.rewrite(rows).await?;
+        copy_shape.live.set_remade(self.pages.reserved());
         self.publish(|tables, _| {
             tables.remove(&old);
             replace(tables, entry);
@@ -309,6 +310,9 @@ impl Worker {
             .copied()
             .filter(|place| !entry.trees.contains(place))
             .collect();
+        if !new.is_empty() {
+            old.live.set_remade(self.pages.reserved());
+        }
         self.publish_table(entry, Some(Arc::clone(&old.live)));
         for place in gone {
             self.drop_tree(space, place).await?;
@@ -392,6 +396,7 @@ impl Worker {
                 next,
                 ceiling: next,
             };
+            live.set_remade(self.pages.reserved());
             Arc::new(live)
         });
         self.publish(|tables, _| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use btree::Tree;
 use format::row::RowLayout;
-use format::{SpaceId, TableId};
+use format::{Lsn, SpaceId, TableId};
 use store::{IndexDefinition, KeyBound, KeyRange, StoreError, TableDefinition, Uniqueness};
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +40,9 @@ pub(crate) struct LiveTable {
     pub(crate) auto: Mutex<AutoCounter>,
     /// Rows, roughly; wraps for a moment where a removal is counted before its insert.
     row_count: AtomicU64,
+    /// The log's position when its trees were last made anew, from the newest versions alone: no
+    /// snapshot before it can be served. Set by who changes the schema, before it is published.
+    remade_at: AtomicU64,
 }
 
 /// A counter that survives a crash: what is below `ceiling` may have been given out.
@@ -66,6 +69,17 @@ impl LiveTable {
     /// One row less.
     pub(crate) fn drop_row(&self) {
         self.row_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether its trees have the versions that a snapshot needs.
+    pub(crate) fn serves(&self, snapshot: Lsn) -> bool {
+        // Acquire: pairs with `set_remade`.
+        Lsn(self.remade_at.load(Ordering::Acquire)) <= snapshot
+    }
+
+    /// Notes that its trees have been made anew by `now`.
+    pub(crate) fn set_remade(&self, now: Lsn) {
+        self.remade_at.store(now.0, Ordering::Release);
     }
 
     /// Sets the estimate.

@@ -111,6 +111,11 @@ impl EngineTransaction {
         }
     }
 
+    /// What its consistent reads see commits up to, if that is settled.
+    pub(crate) fn view(&self) -> Option<Lsn> {
+        self.snapshot.as_ref().map(Snapshot::lsn)
+    }
+
     /// True if a version by `writer` is seen.
     pub(crate) fn sees(&mut self, writer: TxnId) -> bool {
         if self.options.isolation == Isolation::ReadUncommitted {

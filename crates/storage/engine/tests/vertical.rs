@@ -306,6 +306,55 @@ fn a_crash_after_tables_were_dropped_is_survived() {
     });
 }
 
+/// What is made anew has the newest versions alone; an older snapshot is told so, and not given
+/// rows or none as if nothing were missing.
+#[test]
+fn a_snapshot_older_than_a_table_that_was_made_anew_is_refused() {
+    let world = World::new(7, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        for name in ["indexed", "copied", "copy", "emptied", "renamed"] {
+            let definition = store::TableDefinition {
+                name: named(name),
+                ..accounts()
+            };
+            database.engine.create_table(definition).await.unwrap();
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            txn.insert(&database.table(name), &row(1, 1, name))
+                .await
+                .unwrap();
+            txn.commit().await.unwrap();
+        }
+        let mut old = database.begin(Isolation::RepeatableRead);
+        let before = old.scan(&database.table("renamed"), all()).await.unwrap();
+        let definition = |name| store::TableDefinition::clone(database.table(name).definition());
+        let engine = &database.engine;
+        let mut indexed = definition("indexed");
+        indexed
+            .indexes
+            .push(index("balance", Uniqueness::None, &[1]));
+        engine.alter_table(indexed).await.unwrap();
+        let (copied, copy) = (definition("copied").id, definition("copy").id);
+        engine.replace_table(copied, copy).await.unwrap();
+        engine
+            .truncate_table(definition("emptied").id)
+            .await
+            .unwrap();
+        let renames = vec![(definition("renamed").id, named("other"))];
+        engine.rename_tables(renames).await.unwrap();
+        let mut fresh = database.begin(Isolation::RepeatableRead);
+        for (name, rows) in [("indexed", 1), ("copied", 1), ("emptied", 0)] {
+            let table = database.table(name);
+            let refused = old.scan(&table, all()).await;
+            assert_eq!(refused, Err(StoreError::SnapshotTooOld), "{name}");
+            assert_eq!(fresh.scan(&table, all()).await.unwrap().len(), rows);
+        }
+        let after = old.scan(&database.table("other"), all()).await.unwrap();
+        assert_eq!(after, before, "a name changes no rows");
+    });
+}
+
 fn named(table: &str) -> store::TableName {
     store::TableName {
         database: "test".to_owned(),

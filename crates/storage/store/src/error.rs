@@ -33,6 +33,10 @@ pub enum StoreError {
     /// The definition the caller holds is older than the table (retried with a fresh catalogue).
     #[error("table definition changed")]
     DefinitionChanged,
+    /// The transaction's snapshot is older than the table's rows or indexes as they stand: these
+    /// were made anew since, without older versions (1412). Statement.
+    #[error("the table was made anew after the snapshot")]
+    SnapshotTooOld,
     /// An encoded row exceeds the store's limit (1118). Statement.
     #[error("row of {bytes} bytes is over the limit of {limit}")]
     RowTooLarge {
