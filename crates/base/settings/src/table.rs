@@ -505,6 +505,12 @@ pub const TABLE: &[Setting] = &[
         "Accepted for dumps; there is no binary log.",
     ),
     session(
+        "old_passwords",
+        Kind::Only(false),
+        "OFF",
+        "PASSWORD() makes no hashes of before MySQL 4.1.",
+    ),
+    session(
         "sql_log_off",
         Kind::Bool,
         "OFF",

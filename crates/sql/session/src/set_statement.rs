@@ -307,10 +307,22 @@ impl Session {
             let front = Rc::clone(&self.state.worker.front);
             hash_password(&account.credential.plugin, text, &front.options().random)?
         } else {
+            check_hash(&account.credential.plugin, text)?;
             String::from_utf8_lossy(text).into_owned()
         };
         self.change_accounts(&[AccountChange::Put(account)]).await
     }
+}
+
+/// Error 1372 for a text that is no hash of the plugin: nobody could log in by it. None at all is
+/// an empty password.
+fn check_hash(plugin: &str, hash: &[u8]) -> Result<(), ClientError> {
+    let method = auth::Method::from_account_plugin(plugin);
+    let is_hash = method.is_some_and(|it| auth::StoredSecret::parse(it, hash).is_ok());
+    if hash.is_empty() || is_hash {
+        return Ok(());
+    }
+    Err(ClientError::new(errcode::ER_PASSWD_LENGTH, &[&41]))
 }
 
 fn named_collation(
