@@ -240,7 +240,15 @@ impl Binder<'_> {
     /// A call in the statement's text.
     pub(super) fn call(&mut self, expr: &Expr) -> Bound {
         match &expr.kind {
-            ExprKind::Function(function) => self.function(function),
+            ExprKind::Function(function) => {
+                let mut call = self.function(function)?;
+                if let ExpressionKind::Function(function) = &mut call.kind
+                    && function.bound.text.is_empty()
+                {
+                    function.bound.text = self.text(expr.span).into();
+                }
+                Ok(call)
+            }
             ExprKind::Cast { value, to } => self.cast(value, to),
             ExprKind::ConvertUsing { value, charset } => {
                 let value = self.term(value)?;
