@@ -321,7 +321,10 @@ impl Cursor for EngineCursor {
         if self.options.lock == RowLock::None {
             // A scan that finds nothing has read all the same.
             txn.open_view();
-            if txn.view().is_some_and(|view| !self.table.live.serves(view)) {
+            let rows = self.table.clustered;
+            let trees = [rows, self.index().map_or(rows, |index| index.tree)];
+            let live = &self.table.live;
+            if txn.view().is_some_and(|view| !live.serves(trees, view)) {
                 return Err(StoreError::SnapshotTooOld.into());
             }
         }

@@ -264,7 +264,8 @@ impl Worker {
             Row::Put(Entry::Table(entry.clone())),
         ];
         self.rewrite(rows).await?;
-        copy_shape.live.set_remade(self.pages.reserved());
+        let rows = copy_shape.clustered.index;
+        copy_shape.live.set_remade(rows, self.pages.reserved());
         self.publish(|tables, _| {
             tables.remove(&old);
             replace(tables, entry);
@@ -310,8 +311,9 @@ impl Worker {
             .copied()
             .filter(|place| !entry.trees.contains(place))
             .collect();
-        if !new.is_empty() {
-            old.live.set_remade(self.pages.reserved());
+        for &made in &new {
+            let index = entry.trees[made].index;
+            old.live.set_remade(index, self.pages.reserved());
         }
         self.publish_table(entry, Some(Arc::clone(&old.live)));
         for place in gone {
@@ -396,7 +398,9 @@ impl Worker {
                 next,
                 ceiling: next,
             };
-            live.set_remade(self.pages.reserved());
+            if let Some(rows) = entry.trees.first() {
+                live.set_remade(rows.index, self.pages.reserved());
+            }
             Arc::new(live)
         });
         self.publish(|tables, _| {

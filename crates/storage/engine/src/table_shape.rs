@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use btree::Tree;
 use format::row::RowLayout;
-use format::{Lsn, SpaceId, TableId};
+use format::{IndexId, Lsn, SpaceId, TableId};
 use store::{IndexDefinition, KeyBound, KeyRange, StoreError, TableDefinition, Uniqueness};
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
@@ -40,9 +40,11 @@ pub(crate) struct LiveTable {
     pub(crate) auto: Mutex<AutoCounter>,
     /// Rows, roughly; wraps for a moment where a removal is counted before its insert.
     row_count: AtomicU64,
-    /// The log's position when its trees were last made anew, from the newest versions alone: no
-    /// snapshot before it can be served. Set by who changes the schema, before it is published.
+    /// The log's position when one of its trees was last made anew, from the newest versions alone:
+    /// a snapshot before it has to look at `remade`.
     remade_at: AtomicU64,
+    /// Trees made anew and when, by who changes the schema and before that is published.
+    remade: Mutex<Vec<(IndexId, Lsn)>>,
 }
 
 /// A counter that survives a crash: what is below `ceiling` may have been given out.
@@ -71,14 +73,22 @@ impl LiveTable {
         self.row_count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether its trees have the versions that a snapshot needs.
-    pub(crate) fn serves(&self, snapshot: Lsn) -> bool {
+    /// Whether these trees have the versions that a snapshot needs.
+    pub(crate) fn serves(&self, trees: [Tree; 2], snapshot: Lsn) -> bool {
         // Acquire: pairs with `set_remade`.
-        Lsn(self.remade_at.load(Ordering::Acquire)) <= snapshot
+        if Lsn(self.remade_at.load(Ordering::Acquire)) <= snapshot {
+            return true;
+        }
+        let is_asked = |index: IndexId| trees.iter().any(|tree| tree.index == index);
+        let remade = self.remade.lock();
+        remade
+            .iter()
+            .all(|&(index, at)| at <= snapshot || !is_asked(index))
     }
 
-    /// Notes that its trees have been made anew by `now`.
-    pub(crate) fn set_remade(&self, now: Lsn) {
+    /// Notes that a tree has been made anew by `now`.
+    pub(crate) fn set_remade(&self, index: IndexId, now: Lsn) {
+        self.remade.lock().push((index, now));
         self.remade_at.store(now.0, Ordering::Release);
     }
 
