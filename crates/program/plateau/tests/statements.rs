@@ -122,6 +122,9 @@ fn show(outcome: &Outcome, out: &mut String) {
                     out.push_str(&format!(" {name} {number}"));
                 }
             }
+            if !done.session_changes.is_empty() {
+                out.push_str(&format!(" ({})", done.session_changes.join(", ")));
+            }
             out.push('\n');
         }
         Outcome::Rows(rows) => {

@@ -48,6 +48,9 @@ pub struct Done {
     pub last_insert_id: u64,
     pub status: u16,
     pub warning_count: u16,
+    /// What the server says has changed in the session: `autocommit=OFF`, `schema=test`, `state`,
+    /// `transaction=T_______`, or the number of another kind.
+    pub session_changes: Vec<String>,
 }
 
 /// A result set. Values are the bytes of the text protocol; none is NULL.
@@ -92,8 +95,9 @@ impl std::fmt::Display for ServerError {
 impl std::error::Error for ServerError {}
 
 /// LONG_PASSWORD, LONG_FLAG, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, MULTI_STATEMENTS,
-/// MULTI_RESULTS, PLUGIN_AUTH.
-const CAPABILITIES: u32 = 0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
+/// MULTI_RESULTS, PLUGIN_AUTH, SESSION_TRACK.
+const CAPABILITIES: u32 =
+    0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000 | 0x80_0000;
 const CONNECT_WITH_DB: u32 = 0x8;
 
 /// utf8mb4_general_ci.
@@ -103,6 +107,7 @@ const COLLATION: u8 = 45;
 const PART_BYTES_MAX: usize = 0xff_ffff;
 
 const MORE_RESULTS: u16 = 0x8;
+const STATE_CHANGED: u16 = 0x4000;
 
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
@@ -398,12 +403,33 @@ fn is_eof(packet: &[u8]) -> bool {
 
 fn parse_done(packet: &[u8]) -> Result<Done> {
     let mut cursor = Cursor(packet.get(1..).unwrap_or_default());
-    Ok(Done {
+    let mut done = Done {
         affected_rows: cursor.length()?,
         last_insert_id: cursor.length()?,
         status: cursor.u16()?,
         warning_count: cursor.u16()?,
-    })
+        session_changes: Vec::new(),
+    };
+    if done.status & STATE_CHANGED != 0 {
+        cursor.value()?.context("text of an OK packet")?;
+        let mut changes = Cursor(cursor.value()?.context("session changes")?);
+        while let Some((&kind, rest)) = changes.0.split_first() {
+            changes = Cursor(rest);
+            let mut data = Cursor(changes.value()?.context("session change")?);
+            let mut text = || -> Result<String> {
+                let text = data.value()?.context("text of a session change")?;
+                Ok(String::from_utf8_lossy(text).into_owned())
+            };
+            done.session_changes.push(match kind {
+                0 => format!("{}={}", text()?, text()?),
+                1 => format!("schema={}", text()?),
+                2 => "state".to_owned(),
+                5 => format!("transaction={}", text()?),
+                other => format!("kind {other}"),
+            });
+        }
+    }
+    Ok(done)
 }
 
 fn parse_error(packet: &[u8]) -> Result<ServerError> {

@@ -10,22 +10,17 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Duration;
 
-use errcode::{ClientError, ER_WRONG_ARGUMENTS};
 use expression::{Expression, Frame, Slot, Statement};
 use planner::{Action, Plan, Query, SlotShape};
 use smallvec::SmallVec;
-use store::{RowBatch, Store, StoreError, Suspend, Table, Transaction, WaitReason};
-use value::{Value, ValueRef, Warnings};
+use store::{RowBatch, Store, StoreError, Table, Transaction};
+use value::{Value, ValueRef};
 
 use crate::context::{Context, Dependents, ROWS_PER_TURN, SubqueryRun};
 use crate::operator::{Operator, build};
 use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
 use crate::{Flow, Halt, Outcome, Rewind, RowSink};
-
-/// The longest `SLEEP`: a year, as longer ones are no different to anybody.
-const SLEEP_S_MAX: f64 = 31_536_000.0;
 
 /// What an execution runs in, lent for one step.
 pub struct World<'w> {
@@ -108,8 +103,6 @@ pub struct Execution {
     parameters: Vec<Value>,
     /// Rows that the statement inserted by earlier runs.
     earlier_rows: u64,
-    /// How many of the plan's sleeps this run has slept.
-    slept: usize,
     state: State,
 }
 
@@ -160,7 +153,6 @@ impl Execution {
             machine: None,
             parameters: Vec::new(),
             earlier_rows: 0,
-            slept: 0,
             state: State::Idle,
         }
     }
@@ -181,7 +173,6 @@ impl Execution {
         );
         self.parameters.clear();
         self.parameters.extend_from_slice(parameters);
-        self.slept = 0;
         self.state = State::Ready;
     }
 
@@ -233,11 +224,6 @@ impl Execution {
             turn_rows: ROWS_PER_TURN,
             kept_bytes: Cell::new(machine.kept_bytes),
         };
-        if let Some(seconds) = self.plan.sleeps.get(self.slept) {
-            let wait = sleep_of(&cx, seconds)?;
-            self.slept += 1;
-            return Err(Halt::Suspend(wait));
-        }
         let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),
             Runner::Rows { plan, at } => give_rows(plan, at, sink),
@@ -334,18 +320,6 @@ impl Machine {
             kept_bytes: 0,
         })
     }
-}
-
-/// The wait that `SLEEP` asks for. What is no time to wait is none, with a warning.
-fn sleep_of(cx: &Context<'_>, seconds: &Expression) -> Outcome<Suspend> {
-    let value = cx.evaluate(seconds)?;
-    let seconds = value.to_f64(&mut Warnings::default()).unwrap_or(-1.0);
-    if seconds < 0.0 || seconds.is_nan() {
-        cx.statement
-            .warn(ClientError::new(ER_WRONG_ARGUMENTS, &[&"sleep"]));
-    }
-    let wait = Duration::try_from_secs_f64(seconds.clamp(0.0, SLEEP_S_MAX)).unwrap_or_default();
-    Ok(Suspend::new(WaitReason::Asked, runtime::sleep(wait)))
 }
 
 fn give_rows(plan: &Plan, at: &mut usize, sink: &mut dyn RowSink) -> Outcome<Progress> {

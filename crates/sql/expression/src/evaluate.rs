@@ -192,6 +192,14 @@ impl<'a> Evaluator<'a> {
             ExpressionKind::UserVariable(_)
             | ExpressionKind::AssignUserVariable(_)
             | ExpressionKind::SystemVariable(_) => self.variable(expression),
+            ExpressionKind::Session(call) => {
+                let mut values = Vec::with_capacity(call.arguments.len());
+                for argument in &call.arguments {
+                    values.push(self.evaluate(argument)?.to_value());
+                }
+                let answer = self.statement.session.call(call.function, &values)?;
+                Ok(self.keep(answer))
+            }
         }
     }
 

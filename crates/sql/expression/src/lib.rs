@@ -32,7 +32,7 @@ pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundi
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
-    Quantified, SystemVariable, Test, VariableScope,
+    Quantified, SessionCall, SessionFunction, SystemVariable, Test, VariableScope,
 };
 
 /// Why an expression has no value.

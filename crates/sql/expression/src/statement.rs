@@ -10,7 +10,7 @@ use value::{
 
 use function::{Patterns, Seeds, SessionFacts};
 
-use crate::{Failure, VariableScope};
+use crate::{Failure, SessionFunction, VariableScope};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
@@ -29,6 +29,10 @@ pub trait Surroundings {
 
     /// Random bits for `RAND()` and `UUID()`.
     fn random(&self) -> u64;
+
+    /// Answers a function of the session. One that has to wait notes so in the session, which
+    /// waits where it can; an error may mean that the statement is to be begun anew after that.
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value, Failure>;
 
     /// True once `KILL QUERY` was said.
     fn is_killed(&self) -> bool;

@@ -97,6 +97,49 @@ pub enum ExpressionKind {
     AssignUserVariable(Box<(Box<str>, Expression)>),
     /// `@@name`.
     SystemVariable(Box<SystemVariable>),
+    /// A function that the session answers.
+    Session(Box<SessionCall>),
+}
+
+/// A call of a function that the session answers: it waits, or knows of other sessions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionCall {
+    /// Which.
+    pub function: SessionFunction,
+    /// As many as it takes.
+    pub arguments: Vec<Expression>,
+}
+
+/// Functions that the session answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionFunction {
+    /// `SLEEP(seconds)`.
+    Sleep,
+    /// `GET_LOCK(name, seconds)`.
+    GetLock,
+    /// `RELEASE_LOCK(name)`.
+    ReleaseLock,
+    /// `RELEASE_ALL_LOCKS()`.
+    ReleaseAllLocks,
+    /// `IS_FREE_LOCK(name)`.
+    IsFreeLock,
+    /// `IS_USED_LOCK(name)`.
+    IsUsedLock,
+}
+
+impl SessionFunction {
+    /// The function of that name, in upper case, and how many arguments it takes.
+    pub fn named(name: &str) -> Option<(Self, usize)> {
+        Some(match name {
+            "SLEEP" => (Self::Sleep, 1),
+            "GET_LOCK" => (Self::GetLock, 2),
+            "RELEASE_LOCK" => (Self::ReleaseLock, 1),
+            "RELEASE_ALL_LOCKS" => (Self::ReleaseAllLocks, 0),
+            "IS_FREE_LOCK" => (Self::IsFreeLock, 1),
+            "IS_USED_LOCK" => (Self::IsUsedLock, 1),
+            _ => return None,
+        })
+    }
 }
 
 /// A question that is answered for NULL too.
@@ -533,6 +576,7 @@ impl Expression {
                 case.otherwise.iter().for_each(visit);
             }
             Kind::Function(call) => call.arguments.iter().for_each(visit),
+            Kind::Session(call) => call.arguments.iter().for_each(visit),
             Kind::AssignUserVariable(assignment) => visit(&assignment.1),
         }
     }
@@ -589,6 +633,7 @@ impl Expression {
                 case.otherwise.iter_mut().for_each(change);
             }
             Kind::Function(call) => call.arguments.iter_mut().for_each(change),
+            Kind::Session(call) => call.arguments.iter_mut().for_each(change),
             Kind::AssignUserVariable(assignment) => change(&mut assignment.1),
         }
     }

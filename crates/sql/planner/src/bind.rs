@@ -45,8 +45,6 @@ pub(crate) struct Binder<'a> {
     pub(crate) reads_whole_rows: bool,
     /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
     pub(crate) new_row: Option<(usize, usize)>,
-    /// What `SLEEP` is called with.
-    pub(crate) sleeps: Vec<Expression>,
     /// How the tables of the query at hand are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
 }
@@ -118,7 +116,6 @@ impl<'a> Binder<'a> {
             used_columns: Vec::new(),
             reads_whole_rows: false,
             new_row: None,
-            sleeps: Vec::new(),
             lock: (store::RowLock::None, store::LockWait::Wait),
         }
     }
@@ -183,7 +180,6 @@ impl<'a> Binder<'a> {
             subqueries: self.subqueries.into_iter().map(finished).collect(),
             parameter_count: self.parameter_count,
             columns: columns.into(),
-            sleeps: self.sleeps,
             into_variables: Vec::new(),
             warnings: Vec::new(),
         }

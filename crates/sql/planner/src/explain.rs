@@ -77,7 +77,6 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         subqueries: Vec::new(),
         parameter_count: plan.parameter_count,
         columns: columns().into(),
-        sleeps: Vec::new(),
         into_variables: Vec::new(),
         warnings: Vec::new(),
     }

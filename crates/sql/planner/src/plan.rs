@@ -35,8 +35,6 @@ pub struct Plan {
     pub parameter_count: usize,
     /// What comes out, for the client; empty for statements without a result set.
     pub columns: Rc<[OutputColumn]>,
-    /// `SLEEP`: seconds to wait before anything else, one after the other.
-    pub sleeps: Vec<Expression>,
     /// `INTO @a, @b`: the names of the user variables that take the only row.
     pub into_variables: Vec<String>,
     /// Warnings found while planning (1003 notes of EXPLAIN EXTENDED are not among them).

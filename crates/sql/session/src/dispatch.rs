@@ -221,8 +221,15 @@ impl Session {
             StatementKind::Refused(refused) => self.refused_statement(refused, parsed),
             StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
             StatementKind::Call { .. } => Err(ClientError::not_supported(&"CALL").into()),
-            StatementKind::SetStatement { .. } => {
-                Err(ClientError::not_supported(&"SET STATEMENT").into())
+            StatementKind::SetStatement {
+                variables,
+                statement,
+            } => {
+                let inner = Parsed {
+                    statement: (**statement).clone(),
+                    text: Rc::clone(&parsed.text),
+                };
+                Box::pin(self.set_for_statement(variables, &inner, parsed)).await
             }
             _ => self.definition_statement(parsed).await,
         }
@@ -230,13 +237,8 @@ impl Session {
 
     fn use_statement(&mut self, name: &str) -> Result<Reply, Stop> {
         self.use_database(name)?;
-        let mut changes = wire::SessionChanges::new();
-        changes.schema(name.as_bytes());
-        let session_changes = changes.as_bytes().to_vec();
-        Ok(Reply::Ok(crate::reply::Done {
-            session_changes,
-            ..Default::default()
-        }))
+        self.track_schema();
+        Ok(Reply::Ok(crate::reply::Done::default()))
     }
 
     /// The parser's mode.

@@ -9,6 +9,7 @@
 
 pub mod accounts;
 pub mod metadata;
+pub mod named_locks;
 pub mod plan_cache;
 pub mod registry;
 pub mod row_encoder;
@@ -41,7 +42,10 @@ mod rights;
 mod run;
 mod set_statement;
 mod show_statement;
+mod splice;
+mod tracker;
 mod transaction_statement;
+mod wait;
 
 pub use server::Server;
 pub use session::serve;

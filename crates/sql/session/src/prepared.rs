@@ -24,6 +24,7 @@ use crate::run::Ran;
 use crate::server::PreparedPlace;
 use crate::session::Session;
 use crate::sink::{made_up_column, write_columns};
+use crate::splice::splice;
 use crate::variables::Active;
 use crate::virtual_store::SessionNames;
 
@@ -247,7 +248,7 @@ impl Session {
         let (values, types) = self.parameters(prepared, execute)?;
         let parsed = Rc::clone(&prepared.parsed);
         if !parsed.is_planned() {
-            return self.statement(&parsed).await;
+            return self.plain_with(&parsed, &values, &types).await;
         }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         let kind = counted(&parsed.statement.kind);
@@ -411,6 +412,7 @@ impl Session {
                 let of = self.parse_value(from, parsed).await?;
                 let place = self.prepared_place()?;
                 self.prepared.by_name.insert(key, (Rc::new(of), place));
+                self.track_state();
                 Ok(Reply::Ok(Done {
                     info: "Statement prepared".to_owned(),
                     ..Done::default()
@@ -473,8 +475,23 @@ impl Session {
         match of.statement.kind {
             _ if of.is_planned() => self.planned(of, &values, &types).await,
             StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
-            _ => Box::pin(self.statement(of)).await,
+            _ => Box::pin(self.plain_with(of, &values, &types)).await,
         }
+    }
+
+    /// Answers a statement that is no plan, with the values of its parameters.
+    async fn plain_with(
+        &mut self,
+        parsed: &Parsed,
+        values: &[Value],
+        types: &[ColumnType],
+    ) -> Result<Reply, Stop> {
+        if values.is_empty() {
+            return self.statement(parsed).await;
+        }
+        let text = splice(&parsed.text, self.mode(), values, types);
+        let spliced = self.parse(&text)?;
+        self.statement(&spliced).await
     }
 }
 

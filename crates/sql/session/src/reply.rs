@@ -30,8 +30,6 @@ pub(crate) struct Done {
     pub(crate) info: String,
     /// Flags beside those of the session.
     pub(crate) status: StatusFlags,
-    /// What changed in the session, encoded.
-    pub(crate) session_changes: Vec<u8>,
 }
 
 /// Why a statement has no reply of its own.

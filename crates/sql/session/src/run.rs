@@ -85,6 +85,11 @@ impl Session {
         }
         let taken = if is_taken { self.cursor.take() } else { None };
         let has_rows = !plan.columns.is_empty() && !is_taken;
+        self.transaction.seen.results |= has_rows;
+        if !plan.tables.is_empty() {
+            self.transaction.seen.writes |= plan.is_write();
+            self.transaction.seen.reads |= !plan.is_write();
+        }
         if matches!(plan.action, Action::Insert(_)) {
             self.state.clear_insert_id();
         }
@@ -173,18 +178,19 @@ impl Session {
         Err(ClientError::new(code, &[&table.name.table]).into())
     }
 
-    async fn step_to_end(
+    /// A whole statement. No `async fn`: its future would hold that of `steps` beside the
+    /// arguments.
+    fn step_to_end(
         &mut self,
         execution: &mut Execution,
         parameters: &[Value],
         result: &mut ResultState,
         plan: &Plan,
-    ) -> Result<Summary, Failed> {
+    ) -> impl Future<Output = Result<Summary, Failed>> {
         self.state.clear_diagnostics();
         let mark = self.begin_steps();
         let deadline = self.statement_deadline();
         self.steps(execution, parameters, result, plan, (mark, deadline))
-            .await
     }
 
     /// Begins a statement in the transaction, which begins with it if there is none; gives the
@@ -221,6 +227,7 @@ impl Session {
             is_strict,
         };
         let store = VirtualStore::new(Rc::clone(&state));
+        state.clear_waits();
         execution.start(parameters);
         loop {
             let stepped = {
@@ -239,6 +246,24 @@ impl Session {
                     None => execution.step(&mut world, &mut packets),
                 }
             };
+            let failed = |stop| Failed {
+                stop,
+                effect: Effect::Statement,
+                mark,
+            };
+            // Boxed: few statements need the room.
+            if state.has_sleep() && !matches!(stepped, Err(Halt::Error(_))) {
+                Box::pin(self.sleep_off(deadline)).await.map_err(failed)?;
+            }
+            if state.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
+                let has_sent_rows = result.row_count != 0;
+                Box::pin(self.wait_for_lock(has_sent_rows, deadline))
+                    .await
+                    .map_err(failed)?;
+                Box::pin(self.roll_back_to(mark)).await.map_err(failed)?;
+                execution.start(parameters);
+                continue;
+            }
             let stopped = match stepped {
                 Ok(Progress::Done(summary)) => return Ok(summary),
                 Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
@@ -253,11 +278,7 @@ impl Session {
                     });
                 }
             };
-            stopped.map_err(|stop| Failed {
-                stop,
-                effect: Effect::Statement,
-                mark,
-            })?;
+            stopped.map_err(failed)?;
         }
     }
 
@@ -501,8 +522,17 @@ impl Session {
         reason: WaitReason,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
+        self.wait_shown(state_text(reason), wait).await
+    }
+
+    /// As [`Session::wait_for`], with what the process list shows.
+    pub(crate) async fn wait_shown<T>(
+        &mut self,
+        text: &'static str,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
         let seat = std::sync::Arc::clone(&self.state.seat);
-        seat.update(|line| line.state = state_text(reason));
+        seat.update(|line| line.state = text);
         let waited = {
             let killed = pin!(seat.ordered(KillOrder::Query));
             let gone = pin!(self.client.peer_gone());
@@ -535,7 +565,7 @@ pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), 
     Ok(())
 }
 
-fn timed_out() -> Stop {
+pub(crate) fn timed_out() -> Stop {
     ClientError::new(ER_STATEMENT_TIMEOUT, &[]).into()
 }
 
@@ -562,6 +592,5 @@ fn state_text(reason: WaitReason) -> &'static str {
         WaitReason::Durability => "Waiting for the log",
         WaitReason::Turn => "",
         WaitReason::Remote => "Waiting for a server",
-        WaitReason::Asked => "User sleep",
     }
 }

@@ -14,6 +14,7 @@ use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::metadata::MetadataLocks;
+use crate::named_locks::NamedLocks;
 use crate::registry::Registry;
 
 /// One for the program.
@@ -23,6 +24,8 @@ pub struct Server {
     pub registry: Registry,
     /// Which tables are in use and which are being changed.
     pub metadata: MetadataLocks,
+    /// Of GET_LOCK.
+    pub named_locks: NamedLocks,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
     /// Prepared statements of all sessions.
@@ -138,6 +141,7 @@ impl Server {
             registry: Registry::default(),
             metadata: MetadataLocks::new(worker_count),
             settings: ArcSwap::from_pointee(settings),
+            named_locks: NamedLocks::default(),
             prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),

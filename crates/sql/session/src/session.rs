@@ -22,7 +22,7 @@ use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::Stream;
 use syntax::ast::VariableScope;
 use value::{Level, Trouble};
-use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, StatusFlags};
+use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
 use crate::accounts::Door;
 use crate::cached_query::QueryBuffers;
@@ -33,6 +33,7 @@ use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::server::count;
 use crate::state::State;
+use crate::tracker::Tracker;
 use crate::transaction::TransactionState;
 use crate::transaction_statement::LockedTable;
 use crate::variables::NewValue;
@@ -60,6 +61,8 @@ pub struct Session {
     pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
     /// There while the running statement's rows are kept for a cursor.
     pub(crate) cursor: Option<CursorRows>,
+    /// Changes that the client is to be told of.
+    pub(crate) tracker: Tracker,
     /// Buffers for the next text.
     pub(crate) buffers: QueryBuffers,
     /// A query may hold several statements.
@@ -171,6 +174,7 @@ impl Session {
             protocol: RowProtocol::Text,
             described: None,
             cursor: None,
+            tracker: Tracker::default(),
             buffers: QueryBuffers::default(),
             has_multi_statements,
         });
@@ -188,11 +192,7 @@ impl Session {
         if let Some(collation) = collation {
             self.take_login_names(collation)?;
         }
-        let packet_bytes_max = {
-            let variables = self.state.variables.borrow();
-            variables.settings().unsigned("max_allowed_packet")
-        };
-        let packet_bytes_max = usize::try_from(packet_bytes_max).unwrap_or(usize::MAX);
+        let packet_bytes_max = self.packet_bytes_max();
         self.client.set_max_allowed_packet(packet_bytes_max);
         self.take_timeouts();
         if self
@@ -232,6 +232,13 @@ impl Session {
         Ok(())
     }
 
+    /// `max_allowed_packet`.
+    fn packet_bytes_max(&self) -> usize {
+        let variables = self.state.variables.borrow();
+        let bytes = variables.settings().unsigned("max_allowed_packet");
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
     /// Makes a database the current one (`USE`, COM_INIT_DB, login).
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
         let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
@@ -255,6 +262,7 @@ impl Session {
             status: self.status(),
             ..OkPacket::default()
         };
+        self.tracker = Tracker::default();
         let mut end = self.client.welcome(&ok).await.err();
         while end.is_none() {
             end = match self.next_command().await {
@@ -268,6 +276,7 @@ impl Session {
             tracing::debug!(connection_id, reason = %disconnect, "connection ended");
         }
         self.abandon_transaction().await;
+        self.state.release_named_locks();
         self.client.close().await;
     }
 
@@ -386,11 +395,18 @@ impl Session {
         let status = self.status().with(StatusFlags::MORE_RESULTS, has_more);
         match reply {
             Ok(Reply::Ok(done)) => {
-                let ok = self.ok_packet(&done, status);
+                let changes = self.take_changes();
+                let ok = self.ok_packet(&done, status, &changes);
                 ok.encode(self.client.out(), capabilities, OkKind::Ok);
             }
             Ok(Reply::Rows(done)) => {
-                let ok = self.ok_packet(&done, status.with(done.status, true));
+                // The packet that ended rows in older protocols has no room for changes.
+                let changes = if capabilities.contains(Capabilities::DEPRECATE_EOF) {
+                    self.take_changes()
+                } else {
+                    SessionChanges::default()
+                };
+                let ok = self.ok_packet(&done, status.with(done.status, true), &changes);
                 wire::end_rows(self.client.out(), capabilities, &ok);
             }
             Ok(Reply::Nothing) => {}
@@ -408,7 +424,12 @@ impl Session {
         Ok(Next::Command)
     }
 
-    fn ok_packet<'d>(&self, done: &'d Done, status: StatusFlags) -> OkPacket<'d> {
+    fn ok_packet<'d>(
+        &self,
+        done: &'d Done,
+        status: StatusFlags,
+        changes: &'d SessionChanges,
+    ) -> OkPacket<'d> {
         OkPacket {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
@@ -419,7 +440,7 @@ impl Session {
                 self.warning_count()
             },
             info: done.info.as_bytes(),
-            session_changes: &done.session_changes,
+            session_changes: changes.as_bytes(),
         }
     }
 
@@ -463,6 +484,7 @@ impl Session {
     fn init_db(&mut self, name: &[u8]) -> Result<Reply, Stop> {
         let name = self.text_of(name);
         self.use_database(&name)?;
+        self.track_schema();
         Ok(Reply::Ok(Done::default()))
     }
 
@@ -483,8 +505,10 @@ impl Session {
     /// As new, without a login: COM_RESET_CONNECTION.
     async fn reset(&mut self) -> Result<Reply, Stop> {
         self.abandon_transaction().await;
+        self.state.release_named_locks();
         self.locked.clear();
         self.prepared = PreparedStatements::default();
+        self.tracker = Tracker::default();
         self.state.reset();
         if let Some(collation) = value::CollationId::from_id(self.client.info().collation) {
             self.set_names(collation)?;
@@ -495,6 +519,7 @@ impl Session {
 
     async fn change_user(&mut self, change: &wire::ChangeUser<'_>) -> Result<Next, Disconnect> {
         self.abandon_transaction().await;
+        self.state.release_named_locks();
         self.locked.clear();
         let door = Door {
             accounts: self.state.worker.server.accounts(),
@@ -515,6 +540,7 @@ impl Session {
             return Ok(Next::End);
         };
         self.prepared = PreparedStatements::default();
+        self.tracker = Tracker::default();
         self.state.reset();
         self.state.set_account(user_text, account);
         *self.state.database.borrow_mut() = None;

@@ -16,7 +16,71 @@ use crate::state::variable_error;
 use crate::variables::{self, NewValue, VariableError};
 use crate::virtual_store::VirtualStore;
 
+/// What SET NAMES sets.
+const NAMES_VARIABLES: [&str; 3] = [
+    "collation_connection",
+    "character_set_client",
+    "character_set_results",
+];
+
+/// What SET STATEMENT cannot set: it would be no use for one statement, or harm.
+const NOT_FOR_STATEMENT: [&str; 16] = [
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+    "collation_connection",
+    "completion_type",
+    "identity",
+    "interactive_timeout",
+    "last_insert_id",
+    "max_allowed_packet",
+    "profiling",
+    "pseudo_thread_id",
+    "rand_seed1",
+    "rand_seed2",
+    "sql_auto_is_null",
+    "sql_log_bin",
+];
+
 impl Session {
+    /// Answers `SET STATEMENT .. FOR ..`: the variables hold for one statement.
+    pub(crate) async fn set_for_statement(
+        &mut self,
+        items: &[SetItem],
+        inner: &Parsed,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let mut names = Vec::with_capacity(items.len());
+        for item in items {
+            let SetItem::System { variable, value } = item else {
+                return Err(ClientError::not_supported(&"this part of SET STATEMENT").into());
+            };
+            let name = variable.name.text.to_ascii_lowercase();
+            if NOT_FOR_STATEMENT.contains(&name.as_str()) {
+                let code = errcode::ER_SET_STATEMENT_NOT_SUPPORTED;
+                return Err(ClientError::new(code, &[&name]).into());
+            }
+            let value = self.new_value(value.as_ref(), parsed).await?;
+            names.push((name, value));
+        }
+        let before = self.state.variables.borrow().clone();
+        let mut outcome = Ok(Reply::Nothing);
+        for (name, value) in &names {
+            outcome = match self.set_variable(VariableScope::Session, name, value) {
+                Ok(()) => outcome,
+                Err(error) => Err(error.into()),
+            };
+        }
+        if outcome.is_ok() {
+            outcome = self.statement(inner).await;
+        }
+        let names = names.iter().map(|(name, _)| name.as_str());
+        self.state.variables.borrow_mut().restore(&before, names);
+        self.take_timeouts();
+        outcome
+    }
+
     /// Answers SET. Items take effect in order; the first that fails ends the statement.
     pub(crate) async fn set_statement(
         &mut self,
@@ -28,6 +92,7 @@ impl Session {
                 SetItem::User { name, value } => {
                     let (value, column_type) = self.constant_typed(value, parsed).await?;
                     self.state.set_user_variable(name, value, &column_type);
+                    self.track_state();
                 }
                 SetItem::System { variable, value } => {
                     let scope = variable.scope.unwrap_or(VariableScope::Session);
@@ -60,14 +125,14 @@ impl Session {
         let mut variables = self.state.variables.borrow_mut();
         let charset = NewValue::Text(collation.charset().name().to_owned());
         let text = NewValue::Text(collation.name().to_owned());
-        for (name, value) in [
-            ("character_set_client", &charset),
-            ("character_set_results", &charset),
-            ("collation_connection", &text),
-        ] {
+        for (name, value) in NAMES_VARIABLES.into_iter().zip([&text, &charset, &charset]) {
             variables
                 .set(name, value, &globals)
                 .map_err(|error| variable_error(name, &error))?;
+        }
+        drop(variables);
+        for name in NAMES_VARIABLES {
+            self.track_variable(name);
         }
         Ok(())
     }
@@ -100,6 +165,7 @@ impl Session {
         if is_global {
             self.check_super()?;
         } else if self.set_extra(name, value).map_err(fail)? {
+            self.track_state();
             return Ok(());
         }
         let server = &self.state.worker.server;
@@ -112,6 +178,7 @@ impl Session {
         let is_bent = bent.map_err(fail)?;
         if !is_global {
             self.take_timeouts();
+            self.track_variable(name);
         }
         if is_bent {
             let diagnostics = self.state.diagnostics.borrow();
@@ -262,7 +329,9 @@ impl Session {
             own = Some(worker_store.begin(transaction_options));
         }
         let mut execution = Execution::new(plan);
+        state.clear_waits();
         execution.start(&[]);
+        let deadline = self.statement_deadline();
         loop {
             let stepped = {
                 let txn = match &mut own {
@@ -276,6 +345,14 @@ impl Session {
                 };
                 execution.step(&mut world, sink)
             };
+            if state.has_sleep() && !matches!(stepped, Err(executor::Halt::Error(_))) {
+                Box::pin(self.sleep_off(deadline)).await?;
+            }
+            if state.wants_lock() && matches!(stepped, Err(executor::Halt::Error(_))) {
+                Box::pin(self.wait_for_lock(false, deadline)).await?;
+                execution.start(&[]);
+                continue;
+            }
             match stepped {
                 Ok(Progress::Done(_)) => return Ok(()),
                 Ok(Progress::Paused) => {}

@@ -56,6 +56,10 @@ impl ResultState {
 
 impl RowSink for PacketSink<'_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+        if self.result.has_begun() {
+            // The statement was begun anew.
+            return Ok(());
+        }
         let capabilities = self.client.capabilities();
         let result = &mut *self.result;
         let out = self.client.out();

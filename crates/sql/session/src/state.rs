@@ -15,13 +15,14 @@ use errcode::{
     ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR,
     ER_WRONG_VALUE_FOR_VAR,
 };
-use expression::{Diagnostics, StatementOptions, Surroundings};
+use expression::{Diagnostics, SessionFunction, StatementOptions, Surroundings};
 use foldhash::fast::FixedState;
 use function::{RandomState, SessionFacts};
 use value::{ColumnType, DateTime, Decimal, Level, Value};
 
 use crate::registry::{KillOrder, Seat};
 use crate::variables::{self, Extra, VariableError, Variables};
+use crate::wait::Waits;
 use crate::worker::Worker;
 
 /// The longest user variable name, in characters (MariaDB's limit).
@@ -54,6 +55,10 @@ pub struct State {
     pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
+    /// What the running statement has to wait for.
+    pub(crate) waits: RefCell<Waits>,
+    /// How often it has taken named locks.
+    pub(crate) named_lock_count: Cell<u64>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
@@ -84,6 +89,8 @@ impl State {
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
+            waits: RefCell::default(),
+            named_lock_count: Cell::new(0),
             has_tls: Cell::new(false),
             facts,
         }
@@ -277,6 +284,14 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
     }
 }
 
+/// A setting's value as SHOW VARIABLES shows it.
+pub fn setting_text(settings: &settings::Settings, name: &str) -> String {
+    settings
+        .value(name)
+        .map(ToString::to_string)
+        .unwrap_or_default()
+}
+
 /// Microseconds as seconds with six places.
 fn micros_value(micros: i64) -> Value {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
@@ -355,6 +370,14 @@ impl Surroundings for State {
         let mut bytes = [0; 8];
         (self.worker.front.options().random)(&mut bytes);
         u64::from_le_bytes(bytes)
+    }
+
+    fn call(
+        &self,
+        function: SessionFunction,
+        arguments: &[Value],
+    ) -> Result<Value, expression::Failure> {
+        self.session_function(function, arguments)
     }
 
     fn is_killed(&self) -> bool {

@@ -39,6 +39,19 @@ pub struct TransactionState {
     savepoints: Vec<(String, UndoMark)>,
     /// For the next BEGIN or first statement.
     pub next: NextTransaction,
+    /// What it has done.
+    pub seen: Seen,
+}
+
+/// What a transaction has done, for clients that want to be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Tables were read.
+    pub reads: bool,
+    /// Tables were written.
+    pub writes: bool,
+    /// Rows were sent.
+    pub results: bool,
 }
 
 impl TransactionState {
@@ -116,6 +129,7 @@ impl TransactionState {
         self.open = None;
         self.is_begun = false;
         self.is_read_only = false;
+        self.seen = Seen::default();
         // These keep their memory for the next transaction.
         self.holds.clear();
         self.savepoints.clear();

@@ -66,12 +66,35 @@ pub struct Active {
     pub has_notes: bool,
     /// `sql_warnings`.
     pub tells_insert_warnings: bool,
+    /// What the client is told of.
+    pub tracked: Tracked,
     /// `wait_timeout`.
     pub wait_timeout_s: u64,
     /// How texts are read.
     pub mode: syntax::Mode,
     /// What expressions are told; the time is filled in by each statement.
     pub options: StatementOptions,
+}
+
+/// What of its session a client is told as it changes.
+#[derive(Debug, Clone, Default)]
+pub struct Tracked {
+    /// `session_track_schema`.
+    pub schema: bool,
+    /// `session_track_state_change`.
+    pub state: bool,
+    /// `session_track_transaction_info`.
+    pub transaction: bool,
+    /// `session_track_system_variables`.
+    pub variables: Rc<str>,
+}
+
+impl Tracked {
+    /// True if the client is told of changes of a setting.
+    pub fn has_variable(&self, setting: &Setting) -> bool {
+        let mut words = self.variables.split(',').map(str::trim);
+        words.any(|word| word == "*" || visible(word).is_ok_and(|of| of.name == setting.name))
+    }
 }
 
 /// All of a session's variables.
@@ -217,6 +240,26 @@ impl Variables {
     }
 }
 
+impl Variables {
+    /// Gives variables back the values that they had; names that are no settings are those of
+    /// [`Extra`].
+    pub fn restore<'n>(&mut self, from: &Self, names: impl Iterator<Item = &'n str>) {
+        let values = Arc::make_mut(&mut self.values);
+        for name in names {
+            let Ok(setting) = visible(name) else {
+                self.extra = from.extra.clone();
+                continue;
+            };
+            let partner = partner_of(setting.name).and_then(|name| visible(name).ok());
+            for setting in std::iter::once(setting).chain(partner) {
+                let restored = values.set(setting.name, &shown(&from.values, setting));
+                restored.expect("a value that was there before");
+            }
+        }
+        self.active = Rc::new(decode(&self.values));
+    }
+}
+
 /// Sets a global variable; true if the number was bent into its range.
 pub fn set_global(
     globals: &mut Settings,
@@ -319,14 +362,19 @@ fn seconds_of(max: u64, value: &NewValue) -> Result<(String, bool), VariableErro
 
 fn put(values: &mut Settings, setting: &Setting, text: &str) -> Result<(), VariableError> {
     let wrong = || match setting.kind {
-        settings::Kind::Only(_) | settings::Kind::Choice([_]) => VariableError::NotBuilt {
-            text: text.to_owned(),
-        },
+        settings::Kind::Only(_) | settings::Kind::Choice([_] | ["OFF", "STATE"]) => {
+            VariableError::NotBuilt {
+                text: text.to_owned(),
+            }
+        }
         _ => VariableError::WrongValue {
             text: text.to_owned(),
         },
     };
-    let normal = normalized(setting.name, text).ok_or_else(wrong)?;
+    let normal = normalized(setting.name, text).ok_or_else(|| match setting.name {
+        "session_track_system_variables" => VariableError::Unknown,
+        _ => wrong(),
+    })?;
     if setting.name == "sql_mode"
         && let Some(word) = normal
             .split(',')
@@ -352,6 +400,14 @@ fn normalized(name: &str, text: &str) -> Option<String> {
         | "character_set_database" => {
             Charset::from_name(text).map(|charset| charset.name().to_owned())
         }
+        "session_track_system_variables" => {
+            let mut words = text
+                .split(',')
+                .map(str::trim)
+                .filter(|word| !word.is_empty());
+            let is_known = |word: &str| word == "*" || visible(word).is_ok();
+            words.all(is_known).then(|| text.to_owned())
+        }
         "sql_mode" => Some(expanded_sql_mode(text)),
         "time_zone" => is_time_zone(text).then(|| text.to_owned()),
         _ => Some(text.to_owned()),
@@ -362,18 +418,13 @@ fn normalized(name: &str, text: &str) -> Option<String> {
 /// set has a default collation.
 fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
     let is_unlimited = text.parse() == Ok(u64::MAX);
-    let (partner, partner_text) = match name {
-        "max_join_size" => (
-            "sql_big_selects",
-            Some(if is_unlimited { "ON" } else { "OFF" }),
-        ),
-        "character_set_connection" => ("collation_connection", default_collation(text)),
-        "character_set_server" => ("collation_server", default_collation(text)),
-        "character_set_database" => ("collation_database", default_collation(text)),
-        "collation_connection" => ("character_set_connection", charset_of(text)),
-        "collation_server" => ("character_set_server", charset_of(text)),
-        "collation_database" => ("character_set_database", charset_of(text)),
-        _ => return Ok(()),
+    let Some(partner) = partner_of(name) else {
+        return Ok(());
+    };
+    let partner_text = match name {
+        "max_join_size" => Some(if is_unlimited { "ON" } else { "OFF" }),
+        "collation_connection" | "collation_server" | "collation_database" => charset_of(text),
+        _ => default_collation(text),
     };
     let wrong = || VariableError::WrongValue {
         text: text.to_owned(),
@@ -381,6 +432,20 @@ fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableE
     values
         .set(partner, partner_text.ok_or_else(wrong)?)
         .map_err(|_| wrong())
+}
+
+/// The variable that changes with another one.
+pub fn partner_of(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "max_join_size" => "sql_big_selects",
+        "character_set_connection" => "collation_connection",
+        "character_set_server" => "collation_server",
+        "character_set_database" => "collation_database",
+        "collation_connection" => "character_set_connection",
+        "collation_server" => "character_set_server",
+        "collation_database" => "character_set_database",
+        _ => return None,
+    })
 }
 
 fn default_collation(charset: &str) -> Option<&'static str> {
@@ -474,6 +539,12 @@ fn decode(values: &Settings) -> Active {
             .unwrap_or(usize::MAX),
         has_notes: values.is_on("sql_notes"),
         tells_insert_warnings: values.is_on("sql_warnings"),
+        tracked: Tracked {
+            schema: values.is_on("session_track_schema"),
+            state: values.is_on("session_track_state_change"),
+            transaction: values.text("session_track_transaction_info") != "OFF",
+            variables: values.text("session_track_system_variables").into(),
+        },
         wait_timeout_s: values.unsigned("wait_timeout"),
         mode: mode(values.text("sql_mode")),
         options: options(values),

@@ -55,8 +55,6 @@ pub enum WaitReason {
     Turn,
     /// Rows of another server are on their way.
     Remote,
-    /// The statement asked to wait: `SLEEP`.
-    Asked,
 }
 
 /// Something to wait for: a future that is ready when the operation is worth calling again.

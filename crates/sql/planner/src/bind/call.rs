@@ -1,9 +1,9 @@
 //! Calls: arithmetic, functions, aggregates, and the types of their results.
 
-use errcode::{ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_DATA_TYPE};
+use errcode::{ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
-    Expression, ExpressionKind, SqlMode, failure,
+    Expression, ExpressionKind, SessionCall, SessionFunction, SqlMode, failure,
 };
 use function::{Arg, BindEnv};
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
@@ -12,7 +12,7 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use super::absent::is_of_reference;
 use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
-use super::{Binder, Clause, error};
+use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
@@ -357,6 +357,11 @@ impl Binder<'_> {
         if call.schema.is_none() && is_waiting(&name) {
             return Err(not_supported(&name));
         }
+        if call.schema.is_none()
+            && let Some((function, count)) = SessionFunction::named(&name)
+        {
+            return session_call(function, count, arguments, call);
+        }
         for (index, argument) in arguments.iter_mut().enumerate() {
             if function::wants_number(&name, index) {
                 *argument = as_number(std::mem::replace(argument, Expression::null()));
@@ -369,7 +374,6 @@ impl Binder<'_> {
             arguments = arguments.into_iter().map(as_number).collect();
         }
         match (name.as_str(), arguments.len()) {
-            ("SLEEP", 1) => self.sleep(arguments.pop().expect("there is one")),
             ("IF", 3) => {
                 let otherwise = arguments.pop();
                 let value = arguments.pop().expect("there are three");
@@ -507,6 +511,37 @@ fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
     }
 }
 
+/// A call of a function that the session answers.
+fn session_call(
+    function: SessionFunction,
+    count: usize,
+    arguments: Vec<Expression>,
+    call: &ast::Function,
+) -> Bound {
+    if arguments.len() != count {
+        let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
+        return Err(error(code, &[&call.name.text]));
+    }
+    let mut column_type = ColumnType::new(TypeKind::Int);
+    column_type.length = 1;
+    if function == SessionFunction::IsUsedLock {
+        column_type = ColumnType::unsigned(TypeKind::BigInt);
+    }
+    let nullable = !matches!(
+        function,
+        SessionFunction::Sleep | SessionFunction::ReleaseAllLocks
+    );
+    let call = SessionCall {
+        function,
+        arguments,
+    };
+    Ok(Expression {
+        kind: ExpressionKind::Session(Box::new(call)),
+        column_type,
+        nullable,
+    })
+}
+
 /// Minus a literal is a literal.
 fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
     let mut column_type = column_type.clone();
@@ -526,39 +561,11 @@ fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
     Some(Expression::constant(value, column_type))
 }
 
-impl Binder<'_> {
-    /// `SLEEP`: the wait comes before everything else, so it may stand only where it would be
-    /// called once. Its value is then always 0.
-    fn sleep(&mut self, seconds: Expression) -> Result<Expression, PlanError> {
-        let is_outermost = self.blocks.len() == 1;
-        let block = self.block();
-        let is_once = match block.clause {
-            Clause::Fields => block.scope.relations.is_empty(),
-            Clause::Values => true,
-            _ => false,
-        };
-        if !is_outermost || !is_once || !seconds.subqueries().is_empty() {
-            return Err(not_supported("SLEEP for each row"));
-        }
-        self.sleeps.push(seconds);
-        let column_type = ColumnType::new(TypeKind::Int);
-        Ok(Expression::constant(Value::Int(0), column_type))
-    }
-}
-
-/// Functions that wait, lock or loop, which nothing here does yet.
+/// Functions that loop, or read what is not here.
 fn is_waiting(name: &str) -> bool {
     matches!(
         name,
-        "BENCHMARK"
-            | "GET_LOCK"
-            | "RELEASE_LOCK"
-            | "IS_FREE_LOCK"
-            | "IS_USED_LOCK"
-            | "RELEASE_ALL_LOCKS"
-            | "MASTER_POS_WAIT"
-            | "LOAD_FILE"
-            | "NAME_CONST"
+        "BENCHMARK" | "MASTER_POS_WAIT" | "LOAD_FILE" | "NAME_CONST"
     )
 }
 

@@ -1,0 +1,140 @@
+//! Parameters of statements that are not plans: each `?` in the text becomes a literal.
+//!
+//! `SET @a = ?`, `KILL ?`, `CREATE TABLE .. SELECT ?`: such statements are rare and short, so the
+//! text is parsed again with the values in it, and whatever reads texts and trees needs to know
+//! nothing of parameters.
+
+use syntax::token::{Kind, Lexer};
+use value::{ColumnType, Decimal, TypeKind, Value};
+
+/// The text with values in place of its parameters. There must be as many values.
+pub(crate) fn splice(
+    text: &[u8],
+    mode: syntax::Mode,
+    values: &[Value],
+    types: &[ColumnType],
+) -> Vec<u8> {
+    let mut spliced = Vec::with_capacity(text.len());
+    let mut lexer = Lexer::new(text, mode);
+    let mut copied = 0;
+    let mut parameters = values.iter().zip(types);
+    loop {
+        let token = lexer.next_token();
+        let (start, end) = (
+            stdx::to_usize(token.span.start),
+            stdx::to_usize(token.span.end),
+        );
+        match token.kind {
+            Kind::End => break,
+            Kind::Parameter => {
+                spliced.extend_from_slice(text.get(copied..start).unwrap_or_default());
+                if let Some((value, column_type)) = parameters.next() {
+                    append_literal(&mut spliced, value, column_type, mode);
+                }
+                copied = end;
+            }
+            _ => {}
+        }
+    }
+    spliced.extend_from_slice(text.get(copied..).unwrap_or_default());
+    spliced
+}
+
+/// A value as a literal of its type.
+fn append_literal(out: &mut Vec<u8>, value: &Value, column_type: &ColumnType, mode: syntax::Mode) {
+    let (before, after): (&[u8], &[u8]) = match value {
+        Value::Null => return out.extend_from_slice(b"NULL"),
+        Value::Bytes(bytes) => return append_text(out, bytes, column_type, mode),
+        Value::Float(_) | Value::Double(_) => (b"", b"e0"),
+        Value::Date(_) => (b"DATE'", b"'"),
+        Value::Time(_) => (b"TIME'", b"'"),
+        Value::DateTime(_) => (b"TIMESTAMP'", b"'"),
+        Value::Int(_) | Value::UInt(_) | Value::Decimal(_) => (b"", b""),
+    };
+    out.extend_from_slice(before);
+    let from = out.len();
+    let own_type = match value {
+        Value::Decimal(number) => &ColumnType::decimal(Decimal::PRECISION_MAX, number.scale()),
+        _ => column_type,
+    };
+    value.as_ref().append_text(own_type, out);
+    let written = out.get(from..).unwrap_or_default();
+    if after == b"'" && written.contains(&b'.') {
+        let zeros = written
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'0')
+            .count();
+        out.truncate(out.len() - zeros);
+        if out.last() == Some(&b'.') {
+            out.pop();
+        }
+    } else if after == b"e0" && written.contains(&b'e') {
+        // It has an exponent already.
+        return;
+    }
+    out.extend_from_slice(after);
+}
+
+fn append_text(out: &mut Vec<u8>, bytes: &[u8], column_type: &ColumnType, mode: syntax::Mode) {
+    let is_binary = column_type.collation == value::CollationId::BINARY
+        && matches!(column_type.kind, TypeKind::LongText | TypeKind::VarChar);
+    if is_binary || std::str::from_utf8(bytes).is_err() {
+        out.extend_from_slice(b"X'");
+        for byte in bytes {
+            out.extend_from_slice(format!("{byte:02x}").as_bytes());
+        }
+    } else {
+        out.push(b'\'');
+        for &byte in bytes {
+            if byte == b'\'' || (byte == b'\\' && !mode.no_backslash_escapes) {
+                out.push(byte);
+            }
+            out.push(byte);
+        }
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use value::CollationId;
+
+    use super::*;
+
+    #[test]
+    fn values_become_literals_and_the_rest_stays() {
+        let text = b"SET @a = ?, @b = '?' /* ? */, @c = ?, @d = ?, @e = ?, @f = ?";
+        let values = [
+            Value::Int(-5),
+            Value::bytes(b"it's a \\"),
+            Value::Null,
+            Value::Double(1.5),
+            Value::Decimal(Decimal::parse_prefix(b"2.50").value),
+        ];
+        let collation = CollationId::UTF8MB4_GENERAL_CI;
+        let types = [
+            ColumnType::new(TypeKind::BigInt),
+            ColumnType::text(TypeKind::LongText, u32::MAX, collation),
+            ColumnType::new(TypeKind::Null),
+            ColumnType::new(TypeKind::Double),
+            ColumnType::decimal(65, 30),
+        ];
+        let spliced = splice(text, syntax::Mode::default(), &values, &types);
+        let expected = "SET @a = -5, @b = '?' /* ? */, @c = 'it''s a \\\\', @d = NULL, \
+                        @e = 1.5e0, @f = 2.50";
+        assert_eq!(String::from_utf8_lossy(&spliced), expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_written_in_hexadecimal() {
+        let types = [ColumnType::text(
+            TypeKind::LongText,
+            u32::MAX,
+            CollationId::BINARY,
+        )];
+        let mode = syntax::Mode::default();
+        let spliced = splice(b"DO ?", mode, &[Value::bytes(b"\x00\xff")], &types);
+        assert_eq!(spliced, b"DO X'00ff'");
+    }
+}

@@ -1,0 +1,105 @@
+//! What a client is told of changes of its session, beside the results that it asked for.
+//!
+//! Changes wait here for the next OK packet. A client that did not ask for them by its capabilities
+//! is told nothing, and nothing is kept for it.
+
+use wire::{Capabilities, SessionChanges, TransactionKind, TransactionState};
+
+use crate::session::Session;
+use crate::state::setting_text;
+use crate::variables;
+
+/// Changes that wait to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    /// For the next OK packet.
+    pub(crate) changes: SessionChanges,
+    /// What the client knows of its transaction; nothing before it wants to know.
+    told: Option<TransactionState>,
+    /// That something changed is among the changes.
+    has_state: bool,
+}
+
+impl Session {
+    fn tracks(&self) -> bool {
+        self.client
+            .capabilities()
+            .contains(Capabilities::SESSION_TRACK)
+    }
+
+    /// A system variable was set, and maybe the one that goes with it.
+    pub(crate) fn track_variable(&mut self, name: &str) {
+        if !self.tracks() {
+            return;
+        }
+        let state = std::rc::Rc::clone(&self.state);
+        let variables = state.variables.borrow();
+        let tracked = &variables.active().tracked;
+        let Ok(setting) = variables::visible(name) else {
+            self.track_state();
+            return;
+        };
+        let partner = variables::partner_of(setting.name);
+        let partner = partner.and_then(|name| variables::visible(name).ok());
+        for setting in std::iter::once(setting).chain(partner) {
+            if tracked.has_variable(setting) {
+                let value = setting_text(variables.settings(), setting.name);
+                self.tracker
+                    .changes
+                    .variable(setting.name, value.as_bytes());
+            }
+        }
+        self.track_state();
+    }
+
+    /// The current database was set.
+    pub(crate) fn track_schema(&mut self) {
+        let is_wanted = self.state.variables.borrow().active().tracked.schema;
+        if self.tracks() && is_wanted {
+            let database = self.state.database.borrow();
+            let name = database.as_deref().unwrap_or_default();
+            self.tracker.changes.schema(name.as_bytes());
+        }
+        self.track_state();
+    }
+
+    /// Something of the session changed.
+    pub(crate) fn track_state(&mut self) {
+        let is_wanted = self.state.variables.borrow().active().tracked.state;
+        if is_wanted && self.tracks() && !self.tracker.has_state {
+            self.tracker.changes.state();
+            self.tracker.has_state = true;
+        }
+    }
+
+    /// Takes what is to be told now.
+    pub(crate) fn take_changes(&mut self) -> SessionChanges {
+        let is_wanted = self.state.variables.borrow().active().tracked.transaction;
+        if is_wanted && self.tracks() {
+            let seen = self.transaction.seen;
+            let kind = if self.transaction.is_begun() {
+                Some(TransactionKind::Explicit)
+            } else if self.transaction.is_open() {
+                Some(TransactionKind::Implicit)
+            } else {
+                None
+            };
+            let now = TransactionState {
+                kind,
+                has_reads: seen.reads,
+                has_writes: seen.writes,
+                has_results: seen.results,
+                has_locked_tables: !self.locked.is_empty(),
+                ..TransactionState::default()
+            };
+            if self.tracker.told != Some(now) {
+                self.tracker.changes.transaction_state(now);
+                self.tracker.told = Some(now);
+            }
+        } else {
+            self.tracker.told = None;
+        }
+        self.tracker.has_state = false;
+        std::mem::take(&mut self.tracker.changes)
+    }
+}
