@@ -48,7 +48,9 @@ public class Smoke {
         {"db", "DOUBLE", "1.5"}, {"fl", "FLOAT", "-2.25"}, {"vc", "VARCHAR(50)", "h\u00e9llo"},
         {"tx", "TEXT", "te'xt\\\n"}, {"en", "ENUM('x','y')", "y"}, {"se", "SET('p','q')", "p,q"},
         {"d", "DATE", "2024-02-29"}, {"dtm", "DATETIME(6)", "2024-02-29 23:59:59.123456"},
-        {"t", "TIME", "12:34:56"},
+        {"t", "TIME", "12:34:56"}, {"si", "SMALLINT", "-32768"}, {"mi", "MEDIUMINT", "8388607"},
+        {"tu", "TINYINT UNSIGNED", "255"}, {"ch", "CHAR(10)", "char"}, {"lt", "LONGTEXT", ""},
+        {"ts", "TIMESTAMP(6) NULL", "2000-01-01 00:00:00.000001"},
     };
 
     static void types(Connection connection) throws SQLException {
@@ -98,6 +100,48 @@ public class Smoke {
             }
             equal(rows.next(), false);
         }
+    }
+
+    static void login(String scheme, String user, String options, boolean isSecret)
+            throws SQLException {
+        try (Connection connection = connect(scheme, user, "pw", options);
+                Statement statement = connection.createStatement()) {
+            ResultSet rows = statement.executeQuery("SELECT CURRENT_USER()");
+            rows.next();
+            equal(rows.getString(1).split("@")[0], user);
+            rows = statement.executeQuery("SHOW STATUS LIKE 'Ssl_cipher'");
+            rows.next();
+            equal(!rows.getString(2).isEmpty(), isSecret);
+        }
+    }
+
+    static void wrongPassword(String scheme) {
+        String option = "sslMode=" + (scheme.equals("mysql") ? "DISABLED" : "disable");
+        try (Connection connection = connect(scheme, "native", "wrong", option)) {
+            throw new IllegalStateException("a wrong password was taken");
+        } catch (SQLException error) {
+            equal(error.getErrorCode() + " " + error.getSQLState(), "1045 28000");
+        }
+    }
+
+    static void reconnect(String scheme, String options) throws SQLException {
+        try (Connection victim = connect(scheme, "root", "", options);
+                Connection killer = connect(scheme, "root", "", options)) {
+            ResultSet rows = victim.createStatement().executeQuery("SELECT CONNECTION_ID()");
+            rows.next();
+            killer.createStatement().execute("KILL " + rows.getLong(1));
+            try {
+                victim.createStatement().executeQuery("SELECT 1");
+                throw new IllegalStateException("a killed connection answered");
+            } catch (SQLException error) {
+                equal(error.getSQLState() == null, false);
+            }
+        }
+        run(scheme, options, connection -> {
+            ResultSet rows = connection.createStatement().executeQuery("SELECT 1");
+            rows.next();
+            equal(rows.getInt(1), 1);
+        });
     }
 
     static void errors(Connection connection) throws SQLException {
@@ -250,13 +294,16 @@ public class Smoke {
                     continue;
                 }
                 String key = scheme.equals("mysql") ? "allowPublicKeyRetrieval=true" : "allowPublicKeyRetrieval";
-                check(scheme, "login " + method, () -> connect(scheme, method, "pw",
-                    key + "&sslMode=" + (scheme.equals("mysql") ? "DISABLED" : "disable")).close());
+                check(scheme, "login " + method, () -> login(scheme, method,
+                    key + "&sslMode=" + (scheme.equals("mysql") ? "DISABLED" : "disable"), false));
                 if (hasTls) {
-                    check(scheme, "login " + method + " over TLS", () -> connect(scheme, method,
-                        "pw", "sslMode=" + (scheme.equals("mysql") ? "REQUIRED" : "trust")).close());
+                    check(scheme, "login " + method + " over TLS", () -> login(scheme, method,
+                        "sslMode=" + (scheme.equals("mysql") ? "REQUIRED" : "trust"), true));
                 }
             }
+        }
+        for (String scheme : List.of("mariadb", "mysql")) {
+            check(scheme, "wrong password", () -> wrongPassword(scheme));
         }
         for (String[] mode : new String[][] {
                 {"mariadb", "sslMode=disable", "text"},
@@ -272,6 +319,7 @@ public class Smoke {
             check(client, "transactions", () -> run(mode[0], options, Smoke::transactions));
             check(client, "batch", () -> run(mode[0], options, Smoke::batchAndMetadata));
             check(client, "bulk", () -> run(mode[0], options, Smoke::bulk));
+            check(client, "reconnect", () -> reconnect(mode[0], options));
             check(client, "large row", () -> run(mode[0], options, Smoke::large));
         }
         System.exit(failures > 0 ? 1 : 0);

@@ -86,6 +86,9 @@ async function transactions(connection) {
   assert.equal(await count(), 0);
   await connection.beginTransaction();
   await connection.query('INSERT INTO node_moved VALUES (1)');
+  await connection.query('SAVEPOINT s');
+  await connection.query('INSERT INTO node_moved VALUES (2)');
+  await connection.query('ROLLBACK TO SAVEPOINT s');
   await connection.commit();
   assert.equal(await count(), 1);
 }
@@ -104,6 +107,10 @@ async function login(connect, close) {
   for (const method of methods.filter((method) => method !== 'ed25519')) {
     for (const ssl of tls ? [undefined, { rejectUnauthorized: false }] : [undefined]) {
       const connection = await connect({ ...base, user: method, password: 'pw', ssl });
+      const [[user]] = await connection.query('SELECT CURRENT_USER() AS name');
+      assert.equal(user.name.split('@')[0], method);
+      const [[cipher]] = await connection.query("SHOW STATUS LIKE 'Ssl_cipher'");
+      assert.equal(cipher.Value !== '', ssl !== undefined, 'TLS is as was asked');
       await close(connection);
     }
   }

@@ -52,10 +52,80 @@ async fn types() -> Result<()> {
     Ok(())
 }
 
+/// All types as the server writes them as text, by the protocol that is asked for: `execute` of a
+/// plain text uses COM_QUERY, of a query with values COM_STMT_EXECUTE.
+async fn texts() -> Result<()> {
+    let mut connection = root().await?;
+    connection.execute("DROP TABLE IF EXISTS rust_texts").await?;
+    let columns = TYPES.map(|(name, kind, _)| format!("{name} {kind}")).join(", ");
+    let create = format!("CREATE TABLE rust_texts (id INT NOT NULL PRIMARY KEY, {columns})");
+    connection.execute(create.as_str()).await?;
+    let values = TYPES.map(|(_, _, value)| format!("'{value}'")).join(", ");
+    let nulls = TYPES.map(|_| "NULL").join(", ");
+    let places = TYPES.map(|_| "?").join(", ");
+    connection.execute(format!("INSERT INTO rust_texts VALUES (1, {values})").as_str()).await?;
+    connection.execute(format!("INSERT INTO rust_texts VALUES (2, {nulls})").as_str()).await?;
+    let insert = format!("INSERT INTO rust_texts VALUES (?, {places})");
+    let mut bound = sqlx::query(&insert).bind(3);
+    for (_, _, value) in TYPES {
+        bound = bound.bind(value);
+    }
+    bound.execute(&mut connection).await?;
+    let names = TYPES.map(|(name, _, _)| format!("CAST({name} AS CHAR)")).join(", ");
+    let select = format!("SELECT {names} FROM rust_texts ORDER BY id");
+    let by_text = connection.fetch_all(select.as_str()).await?;
+    let by_statement = sqlx::query(&select).fetch_all(&mut connection).await?;
+    for rows in [by_text, by_statement] {
+        assert_eq!(rows.len(), 3);
+        for (place, (name, _, value)) in TYPES.into_iter().enumerate() {
+            for full in [0, 2] {
+                let found: Option<String> = rows[full].try_get(place)?;
+                assert_eq!(found.as_deref(), Some(value), "{name}");
+            }
+            assert!(rows[1].try_get::<Option<String>, _>(place)?.is_none(), "{name}");
+        }
+    }
+    Ok(())
+}
+
+/// Types, and a value of each as its text.
+const TYPES: [(&str, &str, &str); 17] = [
+    ("ti", "TINYINT", "-128"),
+    ("tu", "TINYINT UNSIGNED", "255"),
+    ("si", "SMALLINT", "-32768"),
+    ("mi", "MEDIUMINT", "8388607"),
+    ("i", "INT", "-2147483648"),
+    ("iu", "INT UNSIGNED", "4294967295"),
+    ("de", "DECIMAL(20,5)", "-123456789012345.67890"),
+    ("fl", "FLOAT", "-2.25"),
+    ("ch", "CHAR(10)", "char"),
+    ("vc", "VARCHAR(50)", "h\u{e9}llo"),
+    ("en", "ENUM('x','y')", "y"),
+    ("se", "SET('p','q')", "p,q"),
+    ("d", "DATE", "2024-02-29"),
+    ("dtm", "DATETIME(6)", "2024-02-29 23:59:59.123456"),
+    ("ts", "TIMESTAMP(6) NULL", "2000-01-01 00:00:00.000001"),
+    ("t", "TIME(6)", "-838:01:00.000000"),
+    ("y", "YEAR", "2024"),
+];
+
+/// A killed connection fails, and the next one works.
+async fn reconnect() -> Result<()> {
+    let (mut victim, mut killer) = (root().await?, root().await?);
+    let id: u64 = sqlx::query_scalar("SELECT CONNECTION_ID()").fetch_one(&mut victim).await?;
+    killer.execute(format!("KILL {id}").as_str()).await?;
+    assert!(victim.execute("SELECT 1").await.is_err(), "a killed connection answered");
+    Ok(root().await?.ping().await?)
+}
+
 async fn errors() -> Result<()> {
     let mut connection = root().await?;
-    for (statement, state) in [("SELECT * FROM missing", "42S02"), ("SELEC 1", "42000")] {
+    let expected = [("SELECT * FROM missing", "42S02", 1146), ("SELEC 1", "42000", 1064)];
+    for (statement, state, number) in expected {
         let error = connection.execute(statement).await.expect_err(statement);
+        let of_server = error.as_database_error().ok_or("not an error of the server")?;
+        let of_mysql = of_server.downcast_ref::<sqlx::mysql::MySqlDatabaseError>();
+        assert_eq!(of_mysql.number(), number, "{statement}");
         let code = error.as_database_error().and_then(|error| error.code().map(String::from));
         assert_eq!(code.as_deref(), Some(state), "{statement}");
     }
@@ -92,7 +162,13 @@ async fn large() -> Result<()> {
 
 async fn login(user: &str, mode: MySqlSslMode) -> Result<()> {
     let mut connection = options(user).password("pw").ssl_mode(mode).connect().await?;
-    Ok(connection.ping().await?)
+    let current = sqlx::query_scalar("SELECT CURRENT_USER()");
+    let found: String = current.fetch_one(&mut connection).await?;
+    assert_eq!(found.split('@').next(), Some(user));
+    let cipher = connection.fetch_one("SHOW STATUS LIKE 'Ssl_cipher'").await?;
+    let is_secret = !cipher.try_get::<String, _>(1)?.is_empty();
+    assert_eq!(is_secret, matches!(mode, MySqlSslMode::Required));
+    Ok(())
 }
 
 fn report(name: &str, result: Result<()>) -> bool {
@@ -119,6 +195,8 @@ async fn main() -> ExitCode {
         }
     }
     is_fine &= report("types", types().await);
+    is_fine &= report("types as texts", texts().await);
+    is_fine &= report("reconnect", reconnect().await);
     is_fine &= report("errors", errors().await);
     is_fine &= report("transactions", transactions().await);
     is_fine &= report("large row", large().await);

@@ -95,9 +95,9 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
         write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
-        // MariaDB 10 writes 5.5.5- before it. Connector/J would then read the packets of
-        // caching_sha2_password as servers before 5.5.16 sent them, and fail.
-        ..front::Options::new(version, front::system_random())
+        // Clients know MariaDB by this prefix, which stands in the greeting alone; without it some
+        // take 10.11 for a MySQL 10: mysql-connector-python asks for utf8mb4_0900_ai_ci.
+        ..front::Options::new(format!("5.5.5-{version}"), front::system_random())
     })
 }
 

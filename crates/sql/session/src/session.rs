@@ -289,9 +289,11 @@ impl Session {
             let ordered = pin!(killed.seat.ordered(KillOrder::Connection));
             first_of(read, ordered).await
         };
+        // A command that came after KILL was acknowledged is not answered.
+        let is_killed = self.state.seat.order() == KillOrder::Connection;
         let bytes = match bytes {
-            Either::Left(bytes) => bytes?,
-            Either::Right(()) => {
+            Either::Left(bytes) if !is_killed => bytes?,
+            Either::Left(_) | Either::Right(()) => {
                 let error = ClientError::new(ER_CONNECTION_KILLED, &[]);
                 ErrorPacket::encode(self.client.out(), &error);
                 self.client.flush().await?;
