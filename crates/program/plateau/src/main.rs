@@ -6,6 +6,7 @@
     reason = "errors of a program that cannot start go to its terminal"
 )]
 
+mod advice;
 mod arguments;
 mod check;
 mod configuration;

@@ -19,6 +19,9 @@ use crate::database::Database;
 use crate::keys::Keys;
 use crate::serve;
 
+/// What the kernel's address of a unix socket holds, with a zero behind it.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
 /// How long sessions may take to finish once the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -89,10 +92,15 @@ fn explain(error: ListenError) -> anyhow::Error {
         std::io::ErrorKind::AddrInUse => {
             "; another server has it: choose another with --set listen=127.0.0.1:PORT"
         }
+        _ if is_too_long(&error.address) => "; the path of a socket has at most 107 bytes",
         std::io::ErrorKind::PermissionDenied => "; ports below 1024 are for root",
         _ => "",
     };
     anyhow::anyhow!("{error}{hint}")
+}
+
+fn is_too_long(address: &Address) -> bool {
+    matches!(address, Address::Unix(path) if SOCKET_PATH_BYTES_MAX < path.as_os_str().len())
 }
 
 /// Four lines that tell how to log in.

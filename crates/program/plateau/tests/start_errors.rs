@@ -1,8 +1,17 @@
 //! A server that cannot start says why in a line, ends with 1, and leaves its data directory whole.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Output};
 
-use testkit::Folder;
+use testkit::server::{Launch, ServerKind};
+use testkit::{Folder, Server};
 
 /// Runs the server with these settings until it ends by itself.
 fn start(settings: &[&str]) -> Output {
@@ -53,4 +62,100 @@ fn what_hinders_the_start_is_told_in_a_line() {
         .arg(folder.path().join("data"))
         .output();
     assert!(checked.unwrap().status.success());
+}
+
+/// A server in a folder of its own, stopped or running.
+fn serve() -> Server {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    launch
+        .start()
+        .expect("a server with nothing in its way starts")
+}
+
+#[test]
+fn a_foreign_directory_is_left_alone() {
+    let folder = Folder::new("foreign").unwrap();
+    let data = format!("data={}", folder.path().display());
+    fs::write(folder.path().join("letter.txt"), "dear").unwrap();
+    let settings = ["listen=127.0.0.1:0", data.as_str()];
+    check(&settings, "is no data directory of plateau");
+    check(&settings, "choose an empty or a new directory");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    fs::write(folder.path().join("PLATEAU_FORMAT"), "something else").unwrap();
+    check(&settings, "is not a version file");
+    let newer = "plateau data directory, format 999\n";
+    fs::write(folder.path().join("PLATEAU_FORMAT"), newer).unwrap();
+    check(&settings, "data format 999 is newer");
+    check(&settings, "start the version of plateau that made it");
+}
+
+#[test]
+fn a_directory_and_a_port_have_one_server() {
+    let mut server = serve();
+    let data = format!("data={}", server.data().display());
+    check(
+        &["listen=127.0.0.1:0", &data],
+        "is in use by another process",
+    );
+    check(&["listen=127.0.0.1:0", &data], "stop the other server");
+    let folder = Folder::new("port").unwrap();
+    let own = format!("data={}", folder.path().join("data").display());
+    let port = format!("listen=127.0.0.1:{}", server.port());
+    check(&[&port, &own], "choose another with --set listen=");
+    // Clients of the first have not noticed.
+    let one = server.connect().unwrap().value("select 1").unwrap();
+    assert_eq!(one.as_deref(), Some("1"));
+    server.stop().unwrap();
+}
+
+/// Fills a part of a file with something else.
+fn damage(path: &Path, from: usize, to: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    let end = to.min(bytes.len());
+    bytes[from..end].fill(0xEE);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn damage_is_named() {
+    let mut server = serve();
+    server.stop().unwrap();
+    let data = format!("data={}", server.data().display());
+    let settings = ["listen=127.0.0.1:0", data.as_str()];
+    let system = server.data().join("space_0.pdb");
+    // Of pages written last there are copies, which the start would put in their place.
+    fs::remove_file(server.data().join("doublewrite.pdw")).unwrap();
+    let whole = fs::read(&system).unwrap();
+    damage(&system, 3 * (16 << 10) + 100, 3 * (16 << 10) + 200);
+    check(&settings, "space_0.pdb page 3");
+    fs::write(&system, whole).unwrap();
+    let control = server.data().join("control.pdc");
+    damage(&control, 0, 8192);
+    check(&settings, "control file");
+    check(&settings, "restore the directory from a copy");
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_is_told() {
+    let folder = Folder::new("denied").unwrap();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    let data = format!("data={}", closed.join("data").display());
+    // Root may write everywhere but here.
+    let data = if fs::write(closed.join("probe"), "").is_ok() {
+        "data=/proc/self/data".to_owned()
+    } else {
+        data
+    };
+    check(&["listen=127.0.0.1:0", &data], "create directory");
+}
+
+#[test]
+fn a_socket_path_that_is_too_long_is_told() {
+    let folder = Folder::new("long-socket").unwrap();
+    let data = format!("data={}", folder.path().join("data").display());
+    let socket = format!("socket=/tmp/{}", "s".repeat(200));
+    check(&["listen=127.0.0.1:0", &data, &socket], "at most 107 bytes");
 }

@@ -1,0 +1,52 @@
+//! What a person can do about a data directory that cannot be opened.
+
+use buffer::RecoveryError;
+use env::{DiskError, DiskErrorKind};
+use format::version_file::VersionError;
+use wal::WalError;
+
+/// The error with advice behind it, where there is some.
+pub(crate) fn advised(error: anyhow::Error) -> anyhow::Error {
+    match advice(&error) {
+        Some(advice) => anyhow::anyhow!("{error:#}; {advice}"),
+        None => error,
+    }
+}
+
+fn advice(error: &anyhow::Error) -> Option<&'static str> {
+    let disk = error.chain().find_map(|cause| cause.downcast_ref());
+    let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));
+    by_disk.or_else(|| of_recovery(error.downcast_ref()?))
+}
+
+fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
+    match error {
+        RecoveryError::Version(VersionError::Foreign) | RecoveryError::Foreign(_) => {
+            Some("choose an empty or a new directory with --set data=DIRECTORY")
+        }
+        RecoveryError::Version(VersionError::Newer { .. }) => {
+            Some("start the version of plateau that made it, or a later one")
+        }
+        RecoveryError::Version(VersionError::Older { .. }) => {
+            Some("dump it with the version of plateau that made it, and load that here")
+        }
+        RecoveryError::InUse(_) => {
+            Some("stop the other server, or choose another directory with --set data=DIRECTORY")
+        }
+        RecoveryError::Disk(error) | RecoveryError::Log(WalError::Disk(error)) => {
+            of_disk(error.kind)
+        }
+        RecoveryError::Log(_) => Some("restore the directory from a copy: its log is damaged"),
+        _ => None,
+    }
+}
+
+fn of_disk(kind: DiskErrorKind) -> Option<&'static str> {
+    match kind {
+        DiskErrorKind::Denied => {
+            Some("give the user that runs the server the right to write there")
+        }
+        DiskErrorKind::Full => Some("make room on the disk and start again"),
+        _ => None,
+    }
+}
