@@ -222,7 +222,8 @@ pub const TABLE: &[Setting] = &[
         "max_connections",
         number(10, 100_000),
         "1040",
-        "Clients at one time; one more is kept free for an administrator.",
+        "Clients at one time; one more is kept free for an administrator. As many may be logging \
+         in besides; one more ends the oldest of those.",
     ),
     global(
         "connect_timeout",

@@ -329,6 +329,22 @@ impl Bound {
         (self.function.eval)(self, args, context)
     }
 
+    /// A result that is longer than `max_allowed_packet` is NULL with warning 1301, whatever the
+    /// function, if the function made it longer: nested calls would double a text without end.
+    pub fn bounded(&self, value: Value, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Value {
+        let Value::Bytes(bytes) = &value else {
+            return value;
+        };
+        let longest = args.iter().map(|argument| match argument {
+            ValueRef::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
+        if bytes.len() <= longest.max().unwrap_or(0) || context.fits(bytes.len(), self.name()) {
+            return value;
+        }
+        Value::Null
+    }
+
     /// Names of ENUM and SET, bytes of BIT and dates of YEAR in place of their numbers.
     fn eval_resolved(
         &self,

@@ -162,9 +162,24 @@ pub(crate) fn regexp_replace(
     let replacement = some!(bound.text_arg(args, 2));
     let text = readable(bound, &text);
     let template = template(&readable(bound, &replacement));
+    let limit = context.result_bytes_max;
     let regex = context.patterns.find(&pattern, bound.texts)?;
-    let replaced = regex.replace_all(&text, &template[..]).into_owned();
-    Ok(Value::Bytes(written(bound, replaced)))
+    let (mut out, mut end) = (Vec::with_capacity(text.len()), 0);
+    for found in regex.captures_iter(&text) {
+        let whole = found.get_match();
+        out.extend_from_slice(&text[end..whole.start()]);
+        found.expand(&template, &mut out);
+        end = whole.end();
+        // A short text may have many matches, and each may bring a long replacement.
+        if limit < out.len() {
+            break;
+        }
+    }
+    out.extend_from_slice(&text[end..]);
+    if !context.fits(out.len(), bound.name()) {
+        return Ok(Value::Null);
+    }
+    Ok(Value::Bytes(written(bound, out)))
 }
 
 /// The replacement in the form of `regex`: `${1}` for `\1`, `$$` for `$`.

@@ -195,6 +195,9 @@ impl Execution {
         let outcome = self.run(world, sink);
         if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
             self.state = State::Idle;
+            if let Some(machine) = &mut self.machine {
+                machine.frame.recycle();
+            }
         }
         outcome
     }

@@ -74,6 +74,9 @@ pub struct Members {
 
 /// Strings beyond this make the arena start over at the next row.
 const ARENA_BYTES_MAX: usize = 64 * 1024;
+/// An arena that was larger is given back: a reset one keeps half of it or more, and a session
+/// keeps its frames.
+const ARENA_BYTES_KEPT: usize = 1 << 20;
 
 impl Frame {
     /// A frame with these slots.
@@ -109,7 +112,10 @@ impl Frame {
     /// Forgets computed strings once they take much room; called between rows.
     #[inline]
     pub fn recycle(&mut self) {
-        if self.arena.allocated_bytes() > ARENA_BYTES_MAX {
+        let bytes = self.arena.allocated_bytes();
+        if ARENA_BYTES_KEPT < bytes {
+            self.arena = Bump::new();
+        } else if ARENA_BYTES_MAX < bytes {
             self.arena.reset();
         }
     }

@@ -40,7 +40,8 @@ pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<Valu
         arguments.push(evaluator.evaluate(argument)?);
     }
     let value = with_context(evaluator.statement, |context| {
-        call.bound.eval(&arguments, context)
+        let value = call.bound.eval(&arguments, context)?;
+        Ok(call.bound.bounded(value, &arguments, context))
     });
     Ok(evaluator.keep(value.map_err(failure)?))
 }

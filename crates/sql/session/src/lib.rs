@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod logins;
 pub mod metadata;
 pub mod named_locks;
 pub mod plan_cache;

@@ -13,6 +13,7 @@ use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
+use crate::logins::Logins;
 use crate::metadata::MetadataLocks;
 use crate::named_locks::NamedLocks;
 use crate::registry::Registry;
@@ -22,6 +23,8 @@ use crate::registry::Registry;
 pub struct Server {
     /// Who is connected.
     pub registry: Registry,
+    /// Who is about to be.
+    pub logins: Arc<Logins>,
     /// Which tables are in use and which are being changed.
     pub metadata: MetadataLocks,
     /// Of GET_LOCK.
@@ -71,6 +74,8 @@ pub struct Counters {
     by_kind: [AtomicU64; StatementKind::COUNT],
     /// Connections that were let in.
     pub connections: AtomicU64,
+    /// Connections that were ended before their login because too many were logging in.
+    pub logins_evicted: AtomicU64,
     /// Statements that ended with an error.
     pub errors: AtomicU64,
     /// Texts whose plan was found (`Plan_cache_hits`).
@@ -139,6 +144,7 @@ impl Server {
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
         Arc::new(Self {
             registry: Registry::default(),
+            logins: Arc::default(),
             metadata: MetadataLocks::new(worker_count),
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
@@ -231,6 +237,7 @@ impl Server {
             ("Questions", sum(&|counters| &counters.questions)),
             ("Queries", sum(&|counters| &counters.questions)),
             ("Connections", sum(&|counters| &counters.connections)),
+            ("Logins_evicted", sum(&|counters| &counters.logins_evicted)),
             ("Plan_cache_hits", sum(&|counters| &counters.plan_hits)),
             ("Plan_cache_misses", sum(&|counters| &counters.plan_misses)),
             (

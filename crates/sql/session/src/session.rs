@@ -93,9 +93,18 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
     };
     let port = stream.peer_address().map(|address| address.port());
     let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
-    let client = match Client::accept(stream, &worker.front, &door, wire_id).await {
-        Ok(client) => client,
-        Err(failure) => return tell_failure(id, &failure),
+    let client = {
+        let (place, evicted) = server.logins.enter(id, limit);
+        if evicted.is_some() {
+            count(&worker.counters().logins_evicted);
+        }
+        let accept = pin!(Client::accept(stream, &worker.front, &door, wire_id));
+        match first_of(accept, pin!(place.evicted())).await {
+            Either::Left(Ok(client)) => client,
+            Either::Left(Err(failure)) => return tell_failure(id, &failure),
+            // More have come than may wait; this one was the oldest and gets no word.
+            Either::Right(()) => return,
+        }
     };
     let limit = limit + usize::from(is_administrator(&door, &client));
     let line = process_line(&worker, &client, id, port);

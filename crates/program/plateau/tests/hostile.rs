@@ -1,0 +1,413 @@
+//! Clients that break the protocol, or keep to it and mean harm: each costs a bounded amount of
+//! memory and hurts nobody else.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use testkit::client::Client;
+use testkit::{Launch, Server, ServerKind};
+
+/// A server without clients holds about 25 MiB, and its allocator gives back what it took with a
+/// delay, so growth below this says nothing.
+const GROWTH_BYTES_MAX: u64 = 64 << 20;
+
+/// Long enough for a loaded machine; only a hang meets it.
+const HANG: Duration = Duration::from_secs(60);
+
+fn server(settings: &[&str]) -> Server {
+    let mut launch = Launch::new(ServerKind::Plateau)
+        .with("--set")
+        .with("buffer_pool_size=8M");
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    for setting in settings {
+        launch = launch.with("--set").with(*setting);
+    }
+    launch.start().expect("the server starts")
+}
+
+fn raw(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+    stream.set_read_timeout(Some(HANG)).expect("a time limit");
+    stream.set_write_timeout(Some(HANG)).expect("a time limit");
+    stream
+}
+
+fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = u32::try_from(payload.len())
+        .expect("a short one")
+        .to_le_bytes();
+    [&[a, b, c, sequence], payload].concat()
+}
+
+/// A login as root without password.
+fn login(capabilities: u32) -> Vec<u8> {
+    let mut payload = capabilities.to_le_bytes().to_vec();
+    payload.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+    payload.push(45);
+    payload.extend_from_slice(&[0; 23]);
+    payload.extend_from_slice(b"root\0\0mysql_native_password\0");
+    frame(1, &payload)
+}
+
+/// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
+const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
+const COMPRESS: u32 = 0x20;
+
+/// One packet's payload; none at the end of the stream.
+fn packet(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let [a, b, c, _] = header;
+    let mut payload = vec![0; usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16];
+    stream.read_exact(&mut payload).ok()?;
+    Some(payload)
+}
+
+fn logged_in(server: &Server, capabilities: u32) -> TcpStream {
+    let mut stream = raw(server);
+    packet(&mut stream).expect("a greeting");
+    stream.write_all(&login(capabilities)).expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(answer.first(), Some(&0), "{answer:?}");
+    stream
+}
+
+/// Reads to the end, which must come: a closed or broken connection.
+fn must_end(mut stream: TcpStream) -> Vec<u8> {
+    let mut read = Vec::new();
+    match stream.read_to_end(&mut read) {
+        Ok(_) => {}
+        Err(error) => assert!(
+            !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+            "the server closes: {error}"
+        ),
+    }
+    read
+}
+
+/// The number of the error packet at the front.
+fn error_number(read: &[u8]) -> Option<u16> {
+    match read {
+        [_, _, _, _, 0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    }
+}
+
+fn connected(client: &mut Client) -> String {
+    let rows = client
+        .rows("show status like 'Threads_connected'")
+        .expect("a status");
+    let value = rows.into_iter().flatten().flatten().next_back();
+    String::from_utf8(value.expect("a value")).expect("a number")
+}
+
+/// Others are served, alone again, and the server has not grown.
+fn unhurt(server: &mut Server, bystander: &mut Client, before: u64) {
+    let one = bystander.value("select 1").expect("others are served");
+    assert_eq!(one.as_deref(), Some("1"));
+    let fresh = server.connect().expect("others may come");
+    drop(fresh);
+    // A session ends when its worker learns of it, some turns after its socket has closed.
+    for _ in 0..100_000 {
+        if connected(bystander) == "1" {
+            break;
+        }
+    }
+    assert_eq!(connected(bystander), "1", "slots are free again");
+    let after = server.process().resident_bytes().expect("it runs");
+    assert!(
+        after < before + GROWTH_BYTES_MAX,
+        "{before} bytes grew to {after}"
+    );
+}
+
+fn start(settings: &[&str]) -> (Server, Client, u64) {
+    let mut server = server(settings);
+    let bystander = server.connect().expect("it serves");
+    let before = server.process().resident_bytes().expect("it runs");
+    (server, bystander, before)
+}
+
+/// Bytes without sense, the same each time.
+fn garbage(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn garbage_at_any_stage_ends_its_own_connection() {
+    let (mut server, mut bystander, before) = start(&["connect_timeout=2", "net_read_timeout=1"]);
+    for seed in 0..20 {
+        let bytes = garbage(seed, 70_000);
+        let mut early = raw(&server);
+        // A server that has closed may have reset the connection already.
+        let _ = early.write_all(&bytes);
+        must_end(early);
+        let mut instead = raw(&server);
+        packet(&mut instead).expect("a greeting");
+        let _ = instead.write_all(&bytes);
+        must_end(instead);
+        let mut after = logged_in(&server, PLAIN);
+        let _ = after.write_all(&bytes);
+        must_end(after);
+        let mut compressed = logged_in(&server, PLAIN | COMPRESS);
+        let _ = compressed.write_all(&bytes);
+        must_end(compressed);
+    }
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn half_packets_and_silence_are_cut_off() {
+    let (mut server, mut bystander, before) = start(&["connect_timeout=2", "net_read_timeout=1"]);
+    let whole = login(PLAIN);
+    for length in [0, 3, 4, 20, whole.len() - 1] {
+        let mut stream = raw(&server);
+        packet(&mut stream).expect("a greeting");
+        stream.write_all(&whole[..length]).expect("it reads");
+        must_end(stream);
+    }
+    // A frame that claims all that fits, and another that should follow and does not.
+    for begun in [&[0xff, 0xff, 0x7f, 0, 3][..], &[5, 0, 0, 0, 3, b's'][..]] {
+        let mut stream = logged_in(&server, PLAIN);
+        stream.write_all(begun).expect("it reads");
+        must_end(stream);
+    }
+    unhurt(&mut server, &mut bystander, before);
+}
+
+/// The time for a login is that of all of it, however busily bytes drip in.
+#[test]
+fn endless_login_is_cut_off() {
+    let (mut server, mut bystander, before) = start(&["connect_timeout=2"]);
+    let mut stream = raw(&server);
+    packet(&mut stream).expect("a greeting");
+    let wait = Some(Duration::from_millis(100));
+    stream.set_read_timeout(wait).expect("a time limit");
+    let mut is_over = false;
+    for byte in frame(1, &[1; 60_000]).chunks(1).take(600) {
+        if stream.write_all(byte).is_err() {
+            is_over = true;
+            break;
+        }
+        let mut answer = [0; 64];
+        match stream.read(&mut answer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Ok(count) if 0 < count => {}
+            _ => {
+                is_over = true;
+                break;
+            }
+        }
+    }
+    assert!(is_over, "600 bytes at 10 a second are far more than 2 s");
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn wrong_order_and_false_lengths_are_told() {
+    let (mut server, mut bystander, before) =
+        start(&["max_allowed_packet=1M", "net_read_timeout=1"]);
+    let mut stream = logged_in(&server, PLAIN);
+    stream
+        .write_all(&frame(7, b"\x03select 1"))
+        .expect("it reads");
+    assert_eq!(error_number(&must_end(stream)), Some(1156));
+    // Two MiB are claimed; what is claimed beyond the limit is read and dropped before the error.
+    let mut stream = logged_in(&server, PLAIN);
+    let too_long = frame(0, &vec![b' '; 2 << 20]);
+    let _ = stream.write_all(&too_long);
+    assert_eq!(error_number(&must_end(stream)), Some(1153));
+    // 16 MiB without an end are claimed again and again.
+    let mut stream = logged_in(&server, PLAIN);
+    let endless = frame(0, &vec![b' '; 0xff_ffff]);
+    let mut sent = 0_u64;
+    for sequence in 0..4 {
+        let mut part = endless.clone();
+        part[3] = sequence;
+        if stream.write_all(&part).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    assert!(sent <= 4);
+    drop(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn thousands_of_half_open_logins_keep_nobody_out() {
+    let (mut server, mut bystander, before) = start(&["max_connections=50", "connect_timeout=600"]);
+    let silent: Vec<TcpStream> = (0..600).map(|_| raw(&server)).collect();
+    for _ in 0..5 {
+        let mut client = server.connect().expect("logins go on");
+        let one = client.value("select 1").expect("and are served");
+        assert_eq!(one.as_deref(), Some("1"));
+    }
+    let rows = bystander
+        .rows("show status like 'Logins_evicted'")
+        .expect("a status");
+    let evicted = rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next_back()
+        .expect("a value");
+    let evicted: u64 = String::from_utf8_lossy(&evicted).parse().expect("a number");
+    assert!((500..=600).contains(&evicted), "the oldest went: {evicted}");
+    drop(silent);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn reader_that_stops_is_cut_off() {
+    let (mut server, mut bystander, before) = start(&["net_write_timeout=2"]);
+    bystander.run("create database d").expect("a database");
+    bystander
+        .run("create table d.t (a int primary key, b longtext)")
+        .expect("a table");
+    for row in 0..4 {
+        bystander
+            .run(&format!(
+                "insert into d.t values ({row}, repeat('x', 100000))"
+            ))
+            .expect("a row");
+    }
+    let mut readers = Vec::new();
+    for _ in 0..8 {
+        let mut reader = server.connect().expect("it serves");
+        // 400 MB each, of which nothing is read.
+        let text = b"select a.b from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f";
+        reader.send_query(text).expect("it reads");
+        readers.push(reader);
+    }
+    let mut most = 0;
+    for _ in 0..200_000 {
+        let one = bystander.value("select 1").expect("others are served");
+        assert_eq!(one.as_deref(), Some("1"));
+        most = most.max(server.process().resident_bytes().expect("it runs"));
+        if connected(&mut bystander) == "1" {
+            break;
+        }
+    }
+    assert!(
+        most < before + GROWTH_BYTES_MAX,
+        "{before} bytes grew to {most}"
+    );
+    for mut reader in readers {
+        let stream = reader.stream().try_clone().expect("a socket");
+        must_end(stream);
+    }
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn long_data_without_end_is_bounded() {
+    let (mut server, mut bystander, before) = start(&["max_allowed_packet=4M"]);
+    let mut stream = logged_in(&server, PLAIN);
+    stream
+        .write_all(&frame(0, b"\x16select length(?)"))
+        .expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(answer.first(), Some(&0), "{answer:?}");
+    let id = answer.get(1..5).expect("a statement's number").to_vec();
+    // The parameter's definition and an end, the column's and an end.
+    for _ in 0..4 {
+        packet(&mut stream).expect("a definition");
+    }
+    let piece = [&[0x18][..], &id, &[0, 0], &vec![b'x'; 1 << 20]].concat();
+    let piece = frame(0, &piece);
+    for _ in 0..120 {
+        stream.write_all(&piece).expect("it reads");
+    }
+    let execute = [&[0x17][..], &id, &[0, 1, 0, 0, 0, 0, 1, 0xfc, 0]].concat();
+    stream.write_all(&frame(0, &execute)).expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(answer.first(), Some(&0xff), "refused: {answer:?}");
+    let after = server.process().resident_bytes().expect("it runs");
+    assert!(
+        after < before + GROWTH_BYTES_MAX,
+        "{before} bytes grew to {after}"
+    );
+    drop(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn flood_of_prepared_statements_is_refused() {
+    let (mut server, mut bystander, before) = start(&["max_prepared_stmt_count=100"]);
+    let mut stream = logged_in(&server, PLAIN);
+    let mut refused = 0;
+    for _ in 0..300 {
+        stream
+            .write_all(&frame(0, b"\x16select 1 from (select 1) a where 1 = 2"))
+            .expect("it reads");
+        let answer = packet(&mut stream).expect("an answer");
+        if answer.first() == Some(&0xff) {
+            assert_eq!(answer.get(1..3), Some(&1461_u16.to_le_bytes()[..]));
+            refused += 1;
+            continue;
+        }
+        // A column's definition and its end follow.
+        packet(&mut stream).expect("a definition");
+        packet(&mut stream).expect("an end");
+    }
+    assert_eq!(refused, 200);
+    drop(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+/// 16 MiB of blanks in 16 KiB, many times: a piece is inflated as far as its header says and the
+/// packet in it is refused by its own header.
+#[test]
+fn compressed_bombs_are_bounded() {
+    let (mut server, mut bystander, before) =
+        start(&["max_allowed_packet=1M", "net_read_timeout=1"]);
+    let bomb = frame(0, &vec![b' '; 8 << 20]);
+    let mut sealed = Vec::new();
+    let mut sequence = 0;
+    wire::Compressor::new()
+        .compress(
+            wire::CompressionMethod::Zlib,
+            &bomb,
+            &mut sequence,
+            &mut sealed,
+        )
+        .expect("memory is a good sink");
+    assert!(sealed.len() < bomb.len() / 100);
+    for _ in 0..10 {
+        let mut stream = logged_in(&server, PLAIN | COMPRESS);
+        let _ = stream.write_all(&sealed);
+        must_end(stream);
+    }
+    // A header that claims more than comes out.
+    let mut stream = logged_in(&server, PLAIN | COMPRESS);
+    let lie = [&[20, 0, 0, 0, 0xff, 0xff, 0xff][..], &sealed[7..27]].concat();
+    let _ = stream.write_all(&lie);
+    must_end(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+#[test]
+fn churn_leaves_nothing_behind() {
+    let (mut server, mut bystander, before) = start(&[]);
+    for round in 0..400 {
+        let mut stream = raw(&server);
+        if round % 2 == 0 {
+            packet(&mut stream).expect("a greeting");
+            stream.write_all(&login(PLAIN)).expect("it reads");
+        }
+        if round % 4 == 0 {
+            let _ = stream.write_all(&frame(0, b"\x03select 1"));
+        }
+        drop(stream);
+    }
+    unhurt(&mut server, &mut bystander, before);
+}

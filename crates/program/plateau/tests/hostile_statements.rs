@@ -1,0 +1,159 @@
+//! Statements that mean harm: each fails by a named limit or can be ended, takes a bounded amount
+//! of memory, and others are served meanwhile.
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, ServerKind};
+
+/// Two values of `max_allowed_packet` and what the allocator has not given back yet.
+const GROWTH_BYTES_MAX: u64 = 128 << 20;
+
+fn start() -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    // One worker: what is served meanwhile is served by the one that the statement runs on.
+    let server = launch
+        .with("--set")
+        .with("workers=1")
+        .with("--set")
+        .with("max_allowed_packet=1M")
+        .start()
+        .expect("the server starts");
+    let client = server.connect().expect("it serves");
+    (server, client)
+}
+
+fn error_number(client: &mut Client, statement: &str) -> u16 {
+    match client.query(statement).expect("an answer") {
+        Outcome::Error(error) => error.number,
+        other => panic!("refused, not {other:?}"),
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error() {
+    let (_server, mut client) = start();
+    let nested = |open: &str, close: &str, depth: usize| {
+        format!("select {}1{}", open.repeat(depth), close.repeat(depth))
+    };
+    for depth in [200, 5_000] {
+        for (open, close) in [
+            ("(", ")"),
+            ("(select ", ")"),
+            ("abs(", ")"),
+            ("not ", ""),
+            ("- ", ""),
+            ("case when 1 then ", " end"),
+            ("1 + ", ""),
+            ("1 in (", ")"),
+        ] {
+            let statement = nested(open, close, depth * 3);
+            assert_eq!(error_number(&mut client, &statement), 1436, "{open}");
+        }
+        let tables = "(select * from ".repeat(depth) + "t" + &") a".repeat(depth);
+        let statement = format!("select * from {tables}");
+        assert_eq!(error_number(&mut client, &statement), 1436);
+        let union = vec!["select 1"; depth * 3].join(" union ");
+        assert_eq!(error_number(&mut client, &union), 1436);
+    }
+    let long: Vec<String> = (0..50_000).map(|number| number.to_string()).collect();
+    let statement = format!("select 49999 in ({})", long.join(","));
+    assert_eq!(
+        client.value(&statement).expect("a list").as_deref(),
+        Some("1")
+    );
+}
+
+/// NULL and warning 1301, or error 1139 for expressions; no memory by what a call merely asks for.
+#[test]
+fn results_and_expressions_have_limits() {
+    let (mut server, mut client) = start();
+    let before = server.process().resident_bytes().expect("it runs");
+    for expression in [
+        "repeat('a', 4000000000)",
+        "space(4000000000)",
+        "lpad('a', 4000000000, 'b')",
+        "concat(repeat('a', 1000000), repeat('a', 1000000))",
+        "hex(hex(hex(hex(hex(hex(repeat('a', 500000)))))))",
+        "quote(quote(repeat('\\'', 300000)))",
+        "to_base64(to_base64(to_base64(repeat('a', 600000))))",
+        "regexp_replace(repeat('a', 900000), 'a', repeat('b', 900000))",
+        "replace(repeat('a', 900000), 'a', repeat('b', 1000))",
+        "make_set(255, repeat('a', 900000), repeat('b', 900000))",
+        "export_set(5, repeat('a', 100000), repeat('b', 100000))",
+    ] {
+        let value = client.value(&format!("select length({expression})"));
+        assert_eq!(value.expect(expression), None, "{expression}");
+        let warnings = client.rows("show warnings").expect("a list");
+        let code = warnings.first().and_then(|row| row.get(1)?.clone());
+        assert_eq!(code.as_deref(), Some(&b"1301"[..]), "{expression}");
+    }
+    let growing = "select length(group_concat(repeat('a', 900000))) from \
+                   (select 1 union all select 2 union all select 3) t";
+    assert_eq!(
+        client.value(growing).expect("a value").as_deref(),
+        Some("1048576")
+    );
+    for pattern in ["'((((a{100}){100}){100}){100})'", "repeat('(', 5000)"] {
+        let statement = format!("select 'a' regexp {pattern}");
+        assert_eq!(error_number(&mut client, &statement), 1139);
+    }
+    for (statement, found) in [
+        ("select repeat('a', 30) regexp '(a*)*b'", "0"),
+        ("select repeat('a', 30000) regexp '(a|aa|aaa)+$'", "1"),
+        (
+            "select repeat('a', 5000) like concat(repeat('%a', 500), '%b')",
+            "0",
+        ),
+    ] {
+        let value = client.value(statement).expect("a value");
+        assert_eq!(value.as_deref(), Some(found), "{statement}");
+    }
+    let after = server.process().resident_bytes().expect("it runs");
+    assert!(
+        after < before + GROWTH_BYTES_MAX,
+        "{before} bytes grew to {after}"
+    );
+}
+
+/// On one worker, while the statement runs, another client is served and ends it.
+#[test]
+fn endless_statements_can_be_ended_and_hurt_nobody() {
+    let (server, mut bystander) = start();
+    bystander.run("create database d").expect("a database");
+    bystander
+        .run("create table d.t (a int primary key, b varchar(50))")
+        .expect("a table");
+    let rows: Vec<String> = (0..400)
+        .map(|row| format!("({row}, 'row {row}')"))
+        .collect();
+    bystander
+        .run(&format!("insert into d.t values {}", rows.join(",")))
+        .expect("rows");
+    for endless in [
+        "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e",
+        "select a.b from d.t a, d.t b, d.t c, d.t d limit 100000000000, 1",
+        "select sum(a.b regexp 'x+y') from d.t a, d.t b, d.t c, d.t d",
+        "select a.a, count(*) from d.t a, d.t b, d.t c, d.t d group by a.a order by 2",
+        "delete from d.t where a in (select a.a from d.t a, d.t b, d.t c, d.t d)",
+        "select 1 from information_schema.columns a, information_schema.columns b, \
+         information_schema.columns c, information_schema.columns d limit 100000000000, 1",
+    ] {
+        let mut victim = server.connect().expect("it serves");
+        victim.send_query(endless.as_bytes()).expect("it reads");
+        for _ in 0..20 {
+            let one = bystander.value("select count(*) from d.t where a = 5");
+            assert_eq!(one.expect("others are served").as_deref(), Some("1"));
+        }
+        let id = victim.connection_id;
+        bystander
+            .run(&format!("kill query {id}"))
+            .expect("an order");
+        let outcomes = victim.read_outcomes().expect("an answer");
+        let Some(Outcome::Error(error)) = outcomes.first() else {
+            panic!("{endless} goes on for ever, and gave {outcomes:?}");
+        };
+        assert_eq!(error.number, 1317, "{endless}");
+        let one = victim.value("select 1").expect("the session goes on");
+        assert_eq!(one.as_deref(), Some("1"));
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Logins`]: connections that have not logged in yet.
+//!
+//! They are no clients yet, so they take no place of `max_connections`, and whoever opens thousands
+//! and says nothing keeps nobody out. But there are at most as many of them as there may be
+//! clients: one more ends the oldest. A login takes milliseconds and silence takes
+//! `connect_timeout`, so it is the silent ones who go.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use sync::Mutex;
+
+/// All connections that are logging in, of all workers.
+#[derive(Debug, Default)]
+pub struct Logins {
+    /// By id, which grows: the first is the oldest.
+    waiting: Mutex<BTreeMap<u64, Waiting>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// It has to go.
+    is_evicted: bool,
+    /// Whom to wake for it.
+    waker: Option<Waker>,
+}
+
+/// A connection's place among those; dropped when the login is over.
+#[derive(Debug)]
+pub(crate) struct LoginPlace {
+    logins: Arc<Logins>,
+    id: u64,
+}
+
+impl Logins {
+    /// Enters a connection. The oldest one's number if there are more than `limit` now, in which
+    /// case that one has been told to go.
+    pub(crate) fn enter(self: &Arc<Self>, id: u64, limit: usize) -> (LoginPlace, Option<u64>) {
+        let mut evicted = None;
+        let waker = {
+            let mut waiting = self.waiting.lock();
+            waiting.insert(id, Waiting::default());
+            let is_crowded = limit < waiting.len();
+            let oldest = waiting.iter_mut().find(|(_, one)| !one.is_evicted);
+            oldest.filter(|_| is_crowded).and_then(|(id, oldest)| {
+                oldest.is_evicted = true;
+                evicted = Some(*id);
+                oldest.waker.take()
+            })
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        let logins = Arc::clone(self);
+        (LoginPlace { logins, id }, evicted)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.waiting.lock().len()
+    }
+}
+
+impl LoginPlace {
+    /// Ready once the connection has to go.
+    pub(crate) async fn evicted(&self) {
+        poll_fn(|context| {
+            let mut waiting = self.logins.waiting.lock();
+            match waiting.get_mut(&self.id) {
+                Some(one) if !one.is_evicted => {
+                    one.waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+}
+
+impl Drop for LoginPlace {
+    fn drop(&mut self) {
+        self.logins.waiting.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::Context;
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_and_the_others_stay() {
+        let logins = Arc::new(Logins::default());
+        let (first, none) = logins.enter(1, 2);
+        let (second, also_none) = logins.enter(2, 2);
+        assert_eq!((none, also_none), (None, None));
+        let (third, evicted) = logins.enter(3, 2);
+        assert_eq!(evicted, Some(1));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(first.evicted()).poll(&mut context).is_ready());
+        assert!(pin!(second.evicted()).poll(&mut context).is_pending());
+        drop(first);
+        drop(second);
+        let (_fourth, evicted) = logins.enter(4, 2);
+        assert_eq!((evicted, logins.count()), (None, 2));
+        assert!(pin!(third.evicted()).poll(&mut context).is_pending());
+    }
+}
