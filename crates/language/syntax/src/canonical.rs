@@ -299,7 +299,8 @@ impl<'a> Scan<'a> {
     #[cold]
     fn comment_gap(&mut self, start: usize, end: usize, next: Kind) -> bool {
         let gap = self.source.get(start..end).unwrap_or_default();
-        if has_executable_comment(gap) {
+        // A minus before the blank that stays could begin a comment with one before it.
+        if has_executable_comment(gap) || self.last.kind == Kind::Minus {
             return false;
         }
         let is_last = matches!(next, Kind::End | Kind::Semicolon);
