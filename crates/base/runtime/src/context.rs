@@ -185,6 +185,57 @@ impl fmt::Debug for Sleep {
     }
 }
 
+/// A timer that one task keeps from one wait to the next. Waits that follow each other by
+/// microseconds, each with a limit of seconds, then touch no timer at all: one that is set for a
+/// moment before the limit of the present wait is left alone, and set anew should it go off.
+///
+/// It wakes the task that polled it first: a value of this type belongs to one task.
+#[derive(Default)]
+pub struct Alarm {
+    /// The timer that was set last, and for when. It has not gone off before that moment.
+    set: Option<(TimerKey, Instant)>,
+    /// The timer is one of this worker's: `!Send`.
+    stays: PhantomData<*const ()>,
+}
+
+impl Alarm {
+    /// Ready once `deadline` has come; until then the task will be woken by then, and perhaps
+    /// sooner.
+    pub fn poll_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let worker = current();
+        let now = worker.now();
+        if deadline <= now {
+            return Poll::Ready(());
+        }
+        let is_set = |due: Instant| now < due && due <= deadline;
+        if self.set.is_some_and(|(_, due)| is_set(due)) {
+            return Poll::Pending;
+        }
+        let mut timers = worker.timers.borrow_mut();
+        if let Some((key, _)) = self.set {
+            timers.cancel(key);
+        }
+        self.set = Some((timers.set(deadline, context.waker().clone()), deadline));
+        Poll::Pending
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // On a worker that ends by a panic there is nothing to cancel any more.
+        if let (Some((key, _)), Some(worker)) = (self.set, try_current()) {
+            worker.timers.borrow_mut().cancel(key);
+        }
+    }
+}
+
+impl fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let due = self.set.map(|(_, due)| due);
+        f.debug_struct("Alarm").field("due", &due).finish()
+    }
+}
+
 /// The time given to [`timeout`] has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the time given for it has passed")]

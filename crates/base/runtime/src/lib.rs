@@ -88,9 +88,9 @@ mod timer;
 mod tests;
 
 pub use context::{
-    Elapsed, Sleep, blocking, call_on, disk, local, now, on_tick_end, send_to, set_local, shutdown,
-    shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout, worker_count,
-    worker_index, yield_now,
+    Alarm, Elapsed, Sleep, blocking, call_on, disk, local, now, on_tick_end, send_to, set_local,
+    shutdown, shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout,
+    worker_count, worker_index, yield_now,
 };
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};

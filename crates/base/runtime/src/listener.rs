@@ -116,7 +116,7 @@ impl fmt::Debug for Listener {
 type Spawner = dyn Fn(OwnedFd) + Send + Sync;
 
 /// Counts a connection out when its session is gone, however it went.
-struct Placed {
+pub(crate) struct Placed {
     shared: Arc<Shared>,
     worker_index: usize,
 }
@@ -142,14 +142,8 @@ where
     let Ok(stream) = Stream::new(descriptor) else {
         return;
     };
-    // Boxed before it goes into another future: an async block that awaits what it has captured has
-    // room for it twice, and a session is the largest thing that each idle connection keeps.
     let session = Box::pin(serve(stream));
-    let task = async move {
-        session.await;
-        drop(placed);
-    };
-    worker.insert_task(Kind::Foreground, Box::pin(task));
+    worker.insert_task(Kind::Foreground, session, Some(placed));
 }
 
 /// A socket that is closed at the driver when the task that accepts goes.

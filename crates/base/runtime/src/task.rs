@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use sync::WakeFlag;
 
+use crate::listener::Placed;
 use crate::shared::{Message, Shared};
 use crate::worker::{self, Worker};
 
@@ -46,6 +47,8 @@ pub(crate) struct Slot {
     pub(crate) future: Option<Pin<Box<dyn Future<Output = ()>>>>,
     /// Cancelled while it was being polled: drop it after.
     pub(crate) is_cancelled: bool,
+    /// Counts a connection's task out when the slot goes.
+    pub(crate) _placed: Option<Placed>,
 }
 
 impl Header {
@@ -130,7 +133,7 @@ impl<T: 'static> JoinHandle<T> {
                 waker.wake();
             }
         };
-        let header = worker.insert_task(kind, Box::pin(task));
+        let header = worker.insert_task(kind, Box::pin(task), None);
         Self { state, header }
     }
 

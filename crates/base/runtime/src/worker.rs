@@ -24,6 +24,7 @@ use env::{Clock as _, Disk, Instant};
 use stdx::Slab;
 
 use crate::driver::Driver;
+use crate::listener::Placed;
 use crate::shared::{Message, Shared};
 use crate::task::{Header, Kind, Slot};
 use crate::timer::Wheel;
@@ -206,6 +207,7 @@ impl Worker {
         &self,
         kind: Kind,
         future: Pin<Box<dyn Future<Output = ()>>>,
+        placed: Option<Placed>,
     ) -> Arc<Header> {
         let mut tasks = self.tasks.borrow_mut();
         // The slot's index is known once something is in it.
@@ -215,6 +217,7 @@ impl Worker {
             kind,
             future: Some(future),
             is_cancelled: false,
+            _placed: placed,
         };
         let index = tasks.insert(slot);
         let header = Header::new(self.shared.clone(), self.index, index);

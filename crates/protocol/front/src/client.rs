@@ -29,7 +29,7 @@ use auth::Nonce;
 use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
 };
-use runtime::Stream;
+use runtime::{Alarm, Stream};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
     OkPacket, PacketWriter,
@@ -91,6 +91,7 @@ impl Client {
         let channel = Channel::new(Rc::clone(shared), LOGIN_PACKET_BYTES_MAX);
         let mut connection = Connection {
             stream,
+            alarm: Alarm::default(),
             channel,
             shared: Rc::clone(shared),
             read_timeout: shared.options().write_timeout,
@@ -114,14 +115,15 @@ impl Client {
         let mut machine = LoginMachine::new(Rc::clone(shared), peer, connection_id);
         let mut connection = Connection {
             stream,
+            alarm: Alarm::default(),
             channel,
             shared: Rc::clone(shared),
             read_timeout: shared.options().write_timeout,
             write_timeout: shared.options().write_timeout,
         };
         machine.greet(connection.channel.out());
-        let mut limit = Limit::after(shared.options().connect_timeout);
-        let drive = connection.drive(&mut machine, accounts, LoginStep::Read, &mut limit);
+        let limit = Limit::after(shared.options().connect_timeout);
+        let drive = connection.drive(&mut machine, accounts, LoginStep::Read, limit);
         let info = *drive.await.map_err(told_as_login)?;
         connection
             .channel
@@ -196,8 +198,8 @@ impl Client {
             Err(error) => return Err(Box::pin(self.fail(error)).await),
         }
         self.flush().await?;
-        let mut limit = Limit::after(wait_timeout);
-        let received = self.connection.receive_command(&mut limit).await;
+        let limit = Limit::after(wait_timeout);
+        let received = self.connection.receive_command(limit).await;
         self.told(received).await
     }
 
@@ -253,10 +255,8 @@ impl Client {
             accounts,
             out,
         );
-        let mut limit = Limit::after(shared.options().connect_timeout);
-        let drive = self
-            .connection
-            .drive(&mut machine, accounts, step, &mut limit);
+        let limit = Limit::after(shared.options().connect_timeout);
+        let drive = self.connection.drive(&mut machine, accounts, step, limit);
         match Box::pin(drive).await {
             Ok(info) => {
                 self.info = *info;
@@ -280,8 +280,8 @@ impl Client {
     }
 
     async fn receive_packet(&mut self, timeout: Duration) -> Result<PacketBytes, Disconnect> {
-        let mut limit = Limit::after(timeout);
-        let received = self.connection.receive_packet(&mut limit).await;
+        let limit = Limit::after(timeout);
+        let received = self.connection.receive_packet(limit).await;
         self.told(received).await
     }
 
@@ -301,10 +301,10 @@ impl Client {
         let mut frames = 1;
         let code = match &error {
             ChannelError::Frame(FrameError::TooLarge { unread_bytes, .. }) => {
-                let mut limit = Limit::after(DISCARD_TIMEOUT);
-                let discard =
-                    self.connection
-                        .discard_packet(*unread_bytes, &mut frames, &mut limit);
+                let limit = Limit::after(DISCARD_TIMEOUT);
+                let discard = self
+                    .connection
+                    .discard_packet(*unread_bytes, &mut frames, limit);
                 // The error is sent even if not all was read.
                 let _ = discard.await;
                 ER_NET_PACKET_TOO_LARGE

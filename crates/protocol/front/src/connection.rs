@@ -5,14 +5,15 @@
 //! is rare is boxed by its caller.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use auth::Random;
-use runtime::{ReceivedBytes, Sleep, Stream};
+use env::Instant;
+use runtime::{Alarm, ReceivedBytes, Stream};
 use wire::{FRAME_BYTES_MAX, HEADER_BYTES};
 
 use crate::accounts::AccountSource;
@@ -28,6 +29,8 @@ const DISCARD_BYTES_MAX: usize = 1 << 30;
 /// A stream and its packets.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
+    /// Ends waits that take too long; kept from one to the next.
+    pub(crate) alarm: Alarm,
     pub(crate) channel: Channel,
     pub(crate) shared: Rc<Shared>,
     /// Most time for the rest of a packet.
@@ -37,21 +40,19 @@ pub(crate) struct Connection {
 }
 
 /// Until when something is waited for.
-pub(crate) struct Limit(Sleep);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(Instant);
 
 impl Limit {
     /// `duration` from now.
     pub(crate) fn after(duration: Duration) -> Limit {
-        Limit(runtime::sleep_until(runtime::now() + duration))
+        Limit(runtime::now() + duration)
     }
 }
 
 impl Connection {
     /// Takes the next packet that is whole; [`Disconnect::Idle`] if there is none until `limit`.
-    pub(crate) async fn receive_packet(
-        &mut self,
-        limit: &mut Limit,
-    ) -> Result<PacketBytes, Disconnect> {
+    pub(crate) async fn receive_packet(&mut self, limit: Limit) -> Result<PacketBytes, Disconnect> {
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
@@ -64,28 +65,28 @@ impl Connection {
     /// has the read timeout of its own.
     pub(crate) async fn receive_command(
         &mut self,
-        limit: &mut Limit,
+        limit: Limit,
     ) -> Result<PacketBytes, Disconnect> {
         self.receive(limit).await?;
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
             }
-            let mut limit = Limit::after(self.read_timeout);
-            self.receive(&mut limit).await?;
+            let limit = Limit::after(self.read_timeout);
+            self.receive(limit).await?;
         }
     }
 
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
-    pub(crate) async fn receive(&mut self, limit: &mut Limit) -> Result<(), Disconnect> {
+    pub(crate) async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
         self.channel.rest();
-        let stream = &mut self.stream;
+        let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let bytes = poll_fn(|context| {
             if let Poll::Ready(bytes) = stream.poll_receive(context) {
                 return Poll::Ready(bytes.map_err(Disconnect::from));
             }
-            Pin::new(&mut limit.0)
-                .poll(context)
+            alarm
+                .poll_until(limit.0, context)
                 .map(|()| Err(Disconnect::Idle))
         });
         let bytes = bytes.await?;
@@ -121,14 +122,15 @@ impl Connection {
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
         add(&self.shared.counters().sent_bytes, count);
-        let mut limit = Limit::after(self.write_timeout);
+        let limit = Limit::after(self.write_timeout);
+        let alarm = &mut self.alarm;
         let mut sending = pin!(self.stream.send(bytes));
         let sent = poll_fn(|context| {
             if let Poll::Ready(sent) = sending.as_mut().poll(context) {
                 return Poll::Ready(sent.map_err(Disconnect::from));
             }
-            Pin::new(&mut limit.0)
-                .poll(context)
+            alarm
+                .poll_until(limit.0, context)
                 .map(|()| Err(Disconnect::WriteTimeout))
         });
         let buffer = sent.await?;
@@ -142,7 +144,7 @@ impl Connection {
         machine: &mut LoginMachine,
         accounts: &dyn AccountSource,
         mut step: LoginStep,
-        limit: &mut Limit,
+        limit: Limit,
     ) -> Result<Box<ClientInfo>, LoginFailure> {
         loop {
             step = match step {
@@ -175,7 +177,7 @@ impl Connection {
     async fn start_tls(
         &mut self,
         config: Arc<rustls::ServerConfig>,
-        limit: &mut Limit,
+        limit: Limit,
     ) -> Result<(), Disconnect> {
         let mut outcome = self.channel.start_tls(config).map_err(Disconnect::from);
         loop {
@@ -196,7 +198,7 @@ impl Connection {
         &mut self,
         mut frame_bytes: usize,
         frames: &mut u8,
-        limit: &mut Limit,
+        limit: Limit,
     ) -> Result<(), Disconnect> {
         let mut total = 0;
         loop {

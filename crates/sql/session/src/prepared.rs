@@ -32,7 +32,7 @@ use crate::virtual_store::SessionNames;
 #[derive(Debug, Default)]
 pub(crate) struct PreparedStatements {
     /// The protocol's, by number.
-    by_id: HashMap<u32, Prepared, FixedState>,
+    by_id: HashMap<u32, Box<Prepared>, FixedState>,
     /// SQL's, by name in lower case.
     by_name: HashMap<String, (Rc<Parsed>, PreparedPlace), FixedState>,
     /// The last number given out.
@@ -94,13 +94,13 @@ impl PreparedStatements {
     }
 
     /// Takes a statement out, to run it.
-    pub(crate) fn take(&mut self, statement_id: u32) -> Option<Prepared> {
+    pub(crate) fn take(&mut self, statement_id: u32) -> Option<Box<Prepared>> {
         let id = self.resolved(statement_id);
         self.by_id.remove(&id)
     }
 
     /// Puts back what was taken by that number.
-    pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Prepared) {
+    pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Box<Prepared>) {
         let id = self.resolved(statement_id);
         self.by_id.insert(id, prepared);
     }
@@ -147,7 +147,7 @@ impl Session {
             held: None,
             cursor: None,
         };
-        self.prepared.by_id.insert(statement_id, prepared);
+        self.prepared.by_id.insert(statement_id, Box::new(prepared));
         let ok = PrepareOk {
             statement_id,
             column_count,

@@ -60,6 +60,8 @@ impl Queue {
             .waiters
             .iter()
             .skip(from)
+            // One that was woken is gone: do not look for it among all who still wait.
+            .take_while(|waiter| waiter.lsn == lsn)
             .position(|waiter| waiter.id == id)?;
         Some(from + same)
     }

@@ -1,9 +1,10 @@
 //! Tasks, timers, messages, the end.
 
 use std::cell::{Cell, RefCell};
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use sync::Mutex;
@@ -127,6 +128,38 @@ fn timers_fire_in_order_and_timeouts_cut() {
             order.take()
         });
         assert_eq!(order, [1, 3, 6, 9]);
+    });
+}
+
+#[test]
+fn an_alarm_ends_each_wait_at_its_own_limit() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            let mut alarm = Alarm::default();
+            let begun = now();
+            // Later, sooner and later again than what is set.
+            for millis in [3_600_000, 3, 7, 5, 9] {
+                let deadline = begun + Duration::from_millis(millis);
+                let mut is_due = false;
+                let mut polls = 0;
+                poll_fn(|context| {
+                    polls += 1;
+                    is_due = alarm.poll_until(deadline, context).is_ready();
+                    // The first wait is given up at once, as when something else comes first.
+                    if is_due || millis == 3_600_000 {
+                        return Poll::Ready(());
+                    }
+                    Poll::Pending
+                })
+                .await;
+                assert_eq!(is_due, millis != 3_600_000);
+                assert!(!is_due || deadline <= now());
+                assert!(polls <= 3, "{polls} polls");
+            }
+        });
+        runtime.handle().shutdown(Duration::ZERO);
+        runtime.wait().unwrap();
     });
 }
 

@@ -63,6 +63,11 @@ impl Draw {
         1 + stdx::to_u32(stdx::to_usize(self.random.below(u64::from(tables))))
     }
 
+    /// A number below `limit`, which is not 0.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+
     /// `groups` groups of eleven digits with dashes between.
     pub(super) fn digits(&mut self, groups: usize) -> Vec<u8> {
         let mut text = Vec::with_capacity(groups * (GROUP_DIGITS + 1));

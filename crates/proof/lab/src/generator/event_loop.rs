@@ -7,6 +7,9 @@
 //!                 Running --1213, 1205--> RollingBack --> Running, anew; after the end: Idle
 //! ```
 //!
+//! The first transaction of a client in a run goes on after BEGIN at any step, so that the clients
+//! are not in step with each other; it is not counted as a transaction.
+//!
 //! Cost of a statement: a receive, a send and a share of a wait, whatever the number of clients;
 //! nothing walks over all of them while the clock runs.
 
@@ -70,6 +73,8 @@ struct Client {
     step: usize,
     table: u32,
     row: u64,
+    /// Its transaction is the first of the run, of which a part is left out.
+    is_first: bool,
     /// When its transaction began, restarts included.
     begun_at: Instant,
     /// Transactions that it finished while the clock ran.
@@ -129,6 +134,7 @@ impl EventLoop {
         let mut run = Run::new(window);
         for index in 0..self.clients.len() {
             self.begin(&mut run, index, SystemClock.now())?;
+            self.clients.get_mut(index).context("a client")?.is_first = true;
         }
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
         let mut heard_at = SystemClock.now();
@@ -194,6 +200,9 @@ impl EventLoop {
             }
             (State::Running, Ending::Done) if client.step + 1 < self.steps.len() => {
                 client.step += 1;
+                if client.is_first && client.step == 1 {
+                    client.step = scatter(&self.steps, &mut self.draw);
+                }
                 self.send_step(index)
             }
             (State::Running, Ending::Done) => {
@@ -298,6 +307,7 @@ impl Client {
             step: 0,
             table: 1,
             row: 1,
+            is_first: false,
             begun_at: Instant::default(),
             transaction_count: 0,
         }
@@ -379,7 +389,7 @@ impl<'a> Run<'a> {
     /// stopped: leaving them out would leave out the longest.
     fn finish(&mut self, client: &mut Client, now: Instant) {
         let has_begun_to_count = self.is_counting || self.is_over;
-        if !has_begun_to_count {
+        if std::mem::take(&mut client.is_first) || !has_begun_to_count {
             return;
         }
         let took = now.since(client.begun_at);
@@ -390,6 +400,19 @@ impl<'a> Run<'a> {
             client.transaction_count += 1;
         }
     }
+}
+
+/// Where a client goes on in its first transaction after BEGIN: anywhere. Thousands of clients
+/// would otherwise send the same step at the same time for longer than a run lasts, and what is
+/// counted would be the cost of the first steps.
+fn scatter(steps: &[Step], draw: &mut Draw) -> usize {
+    let chosen = draw.below(stdx::to_u64(steps.len() - 1)) + 1;
+    let mut chosen = stdx::to_usize(chosen);
+    // An INSERT needs the DELETE before it.
+    while steps.get(chosen).is_some_and(|step| step.needs_previous()) {
+        chosen -= 1;
+    }
+    chosen
 }
 
 /// Appends the execution of a prepared statement.
@@ -419,5 +442,26 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::draw::Distribution;
+    use crate::generator::mix::{Statement, transaction};
+
+    #[test]
+    fn clients_are_scattered_over_all_steps_but_inserts() {
+        let steps = transaction("write_only").unwrap();
+        let mut draw = Draw::new(1, 10, Distribution::Uniform);
+        let mut seen = vec![false; steps.len()];
+        for _ in 0..1000 {
+            seen[scatter(&steps, &mut draw)] = true;
+        }
+        for (step, was_seen) in steps.iter().zip(seen) {
+            let is_left_out = [Statement::Begin, Statement::Insert].contains(&step.statement);
+            assert_eq!(was_seen, !is_left_out, "{step:?}");
+        }
     }
 }

@@ -49,6 +49,13 @@ pub(super) enum Value {
     Text(Vec<u8>),
 }
 
+impl Step {
+    /// Whether it goes with the row of the step before.
+    pub(super) fn needs_previous(&self) -> bool {
+        !self.new_row && !self.statement.names_no_table()
+    }
+}
+
 impl Statement {
     /// All of them, in the order of their numbers.
     pub(super) const COUNT: usize = 11;
