@@ -407,8 +407,8 @@ impl Worker {
                 place.page,
                 &PageOp::UndoAppend { record: &record },
             )?;
-            change.commit();
-            self.shared.txns.finish_rollback(id);
+            let lsn = change.commit();
+            self.shared.txns.finish_undone(id, lsn);
             return Ok(());
         }
     }

@@ -208,7 +208,7 @@ impl EngineTransaction {
                     &PageOp::UndoAppend { record: &record },
                 )?;
                 let lsn = change.commit();
-                worker.shared.txns.finish_rollback(id);
+                worker.shared.txns.finish_undone(id, lsn);
                 return Ok(lsn);
             }
             let mut result = Ok(());

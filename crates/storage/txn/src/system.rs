@@ -39,6 +39,9 @@ pub struct TransactionSystem {
     /// Ended and active transactions that left the ring before they were settled (T1), with their
     /// commit number once they have it.
     stragglers: Mutex<BTreeMap<u64, Fate>>,
+    /// Where the log was when a transaction that had changed rows had undone them. A snapshot that
+    /// is older may have a copy of such a row, and must not take its writer for settled.
+    rolled_back: Mutex<BTreeMap<u64, Lsn>>,
     /// One for each worker.
     workers: Box<[CachePadded<WorkerWords>]>,
     /// Where `low` shall go: workers convert their snapshots for the numbers below it (T2).
@@ -93,6 +96,7 @@ impl TransactionSystem {
             ring: CommitRing::new(ring_length, first.get()),
             settled: CachePadded::new(AtomicU64::new(settled)),
             stragglers: Mutex::new(stragglers),
+            rolled_back: Mutex::default(),
             workers: (0..worker_count)
                 .map(|_| CachePadded::new(words()))
                 .collect(),
@@ -138,7 +142,13 @@ impl TransactionSystem {
         position.expect("either branch took a number")
     }
 
-    /// Ends a transaction none of whose changes is left.
+    /// Ends a transaction that has undone its changes; `position` is behind the last of that.
+    pub fn finish_undone(&self, id: TxnId, position: Lsn) {
+        self.rolled_back.lock().insert(id.get(), position);
+        self.finish_rollback(id);
+    }
+
+    /// Ends a transaction that has changed nothing.
     pub fn finish_rollback(&self, id: TxnId) {
         if !self.ring.roll_back(id.get()) {
             let before = self.stragglers.lock().insert(id.get(), Fate::RolledBack);
@@ -232,6 +242,9 @@ impl TransactionSystem {
         self.stragglers
             .lock()
             .retain(|&number, _| settled <= number);
+        self.rolled_back
+            .lock()
+            .retain(|&number, _| settled <= number);
     }
 
     fn is_settled(&self, number: u64, horizon: Lsn, parts: &VecDeque<UnsettledPart>) -> bool {
@@ -249,7 +262,11 @@ impl TransactionSystem {
         match fate {
             Fate::Active => false,
             Fate::Committed(lsn) => lsn <= horizon,
-            Fate::RolledBack | Fate::Settled => true,
+            Fate::RolledBack => {
+                let position = self.rolled_back.lock().get(&number).copied();
+                position.is_none_or(|position| position <= horizon)
+            }
+            Fate::Settled => true,
         }
     }
 
