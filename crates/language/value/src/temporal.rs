@@ -285,6 +285,12 @@ impl Time {
         Self(self.0 - self.0 % i64::from(micros_unit(fsp)))
     }
 
+    /// The time one unit of `fsp` fractional digits earlier, clamped.
+    #[must_use]
+    pub fn before(self, fsp: u8) -> Self {
+        Self::from_micros(self.0 - i64::from(micros_unit(fsp)))
+    }
+
     /// Rounded to `fsp` fractional digits, half away from zero, clamped.
     #[must_use]
     pub fn rounded(self, fsp: u8) -> Self {

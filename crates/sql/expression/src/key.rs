@@ -4,8 +4,10 @@
 use std::cmp::Ordering;
 
 use value::decimal::Rounding;
+use value::temporal::is_timestamp;
 use value::{
-    CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, compare_same,
+    Charset, CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings,
+    Zone, compare_same,
 };
 
 use crate::domain;
@@ -116,13 +118,15 @@ pub enum KeyValue {
     BelowAll,
     /// The value is above all keys.
     AboveAll,
-    /// It cannot be said; the range stays open and equality finds nothing.
-    Unknown,
 }
 
-/// The value as a key of a column. The planner sees to it that the comparison and the index agree
-/// on what is equal (class and collation).
-pub fn key_value(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> KeyValue {
+/// The value, which is not NULL, as a key of a column. It always says on which side of each key
+/// the value stands, for a range answers its condition alone: no filter looks again.
+///
+/// The planner sees to it that the comparison and the index agree on what is equal (class and
+/// collation), so the column is a number, a date, a time or text, never an ENUM or a SET. A
+/// TIMESTAMP is compared on the wall clock of `zone` and kept in UTC.
+pub fn key_value(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType, zone: &Zone) -> KeyValue {
     match to.kind {
         kind if kind.is_integer() => integer_key(value, to),
         TypeKind::Year | TypeKind::Bit => {
@@ -130,47 +134,43 @@ pub fn key_value(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Key
         }
         TypeKind::Decimal => decimal_key(value, to),
         TypeKind::Double => match value {
-            ValueRef::Null => KeyValue::Unknown,
             ValueRef::Bytes(bytes) => {
                 KeyValue::Exact(Value::Double(value::number::parse_double(bytes).value))
             }
             value => KeyValue::Exact(Value::Double(domain::as_double(value))),
         },
-        kind if kind.is_bytes() => match value {
-            ValueRef::Bytes(bytes) if from.kind.is_bytes() => text_key(bytes, from, to),
-            _ => KeyValue::Unknown,
-        },
-        kind if kind.is_temporal() => temporal_key(value, to),
-        TypeKind::Enum | TypeKind::Set if from.kind == to.kind => KeyValue::Exact(value.to_value()),
-        _ => KeyValue::Unknown,
+        TypeKind::Time => time_key(&named(value, from), to),
+        TypeKind::Timestamp => timestamp_key(&named(value, from), to, zone),
+        kind if kind.is_temporal() => datetime_key(&named(value, from), to),
+        _ => KeyValue::Exact(Value::Bytes(text_key(value, from, to))),
     }
 }
+
+/// An ENUM or SET as its text, everything else as it is: as a date it is what its text says.
+fn named(value: ValueRef<'_>, from: &ColumnType) -> Value {
+    match from.kind {
+        TypeKind::Enum | TypeKind::Set => {
+            Value::Bytes(value.to_text(from).unwrap_or_default().into_owned())
+        }
+        _ => value.to_value(),
+    }
+}
+
+/// Doubles below have an integer part that a double and an `i64` both say exactly.
+const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
     let (floor, is_exact) = match value {
         ValueRef::Int(number) => (i128::from(number), true),
         ValueRef::UInt(number) => (i128::from(number), true),
-        ValueRef::Null => return KeyValue::Unknown,
-        ValueRef::Decimal(number) => {
-            let number = number.to_decimal();
-            let Ok(floor) = number.round(0, Rounding::Floor) else {
-                return KeyValue::Unknown;
-            };
-            let whole = floor.to_string().parse::<i128>().unwrap_or(i128::MAX);
-            (whole, floor == number)
-        }
-        other => {
-            let number = domain::as_double(other);
-            if number.is_nan() || number.abs() > 9e18 {
-                return match number {
-                    number if number < 0.0 => KeyValue::BelowAll,
-                    number if number > 2e19 => KeyValue::AboveAll,
-                    _ => KeyValue::Unknown,
-                };
-            }
+        ValueRef::Double(number) if number.abs() < EXACT_INTEGER_MAX => {
             let floor = stdx::f64_to_i64(number.floor());
             (i128::from(floor), number.fract() == 0.0)
         }
+        other => match other.to_decimal(&mut Warnings::new(0)) {
+            Some(number) => decimal_floor(&number),
+            None => return beyond(domain::as_double(other)),
+        },
     };
     if floor < i128::from(to.integer_min()) {
         return KeyValue::BelowAll;
@@ -190,13 +190,32 @@ fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
     }
 }
 
+/// The greatest integer that is not above the number, and whether it equals the number.
+fn decimal_floor(number: &Decimal) -> (i128, bool) {
+    let beyond = if number.is_negative() {
+        i128::MIN
+    } else {
+        i128::MAX
+    };
+    let Ok(floor) = number.round(0, Rounding::Floor) else {
+        return (beyond, false);
+    };
+    let whole = floor.to_string().parse::<i128>().unwrap_or(beyond);
+    (whole, floor == *number)
+}
+
+/// Where an infinite number stands.
+fn beyond(number: f64) -> KeyValue {
+    if number < 0.0 {
+        KeyValue::BelowAll
+    } else {
+        KeyValue::AboveAll
+    }
+}
+
 fn decimal_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
-    let number = match value {
-        ValueRef::Int(number) => Decimal::from(number),
-        ValueRef::UInt(number) => Decimal::from(number),
-        ValueRef::Decimal(number) => number.to_decimal(),
-        ValueRef::Bytes(bytes) => Decimal::parse_prefix(bytes).value,
-        _ => return KeyValue::Unknown,
+    let Some(number) = value.to_decimal(&mut Warnings::new(0)) else {
+        return beyond(domain::as_double(value));
     };
     let precision = u8::try_from(to.length).unwrap_or(Decimal::PRECISION_MAX);
     let greatest = Decimal::greatest(precision, to.decimals);
@@ -206,56 +225,83 @@ fn decimal_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
     if number < greatest.negated() {
         return KeyValue::BelowAll;
     }
-    match number.round(i32::from(to.decimals), Rounding::Floor) {
-        Ok(floor) if floor == number => KeyValue::Exact(Value::Decimal(floor)),
-        Ok(floor) => KeyValue::Above(Value::Decimal(floor)),
-        Err(_) => KeyValue::Unknown,
+    let floor = number
+        .round(i32::from(to.decimals), Rounding::Floor)
+        .expect("between the least and the greatest of the column");
+    if floor == number {
+        KeyValue::Exact(Value::Decimal(floor))
+    } else {
+        KeyValue::Above(Value::Decimal(floor))
     }
 }
 
-fn text_key(bytes: &[u8], from: &ColumnType, to: &ColumnType) -> KeyValue {
-    let (from, to) = (from.charset(), to.charset());
-    if from == to || bytes.is_ascii() {
-        return KeyValue::Exact(Value::Bytes(bytes.to_vec()));
+/// The text as a comparison in the column's collation reads it
+/// ([`Domain::text_in`](crate::domain::Domain::text_in)).
+fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> {
+    let bytes = match value {
+        ValueRef::Bytes(bytes) => bytes.to_vec(),
+        other => other.to_text(from).unwrap_or_default().into_owned(),
+    };
+    let (source, target) = (from.charset(), to.charset());
+    let is_same = source == target || source == Charset::Binary || target == Charset::Binary;
+    if is_same || !from.kind.is_string() || bytes.is_ascii() {
+        return bytes;
     }
     let mut converted = Vec::with_capacity(bytes.len());
-    match to.append_converted(from, bytes, &mut converted) {
-        0 => KeyValue::Exact(Value::Bytes(converted)),
-        _ => KeyValue::Unknown,
+    target.append_converted(source, &bytes, &mut converted);
+    converted
+}
+
+fn time_key(value: &Value, to: &ColumnType) -> KeyValue {
+    // What is no time compares as zero ([`Domain::bring`](crate::domain::Domain::bring)).
+    let time = match domain::plain_temporal(value.as_ref(), to.kind) {
+        Some(Value::Time(time)) => time,
+        _ => Time::ZERO,
+    };
+    let key = time.truncated(to.decimals);
+    if key == time {
+        KeyValue::Exact(Value::Time(key))
+    } else if time.is_negative() {
+        // Cut towards zero, so the key is above the time; the one before it is below.
+        KeyValue::Above(Value::Time(key.before(to.decimals)))
+    } else {
+        KeyValue::Above(Value::Time(key))
     }
 }
 
-fn temporal_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
-    // What is no date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
-    let zero = match to.kind {
-        _ if value.is_null() => None,
-        TypeKind::Time => Some(Value::Time(Time::ZERO)),
-        _ => Some(Value::DateTime(DateTime::ZERO)),
+/// What is no date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
+fn datetime_or_zero(value: &Value, to: &ColumnType) -> DateTime {
+    match domain::plain_temporal(value.as_ref(), to.kind) {
+        Some(Value::DateTime(time)) => time,
+        _ => DateTime::ZERO,
+    }
+}
+
+fn timestamp_key(value: &Value, to: &ColumnType, zone: &Zone) -> KeyValue {
+    let wall = datetime_or_zero(value, to);
+    if wall == DateTime::ZERO {
+        return KeyValue::Exact(Value::DateTime(wall));
+    }
+    match zone.to_utc(wall) {
+        Some(utc) if is_timestamp(utc) => datetime_key(&Value::DateTime(utc), to),
+        // Before the first second only the zero value is kept.
+        _ if wall.date().year() < 1971 => KeyValue::Above(Value::DateTime(DateTime::ZERO)),
+        _ => KeyValue::AboveAll,
+    }
+}
+
+fn datetime_key(value: &Value, to: &ColumnType) -> KeyValue {
+    let time = datetime_or_zero(value, to);
+    let (key, is_exact) = if to.kind == TypeKind::Date {
+        (Value::Date(time.date()), time.time().micros() == 0)
+    } else {
+        let key = time.truncated(to.decimals);
+        (Value::DateTime(key), key == time)
     };
-    match (to.kind, domain::plain_temporal(value, to.kind).or(zero)) {
-        (TypeKind::Date, Some(Value::DateTime(time))) => {
-            let date = Value::Date(time.date());
-            match time.time().micros() {
-                0 => KeyValue::Exact(date),
-                _ => KeyValue::Above(date),
-            }
-        }
-        (TypeKind::Time, Some(Value::Time(time))) => {
-            let key = time.truncated(to.decimals);
-            match key == time {
-                true => KeyValue::Exact(Value::Time(key)),
-                false if time.is_negative() => KeyValue::Unknown,
-                false => KeyValue::Above(Value::Time(key)),
-            }
-        }
-        (TypeKind::DateTime, Some(Value::DateTime(time))) => {
-            let key = time.truncated(to.decimals);
-            match key == time {
-                true => KeyValue::Exact(Value::DateTime(key)),
-                false => KeyValue::Above(Value::DateTime(key)),
-            }
-        }
-        _ => KeyValue::Unknown,
+    if is_exact {
+        KeyValue::Exact(key)
+    } else {
+        KeyValue::Above(key)
     }
 }
 
@@ -318,12 +364,45 @@ mod tests {
     fn a_key_between_two_integers_stands_above_the_lower() {
         let int = ColumnType::new(TypeKind::TinyInt);
         let double = ColumnType::new(TypeKind::Double);
-        let key = |number| key_value(ValueRef::Double(number), &double, &int);
+        let key = |number| key_value(ValueRef::Double(number), &double, &int, &Zone::Utc);
         assert_eq!(key(1.5), KeyValue::Above(Value::Int(1)));
         assert_eq!(key(-1.5), KeyValue::Above(Value::Int(-2)));
         assert_eq!(key(2.0), KeyValue::Exact(Value::Int(2)));
         assert_eq!(key(128.0), KeyValue::AboveAll);
         assert_eq!(key(-129.0), KeyValue::BelowAll);
+    }
+
+    #[test]
+    fn every_value_has_a_side_of_each_key() {
+        let text = ColumnType::varchar(40, CollationId::UTF8MB4_GENERAL_CI);
+        let key = |bytes: &'static [u8], to: &ColumnType, zone: &Zone| {
+            key_value(ValueRef::Bytes(bytes), &text, to, zone)
+        };
+        let big = ColumnType::unsigned(TypeKind::BigInt);
+        let number = 9_900_000_000_000_000_001;
+        let exact = KeyValue::Exact(Value::UInt(number));
+        assert_eq!(key(b"9900000000000000001", &big, &Zone::Utc), exact);
+        assert_eq!(key(b"1e30", &big, &Zone::Utc), KeyValue::AboveAll);
+        assert_eq!(key(b"-1e30", &big, &Zone::Utc), KeyValue::BelowAll);
+
+        let time = ColumnType::new(TypeKind::Time);
+        let before = Time::from_micros(-3_601_000_000);
+        let above = KeyValue::Above(Value::Time(before));
+        assert_eq!(key(b"-01:00:00.5", &time, &Zone::Utc), above);
+
+        let stamp = ColumnType::new(TypeKind::Timestamp);
+        let east = Zone::from_name("+02:00").expect("an offset");
+        let noon = DateTime::from_unix_micros(1_577_880_000_000_000).expect("2020-01-01 12:00");
+        let exact = KeyValue::Exact(Value::DateTime(noon));
+        assert_eq!(key(b"2020-01-01 14:00:00", &stamp, &east), exact);
+        assert_eq!(key(b"2020-01-01 12:00:00", &stamp, &Zone::Utc), exact);
+        assert_eq!(key(b"2040-01-01", &stamp, &Zone::Utc), KeyValue::AboveAll);
+        let none = KeyValue::Above(Value::DateTime(DateTime::ZERO));
+        assert_eq!(key(b"1960-01-01", &stamp, &Zone::Utc), none);
+
+        let latin1 = ColumnType::varchar(40, CollationId::LATIN1_SWEDISH_CI);
+        let bytes = KeyValue::Exact(Value::Bytes(b"\xe9".to_vec()));
+        assert_eq!(key("\u{e9}".as_bytes(), &latin1, &Zone::Utc), bytes);
     }
 
     #[test]

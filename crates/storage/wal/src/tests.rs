@@ -324,12 +324,47 @@ fn a_failed_write_closes_the_log() {
 }
 
 #[test]
-fn a_full_disk_refuses_until_there_is_room() {
+fn a_log_on_a_full_disk_recycles_its_segments() {
     let world = World::with_seed(2);
-    let (wal, _) = world.open(options()).unwrap();
+    let (wal, _) = world
+        .open(WalOptions {
+            // More than what permits must find ahead of the writing.
+            segment_blocks: 32,
+            ..options()
+        })
+        .unwrap();
     world.background(&wal);
     let disk = world.disk.clone();
     let at_work = Arc::clone(&wal);
+    let bytes = world.run(async move {
+        let mut writer = at_work.writer(1);
+        disk.set_capacity(0);
+        let mut last = Lsn::FIRST;
+        for number in 0..200 {
+            last = write(&mut writer, number, 1000).await.unwrap();
+        }
+        at_work.wait(1, last, LogLevel::Durable).await.unwrap();
+        last.0
+    });
+    let log_bytes_max = options().log_bytes_max;
+    assert!(log_bytes_max < bytes, "{bytes} bytes fit without recycling");
+}
+
+#[test]
+fn a_full_disk_refuses_until_there_is_room() {
+    let world = World::with_seed(2);
+    let (wal, _) = world
+        .open(WalOptions {
+            // All of the log is in one segment, so that no checkpoint frees any.
+            segment_blocks: 64,
+            segments_ahead: 0,
+            log_bytes_max: 1 << 20,
+            ..options()
+        })
+        .unwrap();
+    world.background(&wal);
+    let disk = world.disk.clone();
+    let (at_work, executor) = (Arc::clone(&wal), world.executor.clone());
     world.run(async move {
         let mut writer = at_work.writer(1);
         disk.set_capacity(0);
@@ -345,7 +380,7 @@ fn a_full_disk_refuses_until_there_is_room() {
         assert!(at_work.needs_segments(), "it is tried again");
         disk.set_capacity(u64::MAX);
         while at_work.needs_segments() {
-            at_work.prepare_segments(&disk).await.unwrap();
+            executor.clock().sleep(TICK).await;
         }
         let end = write(&mut writer, 10, 1000).await.unwrap();
         at_work.wait(1, end, LogLevel::Durable).await.unwrap();

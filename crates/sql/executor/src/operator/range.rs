@@ -97,10 +97,14 @@ impl RangeSet {
         let range = self.next_range();
         let mut lower = emptied(&mut range.lower);
         let mut upper = emptied(&mut range.upper);
+        let zone = &cx.statement.options.zone;
         for (value, part) in values.iter().zip(&index.parts) {
             let target = &definition.columns[part.column].column_type;
-            let KeyValue::Exact(key) = key_value(cx.evaluate(value)?, &value.column_type, target)
-            else {
+            let wanted = cx.evaluate(value)?;
+            if wanted.is_null() {
+                return Ok(());
+            }
+            let KeyValue::Exact(key) = key_value(wanted, &value.column_type, target, zone) else {
                 return Ok(());
             };
             upper.push(key.clone());
@@ -221,7 +225,12 @@ fn equal_key(
     if value.is_null() {
         return Ok(equal.null_safe.then_some(Value::Null));
     }
-    match key_value(value, &equal.value.column_type, target) {
+    match key_value(
+        value,
+        &equal.value.column_type,
+        target,
+        &cx.statement.options.zone,
+    ) {
         KeyValue::Exact(key) => Ok(Some(prefix_of(key, target, prefix_length))),
         _ => Ok(None),
     }
@@ -252,11 +261,16 @@ fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
         Side::Behind
     };
     Ok(
-        match key_value(value, &expression.column_type, &column.column_type) {
+        match key_value(
+            value,
+            &expression.column_type,
+            &column.column_type,
+            &cx.statement.options.zone,
+        ) {
             KeyValue::Exact(key) => Bound::Set(key, side),
             KeyValue::Above(key) => Bound::Set(key, Side::Behind),
             KeyValue::BelowAll if column.nullable => Bound::Set(Value::Null, Side::Behind),
-            KeyValue::BelowAll | KeyValue::Unknown => Bound::Open,
+            KeyValue::BelowAll => Bound::Open,
             KeyValue::AboveAll => Bound::Nothing,
         },
     )
@@ -282,11 +296,16 @@ fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
         Side::Before
     };
     Ok(
-        match key_value(value, &expression.column_type, &column.column_type) {
+        match key_value(
+            value,
+            &expression.column_type,
+            &column.column_type,
+            &cx.statement.options.zone,
+        ) {
             KeyValue::Exact(key) => Bound::Set(key, side),
             KeyValue::Above(key) => Bound::Set(key, Side::Behind),
             KeyValue::BelowAll => Bound::Nothing,
-            KeyValue::AboveAll | KeyValue::Unknown => Bound::Open,
+            KeyValue::AboveAll => Bound::Open,
         },
     )
 }
