@@ -5,7 +5,7 @@
 //! what it sees, and so, by replaying them in the order of their numbers, what each row must be:
 //! locks order the numbers of transactions that meet in a row. So a snapshot can be checked while
 //! others work, and a recovered store whatever it lost. What was acknowledged must be in the
-//! ledger. Beside them a session changes the schema ([`crate::schema`]).
+//! ledger. Beside them a session changes the schema (module `schema`).
 //!
 //! A seed draws how many workers there are, and for each round what the disk does
 //! ([`crate::weather`]). A statement that meets a full or failing disk is rolled back; when the log
