@@ -123,14 +123,10 @@ impl<'a> Domain<'a> {
         let ValueRef::Bytes(bytes) = text else {
             return text;
         };
-        let source = from.charset();
-        let is_same = source == to || source == Charset::Binary || to == Charset::Binary;
-        if is_same || !from.kind.is_string() || bytes.is_ascii() {
-            return text;
+        match converted_text(bytes, from, to) {
+            Some(converted) => ValueRef::Bytes(self.arena.alloc_slice_copy(&converted)),
+            None => text,
         }
-        let mut converted = Vec::with_capacity(bytes.len() * 2);
-        to.append_converted(source, bytes, &mut converted);
-        ValueRef::Bytes(self.arena.alloc_slice_copy(&converted))
     }
 
     /// The value as 64 bits without sign; none for NULL.
@@ -154,6 +150,18 @@ impl<'a> Domain<'a> {
 /// The number that a value is, text read as far as it is one; in silence.
 pub(crate) fn as_double(value: ValueRef<'_>) -> f64 {
     value.to_f64(&mut value::Warnings::new(0)).unwrap_or(0.0)
+}
+
+/// Text of that type in another character set; `None` where its bytes are right as they are.
+pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Option<Vec<u8>> {
+    let source = from.charset();
+    let is_same = source == to || source == Charset::Binary || to == Charset::Binary;
+    if is_same || !from.kind.is_string() || bytes.is_ascii() {
+        return None;
+    }
+    let mut converted = Vec::with_capacity(bytes.len() * 2);
+    to.append_converted(source, bytes, &mut converted);
+    Some(converted)
 }
 
 /// The value as a date with time, or as a time, where it is one; in silence.

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use value::decimal::Rounding;
 use value::temporal::is_timestamp;
 use value::{
-    Charset, CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings,
-    Zone, compare_same,
+    CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings, Zone,
+    compare_same,
 };
 
 use crate::domain;
@@ -242,14 +242,7 @@ fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> 
         ValueRef::Bytes(bytes) => bytes.to_vec(),
         other => other.to_text(from).unwrap_or_default().into_owned(),
     };
-    let (source, target) = (from.charset(), to.charset());
-    let is_same = source == target || source == Charset::Binary || target == Charset::Binary;
-    if is_same || !from.kind.is_string() || bytes.is_ascii() {
-        return bytes;
-    }
-    let mut converted = Vec::with_capacity(bytes.len());
-    target.append_converted(source, &bytes, &mut converted);
-    converted
+    domain::converted_text(&bytes, from, to.charset()).unwrap_or(bytes)
 }
 
 fn time_key(value: &Value, to: &ColumnType) -> KeyValue {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use expression::{Expression, KeyValue, compare_values, key_value, like_prefix};
 use planner::{Access, Edge, KeyEqual, RangePlan};
 use store::{ColumnDefinition, IndexDefinition, KeyBound, KeyRange, TableDefinition};
-use value::{ColumnType, Value};
+use value::{ColumnType, Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -97,14 +97,13 @@ impl RangeSet {
         let range = self.next_range();
         let mut lower = emptied(&mut range.lower);
         let mut upper = emptied(&mut range.upper);
-        let zone = &cx.statement.options.zone;
         for (value, part) in values.iter().zip(&index.parts) {
             let target = &definition.columns[part.column].column_type;
             let wanted = cx.evaluate(value)?;
             if wanted.is_null() {
                 return Ok(());
             }
-            let KeyValue::Exact(key) = key_value(wanted, &value.column_type, target, zone) else {
+            let KeyValue::Exact(key) = key_of(wanted, value, target, cx) else {
                 return Ok(());
             };
             upper.push(key.clone());
@@ -214,6 +213,17 @@ fn emptied(bound: &mut KeyBound) -> Vec<Value> {
     }
 }
 
+/// The value of an expression, which is not NULL, as a key of a column.
+fn key_of(
+    value: ValueRef<'_>,
+    expression: &Expression,
+    target: &ColumnType,
+    cx: &Context<'_>,
+) -> KeyValue {
+    let zone = &cx.statement.options.zone;
+    key_value(value, &expression.column_type, target, zone)
+}
+
 /// The key that equals the value; `None` if no key can.
 fn equal_key(
     equal: &KeyEqual,
@@ -225,12 +235,7 @@ fn equal_key(
     if value.is_null() {
         return Ok(equal.null_safe.then_some(Value::Null));
     }
-    match key_value(
-        value,
-        &equal.value.column_type,
-        target,
-        &cx.statement.options.zone,
-    ) {
+    match key_of(value, &equal.value, target, cx) {
         KeyValue::Exact(key) => Ok(Some(prefix_of(key, target, prefix_length))),
         _ => Ok(None),
     }
@@ -260,20 +265,13 @@ fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
     } else {
         Side::Behind
     };
-    Ok(
-        match key_value(
-            value,
-            &expression.column_type,
-            &column.column_type,
-            &cx.statement.options.zone,
-        ) {
-            KeyValue::Exact(key) => Bound::Set(key, side),
-            KeyValue::Above(key) => Bound::Set(key, Side::Behind),
-            KeyValue::BelowAll if column.nullable => Bound::Set(Value::Null, Side::Behind),
-            KeyValue::BelowAll => Bound::Open,
-            KeyValue::AboveAll => Bound::Nothing,
-        },
-    )
+    Ok(match key_of(value, expression, &column.column_type, cx) {
+        KeyValue::Exact(key) => Bound::Set(key, side),
+        KeyValue::Above(key) => Bound::Set(key, Side::Behind),
+        KeyValue::BelowAll if column.nullable => Bound::Set(Value::Null, Side::Behind),
+        KeyValue::BelowAll => Bound::Open,
+        KeyValue::AboveAll => Bound::Nothing,
+    })
 }
 
 fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) -> Outcome<Bound> {
@@ -295,19 +293,12 @@ fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
     } else {
         Side::Before
     };
-    Ok(
-        match key_value(
-            value,
-            &expression.column_type,
-            &column.column_type,
-            &cx.statement.options.zone,
-        ) {
-            KeyValue::Exact(key) => Bound::Set(key, side),
-            KeyValue::Above(key) => Bound::Set(key, Side::Behind),
-            KeyValue::BelowAll => Bound::Nothing,
-            KeyValue::AboveAll => Bound::Open,
-        },
-    )
+    Ok(match key_of(value, expression, &column.column_type, cx) {
+        KeyValue::Exact(key) => Bound::Set(key, side),
+        KeyValue::Above(key) => Bound::Set(key, Side::Behind),
+        KeyValue::BelowAll => Bound::Nothing,
+        KeyValue::AboveAll => Bound::Open,
+    })
 }
 
 /// The part of a value that a prefix index keeps.
