@@ -43,13 +43,18 @@ impl Target<'_> {
     }
 }
 
-/// Reads a leaf. Called again after each failed attempt, so it starts from nothing each time;
-/// `None` says that the bytes make no sense, which is normal while another worker writes them.
+/// Reads a leaf.
 pub(crate) trait LeafRead {
     /// What it finds out.
     type Answer;
 
-    /// Reads.
+    /// Throws away what an attempt has left behind; called before each, when the way down is yet
+    /// to be walked. A leaf that changes while it is read has left entries that nobody vouches
+    /// for, and who is suspended on the way must not take them for what it has read.
+    fn forget(&mut self);
+
+    /// Reads. `None` says that the bytes make no sense, which is normal while another worker
+    /// writes them.
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<Self::Answer>;
 }
 
@@ -76,12 +81,14 @@ impl Tree {
         reader: &mut R,
     ) -> Outcome<R::Answer> {
         for _ in 0..RESTART_COUNT_MAX {
+            reader.forget();
             match self.read_optimistic(pages, target, reader) {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Changed) => {}
                 Err(Miss::Halt(halt)) => return Err(halt),
             }
         }
+        reader.forget();
         let leaf = self.descend_shared(pages, target)?;
         let view = TreePage::new(leaf.bytes()).ok_or_else(|| damaged(leaf.id(), "no tree page"))?;
         reader

@@ -119,7 +119,7 @@ impl Tree {
     }
 
     /// Reads the run at `from`, up to `limit` entries. An empty run is not the end: look at
-    /// [`Run::next`].
+    /// [`Run::next`]. What does not succeed leaves the run empty.
     pub fn read_run(
         &self,
         pages: &Pages,
@@ -127,6 +127,7 @@ impl Tree {
         limit: usize,
         run: &mut Run,
     ) -> Outcome<()> {
+        run.clear();
         let key = from.key.as_slice();
         match from.from {
             From::AtLeast | From::Above => {
@@ -166,7 +167,6 @@ impl Tree {
                 },
             ),
             From::Below | From::Nothing => {
-                run.clear();
                 run.next.from = From::Nothing;
                 Ok(())
             }
@@ -209,8 +209,11 @@ struct Get<'a> {
 impl LeafRead for Get<'_> {
     type Answer = bool;
 
-    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<bool> {
+    fn forget(&mut self) {
         self.out.clear();
+    }
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<bool> {
         let position = leaf.search(self.key)?;
         if position.is_match {
             leaf.append_payload(position.slot, self.out)?;
@@ -229,8 +232,11 @@ struct Forward<'a> {
 impl LeafRead for Forward<'_> {
     type Answer = ();
 
-    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+    fn forget(&mut self) {
         self.run.clear();
+    }
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
         let position = leaf.search(self.key)?;
         let first = position.slot + usize::from(self.above && position.is_match);
         let count = leaf.slot_count()?;
@@ -266,8 +272,11 @@ struct Backward<'a> {
 impl LeafRead for Backward<'_> {
     type Answer = ();
 
-    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+    fn forget(&mut self) {
         self.run.clear();
+    }
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
         let end = match self.place.from {
             From::Last => leaf.slot_count()?,
             from => {
@@ -307,4 +316,101 @@ fn push<P: PageBytes + ?Sized>(run: &mut Run, leaf: TreePage<'_, P>, slot: usize
     leaf.append_payload(slot, &mut run.bytes)?;
     run.ends.push((key_end, run.bytes.len()));
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use format::{IndexId, SpaceId};
+    use sim::{World, WorldOptions};
+    use store::Halt;
+
+    use super::*;
+    use crate::change::Edit;
+    use crate::pages::Change;
+    use crate::space;
+
+    const SPACE: SpaceId = SpaceId(3);
+
+    fn until_done<T>(world: &World, mut operation: impl FnMut() -> Outcome<T>) -> T {
+        loop {
+            match operation() {
+                Ok(answer) => return answer,
+                Err(Halt::Suspend(suspend)) => world.run(suspend),
+                Err(Halt::Error(error)) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// A leaf that another worker latches as soon as it was copied.
+    struct Overtaken<'a> {
+        reader: Forward<'a>,
+        tree: Tree,
+        writer: &'a Pages,
+        held: Option<Change<'a>>,
+    }
+
+    impl LeafRead for Overtaken<'_> {
+        type Answer = ();
+
+        fn forget(&mut self) {
+            self.reader.forget();
+        }
+
+        fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+            let answer = self.reader.read(leaf);
+            assert!(
+                !self.reader.run.is_empty(),
+                "the attempt has copied entries"
+            );
+            let mut change = self.writer.change().ok()?;
+            change.latch(self.tree.root_id()).ok()?;
+            self.held = Some(change);
+            answer
+        }
+    }
+
+    /// A scan that goes on after a suspension takes what stands in its run for read.
+    #[test]
+    fn a_suspended_read_leaves_nothing_behind() {
+        let options = WorldOptions {
+            worker_count: 2,
+            ..WorldOptions::default()
+        };
+        let world = World::new(1, options);
+        let opening = world.clone();
+        let pages = world.run(async move { opening.open_pages(SPACE).await });
+        let pages: Rc<Pages> = pages.unwrap_or_else(|error| panic!("the pool opens: {error}"));
+        until_done(&world, || space::create(&pages, SPACE));
+        let tree = until_done(&world, || Tree::create(&pages, SPACE, IndexId(9)));
+        for key in 0u8..40 {
+            until_done(&world, || {
+                tree.modify(&pages, &[key], |_| Ok(Edit::Put(vec![key])))
+            });
+        }
+        let writer = pages.pool().pages(1, Rc::clone(pages.disk()));
+        let mut run = Run::new();
+        let mut reader = Overtaken {
+            reader: Forward {
+                key: b"",
+                above: false,
+                limit: 64,
+                run: &mut run,
+            },
+            tree,
+            writer: &writer,
+            held: None,
+        };
+        let outcome = tree.read(&pages, Target::At(b""), &mut reader);
+        assert!(matches!(outcome, Err(Halt::Suspend(_))), "the leaf is busy");
+        drop(outcome);
+        assert!(reader.held.take().is_some());
+        drop(reader);
+        assert!(run.is_empty());
+        until_done(&world, || {
+            tree.read_run(&pages, &Place::first(), 64, &mut run)
+        });
+        assert_eq!(run.len(), 40);
+    }
 }
