@@ -32,6 +32,11 @@ const BACKLOG: i32 = 4096;
 /// How long accepting rests when the process has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long an address that is in use is asked for again, and how often. The sockets of a process
+/// that was killed live on until the kernel has taken its ring down, a moment after its end.
+const LINGER_MAX: Duration = Duration::from_secs(1);
+const LINGER_LOOK: Duration = Duration::from_millis(20);
+
 /// A bound address, listening already: clients that come before [`serve`](crate::Runtime::serve)
 /// wait.
 pub struct Listener {
@@ -54,7 +59,7 @@ impl Listener {
     /// unix socket that nobody listens on any more is replaced.
     pub fn bind(address: &Address) -> Result<Self, ListenError> {
         let bound = match address {
-            Address::Tcp(address) => bind_tcp_first(*address),
+            Address::Tcp(address) => bind_tcp_patiently(*address),
             Address::Unix(path) => bind_unix(path).map(|first| (first, address.clone())),
         };
         match bound {
@@ -213,6 +218,24 @@ enum ReusePort {
     Alone,
     /// Beside other sockets of ours.
     Shared,
+}
+
+/// Waits for what an earlier process has left to go.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "at start, before there is a loop to wait in"
+)]
+fn bind_tcp_patiently(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match bind_tcp_first(address) {
+            Err(Errno::ADDRINUSE) if waited < LINGER_MAX => {
+                std::thread::sleep(LINGER_LOOK);
+                waited += LINGER_LOOK;
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Sockets that share a port may be of several processes of one user, and then the kernel would

@@ -381,6 +381,25 @@ fn refusals_say_why() {
 }
 
 #[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "binding is done before there are workers"
+)]
+fn an_address_that_is_being_given_up_is_waited_for() {
+    let dying = Listener::bind(&loopback()).unwrap();
+    let address = dying.address().clone();
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        tell.send(()).unwrap();
+        Listener::bind(&address).map(|listener| listener.address().clone())
+    });
+    told.recv().unwrap();
+    let address = dying.address().clone();
+    drop(dying);
+    assert_eq!(waiting.join().unwrap().unwrap(), address);
+}
+
+#[test]
 fn a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not() {
     let path = TestPath::new("stale.sock");
     let address = Address::Unix(path.0.clone());
