@@ -5,12 +5,17 @@ mod compare;
 mod mix;
 
 mod case;
+mod levels;
 mod like;
 mod tables;
+mod unicode;
 mod weight;
 
 pub use charset::Charset;
 pub use mix::{Coercibility, TextRule, mix, mix_to_compare};
+
+use tables::languages;
+use unicode::Language;
 
 /// A collation, by MySQL's number. Only collations that exist here can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +29,7 @@ struct Entry {
 }
 
 /// How strings of a collation are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// Byte by byte, trailing blanks count.
     Binary,
@@ -32,8 +37,10 @@ pub(crate) enum Rule {
     CodePoint,
     /// One 16-bit weight a character (`general_ci`), padded.
     General,
-    /// Unicode collation algorithm 4.0.0 (`unicode_ci`), padded.
-    Unicode,
+    /// Unicode collation algorithm 4.0.0 or 5.2.0, as a language changes it, padded.
+    Unicode(&'static Language),
+    /// Unicode collation algorithm 9.0.0, as many levels of it, trailing blanks count.
+    Levels(usize),
     /// One byte weight a byte, by the table of `latin1_swedish_ci`, padded.
     Latin1Swedish,
     /// One byte weight a byte, ASCII letters folded, padded.
@@ -44,7 +51,7 @@ pub(crate) enum Rule {
 
 macro_rules! collations {
     ($($constant:ident $id:literal $name:literal $charset:ident $default:literal
-        $rule:ident;)*) => {
+        $rule:ident $(($argument:expr))?;)*) => {
         impl CollationId {
             $(#[doc = concat!("`", $name, "`")] pub const $constant: Self = Self($id);)*
         }
@@ -68,7 +75,7 @@ macro_rules! collations {
             #[inline]
             pub(crate) const fn rule(self) -> Rule {
                 match self.0 {
-                    $($id => Rule::$rule,)*
+                    $($id => Rule::$rule $(($argument))?,)*
                     _ => Rule::Binary,
                 }
             }
@@ -86,8 +93,62 @@ collations! {
     BINARY 63 "binary" Binary true Binary;
     ASCII_BIN 65 "ascii_bin" Ascii false PaddedBytes;
     UTF8MB3_BIN 83 "utf8mb3_bin" Utf8mb3 false CodePoint;
-    UTF8MB3_UNICODE_CI 192 "utf8mb3_unicode_ci" Utf8mb3 false Unicode;
-    UTF8MB4_UNICODE_CI 224 "utf8mb4_unicode_ci" Utf8mb4 false Unicode;
+    UTF8MB3_UNICODE_CI 192 "utf8mb3_unicode_ci" Utf8mb3 false Unicode(&unicode::ROOT);
+    UTF8MB3_ICELANDIC_CI 193 "utf8mb3_icelandic_ci" Utf8mb3 false Unicode(&languages::ICELANDIC);
+    UTF8MB3_LATVIAN_CI 194 "utf8mb3_latvian_ci" Utf8mb3 false Unicode(&languages::LATVIAN);
+    UTF8MB3_ROMANIAN_CI 195 "utf8mb3_romanian_ci" Utf8mb3 false Unicode(&languages::ROMANIAN);
+    UTF8MB3_SLOVENIAN_CI 196 "utf8mb3_slovenian_ci" Utf8mb3 false Unicode(&languages::SLOVENIAN);
+    UTF8MB3_POLISH_CI 197 "utf8mb3_polish_ci" Utf8mb3 false Unicode(&languages::POLISH);
+    UTF8MB3_ESTONIAN_CI 198 "utf8mb3_estonian_ci" Utf8mb3 false Unicode(&languages::ESTONIAN);
+    UTF8MB3_SPANISH_CI 199 "utf8mb3_spanish_ci" Utf8mb3 false Unicode(&languages::SPANISH);
+    UTF8MB3_SWEDISH_CI 200 "utf8mb3_swedish_ci" Utf8mb3 false Unicode(&languages::SWEDISH);
+    UTF8MB3_TURKISH_CI 201 "utf8mb3_turkish_ci" Utf8mb3 false Unicode(&languages::TURKISH);
+    UTF8MB3_CZECH_CI 202 "utf8mb3_czech_ci" Utf8mb3 false Unicode(&languages::CZECH);
+    UTF8MB3_DANISH_CI 203 "utf8mb3_danish_ci" Utf8mb3 false Unicode(&languages::DANISH);
+    UTF8MB3_LITHUANIAN_CI 204 "utf8mb3_lithuanian_ci" Utf8mb3 false Unicode(&languages::LITHUANIAN);
+    UTF8MB3_SLOVAK_CI 205 "utf8mb3_slovak_ci" Utf8mb3 false Unicode(&languages::SLOVAK);
+    UTF8MB3_SPANISH2_CI 206 "utf8mb3_spanish2_ci" Utf8mb3 false Unicode(&languages::SPANISH2);
+    UTF8MB3_ROMAN_CI 207 "utf8mb3_roman_ci" Utf8mb3 false Unicode(&languages::ROMAN);
+    UTF8MB3_PERSIAN_CI 208 "utf8mb3_persian_ci" Utf8mb3 false Unicode(&languages::PERSIAN);
+    UTF8MB3_ESPERANTO_CI 209 "utf8mb3_esperanto_ci" Utf8mb3 false Unicode(&languages::ESPERANTO);
+    UTF8MB3_HUNGARIAN_CI 210 "utf8mb3_hungarian_ci" Utf8mb3 false Unicode(&languages::HUNGARIAN);
+    UTF8MB3_SINHALA_CI 211 "utf8mb3_sinhala_ci" Utf8mb3 false Unicode(&languages::SINHALA);
+    UTF8MB3_GERMAN2_CI 212 "utf8mb3_german2_ci" Utf8mb3 false Unicode(&languages::GERMAN2);
+    UTF8MB3_CROATIAN_MYSQL561_CI 213 "utf8mb3_croatian_mysql561_ci" Utf8mb3 false
+        Unicode(&languages::CROATIAN_MYSQL561);
+    UTF8MB3_UNICODE_520_CI 214 "utf8mb3_unicode_520_ci" Utf8mb3 false Unicode(&unicode::ROOT_520);
+    UTF8MB3_VIETNAMESE_CI 215 "utf8mb3_vietnamese_ci" Utf8mb3 false Unicode(&languages::VIETNAMESE);
+    UTF8MB4_UNICODE_CI 224 "utf8mb4_unicode_ci" Utf8mb4 false Unicode(&unicode::ROOT);
+    UTF8MB4_ICELANDIC_CI 225 "utf8mb4_icelandic_ci" Utf8mb4 false Unicode(&languages::ICELANDIC);
+    UTF8MB4_LATVIAN_CI 226 "utf8mb4_latvian_ci" Utf8mb4 false Unicode(&languages::LATVIAN);
+    UTF8MB4_ROMANIAN_CI 227 "utf8mb4_romanian_ci" Utf8mb4 false Unicode(&languages::ROMANIAN);
+    UTF8MB4_SLOVENIAN_CI 228 "utf8mb4_slovenian_ci" Utf8mb4 false Unicode(&languages::SLOVENIAN);
+    UTF8MB4_POLISH_CI 229 "utf8mb4_polish_ci" Utf8mb4 false Unicode(&languages::POLISH);
+    UTF8MB4_ESTONIAN_CI 230 "utf8mb4_estonian_ci" Utf8mb4 false Unicode(&languages::ESTONIAN);
+    UTF8MB4_SPANISH_CI 231 "utf8mb4_spanish_ci" Utf8mb4 false Unicode(&languages::SPANISH);
+    UTF8MB4_SWEDISH_CI 232 "utf8mb4_swedish_ci" Utf8mb4 false Unicode(&languages::SWEDISH);
+    UTF8MB4_TURKISH_CI 233 "utf8mb4_turkish_ci" Utf8mb4 false Unicode(&languages::TURKISH);
+    UTF8MB4_CZECH_CI 234 "utf8mb4_czech_ci" Utf8mb4 false Unicode(&languages::CZECH);
+    UTF8MB4_DANISH_CI 235 "utf8mb4_danish_ci" Utf8mb4 false Unicode(&languages::DANISH);
+    UTF8MB4_LITHUANIAN_CI 236 "utf8mb4_lithuanian_ci" Utf8mb4 false Unicode(&languages::LITHUANIAN);
+    UTF8MB4_SLOVAK_CI 237 "utf8mb4_slovak_ci" Utf8mb4 false Unicode(&languages::SLOVAK);
+    UTF8MB4_SPANISH2_CI 238 "utf8mb4_spanish2_ci" Utf8mb4 false Unicode(&languages::SPANISH2);
+    UTF8MB4_ROMAN_CI 239 "utf8mb4_roman_ci" Utf8mb4 false Unicode(&languages::ROMAN);
+    UTF8MB4_PERSIAN_CI 240 "utf8mb4_persian_ci" Utf8mb4 false Unicode(&languages::PERSIAN);
+    UTF8MB4_ESPERANTO_CI 241 "utf8mb4_esperanto_ci" Utf8mb4 false Unicode(&languages::ESPERANTO);
+    UTF8MB4_HUNGARIAN_CI 242 "utf8mb4_hungarian_ci" Utf8mb4 false Unicode(&languages::HUNGARIAN);
+    UTF8MB4_SINHALA_CI 243 "utf8mb4_sinhala_ci" Utf8mb4 false Unicode(&languages::SINHALA);
+    UTF8MB4_GERMAN2_CI 244 "utf8mb4_german2_ci" Utf8mb4 false Unicode(&languages::GERMAN2);
+    UTF8MB4_CROATIAN_MYSQL561_CI 245 "utf8mb4_croatian_mysql561_ci" Utf8mb4 false
+        Unicode(&languages::CROATIAN_MYSQL561);
+    UTF8MB4_UNICODE_520_CI 246 "utf8mb4_unicode_520_ci" Utf8mb4 false Unicode(&unicode::ROOT_520);
+    UTF8MB4_VIETNAMESE_CI 247 "utf8mb4_vietnamese_ci" Utf8mb4 false Unicode(&languages::VIETNAMESE);
+    UTF8MB4_0900_AI_CI 255 "utf8mb4_0900_ai_ci" Utf8mb4 false Levels(1);
+    UTF8MB4_0900_AS_CS 278 "utf8mb4_0900_as_cs" Utf8mb4 false Levels(3);
+    UTF8MB4_0900_AS_CI 305 "utf8mb4_0900_as_ci" Utf8mb4 false Levels(2);
+    UTF8MB4_0900_BIN 309 "utf8mb4_0900_bin" Utf8mb4 false Binary;
+    UTF8MB3_CROATIAN_CI 576 "utf8mb3_croatian_ci" Utf8mb3 false Unicode(&languages::CROATIAN);
+    UTF8MB4_CROATIAN_CI 608 "utf8mb4_croatian_ci" Utf8mb4 false Unicode(&languages::CROATIAN);
 }
 
 impl CollationId {
@@ -150,7 +211,21 @@ impl CollationId {
 
     /// True where trailing blanks do not count when strings are compared.
     pub fn pads(self) -> bool {
-        self.rule() != Rule::Binary
+        !matches!(self.rule(), Rule::Binary | Rule::Levels(_))
+    }
+
+    /// The code point that, written again and again behind a text, gives the lowest of the
+    /// texts that go on after it; None where that is the text itself.
+    pub fn lowest_tail(self) -> Option<u32> {
+        match self.rule() {
+            Rule::Binary | Rule::Levels(_) => None,
+            Rule::Unicode(language) => Some(language.lowest()),
+            Rule::CodePoint
+            | Rule::General
+            | Rule::Latin1Swedish
+            | Rule::AsciiFold
+            | Rule::PaddedBytes => Some(0),
+        }
     }
 
     fn entry(self) -> &'static Entry {

@@ -318,6 +318,7 @@ fn weights_are_mariadbs() {
     for collation in [
         CollationId::UTF8MB4_GENERAL_CI,
         CollationId::UTF8MB4_UNICODE_CI,
+        CollationId::UTF8MB4_UNICODE_520_CI,
         CollationId::UTF8MB4_BIN,
     ] {
         let name = collation.name();
@@ -346,6 +347,161 @@ fn weights_are_mariadbs() {
             assert_eq!(upper, cell(2), "U+{code:04X} in capital letters");
             assert_eq!(lower, cell(3), "U+{code:04X} in small letters");
         }
+    }
+}
+
+/// The collations of languages, those of the root left out.
+fn languages() -> impl Iterator<Item = CollationId> {
+    CollationId::all().filter(|it| {
+        let id = it.id();
+        (225..=247).contains(&id) && id != 246 || id == 608
+    })
+}
+
+fn weights_of(collation: CollationId, text: &str) -> String {
+    let mut weights = Vec::new();
+    collation.append_weights(text.as_bytes(), &mut weights);
+    weights.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+fn texts(row: Vec<Option<Vec<u8>>>) -> Vec<String> {
+    let text = |cell: Option<Vec<u8>>| String::from_utf8(cell.unwrap_or_default()).expect("UTF-8");
+    row.into_iter().map(text).collect()
+}
+
+/// Every code point of the basic plane, and pairs of letters, in every collation of a language:
+/// what differs from `unicode_ci`, and what weighs otherwise than one by one, is the same.
+#[test]
+fn weights_of_languages_are_mariadbs() {
+    let (_server, mut client) = start();
+    let root = CollationId::UTF8MB4_UNICODE_CI;
+    let plane: Vec<String> = (1..=0xFFFF)
+        .filter_map(char::from_u32)
+        .map(String::from)
+        .collect();
+    for collation in languages() {
+        let name = collation.name();
+        let theirs: Vec<Vec<String>> = client
+            .rows(&format!(
+                "SELECT c, HEX(WEIGHT_STRING(c COLLATE {name})) FROM \
+                 (SELECT CONVERT(CHAR(seq USING utf32) USING utf8mb4) AS c FROM seq_1_to_65535 \
+                 WHERE seq NOT BETWEEN 55296 AND 57343) AS t WHERE \
+                 WEIGHT_STRING(c COLLATE {name}) <> WEIGHT_STRING(c COLLATE utf8mb4_unicode_ci)"
+            ))
+            .expect("weights")
+            .into_iter()
+            .map(texts)
+            .collect();
+        let ours: Vec<Vec<String>> = plane
+            .iter()
+            .map(|letter| (letter, weights_of(collation, letter)))
+            .filter(|(letter, weights)| *weights != weights_of(root, letter))
+            .map(|(letter, weights)| vec![letter.clone(), weights])
+            .collect();
+        assert!(!ours.is_empty());
+        assert_eq!(ours, theirs, "{name}");
+        let letters: Vec<String> = ours.into_iter().map(|row| row[0].clone()).collect();
+        pairs_weigh_the_same(&mut client, collation, &letters);
+    }
+}
+
+/// All pairs of ASCII letters, those of the blocks Latin-1 and Extended-A, and the language's own.
+fn pairs_weigh_the_same(client: &mut Client, collation: CollationId, own: &[String]) {
+    let name = collation.name();
+    let latin = ('A'..='Z')
+        .chain('a'..='z')
+        .chain('\u{c0}'..='\u{17f}')
+        .map(String::from);
+    let mut letters: Vec<String> = latin.chain(own.iter().cloned()).collect();
+    letters.sort();
+    letters.dedup();
+    client
+        .run("DROP TABLE IF EXISTS letters")
+        .expect("no table");
+    client
+        .run(&format!(
+            "CREATE TABLE letters (c VARCHAR(1) CHARSET utf8mb4 COLLATE {name}, w VARBINARY(16)) \
+             ENGINE=MyISAM"
+        ))
+        .expect("a table");
+    let values: Vec<String> = letters
+        .iter()
+        .map(|letter| format!("('{letter}', '')"))
+        .collect();
+    client
+        .run(&format!("INSERT INTO letters VALUES {}", values.join(",")))
+        .expect("letters");
+    client
+        .run("UPDATE letters SET w = WEIGHT_STRING(c)")
+        .expect("weights");
+    let theirs: BTreeSet<Vec<String>> = client
+        .rows(
+            "SELECT CONCAT(a.c, b.c), HEX(WEIGHT_STRING(CONCAT(a.c, b.c))) FROM letters AS a, \
+             letters AS b WHERE WEIGHT_STRING(CONCAT(a.c, b.c)) <> CONCAT(a.w, b.w)",
+        )
+        .expect("pairs")
+        .into_iter()
+        .map(texts)
+        .collect();
+    let weights: Vec<String> = letters.iter().map(|it| weights_of(collation, it)).collect();
+    let mut ours = BTreeSet::new();
+    for (first, first_weights) in letters.iter().zip(&weights) {
+        for (second, second_weights) in letters.iter().zip(&weights) {
+            let pair = format!("{first}{second}");
+            let found = weights_of(collation, &pair);
+            if found != format!("{first_weights}{second_weights}") {
+                ours.insert(vec![pair, found]);
+            }
+        }
+    }
+    assert_eq!(ours, theirs, "{name}");
+}
+
+/// Words of few letters, sorted in every collation of a language.
+#[test]
+fn words_are_sorted_as_mariadb_sorts_them() {
+    let (_server, mut client) = start();
+    let alphabet = [
+        "a", "A", "c", "C", "d", "h", "H", "j", "J", "l", "L", "n", "z", "\u{17e}", "\u{c5}", " ",
+        "\t", "\u{f6}",
+    ];
+    let word = |number: usize| {
+        let digits = [number, number / 18, number / 324, number / 5832];
+        let length = 1 + number % 4;
+        let digits = digits[..length]
+            .iter()
+            .map(|digit| alphabet[digit * 7 % 18]);
+        digits.collect::<String>()
+    };
+    let words: Vec<String> = (0..3000).map(|number| word(number * 31)).collect();
+    client
+        .run("CREATE TABLE words (id INT PRIMARY KEY, c VARCHAR(9) CHARSET utf8mb4) ENGINE=MyISAM")
+        .expect("a table");
+    let values: Vec<String> = words
+        .iter()
+        .enumerate()
+        .map(|(id, word)| format!("({id}, '{word}')"))
+        .collect();
+    client
+        .run(&format!("INSERT INTO words VALUES {}", values.join(",")))
+        .expect("words");
+    for collation in languages().chain([CollationId::UTF8MB4_UNICODE_520_CI]) {
+        let name = collation.name();
+        let theirs: Vec<String> = client
+            .rows(&format!(
+                "SELECT id FROM words ORDER BY c COLLATE {name}, id"
+            ))
+            .expect("words")
+            .into_iter()
+            .flat_map(texts)
+            .collect();
+        let mut ours: Vec<usize> = (0..words.len()).collect();
+        ours.sort_by(|left, right| {
+            let (left, right) = (words[*left].as_bytes(), words[*right].as_bytes());
+            collation.compare(left, right)
+        });
+        let ours: Vec<String> = ours.iter().map(usize::to_string).collect();
+        assert!(ours == theirs, "{name}");
     }
 }
 

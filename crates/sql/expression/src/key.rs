@@ -321,8 +321,12 @@ pub fn like_prefix(pattern: ValueRef<'_>, column: &ColumnType) -> Option<(Value,
     let room = stdx::to_usize(column.length).min(PREFIX_FILL_CHARS);
     let fill = room.saturating_sub(charset.char_count(&prefix));
     let mut lower = prefix.clone();
-    // Trailing blanks do not count, so what is below a blank must be let in.
-    lower.extend(std::iter::repeat_n(0u8, fill));
+    // Where trailing blanks do not count, what is below a blank must be let in.
+    if let Some(lowest) = column.collation.lowest_tail() {
+        for _ in 0..fill {
+            charset.encode(lowest, &mut lower);
+        }
+    }
     let mut upper = prefix;
     let is_binary = column.collation == column.collation.binary_twin();
     let highest = if is_binary {

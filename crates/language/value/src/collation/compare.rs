@@ -1,17 +1,21 @@
 //! Comparison, hash and sort key of text by collation.
 //!
-//! All collations but `binary` pad: the shorter text is compared as if blanks followed it. In a
+//! Most collations pad: the shorter text is compared as if blanks followed it. In a
 //! sort key, which must compare bytewise in the same order and end by itself, each blank is
 //! therefore followed by a mark that tells whether what comes after the run of blanks is less
 //! than a blank (0), nothing (1), or greater (2); blanks at the end are replaced by one with mark
 //! 1. So `a` (`a 1`) stands between `a<tab>` (`a<tab> 1`) and `ab`, and equals `a  `.
 //!
-//! `binary` does not pad; in a key its zero bytes become `00 FF` and it ends with `00 00`.
+//! `binary` and `utf8mb4_0900_bin` do not pad; in a key their zero bytes become `00 FF` and it ends
+//! with `00 00`. Nor do the other `0900` collations; their weights are never zero, and two zero
+//! bytes end each level.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-use super::weight::{GeneralWeights, UNICODE_BLANK, UnicodeWeights, fold_ascii, latin1_swedish};
+use super::levels;
+use super::unicode::UnicodeWeights;
+use super::weight::{GeneralWeights, fold_ascii, latin1_swedish};
 use super::{CollationId, Rule};
 
 const BLANK: u8 = b' ';
@@ -44,14 +48,23 @@ impl CollationId {
                     u16::from(BLANK),
                 )
             }
-            Rule::Unicode => {
-                let (left, right) = self.without_common_prefix(left, right);
+            Rule::Unicode(language) => {
+                // The end of what is common may be the beginning of a contraction.
+                let (left, right) = if language.contractions.is_empty() {
+                    self.without_common_prefix(left, right)
+                } else {
+                    (left, right)
+                };
                 let charset = self.charset();
                 compare_padded(
-                    UnicodeWeights::new(charset, left),
-                    UnicodeWeights::new(charset, right),
-                    UNICODE_BLANK,
+                    UnicodeWeights::new(language, charset, left),
+                    UnicodeWeights::new(language, charset, right),
+                    language.base.blank,
                 )
+            }
+            Rule::Levels(levels) => {
+                let (left, right) = self.without_common_prefix(left, right);
+                levels::compare(levels, self.charset(), left, right)
             }
         }
     }
@@ -59,7 +72,7 @@ impl CollationId {
     /// True where the texts compare as equal.
     #[inline]
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
-        left == right || (self.rule() != Rule::Binary && self.compare(left, right).is_eq())
+        left == right || (!matches!(self.rule(), Rule::Binary) && self.compare(left, right).is_eq())
     }
 
     /// Feeds a hash so that equal texts have equal hashes.
@@ -83,14 +96,15 @@ impl CollationId {
                 u16::from(BLANK),
                 |weight| state.write_u16(weight),
             ),
-            Rule::Unicode => {
-                hash_weights(
-                    UnicodeWeights::new(self.charset(), text),
-                    UNICODE_BLANK,
-                    |weight| {
-                        state.write_u16(weight);
-                    },
-                );
+            Rule::Unicode(language) => hash_weights(
+                UnicodeWeights::new(language, self.charset(), text),
+                language.base.blank,
+                |weight| state.write_u16(weight),
+            ),
+            Rule::Levels(levels) => {
+                levels::for_each_weight(levels, self.charset(), text, |weight| {
+                    state.write_u16(weight);
+                });
             }
         }
         state.write_u8(0xFF);
@@ -118,11 +132,17 @@ impl CollationId {
                 };
                 append_padded_key(weights, u16::from(BLANK), out, append_short_weight);
             }
-            Rule::Unicode => {
-                let weights = UnicodeWeights::new(self.charset(), text);
-                append_padded_key(weights, UNICODE_BLANK, out, |weight, out| {
+            Rule::Unicode(language) => {
+                let weights = UnicodeWeights::new(language, self.charset(), text);
+                append_padded_key(weights, language.base.blank, out, |weight, out| {
                     out.extend_from_slice(&weight.to_be_bytes());
                 });
+            }
+            Rule::Levels(levels) => {
+                levels::for_each_weight(levels, self.charset(), text, |weight| {
+                    out.extend_from_slice(&weight.to_be_bytes());
+                });
+                out.extend_from_slice(&[0, 0]);
             }
         }
     }
@@ -153,9 +173,14 @@ impl CollationId {
                 };
                 out.extend(weights.flat_map(u16::to_be_bytes));
             }
-            Rule::Unicode => {
-                let weights = UnicodeWeights::new(self.charset(), text);
+            Rule::Unicode(language) => {
+                let weights = UnicodeWeights::new(language, self.charset(), text);
                 out.extend(weights.flat_map(u16::to_be_bytes));
+            }
+            Rule::Levels(levels) => {
+                levels::for_each_weight(levels, self.charset(), text, |weight| {
+                    out.extend_from_slice(&weight.to_be_bytes());
+                });
             }
         }
     }

@@ -1,7 +1,8 @@
 //! LIKE: `%` is any run of characters, `_` any one character, and an escape takes the next
 //! character literally. Characters are equal by the collation; nothing is padded.
 
-use super::weight::{fold_ascii, general, latin1_swedish, next_char, unicode};
+use super::levels;
+use super::weight::{fold_ascii, general, latin1_swedish, next_char};
 use super::{CollationId, Rule};
 
 impl CollationId {
@@ -78,13 +79,16 @@ impl CollationId {
         match self.rule() {
             Rule::Binary | Rule::CodePoint | Rule::PaddedBytes => false,
             Rule::General => general(left) == general(right),
-            Rule::Unicode => unicode(left).as_slice() == unicode(right).as_slice(),
+            Rule::Unicode(language) => {
+                language.weights(left).as_slice() == language.weights(right).as_slice()
+            }
+            Rule::Levels(levels) => levels::same_char(levels, left, right),
             Rule::AsciiFold | Rule::Latin1Swedish => {
                 let weight = |code| {
                     let mut byte = Vec::with_capacity(1);
                     self.charset().encode(code, &mut byte);
                     let byte = byte.first().copied().unwrap_or(0);
-                    if self.rule() == Rule::AsciiFold {
+                    if matches!(self.rule(), Rule::AsciiFold) {
                         fold_ascii(byte)
                     } else {
                         latin1_swedish(byte)

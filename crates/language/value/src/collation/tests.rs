@@ -29,7 +29,8 @@ fn key(collation: CollationId, text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn blanks_at_the_end_do_not_count() {
-    for collation in CollationId::all().filter(|collation| collation.pads()) {
+    let (padded, unpadded): (Vec<_>, Vec<_>) = CollationId::all().partition(|it| it.pads());
+    for collation in padded {
         assert!(collation.equal(b"a", b"a  "), "{collation:?}");
         assert_eq!(
             collation.compare(b"a", b"a\t"),
@@ -43,7 +44,12 @@ fn blanks_at_the_end_do_not_count() {
         );
         assert_eq!(key(collation, b"a "), key(collation, b"a"));
     }
-    assert_eq!(CollationId::BINARY.compare(b"a", b"a "), Ordering::Less);
+    for collation in unpadded {
+        assert_eq!(collation.compare(b"a", b"a "), Ordering::Less);
+        assert_eq!(collation.compare(b"a ", b"a  "), Ordering::Less);
+        assert!(key(collation, b"a") < key(collation, b"a "));
+        assert!(key(collation, b"a ") < key(collation, b"a b"));
+    }
 }
 
 #[test]
@@ -56,6 +62,103 @@ fn letters_are_folded_as_the_collation_says() {
     assert!(!CollationId::UTF8MB4_BIN.equal(b"a", b"A"));
     assert!(CollationId::LATIN1_SWEDISH_CI.equal(b"\xe9", b"E"));
     assert!(CollationId::ASCII_GENERAL_CI.equal(b"a", b"A"));
+}
+
+#[test]
+fn nothing_is_below_the_lowest_tail() {
+    for collation in CollationId::all() {
+        let mut lowest = b"a".to_vec();
+        if let Some(tail) = collation.lowest_tail() {
+            assert!(collation.charset().encode(tail, &mut lowest));
+        }
+        let text = |code| char::from_u32(code).filter(|_| collation.char_bytes_max() > 1);
+        for tail in (1..0x3000).filter_map(text) {
+            let other = format!("a{tail}");
+            let order = collation.compare(&lowest, other.as_bytes());
+            assert!(order.is_le(), "{tail:?} in {}", collation.name());
+        }
+    }
+}
+
+#[test]
+fn languages_have_letters_and_contractions_of_their_own() {
+    let (czech, danish) = (
+        CollationId::UTF8MB4_CZECH_CI,
+        CollationId::UTF8MB4_DANISH_CI,
+    );
+    let sorted = |collation: CollationId, words: &[&str]| {
+        let pairs = words.iter().zip(&words[1..]);
+        for (left, right) in pairs {
+            let (left, right) = (left.as_bytes(), right.as_bytes());
+            assert!(collation.compare(left, right).is_lt(), "{left:?} {right:?}");
+            assert!(key(collation, left) < key(collation, right));
+        }
+    };
+    sorted(czech, &["cz", "\u{10d}a", "hz", "cha", "chz", "ia"]);
+    sorted(danish, &["az", "z", "\u{e6}", "\u{f8}", "aab"]);
+    assert!(danish.equal("Aa".as_bytes(), "\u{c5}".as_bytes()));
+    let german = CollationId::UTF8MB4_GERMAN2_CI;
+    assert!(german.equal("M\u{fc}ller".as_bytes(), b"mueller"));
+    assert!(
+        czech.like(b"chata", b"c%", None),
+        "LIKE goes character by character"
+    );
+}
+
+#[test]
+fn levels_tell_letters_accents_and_cases() {
+    let weights = |collation: CollationId, text: &str| {
+        let mut out = Vec::new();
+        collation.append_weights(text.as_bytes(), &mut out);
+        out.iter()
+            .map(|byte| format!("{byte:02X}"))
+            .collect::<String>()
+    };
+    let (letters, accents, cases) = (
+        CollationId::UTF8MB4_0900_AI_CI,
+        CollationId::UTF8MB4_0900_AS_CI,
+        CollationId::UTF8MB4_0900_AS_CS,
+    );
+    for (collation, text, wanted) in [
+        (letters, "a\u{308}", "1C47"),
+        (accents, "\u{c4}", "1C4700000020002B"),
+        (cases, "\u{c4}", "1C4700000020002B000000080002"),
+        // Ideographs, Tangut, unassigned, and Hangul as its parts.
+        (letters, "\u{4e00}", "FB40CE00"),
+        (letters, "\u{20000}", "FB848000"),
+        (letters, "\u{17000}", "FB008000"),
+        (letters, "\u{10ffff}", "FBE1FFFF"),
+        (letters, "\u{d55c}", "3C073C733CD4"),
+        // Of eighteen elements the first eight.
+        (letters, "\u{fdfa}", "2364239C23C50209230B239C239C23B1"),
+        (letters, "", ""),
+        (cases, "", "00000000"),
+    ] {
+        assert_eq!(
+            weights(collation, text),
+            wanted,
+            "{text} in {}",
+            collation.name()
+        );
+    }
+    let equal = |left: &str, right: &str| {
+        [letters, accents, cases].map(|it| {
+            assert_eq!(
+                it.like(left.as_bytes(), right.as_bytes(), None),
+                it.equal(left.as_bytes(), right.as_bytes())
+            );
+            it.equal(left.as_bytes(), right.as_bytes())
+        })
+    };
+    assert_eq!(equal("a", "A"), [true, true, false]);
+    assert_eq!(equal("a", "\u{e1}"), [true, false, false]);
+    assert_eq!(equal("a", "b"), [false, false, false]);
+    assert!(cases.compare(b"a", b"A").is_lt(), "small letters first");
+    assert!(
+        cases.compare("\u{e1}".as_bytes(), b"b").is_lt(),
+        "letters before accents"
+    );
+    assert!(CollationId::UTF8MB4_0900_BIN.compare(b"a", b"A").is_gt());
 }
 
 #[test]

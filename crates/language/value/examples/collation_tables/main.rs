@@ -2,13 +2,15 @@
 //!
 //! Usage: `cargo run -p value --example collation_tables -- SOCKET OUT_DIR`, with a MariaDB 10.11
 //! listening on the unix socket, user `root` without password, and the client `mariadb` installed.
-//! The test `tests/collations_match_mariadb.rs` compares the tables with a server.
+//! The tests of `tests/mariadb.rs` compare the tables with a server.
 
 #![allow(clippy::print_stderr, reason = "a tool that people run")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
+
+mod languages;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -21,7 +23,9 @@ fn main() {
         std::fs::write(format!("{out}/{name}.rs"), text).expect("the output folder is writable");
     };
     write("general", general(&server));
-    write("unicode", unicode(&server));
+    write("unicode", unicode(&server, "unicode_ci", 0xFFFF));
+    write("unicode520", unicode(&server, "unicode_520_ci", 0x10_FFFF));
+    write("languages", languages::tables(&server));
     write("latin1", latin1(&server));
     write("case", cases(&server));
 }
@@ -55,28 +59,31 @@ impl Server {
             .collect()
     }
 
-    /// The weights of each code point of the basic plane.
-    fn weights(&self, collation: &str) -> BTreeMap<u32, Vec<u16>> {
+    /// The weights of each code point up to the last.
+    fn weights(&self, collation: &str, last: u32) -> BTreeMap<u32, Vec<u16>> {
         let sql = format!(
-            "SELECT seq, HEX(WEIGHT_STRING({BMP_CHAR} COLLATE {collation})) \
-             FROM seq_0_to_65535 WHERE seq NOT BETWEEN 55296 AND 57343"
+            "SELECT seq, HEX(WEIGHT_STRING({CHAR} COLLATE {collation})) \
+             FROM seq_0_to_{last} WHERE seq NOT BETWEEN 55296 AND 57343"
         );
-        let parse = |row: Vec<String>| {
-            let code = row[0].parse().expect("a number");
-            let words = row[1].as_bytes().chunks(4).map(|chunk| {
-                let word = std::str::from_utf8(chunk).expect("hexadecimal digits");
-                u16::from_str_radix(word, 16).expect("hexadecimal digits")
-            });
-            (code, words.collect())
-        };
+        let parse = |row: Vec<String>| (row[0].parse().expect("a number"), words(&row[1]));
         self.rows(&sql).into_iter().map(parse).collect()
     }
 }
 
-const BMP_CHAR: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
+/// The 16-bit words of a text of hexadecimal digits.
+fn words(hex: &str) -> Vec<u16> {
+    let word = |chunk| {
+        let word = std::str::from_utf8(chunk).expect("hexadecimal digits");
+        u16::from_str_radix(word, 16).expect("hexadecimal digits")
+    };
+    hex.as_bytes().chunks(4).map(word).collect()
+}
+
+/// The character of a sequence's number.
+const CHAR: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
 
 fn general(server: &Server) -> String {
-    let weights = server.weights("utf8mb4_general_ci");
+    let weights = server.weights("utf8mb4_general_ci", 0xFFFF);
     let mut pages = BTreeMap::new();
     for (code, weight) in &weights {
         if *code != u32::from(weight[0]) {
@@ -92,16 +99,16 @@ fn general(server: &Server) -> String {
         }
     }
     let mut text = head("Weights of `general_ci`: pages that differ from the code points.");
-    append_pages(&mut text, &pages);
+    append_pages(&mut text, &pages, 0xFFFF);
     text
 }
 
-fn unicode(server: &Server) -> String {
-    let weights = server.weights("utf8mb4_unicode_ci");
+fn unicode(server: &Server, collation: &str, last: u32) -> String {
+    let weights = server.weights(&format!("utf8mb4_{collation}"), last);
     let explicit = |code: u32| weights.get(&code).filter(|found| **found != implicit(code));
     let mut expansions: Vec<Vec<u16>> = Vec::new();
     let mut pages = BTreeMap::new();
-    for page in 0..256u32 {
+    for page in 0..=last >> 8 {
         if (0..256).all(|low| explicit(page << 8 | low).is_none()) {
             continue;
         }
@@ -127,8 +134,10 @@ fn unicode(server: &Server) -> String {
         }
         pages.insert(page, words);
     }
-    let mut text = head("Weights of `unicode_ci`: pages of explicit weights, and expansions.");
-    append_pages(&mut text, &pages);
+    let mut text = head(&format!(
+        "Weights of `{collation}`: pages of explicit weights, and expansions."
+    ));
+    append_pages(&mut text, &pages, last);
     text.push_str("\n#[rustfmt::skip]\npub(crate) static EXPANSIONS: &[&[u16]] = &[\n");
     for words in expansions {
         text.push_str("    &[");
@@ -139,14 +148,14 @@ fn unicode(server: &Server) -> String {
     text
 }
 
-/// The two weights that a code point without an entry gets.
+/// The two weights that a code point without an entry gets, of version 5.2.0 too.
 fn implicit(code: u32) -> Vec<u16> {
     let base = match code {
         0x4E00..=0x9FA5 => 0xFB40,
         0x3400..=0x4DB5 => 0xFB80,
         _ => 0xFBC0,
     };
-    let word = |number: u32| u16::try_from(number).expect("a code point of the basic plane");
+    let word = |number: u32| u16::try_from(number).expect("17 planes have pages below FFFF");
     vec![word(base + (code >> 15)), word(code & 0x7FFF | 0x8000)]
 }
 
@@ -179,9 +188,9 @@ fn cases(server: &Server) -> String {
     text.push_str("pub(crate) type CaseRun = (u32, u32, u32, i32);\n");
     for (name, function) in [("TO_UPPER", "UPPER"), ("TO_LOWER", "LOWER")] {
         let rows = server.rows(&format!(
-            "SELECT seq, CONV(HEX(CONVERT({function}({BMP_CHAR}) USING utf32)), 16, 10) \
+            "SELECT seq, CONV(HEX(CONVERT({function}({CHAR}) USING utf32)), 16, 10) \
              FROM seq_0_to_65535 WHERE seq NOT BETWEEN 55296 AND 57343 \
-             AND ({BMP_CHAR} COLLATE utf8mb4_bin) <> {function}({BMP_CHAR})"
+             AND ({CHAR} COLLATE utf8mb4_bin) <> {function}({CHAR})"
         ));
         let mut runs: Vec<[i64; 4]> = Vec::new();
         for row in rows {
@@ -217,12 +226,17 @@ fn head(purpose: &str) -> String {
 }
 
 /// The index of pages by high byte (255: none), then the pages.
-fn append_pages(text: &mut String, pages: &BTreeMap<u32, Vec<u16>>) {
-    let numbers: Vec<u16> = (0..256)
+fn append_pages(text: &mut String, pages: &BTreeMap<u32, Vec<u16>>, last: u32) {
+    let numbers: Vec<u16> = (0..=last >> 8)
         .map(|page| pages.keys().position(|known| *known == page))
-        .map(|index| index.map_or(255, |index| u16::try_from(index).expect("at most 256")))
+        .map(|index| index.map_or(255, |index| u16::try_from(index).expect("at most 255")))
         .collect();
-    text.push_str("\n#[rustfmt::skip]\npub(crate) static INDEX: [u8; 256] = [\n");
+    let index = numbers.len();
+    writeln!(
+        text,
+        "\n#[rustfmt::skip]\npub(crate) static INDEX: [u8; {index}] = ["
+    )
+    .expect("to a string");
     append_lines(text, &numbers);
     text.push_str("];\n");
     let count = pages.len();
