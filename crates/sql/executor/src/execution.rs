@@ -196,7 +196,7 @@ impl Execution {
         if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
             self.state = State::Idle;
             if let Some(machine) = &mut self.machine {
-                machine.frame.recycle();
+                machine.frame.shrink();
             }
         }
         outcome

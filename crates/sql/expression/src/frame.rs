@@ -120,6 +120,16 @@ impl Frame {
         }
     }
 
+    /// Forgets what is large; called when a statement is over.
+    pub fn shrink(&mut self) {
+        self.recycle();
+        for slot in &mut self.slots {
+            if let SlotContent::Batch(batch) = &mut slot.content {
+                batch.shrink();
+            }
+        }
+    }
+
     /// The batch of a slot of table rows.
     ///
     /// # Panics

@@ -28,6 +28,10 @@ use crate::worker::Worker;
 /// Entries copied out of a leaf at a time.
 const RUN_LIMIT: usize = 64;
 
+/// Bytes of rows past which a fetch ends, however many it was asked for: large rows come one by
+/// one.
+const FETCH_BYTES_MAX: usize = 1 << 20;
+
 /// A scan of a table by one of its indexes.
 #[derive(Debug)]
 pub(crate) struct EngineCursor {
@@ -183,12 +187,10 @@ impl EngineCursor {
         let index = &self.table.secondary[at];
         let (key, _) = self.run.entry(self.position);
         let header = self.version.header()?;
-        let mut row = Vec::new();
         let body = if header.is_spilled {
             let space = self.table.space();
             self.memo
-                .read(&self.worker.pages, space, self.version.body(), &mut row)?;
-            row.as_slice()
+                .row(&self.worker.pages, space, self.version.body())?
         } else {
             self.version.body()
         };
@@ -202,17 +204,18 @@ impl EngineCursor {
     /// Appends the row at hand to the batch.
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
         let header = self.version.header()?;
-        if header.is_spilled {
-            let mut row = Vec::new();
+        let is_unread = matches!(self.options.columns.as_deref(), Some([]));
+        let body = if !header.is_spilled {
+            self.version.body()
+        } else if is_unread {
+            // Whoever counts rows need not read them from their pages.
+            &[]
+        } else {
             let space = self.table.space();
             self.memo
-                .read(&self.worker.pages, space, self.version.body(), &mut row)?;
-            batch.push(&self.row_key, |out| out.extend_from_slice(&row));
-        } else {
-            batch.push(&self.row_key, |out| {
-                out.extend_from_slice(self.version.body())
-            });
-        }
+                .row(&self.worker.pages, space, self.version.body())?
+        };
+        batch.push(&self.row_key, |out| out.extend_from_slice(body));
         Ok(())
     }
 
@@ -222,7 +225,7 @@ impl EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
-        while batch.len() < limit {
+        while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
             if self.position == self.run.len() {
                 if !self.next_run()? {
                     return Ok(Fetched::End);

@@ -100,26 +100,38 @@ impl LobMemo {
         reference: &[u8],
         out: &mut Vec<u8>,
     ) -> Outcome<()> {
+        out.extend_from_slice(self.row(pages, space, reference)?);
+        Ok(())
+    }
+
+    /// The row that `reference` leads to.
+    pub(crate) fn row(
+        &mut self,
+        pages: &Pages,
+        space: SpaceId,
+        reference: &[u8],
+    ) -> Outcome<&[u8]> {
         let id = PageId::new(space, format::PageNo(0));
         let reference = LobReference::decode(reference)
             .map_err(|_| damaged(id, "no reference to a large row"))?;
         let first = reference.first_page;
-        if let Some((_, bytes)) = self.done.iter().find(|(page, _)| *page == first) {
-            out.extend_from_slice(bytes);
-            return Ok(());
-        }
-        let (_, cursor, bytes) = match &mut self.current {
-            Some(current) if current.0 == first => current,
-            current => {
-                let cursor = LobCursor::new(first, reference.length);
-                current.insert((first, cursor, Vec::new()))
+        let place = match self.done.iter().position(|(page, _)| *page == first) {
+            Some(place) => place,
+            None => {
+                let (_, cursor, bytes) = match &mut self.current {
+                    Some(current) if current.0 == first => current,
+                    current => {
+                        let cursor = LobCursor::new(first, reference.length);
+                        current.insert((first, cursor, Vec::new()))
+                    }
+                };
+                cursor.read(pages, space, bytes)?;
+                let bytes = std::mem::take(bytes);
+                self.current = None;
+                self.done.push((first, bytes));
+                self.done.len() - 1
             }
         };
-        cursor.read(pages, space, bytes)?;
-        out.extend_from_slice(bytes);
-        let bytes = std::mem::take(bytes);
-        self.done.push((first, bytes));
-        self.current = None;
-        Ok(())
+        Ok(&self.done[place].1)
     }
 }

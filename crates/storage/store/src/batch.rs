@@ -7,6 +7,9 @@ use value::ValueRef;
 
 use crate::RowKey;
 
+/// Memory that a batch keeps from one statement to the next.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
 /// Rows of one layout, each with the key that names it in its table. Reused from call to call.
 #[derive(Debug)]
 pub struct RowBatch {
@@ -41,6 +44,19 @@ impl RowBatch {
         self.row_ends.clear();
         self.key_bytes.clear();
         self.key_ends.clear();
+    }
+
+    /// Gives back what large rows have made it take; the rows are forgotten if they are many.
+    pub fn shrink(&mut self) {
+        if KEPT_BYTES_MAX < self.bytes.capacity() {
+            self.clear();
+            self.bytes = Vec::new();
+        }
+    }
+
+    /// Bytes of all rows.
+    pub fn row_bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// How many rows there are.
