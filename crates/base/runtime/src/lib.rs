@@ -31,6 +31,7 @@
 //!                                       // .cancel() drops the task's future
 //! spawn_background(future)              // the same, but the end does not wait for it
 //! yield_now().await                     // to the back of the run queue
+//! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
 //! now() -> env::Instant                 // read once a tick
@@ -76,6 +77,7 @@ mod stream;
 mod termination;
 
 mod received;
+mod strand;
 mod task;
 mod worker;
 
@@ -88,7 +90,7 @@ mod timer;
 mod tests;
 
 pub use context::{
-    Alarm, Elapsed, Sleep, blocking, call_on, disk, local, now, on_tick_end, send_to, set_local,
+    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, local, now, on_tick_end, send_to, set_local,
     shutdown, shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout,
     worker_count, worker_index, yield_now,
 };
@@ -97,6 +99,7 @@ pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options};
 pub use received::ReceivedBytes;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
+pub use strand::WayGiven;
 pub use stream::Stream;
 pub use task::JoinHandle;
 pub use termination::{Termination, Terminations};

@@ -18,6 +18,7 @@ use sync::WakeFlag;
 
 use crate::listener::Placed;
 use crate::shared::{Message, Shared};
+use crate::strand::{Strand, TaskFuture};
 use crate::worker::{self, Worker};
 
 /// The part of a task that wakers hold.
@@ -44,11 +45,19 @@ pub(crate) struct Slot {
     pub(crate) header: Arc<Header>,
     pub(crate) kind: Kind,
     /// `None` while it is being polled.
-    pub(crate) future: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    /// Cancelled while it was being polled: drop it after.
+    pub(crate) work: Option<Work>,
+    /// Cancelled while it was being polled, or its poll left: drop it after.
     pub(crate) is_cancelled: bool,
     /// Counts a connection's task out when the slot goes.
     pub(crate) _placed: Option<Placed>,
+}
+
+/// What a task has to do.
+pub(crate) enum Work {
+    /// To be polled.
+    Future(TaskFuture),
+    /// Its poll was left in the middle.
+    Left(Strand),
 }
 
 impl Header {
@@ -142,7 +151,8 @@ impl<T: 'static> JoinHandle<T> {
         self.state.borrow().is_finished
     }
 
-    /// Drops the task's future where it stands. The handle must not be awaited after it.
+    /// Drops the task's future where it stands; one that has given way in the middle of a poll
+    /// comes to the end of that poll first. The handle must not be awaited after it.
     pub fn cancel(&self) {
         worker::current().cancel_task(&self.header);
     }

@@ -6,17 +6,16 @@
 //! (`Inbox::try_sleep`), and then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
-//! [`Worker::spend`]); a turn that never ends, by [`TURN_POLLS_MAX`].
+//! [`Worker::spend`]), one that computes for long gives way in the middle of it (`strand.rs`); a
+//! turn that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use env::linux::SystemClock;
@@ -26,12 +25,30 @@ use stdx::Slab;
 use crate::driver::Driver;
 use crate::listener::Placed;
 use crate::shared::{Message, Shared};
-use crate::task::{Header, Kind, Slot};
+use crate::strand::{self, Outcome, Strand, TaskFuture, WayGiven};
+use crate::task::{Header, Kind, Slot, Work};
 use crate::timer::Wheel;
 
 /// Polls in one turn, after which the kernel is asked even if tasks are runnable: a few
 /// milliseconds at the most, at 10 us a statement.
 const TURN_POLLS_MAX: usize = 256;
+
+/// Time after which a turn ends even if tasks are runnable: five slices. What the kernel has for
+/// other clients is seen that soon.
+const TURN_TIME_MAX: Duration = Duration::from_millis(1);
+
+/// Polls between two looks at the clock: a look costs some 25 ns, a poll of a point query 5 us.
+const POLLS_A_LOOK: usize = 4;
+
+/// How long a task computes before it gives way in the middle of it (design: 64 rows or 200 us).
+const SLICE: Duration = Duration::from_micros(200);
+
+/// Polls of a worker that may stand in their middle at a time, each with a stack of its own. A task
+/// beyond them computes on until it suspends by itself: slower for others, and nothing is refused.
+const STRANDS_LEFT_MAX: usize = 4096;
+
+/// Idle strands that a worker keeps: the next task that computes for long finds one.
+const STRANDS_IDLE_MAX: usize = 8;
 
 /// Completed socket operations in one poll of a task, after which it gives way.
 const POLL_OPERATIONS_MAX: u32 = 64;
@@ -55,6 +72,16 @@ pub(crate) struct Worker {
     /// Runnable tasks, first come first.
     run_queue: RefCell<VecDeque<Arc<Header>>>,
     tasks: RefCell<Slab<Slot>>,
+    /// Stacks for polls, the one that was used last at the end.
+    strands: RefCell<Vec<Strand>>,
+    /// Polls that stand in their middle.
+    left_count: Cell<usize>,
+    /// When the task being polled was first seen to compute for long.
+    slice_began: Cell<Option<Instant>>,
+    /// The task being polled is being dropped: it gives way no more.
+    hurries: Cell<bool>,
+    /// All tasks are being dropped.
+    is_clearing: Cell<bool>,
     /// Foreground tasks in `tasks`.
     foreground_count: Cell<u64>,
     hooks: RefCell<Vec<Box<dyn FnMut()>>>,
@@ -117,6 +144,11 @@ impl Worker {
             timers: RefCell::new(Wheel::new(now)),
             run_queue: RefCell::default(),
             tasks: RefCell::default(),
+            strands: RefCell::default(),
+            left_count: Cell::new(0),
+            slice_began: Cell::new(None),
+            hurries: Cell::new(false),
+            is_clearing: Cell::new(false),
             foreground_count: Cell::new(0),
             hooks: RefCell::default(),
             locals: RefCell::default(),
@@ -165,35 +197,115 @@ impl Worker {
     }
 
     fn run_tasks(&self) {
-        for _ in 0..TURN_POLLS_MAX {
+        let until = self.now.get() + TURN_TIME_MAX;
+        for poll in 1..=TURN_POLLS_MAX {
             let Some(header) = self.run_queue.borrow_mut().pop_front() else {
                 return;
             };
             self.run_task(header);
+            if poll.is_multiple_of(POLLS_A_LOOK) && until <= SystemClock.now() {
+                return;
+            }
         }
     }
 
     fn run_task(&self, header: Arc<Header>) {
-        let taken = self.with_slot(&header, |slot| slot.future.take());
+        let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
         // Gone already, or cancelled.
-        let Some(Some(mut future)) = taken else {
+        let Some((Some(work), is_cancelled)) = taken else {
             return;
         };
         header.mark_polled();
         self.budget.set(POLL_OPERATIONS_MAX);
-        let waker = Waker::from(header.clone());
-        let is_done = future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
-            .is_ready();
-        let is_cancelled = self
-            .with_slot(&header, |slot| slot.is_cancelled)
-            .unwrap_or(true);
-        if is_done || is_cancelled {
-            self.remove_task(&header);
-        } else {
-            self.with_slot(&header, |slot| slot.future = Some(future));
+        self.slice_began.set(None);
+        let hurries = is_cancelled || self.is_clearing.get();
+        self.hurries.set(hurries);
+        let was_left = matches!(work, Work::Left(_));
+        let (outcome, strand) = match work {
+            Work::Future(future) => self.poll(future, Waker::from(header.clone())),
+            Work::Left(mut strand) => {
+                self.left_count.set(self.left_count.get() - 1);
+                let answer = if hurries {
+                    WayGiven::Ending
+                } else {
+                    WayGiven::Yes
+                };
+                (strand.resume(answer), Some(strand))
+            }
+        };
+        self.hurries.set(false);
+        match (outcome, strand) {
+            (Outcome::Left, Some(strand)) => {
+                self.left_count.set(self.left_count.get() + 1);
+                self.with_slot(&header, |slot| slot.work = Some(Work::Left(strand)));
+                Waker::from(header).wake();
+            }
+            (Outcome::Left, None) => unreachable!("a poll is left on a strand"),
+            (outcome, strand) => {
+                strand.into_iter().for_each(|idle| self.keep_strand(idle));
+                self.end_poll(&header, outcome, was_left);
+            }
         }
+    }
+
+    /// A task was polled to the end of the poll.
+    fn end_poll(&self, header: &Arc<Header>, outcome: Outcome, was_left: bool) {
+        let is_cancelled = self
+            .with_slot(header, |slot| slot.is_cancelled)
+            .unwrap_or(true);
+        match outcome {
+            Outcome::Pending(future) if !is_cancelled => {
+                self.with_slot(header, |slot| slot.work = Some(Work::Future(future)));
+                if was_left {
+                    // (I3) of `strand.rs`.
+                    Waker::from(header.clone()).wake();
+                }
+            }
+            _ => self.remove_task(header),
+        }
+    }
+
+    /// Polls a task on a strand; on this thread's own stack if there is no memory for one.
+    fn poll(&self, mut future: TaskFuture, waker: Waker) -> (Outcome, Option<Strand>) {
+        let kept = self.strands.borrow_mut().pop();
+        let Some(mut strand) = kept.or_else(|| Strand::new().ok()) else {
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            let outcome = match polled {
+                Poll::Ready(()) => Outcome::Done,
+                Poll::Pending => Outcome::Pending(future),
+            };
+            return (outcome, None);
+        };
+        (strand.run(future, waker), Some(strand))
+    }
+
+    fn keep_strand(&self, strand: Strand) {
+        let mut strands = self.strands.borrow_mut();
+        if strands.len() < STRANDS_IDLE_MAX {
+            strands.push(strand);
+        } else {
+            strand.end();
+        }
+    }
+
+    /// See [`crate::give_way`].
+    pub(crate) fn give_way(&self) -> WayGiven {
+        if self.hurries.get() {
+            return WayGiven::Ending;
+        }
+        let now = SystemClock.now();
+        match self.slice_began.get() {
+            Some(began) if SLICE <= now.since(began) => {}
+            Some(_) => return WayGiven::Yes,
+            None => {
+                self.slice_began.set(Some(now));
+                return WayGiven::Yes;
+            }
+        }
+        if !strand::is_current() || STRANDS_LEFT_MAX <= self.left_count.get() {
+            return WayGiven::Yes;
+        }
+        strand::leave()
     }
 
     fn with_slot<T>(&self, header: &Arc<Header>, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
@@ -206,7 +318,7 @@ impl Worker {
     pub(crate) fn insert_task(
         &self,
         kind: Kind,
-        future: Pin<Box<dyn Future<Output = ()>>>,
+        future: TaskFuture,
         placed: Option<Placed>,
     ) -> Arc<Header> {
         let mut tasks = self.tasks.borrow_mut();
@@ -215,7 +327,7 @@ impl Worker {
         let slot = Slot {
             header: placeholder,
             kind,
-            future: Some(future),
+            work: Some(Work::Future(future)),
             is_cancelled: false,
             _placed: placed,
         };
@@ -230,11 +342,11 @@ impl Worker {
 
     /// Drops a task's future, now or at the end of the poll that it is in.
     pub(crate) fn cancel_task(&self, header: &Arc<Header>) {
-        let is_being_polled = self.with_slot(header, |slot| {
+        let is_between_polls = self.with_slot(header, |slot| {
             slot.is_cancelled = true;
-            slot.future.is_none()
+            matches!(slot.work, Some(Work::Future(_)))
         });
-        if is_being_polled == Some(false) {
+        if is_between_polls == Some(true) {
             self.remove_task(header);
         }
     }
@@ -319,16 +431,24 @@ impl Worker {
 
     /// Drops tasks, hooks and locals while this thread is still the worker.
     fn clear(&self) {
+        self.is_clearing.set(true);
         loop {
             let first = self
                 .tasks
                 .borrow()
                 .iter()
                 .next()
-                .map(|(_, slot)| slot.header.clone());
-            let Some(header) = first else { break };
+                .map(|(_, slot)| (slot.header.clone(), matches!(slot.work, Some(Work::Left(_)))));
+            let Some((header, is_left)) = first else {
+                break;
+            };
+            if is_left {
+                // What lies on its stack is dropped by going on to the end of the poll.
+                self.run_task(header.clone());
+            }
             self.remove_task(&header);
         }
+        self.strands.take().into_iter().for_each(Strand::end);
         self.run_queue.borrow_mut().clear();
         let hooks = std::mem::take(&mut *self.hooks.borrow_mut());
         drop(hooks);

@@ -2,6 +2,7 @@
 
 mod files;
 mod sockets;
+mod strands;
 mod tasks;
 
 use std::path::PathBuf;

@@ -1,0 +1,258 @@
+//! [`Strand`]: a stack on which tasks are polled, so that a poll can be left in its middle.
+//!
+//! A future gives way between two polls. A call that takes long in the middle of one - a text of
+//! 16 MiB searched, a million keys compared - cannot, unless all that lies on the stack can be left
+//! there until its next turn. So each poll runs on a stack of its own: [`give_way`] leaves it, the
+//! worker takes the next task and another stack, and comes back in first-come-first-served order.
+//! To make every such call restartable instead was weighed: each function of SQL and each
+//! comparison of a sort would carry a state of its own for what one call needs in a thousand.
+//!
+//! ```text
+//! idle --run(task)--> polling --> idle: the poll came to its end, [`Outcome::Done`] or `Pending`
+//!                     polling --give_way--> left --resume--> polling
+//! idle --end--> gone
+//! ```
+//!
+//! (I1) A strand belongs to its worker's thread: what it runs is `!Send` and never moves.
+//! (I2) Who gives way holds no borrow of the worker's own cells, no latch and no lock: others run
+//!      before it returns. (Invariant L0 of the storage, extended to calls in their middle.)
+//! (I3) A wake-up that comes while a poll is left is answered by the resumption and not by a poll.
+//!      So a task whose poll was left, and which then is pending, is polled once more.
+//! (I4) `CURRENT` points to the yielder of the strand that runs, and is empty while none does.
+//!
+//! Cost: two switches of some nanoseconds a poll; [`STACK_BYTES`] of addresses a strand, of which
+//! the system backs what was touched.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Waker};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+/// As much as a thread has by default.
+const STACK_BYTES: usize = 2 << 20;
+
+/// What a task is.
+pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a strand is told.
+enum Order {
+    /// Poll this.
+    Poll(TaskFuture, Waker),
+    /// Go on where the poll was left; who gives way learns the answer.
+    Resume(WayGiven),
+    /// Return: the strand is not needed any more.
+    End,
+}
+
+/// What a strand says when it stops running.
+pub(crate) enum Outcome {
+    /// The task has come to its end.
+    Done,
+    /// The task waits.
+    Pending(TaskFuture),
+    /// The poll was left in its middle: resume it.
+    Left,
+}
+
+/// What [`give_way`] comes back with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayGiven {
+    /// Go on.
+    Yes,
+    /// The task is being dropped: return as soon as you can, with an error. Nobody gives way any
+    /// more in this poll.
+    Ending,
+}
+
+thread_local! {
+    /// (I4).
+    static CURRENT: Cell<Option<NonNull<Yielder<Order, Outcome>>>> = const { Cell::new(None) };
+}
+
+/// See the module's head.
+pub(crate) struct Strand(Coroutine<Order, Outcome, (), DefaultStack>);
+
+impl Strand {
+    /// An idle one.
+    ///
+    /// # Errors
+    /// If the system has no room for a stack.
+    pub(crate) fn new() -> io::Result<Self> {
+        let stack = DefaultStack::new(STACK_BYTES)?;
+        Ok(Self(Coroutine::with_stack(stack, work)))
+    }
+
+    /// Polls a task.
+    pub(crate) fn run(&mut self, future: TaskFuture, waker: Waker) -> Outcome {
+        self.order(Order::Poll(future, waker))
+            .expect("a strand ends when told to")
+    }
+
+    /// Goes on with a poll that was left.
+    pub(crate) fn resume(&mut self, answer: WayGiven) -> Outcome {
+        self.order(Order::Resume(answer))
+            .expect("a strand ends when told to")
+    }
+
+    /// Ends an idle strand: one that is dropped otherwise would have to be unwound.
+    pub(crate) fn end(mut self) {
+        let outcome = self.order(Order::End);
+        assert!(outcome.is_none(), "an idle strand ends");
+    }
+
+    fn order(&mut self, order: Order) -> Option<Outcome> {
+        // Whatever happens in there, nothing is current after it: a panic passes through here.
+        let guard = Clear;
+        let outcome = match self.0.resume(order) {
+            CoroutineResult::Yield(outcome) => Some(outcome),
+            CoroutineResult::Return(()) => None,
+        };
+        drop(guard);
+        outcome
+    }
+}
+
+impl fmt::Debug for Strand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Strand")
+    }
+}
+
+/// Empties `CURRENT` when control is back with the worker.
+struct Clear;
+
+impl Drop for Clear {
+    fn drop(&mut self) {
+        CURRENT.with(|current| current.set(None));
+    }
+}
+
+/// What runs on a strand's stack: one poll after another.
+fn work(yielder: &Yielder<Order, Outcome>, first: Order) {
+    let mut order = first;
+    loop {
+        let (mut future, waker) = match order {
+            Order::Poll(future, waker) => (future, waker),
+            Order::Resume(_) => unreachable!("an idle strand has nothing to resume"),
+            Order::End => return,
+        };
+        CURRENT.with(|current| current.set(Some(NonNull::from(yielder))));
+        let is_done = future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready();
+        drop(waker);
+        let outcome = if is_done {
+            // Its destructor may run long too, and may wake or spawn.
+            drop(future);
+            Outcome::Done
+        } else {
+            Outcome::Pending(future)
+        };
+        order = yielder.suspend(outcome);
+    }
+}
+
+/// True on a strand, where [`leave`] works.
+pub(crate) fn is_current() -> bool {
+    CURRENT.with(|current| current.get().is_some())
+}
+
+/// Leaves the poll that runs, to be resumed by the worker.
+///
+/// # Panics
+/// On no strand.
+pub(crate) fn leave() -> WayGiven {
+    let yielder = CURRENT
+        .with(Cell::get)
+        .expect("somebody is being polled on a strand");
+    // SAFETY: by (I4) `CURRENT` was set on this thread by the strand that runs now and not emptied
+    // since, so this is its yielder. It lies at the root of the strand's stack, below this frame,
+    // and lives until `work` returns; it is only ever used by shared reference.
+    let yielder = unsafe { yielder.as_ref() };
+    let answer = match yielder.suspend(Outcome::Left) {
+        Order::Resume(answer) => answer,
+        Order::Poll(..) | Order::End => unreachable!("a strand that was left is resumed"),
+    };
+    CURRENT.with(|current| current.set(Some(NonNull::from(yielder))));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::rc::Rc;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[test]
+    fn a_poll_is_left_and_resumed_where_it_was() {
+        let steps = Rc::new(Cell::new(0));
+        let seen = Rc::clone(&steps);
+        let mut strand = Strand::new().unwrap();
+        let future: TaskFuture = Box::pin(poll_fn(move |_| {
+            for _ in 0..3 {
+                seen.set(seen.get() + 1);
+                assert_eq!(leave(), WayGiven::Yes);
+            }
+            Poll::Ready(())
+        }));
+        let outcome = strand.run(future, Waker::noop().clone());
+        assert!(matches!(outcome, Outcome::Left));
+        for expected in 1..3 {
+            assert_eq!(steps.get(), expected);
+            assert!(!is_current());
+            assert!(matches!(strand.resume(WayGiven::Yes), Outcome::Left));
+        }
+        assert!(matches!(strand.resume(WayGiven::Yes), Outcome::Done));
+        strand.end();
+    }
+
+    #[test]
+    fn two_strands_interleave_and_are_used_again() {
+        let order = Rc::new(std::cell::RefCell::new(Vec::new()));
+        let task = |name: &'static str| -> TaskFuture {
+            let order = Rc::clone(&order);
+            Box::pin(async move {
+                order.borrow_mut().push((name, 1));
+                leave();
+                order.borrow_mut().push((name, 2));
+            })
+        };
+        let (mut a, mut b) = (Strand::new().unwrap(), Strand::new().unwrap());
+        for _ in 0..2 {
+            assert!(matches!(
+                a.run(task("a"), Waker::noop().clone()),
+                Outcome::Left
+            ));
+            assert!(matches!(
+                b.run(task("b"), Waker::noop().clone()),
+                Outcome::Left
+            ));
+            assert!(matches!(a.resume(WayGiven::Yes), Outcome::Done));
+            assert!(matches!(b.resume(WayGiven::Yes), Outcome::Done));
+        }
+        let once = [("a", 1), ("b", 1), ("a", 2), ("b", 2)];
+        assert_eq!(*order.borrow(), [once, once].concat());
+        a.end();
+        b.end();
+    }
+
+    #[test]
+    fn a_panic_passes_through_and_leaves_nothing_current() {
+        let mut strand = Strand::new().unwrap();
+        let future: TaskFuture = Box::pin(async { panic!("of the task") });
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            strand.run(future, Waker::noop().clone())
+        }));
+        assert!(caught.is_err());
+        assert!(!is_current());
+    }
+}
