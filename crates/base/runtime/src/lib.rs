@@ -90,8 +90,8 @@ mod timer;
 mod tests;
 
 pub use context::{
-    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, local, now, on_tick_end, send_to, set_local,
-    shutdown, shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout,
+    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, local, now, on_tick_end, send_to,
+    set_local, shutdown, shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout,
     worker_count, worker_index, yield_now,
 };
 pub use driver::DriverKind;

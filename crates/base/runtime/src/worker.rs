@@ -433,12 +433,12 @@ impl Worker {
     fn clear(&self) {
         self.is_clearing.set(true);
         loop {
-            let first = self
-                .tasks
-                .borrow()
-                .iter()
-                .next()
-                .map(|(_, slot)| (slot.header.clone(), matches!(slot.work, Some(Work::Left(_)))));
+            let first = self.tasks.borrow().iter().next().map(|(_, slot)| {
+                (
+                    slot.header.clone(),
+                    matches!(slot.work, Some(Work::Left(_))),
+                )
+            });
             let Some((header, is_left)) = first else {
                 break;
             };

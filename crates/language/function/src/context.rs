@@ -67,6 +67,9 @@ pub struct Context<'a> {
     pub patterns: Patterns,
     /// What information functions tell.
     pub session: &'a mut SessionFacts,
+    /// Is told of work, in bytes looked at; others may run before it returns, and it fails where
+    /// the statement is to end.
+    pub meter: &'a dyn Fn(usize) -> Result<(), Trouble>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -78,6 +81,12 @@ impl std::fmt::Debug for Context<'_> {
 }
 
 impl Context<'_> {
+    /// Says that so many bytes were looked at. Loops over text call it every
+    /// [`value::collation::BYTES_PER_SPEND`] or so.
+    pub(crate) fn spend(&self, bytes: usize) -> Result<(), Trouble> {
+        (self.meter)(bytes)
+    }
+
     /// NULL's reason where a divisor is zero.
     pub(crate) fn divided_by_zero(&mut self) -> Result<(), Trouble> {
         let trouble = Trouble::new(1365, "Division by 0");

@@ -3,6 +3,7 @@
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+use value::collation::BYTES_PER_SPEND;
 use value::{Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
@@ -22,25 +23,43 @@ pub(crate) fn infer_crc32(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+/// Bytes that are digested between two calls of the meter.
+const PIECE_BYTES: usize = BYTES_PER_SPEND;
+
+/// The digest of a text.
+fn digest<D: Digest>(text: &[u8], context: &Context<'_>) -> Evaluated {
+    let mut digest = D::new();
+    for piece in text.chunks(PIECE_BYTES) {
+        context.spend(piece.len())?;
+        digest.update(piece);
+    }
+    hex_lower(&digest.finalize())
+}
+
+pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
-    Ok(Value::UInt(u64::from(crc32fast::hash(&text))))
+    let mut hasher = crc32fast::Hasher::new();
+    for piece in text.chunks(PIECE_BYTES) {
+        context.spend(piece.len())?;
+        hasher.update(piece);
+    }
+    Ok(Value::UInt(u64::from(hasher.finalize())))
 }
 
 pub(crate) fn infer_md5(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 32)
 }
 
-pub(crate) fn md5(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    hex_lower(&Md5::digest(&some!(args[0].to_text(&bound.args[0]))[..]))
+pub(crate) fn md5(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    digest::<Md5>(&some!(args[0].to_text(&bound.args[0])), context)
 }
 
 pub(crate) fn infer_sha1(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 40)
 }
 
-pub(crate) fn sha1(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    hex_lower(&Sha1::digest(&some!(args[0].to_text(&bound.args[0]))[..]))
+pub(crate) fn sha1(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    digest::<Sha1>(&some!(args[0].to_text(&bound.args[0])), context)
 }
 
 pub(crate) fn infer_sha2(binding: &mut Binding<'_>) -> Inferred {
@@ -66,10 +85,10 @@ fn bits_of_no_digest(binding: &Binding<'_>) -> bool {
 pub(crate) fn sha2(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     match some!(args[1].to_i64(context.warnings)) {
-        0 | 256 => hex_lower(&Sha256::digest(&text[..])),
-        224 => hex_lower(&Sha224::digest(&text[..])),
-        384 => hex_lower(&Sha384::digest(&text[..])),
-        512 => hex_lower(&Sha512::digest(&text[..])),
+        0 | 256 => digest::<Sha256>(&text, context),
+        224 => digest::<Sha224>(&text, context),
+        384 => digest::<Sha384>(&text, context),
+        512 => digest::<Sha512>(&text, context),
         _ => Ok(Value::Null),
     }
 }

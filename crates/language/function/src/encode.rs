@@ -6,7 +6,7 @@ use value::{CollationId, ColumnType, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
-use crate::strings::some;
+use crate::strings::{some, spend_at};
 
 type Evaluated = Result<Value, Trouble>;
 
@@ -80,19 +80,21 @@ pub(crate) fn hex(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
     let column = &bound.args[0];
     if column.kind.is_string() || column.kind.is_temporal() {
         let text = some!(args[0].to_text(column));
-        return Ok(Value::Bytes(hex_upper(&text)));
+        return hex_upper(&text, context);
     }
     let number = some!(crate::bits::bits(args[0], context));
     Ok(Value::Bytes(format!("{number:X}").into_bytes()))
 }
 
-fn hex_upper(bytes: &[u8]) -> Vec<u8> {
+fn hex_upper(bytes: &[u8], context: &Context<'_>) -> Evaluated {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let digit = |nibble: u8| DIGITS[usize::from(nibble)];
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    for (index, byte) in bytes.iter().enumerate() {
+        spend_at(index, context)?;
+        out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+    }
+    Ok(Value::Bytes(out))
 }
 
 pub(crate) fn infer_unhex(binding: &mut Binding<'_>) -> Inferred {
@@ -103,7 +105,7 @@ pub(crate) fn infer_unhex(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-pub(crate) fn unhex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn unhex(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     let nibble = |byte: u8| {
         char::from(byte)
@@ -116,7 +118,8 @@ pub(crate) fn unhex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -
         out.push(some!(nibble(*first)));
         rest = after;
     }
-    for pair in rest.chunks_exact(2) {
+    for (index, pair) in rest.chunks_exact(2).enumerate() {
+        spend_at(index, context)?;
         out.push(some!(nibble(pair[0])) << 4 | some!(nibble(pair[1])));
     }
     Ok(Value::Bytes(out))
@@ -218,10 +221,15 @@ pub(crate) fn infer_to_base64(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, encoded + encoded / BASE64_LINE as u64)
 }
 
-pub(crate) fn to_base64(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn to_base64(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     let mut out = Vec::with_capacity(text.len().div_ceil(3) * 4);
     for (index, chunk) in text.chunks(3).enumerate() {
+        spend_at(index, context)?;
         if index > 0 && (index * 4).is_multiple_of(BASE64_LINE) {
             out.push(b'\n');
         }
@@ -246,7 +254,11 @@ pub(crate) fn infer_from_base64(binding: &mut Binding<'_>) -> Inferred {
 }
 
 /// NULL where the text is not of the code; blanks and line ends are skipped.
-pub(crate) fn from_base64(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn from_base64(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     let code: Vec<u8> = text
         .iter()
@@ -262,6 +274,8 @@ pub(crate) fn from_base64(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<
     }
     let mut out = Vec::with_capacity(code.len() / 4 * 3);
     for group in code[..code.len() - padding].chunks(4) {
+        // Each digit is looked for among 64.
+        context.spend(64)?;
         let mut bits = 0u32;
         for place in 0..4 {
             let digit = match group.get(place) {
@@ -288,13 +302,15 @@ pub(crate) fn infer_weights(binding: &mut Binding<'_>) -> Inferred {
 pub(crate) fn weight_string(
     bound: &Bound,
     args: &[ValueRef<'_>],
-    _: &mut Context<'_>,
+    context: &mut Context<'_>,
 ) -> Evaluated {
     if !bound.args[0].kind.is_string() {
         return Ok(Value::Null);
     }
     let text = some!(bound.text_arg(args, 0));
     let mut out = Vec::new();
+    // In one go: what a character weighs may depend on its neighbours.
+    context.spend(text.len())?;
     bound.texts.append_weights(&text, &mut out);
     Ok(Value::Bytes(out))
 }

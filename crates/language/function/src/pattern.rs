@@ -29,7 +29,7 @@ fn infer_texts(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(bound.text_arg(args, 0));
     let pattern = some!(bound.text_arg(args, 1));
     let escape = match args.get(2) {
@@ -43,9 +43,9 @@ pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) ->
             charset.decode(&escape).map(|(code, _)| code)
         }
     };
-    Ok(Value::Int(i64::from(
-        bound.texts.like(&text, &pattern, escape),
-    )))
+    let spend = &mut |bytes| context.spend(bytes);
+    let is_like = bound.texts.like_metered(&text, &pattern, escape, spend)?;
+    Ok(Value::Int(i64::from(is_like)))
 }
 
 fn compiled(pattern: &[u8], collation: CollationId) -> Result<Regex, Trouble> {

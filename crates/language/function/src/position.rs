@@ -18,10 +18,10 @@ pub(crate) fn infer_locate(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-pub(crate) fn instr(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn instr(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(bound.text_arg(args, 0));
     let needle = some!(bound.text_arg(args, 1));
-    Ok(Value::Int(find(bound.texts, &text, &needle, 1)))
+    find(bound.texts, &text, &needle, 1, context)
 }
 
 pub(crate) fn locate(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
@@ -31,33 +31,46 @@ pub(crate) fn locate(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
         Some(start) => some!(start.to_i64(context.warnings)),
         None => 1,
     };
-    Ok(Value::Int(find(bound.texts, &text, &needle, start)))
+    find(bound.texts, &text, &needle, start, context)
 }
 
+/// What a look at one place costs, in bytes.
+const CANDIDATE_COST: usize = 8;
+
 /// The number of the character, from 1, at which the needle stands from `start` on; 0 if nowhere.
-pub(crate) fn find(collation: CollationId, text: &[u8], needle: &[u8], start: i64) -> i64 {
+fn find(
+    collation: CollationId,
+    text: &[u8],
+    needle: &[u8],
+    start: i64,
+    context: &Context<'_>,
+) -> Evaluated {
+    let nowhere = Ok(Value::Int(0));
     let charset = collation.charset();
     let Ok(skipped) = usize::try_from(start.saturating_sub(1)) else {
-        return 0;
+        return nowhere;
     };
     let count = charset.char_count(text);
     if skipped > count {
-        return 0;
+        return nowhere;
     }
     if needle.is_empty() {
-        return start;
+        return Ok(Value::Int(start));
     }
+    let spend = &mut |bytes| context.spend(bytes);
     let mut at = charset.prefix(text, skipped).len();
     for (length, position) in charset.char_lengths(&text[at..]).zip(start..) {
         let Some(candidate) = text.get(at..at + needle.len()) else {
-            return 0;
+            return nowhere;
         };
-        if candidate == needle || collation.compare(candidate, needle) == Ordering::Equal {
-            return position;
+        // Most candidates differ within a few bytes; those that do not cost by their length.
+        spend(CANDIDATE_COST + needle.len() / 16)?;
+        if candidate == needle || collation.compare_metered(candidate, needle, spend)?.is_eq() {
+            return Ok(Value::Int(position));
         }
         at += length;
     }
-    0
+    nowhere
 }
 
 pub(crate) fn strcmp(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {

@@ -53,18 +53,24 @@ pub(crate) fn field(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<
     })))
 }
 
-pub(crate) fn find_in_set(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn find_in_set(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
     let wanted = some!(bound.text_arg(args, 0));
     let set = some!(bound.text_arg(args, 1));
     if set.is_empty() || wanted.contains(&b',') {
         return Ok(Value::Int(0));
     }
-    let found = set
-        .split(|byte| *byte == b',')
-        .position(|part| bound.texts.equal(part, &wanted));
-    Ok(Value::Int(found.map_or(0, |index| {
-        i64::try_from(index + 1).unwrap_or(i64::MAX)
-    })))
+    let spend = &mut |bytes| context.spend(bytes);
+    for (part, number) in set.split(|byte| *byte == b',').zip(1..) {
+        spend(part.len() + 8)?;
+        if part == &wanted[..] || bound.texts.compare_metered(part, &wanted, spend)?.is_eq() {
+            return Ok(Value::Int(number));
+        }
+    }
+    Ok(Value::Int(0))
 }
 
 pub(crate) fn infer_make_set(binding: &mut Binding<'_>) -> Inferred {

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use value::{Trouble, Value, ValueRef};
+use value::collation::BYTES_PER_SPEND;
+use value::{Charset, Trouble, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -106,25 +107,40 @@ pub(crate) fn infer_same(binding: &mut Binding<'_>) -> Inferred {
     binding.text_of(0..1, length)
 }
 
-pub(crate) fn upper(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn upper(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    in_case(bound, args, context, Charset::append_upper)
+}
+
+pub(crate) fn lower(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    in_case(bound, args, context, Charset::append_lower)
+}
+
+fn in_case(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &Context<'_>,
+    append: fn(Charset, &[u8], &mut Vec<u8>),
+) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
+    let charset = bound.texts.charset();
     let mut out = Vec::with_capacity(bytes.len());
-    bound.texts.charset().append_upper(&bytes, &mut out);
+    for piece in charset.pieces(&bytes) {
+        context.spend(piece.len())?;
+        append(charset, piece, &mut out);
+    }
     text(out)
 }
 
-pub(crate) fn lower(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    let bytes = some!(bound.text_arg(args, 0));
-    let mut out = Vec::with_capacity(bytes.len());
-    bound.texts.charset().append_lower(&bytes, &mut out);
-    text(out)
-}
-
-pub(crate) fn reverse(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn reverse(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
     let mut out = vec![0; bytes.len()];
     let (mut from, mut to) = (0, bytes.len());
-    for length in bound.texts.charset().char_lengths(&bytes) {
+    for (index, length) in bound.texts.charset().char_lengths(&bytes).enumerate() {
+        spend_at(index, context)?;
         out[to - length..to].copy_from_slice(&bytes[from..from + length]);
         from += length;
         to -= length;
@@ -177,6 +193,17 @@ pub(crate) fn infer_replace(binding: &mut Binding<'_>) -> Inferred {
     binding.text_of(0..3, sum)
 }
 
+/// What a look at one place of a text costs, in bytes.
+const PLACE_COST: usize = 2;
+
+/// Counts the work of a loop over characters, at times.
+pub(crate) fn spend_at(index: usize, context: &Context<'_>) -> Result<(), Trouble> {
+    if (index + 1).is_multiple_of(BYTES_PER_SPEND) {
+        context.spend(BYTES_PER_SPEND)?;
+    }
+    Ok(())
+}
+
 /// Every occurrence, byte for byte.
 pub(crate) fn replace(
     bound: &Bound,
@@ -193,6 +220,8 @@ pub(crate) fn replace(
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = &bytes[..];
     while let Some(first) = rest.first() {
+        // A place that matches for long and then does not costs by the length.
+        context.spend(PLACE_COST + search.len() / 16)?;
         if let Some(after) = rest.strip_prefix(&search[..]) {
             out.extend_from_slice(&replacement);
             rest = after;
@@ -310,13 +339,14 @@ pub(crate) fn infer_quote(binding: &mut Binding<'_>) -> Inferred {
 }
 
 /// A literal that reads back as the text.
-pub(crate) fn quote(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn quote(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let Some(bytes) = bound.text_arg(args, 0) else {
         return text(b"NULL".to_vec());
     };
     let mut out = Vec::with_capacity(bytes.len() + 2);
     out.push(b'\'');
-    for byte in bytes.iter() {
+    for (index, byte) in bytes.iter().enumerate() {
+        spend_at(index, context)?;
         match byte {
             0 => out.extend_from_slice(b"\\0"),
             0x1A => out.extend_from_slice(b"\\Z"),
@@ -332,7 +362,11 @@ pub(crate) fn quote(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -
 const SOUNDEX: &[u8; 26] = b"01230120022455012623010202";
 
 /// A letter and three digits or more: how a name sounds in English.
-pub(crate) fn soundex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn soundex(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
     let charset = bound.texts.charset();
     let mut out = Vec::new();
@@ -340,6 +374,7 @@ pub(crate) fn soundex(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>)
     let mut rest = &bytes[..];
     while !rest.is_empty() {
         let length = charset.decode(rest).map_or(1, |(_, length)| length);
+        spend_at(bytes.len() - rest.len(), context)?;
         let (letter, after) = rest.split_at(length);
         rest = after;
         // Letters beyond ASCII have no code; they stand as the first one.

@@ -1,7 +1,7 @@
 //! Functions that cut text.
 
 use value::collation::mix;
-use value::{Charset, Trouble, Value, ValueRef};
+use value::{Trouble, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -100,7 +100,7 @@ pub(crate) fn substring_index(
     if count == 0 || delimiter.is_empty() || bytes.is_empty() {
         return text(b"");
     }
-    let found = occurrences(bound.texts.charset(), &bytes, &delimiter, count < 0);
+    let found = occurrences(bound, &bytes, &delimiter, count < 0, context)?;
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     if count > 0 {
         let end = found.get(wanted - 1).copied().unwrap_or(bytes.len());
@@ -113,10 +113,17 @@ pub(crate) fn substring_index(
 }
 
 /// Where the delimiter stands without overlaps, from the front or from the end.
-fn occurrences(charset: Charset, bytes: &[u8], delimiter: &[u8], from_end: bool) -> Vec<usize> {
+fn occurrences(
+    bound: &Bound,
+    bytes: &[u8],
+    delimiter: &[u8],
+    from_end: bool,
+    context: &Context<'_>,
+) -> Result<Vec<usize>, Trouble> {
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
-    for length in charset.char_lengths(bytes) {
+    for length in bound.texts.charset().char_lengths(bytes) {
+        context.spend(length + delimiter.len() / 16)?;
         if bytes[at..].starts_with(delimiter) {
             starts.push(at);
         }
@@ -136,7 +143,7 @@ fn occurrences(charset: Charset, bytes: &[u8], delimiter: &[u8], from_end: bool)
     } else {
         starts.into_iter().for_each(&mut keep);
     }
-    found
+    Ok(found)
 }
 
 pub(crate) fn infer_trim(binding: &mut Binding<'_>) -> Inferred {
@@ -148,23 +155,32 @@ pub(crate) fn infer_trim(binding: &mut Binding<'_>) -> Inferred {
 }
 
 /// TRIM(text), TRIM(text, removed): at both ends.
-pub(crate) fn trim(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    trimmed(bound, args, true, true)
+pub(crate) fn trim(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    trimmed(bound, args, context, (true, true))
 }
 
-pub(crate) fn trim_leading(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
-    trimmed(bound, args, true, false)
+pub(crate) fn trim_leading(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    trimmed(bound, args, context, (true, false))
 }
 
 pub(crate) fn trim_trailing(
     bound: &Bound,
     args: &[ValueRef<'_>],
-    _: &mut Context<'_>,
+    context: &mut Context<'_>,
 ) -> Evaluated {
-    trimmed(bound, args, false, true)
+    trimmed(bound, args, context, (false, true))
 }
 
-fn trimmed(bound: &Bound, args: &[ValueRef<'_>], leading: bool, trailing: bool) -> Evaluated {
+fn trimmed(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &Context<'_>,
+    (leading, trailing): (bool, bool),
+) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
     let removed = match args.get(1) {
         Some(_) => some!(bound.text_arg(args, 1)),
@@ -176,11 +192,13 @@ fn trimmed(bound: &Bound, args: &[ValueRef<'_>], leading: bool, trailing: bool) 
     }
     if leading {
         while let Some(after) = rest.strip_prefix(&removed[..]) {
+            context.spend(removed.len())?;
             rest = after;
         }
     }
     if trailing {
         while let Some(before) = rest.strip_suffix(&removed[..]) {
+            context.spend(removed.len())?;
             rest = before;
         }
     }

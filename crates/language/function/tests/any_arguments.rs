@@ -104,6 +104,7 @@ fn called(name: &str, args: &[(Value, ColumnType)], constant: bool) {
         seeds: Seeds::default(),
         patterns: Patterns::default(),
         session: &mut session,
+        meter: &|_| Ok(()),
     };
     let values: Vec<_> = args.iter().map(|(value, _)| value.as_ref()).collect();
     if let Ok(value) = bound.eval(&values, &mut context) {

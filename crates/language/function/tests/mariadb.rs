@@ -239,6 +239,7 @@ fn ours(text: &str, table: &Table) -> String {
         seeds: Seeds::default(),
         patterns: Patterns::default(),
         session: &mut session,
+        meter: &|_| Ok(()),
     };
     let env = BindEnv {
         collation: CollationId::UTF8MB4_GENERAL_CI,

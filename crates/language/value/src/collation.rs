@@ -17,6 +17,14 @@ pub use mix::{Coercibility, TextRule, mix, mix_to_compare};
 use tables::languages;
 use unicode::Language;
 
+/// Characters or bytes that are looked at between two calls of a meter: some 10 us.
+pub const BYTES_PER_SPEND: usize = 4096;
+
+/// The meter of those who need none.
+fn free(_: usize) -> Result<(), std::convert::Infallible> {
+    Ok(())
+}
+
 /// A collation, by MySQL's number. Only collations that exist here can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CollationId(u16);

@@ -64,6 +64,12 @@ impl Context<'_> {
         Ok(self.evaluator().is_true(condition)?)
     }
 
+    /// Counts the work of looking at a value; others may run before it returns.
+    #[inline]
+    pub(crate) fn spend_on(&self, value: ValueRef<'_>) -> Outcome<()> {
+        Ok(self.evaluator().spend_on(value)?)
+    }
+
     /// Counts rows that were looked at; gives way once a turn's worth is used up. Call it where
     /// the operator's place is kept, before the next piece of work.
     #[inline]
@@ -181,14 +187,14 @@ impl SubqueryRun {
             }
         }
         if let Some(class) = self.plan.lookup {
-            self.collect_members(number, class, cx);
+            self.collect_members(number, class, cx)?;
         }
         self.state = SubqueryState::Done;
         Ok(())
     }
 
     /// Makes the set in which `IN` looks values up.
-    fn collect_members(&self, number: usize, class: Class, cx: &mut Context<'_>) {
+    fn collect_members(&self, number: usize, class: Class, cx: &mut Context<'_>) -> Outcome<()> {
         let rows = cx.frame.rows(self.plan.slot);
         let from = &self.plan.query.output[0].column_type;
         let evaluator = cx.evaluator();
@@ -201,6 +207,8 @@ impl SubqueryRun {
                 continue;
             }
             key.clear();
+            cx.statement.spend(MEMBER_COST)?;
+            evaluator.spend_on(value)?;
             append_class_key(value, class, &mut key);
             members.keys.insert(key.as_slice().into());
         }
@@ -209,6 +217,7 @@ impl SubqueryRun {
             slot: self.plan.slot,
             members,
         };
+        Ok(())
     }
 
     fn start(&mut self, number: usize, cx: &mut Context<'_>) {
@@ -252,6 +261,9 @@ impl SubqueryRun {
         }
     }
 }
+
+/// What taking a value into a set costs, in bytes looked at.
+const MEMBER_COST: usize = 64;
 
 fn run_subquery(number: usize, cx: &mut Context<'_>) -> Outcome<()> {
     let mut run = cx.subqueries[number]

@@ -29,7 +29,13 @@ pub(crate) fn push_values(
     let evaluator = cx.evaluator();
     for expression in expressions {
         match evaluator.evaluate(expression) {
-            Ok(value) => rows.push(value),
+            Ok(value) => {
+                if let Err(failure) = evaluator.spend_on(value) {
+                    rows.drop_unfinished();
+                    return Err(failure.into());
+                }
+                rows.push(value);
+            }
             Err(failure) => {
                 rows.drop_unfinished();
                 return Err(failure.into());

@@ -4,8 +4,6 @@
 //! and references cost no allocation. Conditions have a path of their own ([`Evaluator::truth`])
 //! that makes no values at all.
 
-use std::cmp::Ordering;
-
 use errcode::{ClientError, ER_INVALID_GROUP_FUNC_USE, ER_WRONG_ARGUMENTS};
 use value::{TypeKind, Value, ValueRef};
 
@@ -14,7 +12,7 @@ use crate::tree::{
     BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, InList,
     Like, Test,
 };
-use crate::{Failure, Frame, Statement, compare_in, damaged_row};
+use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 
 mod arithmetic;
 mod quantified;
@@ -221,6 +219,31 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// The order of two values of one type, counted as work; NULL is below all.
+    ///
+    /// # Errors
+    /// If the statement is to end.
+    pub fn compare_values(
+        &self,
+        a: ValueRef<'_>,
+        b: ValueRef<'_>,
+        column_type: &value::ColumnType,
+    ) -> Result<std::cmp::Ordering, Failure> {
+        crate::compare_values_metered(a, b, column_type, self.statement)
+    }
+
+    /// Counts the work of looking at a value.
+    ///
+    /// # Errors
+    /// If the statement is to end.
+    #[inline]
+    pub fn spend_on(&self, value: ValueRef<'_>) -> Result<(), Failure> {
+        match value {
+            ValueRef::Bytes(bytes) => self.statement.spend(bytes.len()),
+            _ => Ok(()),
+        }
+    }
+
     /// A computed value, kept in the arena.
     pub(crate) fn keep(&self, value: Value) -> ValueRef<'a> {
         domain::keep(self.frame.arena(), value)
@@ -234,7 +257,7 @@ impl<'a> Evaluator<'a> {
         let right = self.evaluate_as(&compare.right, compare.class)?;
         match (left.is_null(), right.is_null()) {
             (false, false) => {
-                let order = compare_in(left, right, compare.class);
+                let order = compare_metered(left, right, compare.class, self.statement)?;
                 Ok(Some(compare.operator.holds(order)))
             }
             (left, right) if compare.operator == CompareOperator::NullSafeEqual => {
@@ -286,7 +309,7 @@ impl<'a> Evaluator<'a> {
             let candidate = self.evaluate_as(candidate, list.class)?;
             if candidate.is_null() {
                 has_null = true;
-            } else if compare_in(operand, candidate, list.class) == Ordering::Equal {
+            } else if compare_metered(operand, candidate, list.class, self.statement)?.is_eq() {
                 return Ok(Some(!list.negated));
             }
         }
@@ -300,7 +323,11 @@ impl<'a> Evaluator<'a> {
         let (ValueRef::Bytes(operand), ValueRef::Bytes(pattern)) = (operand, pattern) else {
             return Ok(None);
         };
-        let matches = like.collation.like(operand, pattern, like.escape);
+        let meter = &mut |bytes| self.statement.spend(bytes);
+        self.statement.spend(pattern.len())?;
+        let matches = like
+            .collation
+            .like_metered(operand, pattern, like.escape, meter)?;
         Ok(Some(matches != like.negated))
     }
 

@@ -10,8 +10,8 @@ use value::{
     compare_same,
 };
 
-use crate::domain;
 use crate::tree::Class;
+use crate::{Failure, Statement, domain};
 
 /// The order of two values of one type; NULL is below all.
 #[inline]
@@ -27,6 +27,61 @@ pub fn compare_in(a: ValueRef<'_>, b: ValueRef<'_>, class: Class) -> Ordering {
         _ => CollationId::BINARY,
     };
     compare_same(a, b, collation)
+}
+
+/// The same, counted as work of the statement.
+///
+/// # Errors
+/// If the statement is to end.
+#[inline]
+pub fn compare_metered(
+    a: ValueRef<'_>,
+    b: ValueRef<'_>,
+    class: Class,
+    statement: &Statement<'_>,
+) -> Result<Ordering, Failure> {
+    match (a, b, class) {
+        (ValueRef::Bytes(a), ValueRef::Bytes(b), Class::Text(collation)) => {
+            compare_texts(a, b, collation, statement)
+        }
+        _ => Ok(compare_in(a, b, class)),
+    }
+}
+
+/// The order of two values of one type, counted as work of the statement; NULL is below all.
+///
+/// # Errors
+/// If the statement is to end.
+#[inline]
+pub fn compare_values_metered(
+    a: ValueRef<'_>,
+    b: ValueRef<'_>,
+    column_type: &ColumnType,
+    statement: &Statement<'_>,
+) -> Result<Ordering, Failure> {
+    match (a, b) {
+        (ValueRef::Bytes(a), ValueRef::Bytes(b)) => {
+            compare_texts(a, b, column_type.collation, statement)
+        }
+        _ => {
+            statement.spend(COMPARE_COST)?;
+            Ok(compare_values(a, b, column_type))
+        }
+    }
+}
+
+/// What a comparison of two short values costs, in bytes looked at.
+const COMPARE_COST: usize = 8;
+
+#[inline]
+fn compare_texts(
+    a: &[u8],
+    b: &[u8],
+    collation: CollationId,
+    statement: &Statement<'_>,
+) -> Result<Ordering, Failure> {
+    statement.spend(COMPARE_COST + a.len().min(b.len()) / 8)?;
+    collation.compare_metered(a, b, &mut |bytes| statement.spend(bytes))
 }
 
 /// Appends bytes that are equal exactly where values of this type are equal (NULL to NULL).

@@ -2,7 +2,7 @@
 
 use function::{Bound, Context, DivisionByZero};
 use smallvec::SmallVec;
-use value::{ColumnType, DateTime, ValueRef};
+use value::{ColumnType, DateTime, Trouble, ValueRef};
 
 use crate::tree::Expression;
 use crate::{Evaluator, Failure, SqlMode, Statement, failure};
@@ -37,7 +37,9 @@ impl Call {
 pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<ValueRef<'a>, Failure> {
     let mut arguments: SmallVec<[ValueRef<'a>; 6]> = SmallVec::new();
     for argument in &call.arguments {
-        arguments.push(evaluator.evaluate(argument)?);
+        let value = evaluator.evaluate(argument)?;
+        evaluator.spend_on(value)?;
+        arguments.push(value);
     }
     let value = with_context(evaluator.statement, |context| {
         let value = call.bound.eval(&arguments, context)?;
@@ -70,6 +72,12 @@ fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>
         seeds: std::mem::take(&mut scratch.seeds),
         patterns: std::mem::take(&mut scratch.patterns),
         session: &mut statement.session.facts(),
+        meter: &|bytes| {
+            statement.spend(bytes).map_err(|failure| Trouble {
+                code: failure.code.0,
+                message: failure.message,
+            })
+        },
     };
     let result = call(&mut context);
     scratch.seeds = std::mem::take(&mut context.seeds);

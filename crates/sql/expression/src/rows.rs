@@ -66,6 +66,15 @@ impl Rows {
             + self.decimals.len() * size_of::<Decimal>()
     }
 
+    /// About how many bytes a row takes.
+    pub fn row_bytes(&self, row: usize) -> usize {
+        let texts = self.row(row).map(|value| match value {
+            ValueRef::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        });
+        texts.sum::<usize>() + self.width * size_of::<Cell>()
+    }
+
     /// Forgets the rows and keeps the memory.
     pub fn clear(&mut self) {
         self.cells.clear();

@@ -1,6 +1,6 @@
 //! [`Statement`]: the session around a running statement, as expressions see it.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 
 use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
 use value::temporal::DateRules;
@@ -36,6 +36,13 @@ pub trait Surroundings {
 
     /// True once `KILL QUERY` was said.
     fn is_killed(&self) -> bool;
+
+    /// Lets others run, if the statement has had its time. Called in the middle of whatever takes
+    /// long: nothing that others use is borrowed meanwhile.
+    ///
+    /// # Errors
+    /// If the statement is to end: it was killed, its time is over, or the server stops.
+    fn give_way(&self) -> Result<(), Failure>;
 }
 
 /// What is constant for a statement.
@@ -126,7 +133,13 @@ pub struct Diagnostics {
     warnings: RefCell<Warnings>,
     /// What functions keep from row to row.
     scratch: RefCell<Scratch>,
+    /// Work that may be done before somebody looks whether it has been long.
+    work_left: Cell<usize>,
 }
+
+/// Bytes looked at between two looks at the clock: 10 to 100 us, whatever is done with each. Others
+/// wait for a slice of the runtime (200 us) and this at most.
+const WORK_PER_LOOK: usize = 32 << 10;
 
 /// What functions keep from row to row.
 #[derive(Debug, Default)]
@@ -141,6 +154,7 @@ impl Diagnostics {
         Self {
             warnings: RefCell::new(Warnings::new(limit)),
             scratch: RefCell::default(),
+            work_left: Cell::new(WORK_PER_LOOK),
         }
     }
 
@@ -227,6 +241,25 @@ impl Statement<'_> {
     /// Where GROUP_CONCAT is cut.
     pub fn group_concat_bytes_max(&self) -> usize {
         self.options.group_concat_bytes_max
+    }
+
+    /// Counts work, in bytes looked at; lets others run where there was much.
+    ///
+    /// # Errors
+    /// If the statement is to end.
+    #[inline]
+    pub fn spend(&self, bytes: usize) -> Result<(), Failure> {
+        let left = self.diagnostics.work_left.get();
+        match left.checked_sub(bytes) {
+            Some(left) => {
+                self.diagnostics.work_left.set(left);
+                Ok(())
+            }
+            None => {
+                self.diagnostics.work_left.set(WORK_PER_LOOK);
+                self.session.give_way()
+            }
+        }
     }
 
     /// Error 1317 once the statement was killed.

@@ -454,7 +454,10 @@ impl Session {
     /// When the running statement is over its time, on the steady clock.
     pub(crate) fn statement_deadline(&self) -> Option<u64> {
         let limit_us = self.state.variables.borrow().active().statement_time_us_max;
-        (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
+        let deadline =
+            (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us));
+        self.state.deadline_us.set(deadline);
+        deadline
     }
 
     async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {

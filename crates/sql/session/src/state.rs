@@ -12,8 +12,8 @@ use std::sync::Arc;
 use catalog::{Account, AccountName, Accounts};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
-    ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR,
-    ER_WRONG_VALUE_FOR_VAR,
+    ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use expression::{Diagnostics, SessionFunction, StatementOptions, Surroundings};
 use foldhash::fast::FixedState;
@@ -59,6 +59,8 @@ pub struct State {
     pub(crate) waits: RefCell<Waits>,
     /// How often it has taken named locks.
     pub(crate) named_lock_count: Cell<u64>,
+    /// When the statement's time is over (`max_statement_time`), on the steady clock.
+    pub(crate) deadline_us: Cell<Option<u64>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
@@ -91,6 +93,7 @@ impl State {
             in_transaction: Cell::new(false),
             waits: RefCell::default(),
             named_lock_count: Cell::new(0),
+            deadline_us: Cell::new(None),
             has_tls: Cell::new(false),
             facts,
         }
@@ -382,5 +385,19 @@ impl Surroundings for State {
 
     fn is_killed(&self) -> bool {
         self.seat.order() != KillOrder::None
+    }
+
+    fn give_way(&self) -> Result<(), expression::Failure> {
+        let stopped = |code| Err(Box::new(ClientError::new(code, &[])));
+        if runtime::give_way() == runtime::WayGiven::Ending {
+            return stopped(ER_SERVER_SHUTDOWN);
+        }
+        if self.is_killed() {
+            return stopped(ER_QUERY_INTERRUPTED);
+        }
+        match self.deadline_us.get() {
+            Some(deadline) if deadline <= self.worker.steady_us() => stopped(ER_STATEMENT_TIMEOUT),
+            _ => Ok(()),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Character sets: how bytes become characters, and one set's bytes another's.
 
+use super::BYTES_PER_SPEND;
 use std::borrow::Cow;
 
 use super::CollationId;
@@ -172,6 +173,25 @@ impl Charset {
             let length = self.decode(rest).map_or(1, |(_, length)| length);
             rest = rest.get(length..).unwrap_or(&[]);
             Some(length)
+        })
+    }
+
+    /// The text in pieces of about [`BYTES_PER_SPEND`] bytes, cut between characters.
+    pub fn pieces(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut rest = bytes;
+        std::iter::from_fn(move || {
+            let mut end = BYTES_PER_SPEND;
+            // In UTF-8 the bytes behind the first of a character begin with the bits 10; there are
+            // three at the most, and more are not well formed.
+            while !self.is_single_byte()
+                && end < BYTES_PER_SPEND + 3
+                && rest.get(end).is_some_and(|byte| byte & 0xC0 == 0x80)
+            {
+                end += 1;
+            }
+            let (piece, after) = rest.split_at(end.min(rest.len()));
+            rest = after;
+            (!piece.is_empty()).then_some(piece)
         })
     }
 

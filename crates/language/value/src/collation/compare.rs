@@ -16,7 +16,7 @@ use std::hash::Hasher;
 use super::levels;
 use super::unicode::UnicodeWeights;
 use super::weight::{GeneralWeights, fold_ascii, latin1_swedish};
-use super::{CollationId, Rule};
+use super::{BYTES_PER_SPEND, CollationId, Rule, free};
 
 const BLANK: u8 = b' ';
 /// Marks after a blank in a sort key; see the head of the file.
@@ -28,25 +28,35 @@ impl CollationId {
     /// The order of two texts.
     #[inline]
     pub fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
-        match self.rule() {
+        let Ok(order) = self.compare_metered(left, right, &mut free);
+        order
+    }
+
+    /// The same; `spend` is told of the work, every [`BYTES_PER_SPEND`] or so where characters
+    /// are weighed, and may end it. Bytes alone are compared in one go.
+    ///
+    /// # Errors
+    /// What `spend` fails with.
+    #[inline]
+    pub fn compare_metered<E>(
+        self,
+        left: &[u8],
+        right: &[u8],
+        spend: &mut impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Ordering, E> {
+        Ok(match self.rule() {
             Rule::Binary => left.cmp(right),
             Rule::CodePoint | Rule::PaddedBytes => compare_padded_bytes(left, right, |byte| byte),
             Rule::AsciiFold => compare_padded_bytes(left, right, fold_ascii),
             Rule::Latin1Swedish => compare_padded_bytes(left, right, latin1_swedish),
             Rule::General => {
                 let (left, right) = self.without_common_prefix(left, right);
-                let charset = self.charset();
-                compare_padded(
-                    GeneralWeights {
-                        charset,
-                        rest: left,
-                    },
-                    GeneralWeights {
-                        charset,
-                        rest: right,
-                    },
-                    u16::from(BLANK),
-                )
+                let weights = |rest| GeneralWeights {
+                    charset: self.charset(),
+                    rest,
+                };
+                let blank = u16::from(BLANK);
+                compare_padded(weights(left), weights(right), blank, spend)?
             }
             Rule::Unicode(language) => {
                 // The end of what is common may be the beginning of a contraction.
@@ -55,18 +65,14 @@ impl CollationId {
                 } else {
                     (left, right)
                 };
-                let charset = self.charset();
-                compare_padded(
-                    UnicodeWeights::new(language, charset, left),
-                    UnicodeWeights::new(language, charset, right),
-                    language.base.blank,
-                )
+                let weights = |rest| UnicodeWeights::new(language, self.charset(), rest);
+                compare_padded(weights(left), weights(right), language.base.blank, spend)?
             }
             Rule::Levels(levels) => {
                 let (left, right) = self.without_common_prefix(left, right);
-                levels::compare(levels, self.charset(), left, right)
+                levels::compare(levels, self.charset(), left, right, spend)?
             }
-        }
+        })
     }
 
     /// True where the texts compare as equal.
@@ -188,11 +194,7 @@ impl CollationId {
     /// Both texts from the first character on in which their bytes differ.
     #[inline]
     fn without_common_prefix<'a>(self, left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        let mut same = left
-            .iter()
-            .zip(right)
-            .take_while(|(left, right)| left == right)
-            .count();
+        let mut same = common_prefix(left, right);
         // Back to the first byte of a character; in UTF-8 the others begin with the bits 10.
         let inside = |text: &[u8], at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
         while same > 0 && (inside(left, same) || inside(right, same)) {
@@ -200,6 +202,17 @@ impl CollationId {
         }
         (&left[same..], &right[same..])
     }
+}
+
+/// How many bytes are the same from the beginning on. Long texts are compared piece by piece
+/// before they are byte by byte.
+#[inline]
+fn common_prefix(left: &[u8], right: &[u8]) -> usize {
+    const PIECE: usize = 64;
+    let pieces = left.chunks_exact(PIECE).zip(right.chunks_exact(PIECE));
+    let same = pieces.take_while(|(left, right)| left == right).count() * PIECE;
+    let rest = left[same..].iter().zip(&right[same..]);
+    same + rest.take_while(|(left, right)| left == right).count()
 }
 
 /// Blanks alone at the end: not tabs or line ends.
@@ -216,6 +229,8 @@ impl TrimBlanks for [u8] {
 
 #[inline]
 fn compare_padded_bytes(left: &[u8], right: &[u8], weight: impl Fn(u8) -> u8) -> Ordering {
+    let same = common_prefix(left, right);
+    let (left, right) = (&left[same..], &right[same..]);
     for (left, right) in left.iter().zip(right) {
         if left != right {
             let order = weight(*left).cmp(&weight(*right));
@@ -239,16 +254,24 @@ fn compare_padded_bytes(left: &[u8], right: &[u8], weight: impl Fn(u8) -> u8) ->
 }
 
 #[inline]
-fn compare_padded<I: Iterator<Item = u16>>(mut left: I, mut right: I, blank: u16) -> Ordering {
+pub(super) fn compare_padded<I: Iterator<Item = u16>, E>(
+    mut left: I,
+    mut right: I,
+    blank: u16,
+    spend: &mut impl FnMut(usize) -> Result<(), E>,
+) -> Result<Ordering, E> {
     loop {
-        let (from_left, from_right) = (left.next(), right.next());
-        if from_left.is_none() && from_right.is_none() {
-            return Ordering::Equal;
+        for _ in 0..BYTES_PER_SPEND {
+            let (from_left, from_right) = (left.next(), right.next());
+            if from_left.is_none() && from_right.is_none() {
+                return Ok(Ordering::Equal);
+            }
+            let order = from_left.unwrap_or(blank).cmp(&from_right.unwrap_or(blank));
+            if order.is_ne() {
+                return Ok(order);
+            }
         }
-        let order = from_left.unwrap_or(blank).cmp(&from_right.unwrap_or(blank));
-        if order.is_ne() {
-            return order;
-        }
+        spend(BYTES_PER_SPEND)?;
     }
 }
 

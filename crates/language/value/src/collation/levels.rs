@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use super::Charset;
+use super::compare::compare_padded;
 use super::tables::uca900::{EXPANSIONS, INDEX, PAGES};
 use super::weight::{ill_formed, next_char};
 
@@ -136,15 +137,22 @@ impl Iterator for LevelWeights<'_> {
 }
 
 /// The order of two texts by that many levels.
-pub(super) fn compare(levels: usize, charset: Charset, left: &[u8], right: &[u8]) -> Ordering {
+pub(super) fn compare<E>(
+    levels: usize,
+    charset: Charset,
+    left: &[u8],
+    right: &[u8],
+    spend: &mut impl FnMut(usize) -> Result<(), E>,
+) -> Result<Ordering, E> {
     for level in 0..levels {
-        let left = LevelWeights::new(charset, left, level);
-        let order = left.cmp(LevelWeights::new(charset, right, level));
+        let weights = |text| LevelWeights::new(charset, text, level);
+        // No weight is zero, so the end is below all.
+        let order = compare_padded(weights(left), weights(right), 0, spend)?;
         if order.is_ne() {
-            return order;
+            return Ok(order);
         }
     }
-    Ordering::Equal
+    Ok(Ordering::Equal)
 }
 
 /// True where two characters weigh the same on that many levels.

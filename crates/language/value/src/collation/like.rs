@@ -3,7 +3,7 @@
 
 use super::levels;
 use super::weight::{fold_ascii, general, latin1_swedish, next_char};
-use super::{CollationId, Rule};
+use super::{BYTES_PER_SPEND, CollationId, Rule, free};
 
 impl CollationId {
     /// True where the text is of the pattern. `escape` is a code point (usually `\`); None for
@@ -11,11 +11,32 @@ impl CollationId {
     ///
     /// Time is at most text times pattern; nothing is allocated.
     pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        let Ok(is_like) = self.like_metered(text, pattern, escape, &mut free);
+        is_like
+    }
+
+    /// The same; `spend` is told of the work, every [`BYTES_PER_SPEND`] or so, and may end it.
+    ///
+    /// # Errors
+    /// What `spend` fails with.
+    pub fn like_metered<E>(
+        self,
+        text: &[u8],
+        pattern: &[u8],
+        escape: Option<u32>,
+        spend: &mut impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let mut text = text;
+        let mut steps = 0;
         let mut pattern = pattern;
         // Where to go on after the last `%`: what follows it, and the text it may yet swallow.
         let mut retry: Option<(&[u8], &[u8])> = None;
         loop {
+            steps += 1;
+            if steps == BYTES_PER_SPEND {
+                spend(BYTES_PER_SPEND)?;
+                steps = 0;
+            }
             let mut after = pattern;
             let step = self.pattern_step(&mut after, escape);
             if let Step::Any = step {
@@ -24,11 +45,8 @@ impl CollationId {
                 continue;
             }
             if text.is_empty() {
-                if let Step::End = step {
-                    return true;
-                }
                 // Every other retry has less text still.
-                return false;
+                return Ok(matches!(step, Step::End));
             }
             let mut rest = text;
             let found = next_char(self.charset(), &mut rest);
@@ -42,10 +60,10 @@ impl CollationId {
                 continue;
             }
             let Some((again, swallowed)) = &mut retry else {
-                return false;
+                return Ok(false);
             };
             if swallowed.is_empty() {
-                return false;
+                return Ok(false);
             }
             // The last `%` takes one character more.
             let _ = next_char(self.charset(), swallowed);

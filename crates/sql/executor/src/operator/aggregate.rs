@@ -109,6 +109,7 @@ impl AggregateOperator {
     fn take_hashed(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.key.clear();
         for (value, key) in self.row_keys.row(0).zip(&self.plan.keys) {
+            cx.spend_on(value)?;
             append_group_key(value, &key.column_type, &mut self.key);
         }
         let group = match self.groups.get(self.key.as_slice()) {
@@ -128,12 +129,7 @@ impl AggregateOperator {
 
     fn take_ordered(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         if self.is_open {
-            let changed = (0..self.plan.keys.len()).find(|&key| {
-                let column_type = &self.plan.keys[key].column_type;
-                let (old, new) = (self.keys.get(0, key), self.row_keys.get(0, key));
-                !expression::compare_values(old, new, column_type).is_eq()
-            });
-            if let Some(changed) = changed {
+            if let Some(changed) = self.first_change(cx)? {
                 self.close_levels(changed, cx)?;
                 self.keys.clear();
                 self.keys.push_row_of(&self.row_keys, 0);
@@ -149,6 +145,21 @@ impl AggregateOperator {
             self.accumulate(level, cx)?;
         }
         Ok(())
+    }
+
+    /// The first key in which the row differs from the open group.
+    fn first_change(&self, cx: &Context<'_>) -> Outcome<Option<usize>> {
+        for (key, expression) in self.plan.keys.iter().enumerate() {
+            let (old, new) = (self.keys.get(0, key), self.row_keys.get(0, key));
+            let evaluator = cx.evaluator();
+            if !evaluator
+                .compare_values(old, new, &expression.column_type)?
+                .is_eq()
+            {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
     }
 
     /// How many groups are open at a time: one for each rollup and one for all keys.
@@ -226,6 +237,7 @@ impl AggregateOperator {
             return Ok(());
         }
         for group in 0..self.groups.len() {
+            cx.statement.spend(GROUP_COST)?;
             self.give_group(group, self.plan.keys.len(), group, cx)?;
         }
         Ok(())
@@ -284,6 +296,9 @@ impl Operator for AggregateOperator {
         }
     }
 }
+
+/// What giving a group costs, in bytes looked at.
+const GROUP_COST: usize = 64;
 
 /// True if every argument of the call is there; a call leaves out rows where one is NULL.
 fn arguments_are_there(call: &AggregateCall, cx: &Context<'_>) -> Outcome<bool> {

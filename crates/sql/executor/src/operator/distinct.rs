@@ -96,6 +96,7 @@ impl Operator for DistinctOperator {
             let rows = cx.frame.rows(self.plan.slot);
             for (column, kept) in self.plan.kept.iter().take(self.plan.key_count).enumerate() {
                 let value = rows.get(0, column);
+                cx.spend_on(value)?;
                 append_group_key(value, &kept.column_type, &mut self.seen.key);
             }
             if self.seen.insert() {

@@ -113,6 +113,7 @@ fn make_key(
         if value.is_null() {
             return Ok(false);
         }
+        cx.spend_on(value)?;
         append_class_key(value, *class, key);
     }
     cx.frame.recycle();

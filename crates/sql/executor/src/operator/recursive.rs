@@ -90,7 +90,9 @@ impl RecursiveOperator {
                 drop(warnings);
                 cx.frame.rows_mut(slot).set(0, column, stored.as_ref());
             }
-            append_group_key(cx.frame.rows(slot).get(0, column), to, &mut self.seen.key);
+            let value = cx.frame.rows(slot).get(0, column);
+            cx.spend_on(value)?;
+            append_group_key(value, to, &mut self.seen.key);
         }
         if self.plan.is_distinct && !self.seen.insert() {
             return Ok(false);

@@ -7,13 +7,14 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use expression::{Rows, compare_values};
+use expression::{Failure, Rows, Statement, compare_values_metered};
 use planner::Sort;
 
 use super::LimitCounts;
 use crate::context::{Context, Dependents};
 use crate::keep;
 use crate::kept_slots::KeptSlots;
+use crate::merge_sort::merge_sort;
 use crate::{Operator, Outcome, Rewind};
 
 /// Below this, a limit does not make the sort cut: the memory is small anyway.
@@ -87,14 +88,14 @@ impl SortOperator {
             self.kept_slots.keep(cx.frame);
             let rows = cx.frame.rows(self.plan.slot);
             if rows.len() >= cut_rows && self.plan.kept_slots.is_empty() {
-                self.cut(cx, wanted);
+                self.cut(cx, wanted)?;
             } else {
                 cx.check_kept(rows.memory_bytes() + self.kept_slots.memory_bytes())?;
             }
         }
         self.kept_slots.exchange(cx.frame);
         let rows = cx.frame.rows(self.plan.slot);
-        self.sort(rows);
+        self.sort(rows, cx.statement)?;
         let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
         self.order.truncate(wanted);
         self.at = offset.min(self.order.len());
@@ -103,40 +104,52 @@ impl SortOperator {
     }
 
     /// Keeps only the first `wanted` rows.
-    fn cut(&mut self, cx: &mut Context<'_>, wanted: usize) {
+    fn cut(&mut self, cx: &mut Context<'_>, wanted: usize) -> Outcome<()> {
         let rows = cx.frame.rows(self.plan.slot);
-        self.sort(rows);
+        self.sort(rows, cx.statement)?;
         let mut kept = Rows::new(rows.width());
         for &row in self.order.iter().take(wanted) {
+            cx.statement.spend(rows.row_bytes(row as usize))?;
             kept.push_row_of(rows, row as usize);
         }
         *cx.frame.rows_mut(self.plan.slot) = kept;
+        Ok(())
     }
 
-    /// Sorts the numbers of all rows; rows that are equal keep their order.
-    fn sort(&mut self, rows: &Rows) {
+    /// Sorts the numbers of all rows; rows that are equal keep their order. Others run between
+    /// comparisons.
+    fn sort(&mut self, rows: &Rows, statement: &Statement<'_>) -> Outcome<()> {
         let count = u32::try_from(rows.len()).expect("kept rows are bounded by their bytes");
         self.order.clear();
         self.order.extend(0..count);
         let plan = &self.plan;
-        self.order
-            .sort_by(|&a, &b| compare_rows(plan, rows, a as usize, b as usize));
+        merge_sort(&mut self.order, |a, b| {
+            compare_rows(plan, rows, a as usize, b as usize, statement)
+        })?;
+        Ok(())
     }
 }
 
-fn compare_rows(plan: &Sort, rows: &Rows, a: usize, b: usize) -> Ordering {
+fn compare_rows(
+    plan: &Sort,
+    rows: &Rows,
+    a: usize,
+    b: usize,
+    statement: &Statement<'_>,
+) -> Result<Ordering, Failure> {
     for key in &plan.keys {
         let column_type = &plan.kept[key.kept].column_type;
-        let order = compare_values(rows.get(a, key.kept), rows.get(b, key.kept), column_type);
+        let (a, b) = (rows.get(a, key.kept), rows.get(b, key.kept));
+        let order = compare_values_metered(a, b, column_type, statement)?;
         if order.is_ne() {
-            return if key.descending {
+            return Ok(if key.descending {
                 order.reverse()
             } else {
                 order
-            };
+            });
         }
     }
-    Ordering::Equal
+    Ok(Ordering::Equal)
 }
 
 impl Operator for SortOperator {

@@ -72,7 +72,9 @@ impl UnionOperator {
                 let converted = convert_value(value, &from.column_type, to, cx.statement)?;
                 cx.frame.rows_mut(slot).set(0, column, converted.as_ref());
             }
-            append_group_key(cx.frame.rows(slot).get(0, column), to, &mut self.seen.key);
+            let value = cx.frame.rows(slot).get(0, column);
+            cx.spend_on(value)?;
+            append_group_key(value, to, &mut self.seen.key);
         }
         if self.plan.operation != SetOperation::Union {
             return self.weigh_row(cx);

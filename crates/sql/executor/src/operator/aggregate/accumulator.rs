@@ -3,7 +3,7 @@
 use errcode::{ClientError, ER_DATA_OUT_OF_RANGE};
 use expression::{
     AggregateCall, AggregateFunction, Class, Evaluator, Expression, Statement, append_group_key,
-    compare_values, convert_value,
+    convert_value,
 };
 use value::{Decimal, TypeKind, Value, ValueRef};
 
@@ -89,6 +89,7 @@ impl Accumulator {
             seen.key.clear();
             for argument in &call.arguments {
                 let value = cx.evaluate(argument)?;
+                cx.spend_on(value)?;
                 append_group_key(value, &argument.column_type, &mut seen.key);
             }
             if !seen.insert() {
@@ -163,7 +164,7 @@ impl Accumulator {
             Total::Spread {
                 count, distance, ..
             } => spread(call.function, *count, *distance),
-            Total::Concatenation(concatenation) => concatenation.finish(call, statement),
+            Total::Concatenation(concatenation) => concatenation.finish(call, statement)?,
         })
     }
 }
@@ -225,7 +226,7 @@ fn pick(
     let is_better = match &*picked {
         None => true,
         Some(best) => {
-            let order = compare_values(value, best.as_ref(), &argument.column_type);
+            let order = evaluator.compare_values(value, best.as_ref(), &argument.column_type)?;
             if call.function == AggregateFunction::Min {
                 order.is_lt()
             } else {

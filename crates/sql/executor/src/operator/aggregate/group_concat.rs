@@ -1,12 +1,17 @@
 //! `GROUP_CONCAT`.
 
+use std::cmp::Ordering;
+
 use errcode::{ClientError, ER_CUT_VALUE_GROUP_CONCAT};
-use expression::{AggregateCall, Rows, Statement, append_group_key, compare_values};
+use expression::{
+    AggregateCall, Failure, Rows, Statement, append_group_key, compare_values_metered,
+};
 use value::{Value, ValueRef};
 
 use super::super::distinct::Seen;
 use crate::Outcome;
 use crate::context::Context;
+use crate::merge_sort::merge_sort;
 
 /// The texts of a group, each with the keys of its order.
 #[derive(Debug, Default)]
@@ -35,10 +40,12 @@ impl Concatenation {
         }
         if let Some(seen) = seen {
             seen.key.clear();
+            cx.statement.spend(text.len())?;
             append_group_key(ValueRef::Bytes(&text), &call.column_type, &mut seen.key);
             if !seen.insert() {
                 return Ok(());
             }
+            cx.check_kept(seen.memory_bytes())?;
         }
         if self.rows.width() == 0 {
             self.rows = Rows::new(1 + call.order.len());
@@ -51,31 +58,27 @@ impl Concatenation {
     }
 
     /// The texts in order, with the separator between; NULL of none.
-    pub(super) fn finish(&mut self, call: &AggregateCall, statement: &Statement<'_>) -> Value {
+    pub(super) fn finish(
+        &mut self,
+        call: &AggregateCall,
+        statement: &Statement<'_>,
+    ) -> Outcome<Value> {
         if self.rows.is_empty() {
-            return Value::Null;
+            return Ok(Value::Null);
         }
-        let mut order: Vec<usize> = (0..self.rows.len()).collect();
-        order.sort_by(|&a, &b| {
-            for (key, (expression, descending)) in call.order.iter().enumerate() {
-                let (a, b) = (self.rows.get(a, key + 1), self.rows.get(b, key + 1));
-                let compared = compare_values(a, b, &expression.column_type);
-                if compared.is_ne() {
-                    return if *descending {
-                        compared.reverse()
-                    } else {
-                        compared
-                    };
-                }
-            }
-            std::cmp::Ordering::Equal
-        });
+        let count = u32::try_from(self.rows.len()).expect("kept rows are bounded by their bytes");
+        let mut order: Vec<u32> = (0..count).collect();
+        if !call.order.is_empty() {
+            merge_sort(&mut order, |a, b| self.compare(call, a, b, statement))?;
+        }
         let (count, offset) = call.limit.unwrap_or((u64::MAX, 0));
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let bytes_max = statement.group_concat_bytes_max();
         let mut text = Vec::new();
         for (place, &row) in order.iter().skip(offset).take(count).enumerate() {
+            let row = row as usize;
+            statement.spend(self.rows.row_bytes(row))?;
             if place > 0 {
                 text.extend_from_slice(&call.separator);
             }
@@ -90,7 +93,25 @@ impl Concatenation {
                 break;
             }
         }
-        Value::Bytes(text)
+        Ok(Value::Bytes(text))
+    }
+
+    fn compare(
+        &self,
+        call: &AggregateCall,
+        a: u32,
+        b: u32,
+        statement: &Statement<'_>,
+    ) -> Result<Ordering, Failure> {
+        for (key, (expression, descending)) in call.order.iter().enumerate() {
+            let value = |row: u32| self.rows.get(row as usize, key + 1);
+            let column_type = &expression.column_type;
+            let order = compare_values_metered(value(a), value(b), column_type, statement)?;
+            if order.is_ne() {
+                return Ok(if *descending { order.reverse() } else { order });
+            }
+        }
+        Ok(Ordering::Equal)
     }
 }
 
