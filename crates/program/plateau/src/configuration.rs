@@ -95,9 +95,9 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
         write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
-        // Clients know MariaDB by this prefix, which stands in the greeting alone; without it some
-        // take 10.11 for a MySQL 10: mysql-connector-python asks for utf8mb4_0900_ai_ci.
-        ..front::Options::new(format!("5.5.5-{version}"), front::system_random())
+        // Without MariaDB's old prefix 5.5.5-, as MariaDB 11 greets: clients of MariaDB look for
+        // its name, and Connector/J takes the prefix for a server that frames logins otherwise.
+        ..front::Options::new(version, front::system_random())
     })
 }
 

@@ -110,7 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         io,
         ..runtime::Options::default()
     };
-    let options = Options::new("5.5.5-10.11.0-MariaDB-null", system_random());
+    let options = Options::new("10.11.0-MariaDB-null", system_random());
     let runtime = Runtime::start(runtime_options, move || {
         let shared = Shared::new(options.clone());
         runtime::set_local(Rc::new(Worker {

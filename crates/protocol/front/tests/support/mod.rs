@@ -99,7 +99,7 @@ pub(crate) fn options() -> Options {
         tls: Some(Arc::clone(tls)),
         rsa_key: Some(Arc::clone(rsa_key)),
         connect_timeout: Duration::from_secs(100),
-        ..Options::new("5.5.5-10.11.0-MariaDB-test", system_random())
+        ..Options::new("10.11.0-MariaDB-test", system_random())
     }
 }
 
