@@ -3,7 +3,7 @@
 use value::temporal::DateRules;
 use value::{DateTime, Trouble, Warnings, Zone};
 
-use crate::pattern::Patterns;
+use crate::matcher::Patterns;
 use crate::random::{RandomState, Seeds};
 
 /// What a division by zero is.

@@ -1,22 +1,19 @@
 //! LIKE and regular expressions.
 //!
-//! Regular expressions are those of crate `regex`: no look-around, no back references, and time
-//! linear in the text. Letter case follows the collation. A pattern that `regex` refuses is error
-//! 1139.
+//! Regular expressions are those of crate `regex` (`matcher.rs`): no look-around, no back references,
+//! and time linear in the text. Letter case follows the collation. A pattern that is refused there is
+//! error 1139.
 
-use regex::bytes::{Regex, RegexBuilder};
 use value::collation::mix_to_compare;
-use value::{Charset, CollationId, Trouble, TypeKind, Value, ValueRef};
+use value::{Charset, Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, boolean, chars, of_length};
+use crate::matcher::Matcher;
 use crate::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
-
-/// Largest program of one expression in memory.
-const REGEX_BYTES_MAX: usize = 1 << 20;
 
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     infer_texts(binding)?;
@@ -48,58 +45,6 @@ pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'
     Ok(Value::Int(i64::from(is_like)))
 }
 
-fn compiled(pattern: &[u8], collation: CollationId) -> Result<Regex, Trouble> {
-    let folds = collation.equal(b"a", b"A");
-    let binary = collation.charset() == Charset::Binary;
-    let refuse = |reason: String| Trouble::new(1139, format!("Regex error '{reason}'"));
-    let pattern = collation.charset().to_utf8_lossy(pattern);
-    RegexBuilder::new(&pattern)
-        .case_insensitive(folds)
-        .unicode(!binary)
-        .size_limit(REGEX_BYTES_MAX)
-        .build()
-        .map_err(|error| {
-            let text = error.to_string();
-            refuse(
-                text.lines()
-                    .last()
-                    .unwrap_or("syntax")
-                    .trim_start_matches("error: ")
-                    .to_owned(),
-            )
-        })
-}
-
-/// Compiled expressions of a statement, so that a constant pattern is compiled once.
-#[derive(Debug, Default)]
-pub struct Patterns {
-    known: Vec<(Vec<u8>, CollationId, Regex)>,
-}
-
-/// Expressions kept for a statement; the oldest goes first.
-const PATTERNS_MAX: usize = 16;
-
-impl Patterns {
-    fn find(&mut self, pattern: &[u8], collation: CollationId) -> Result<&Regex, Trouble> {
-        let known = self
-            .known
-            .iter()
-            .position(|(text, of, _)| text == pattern && *of == collation);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let regex = compiled(pattern, collation)?;
-                if self.known.len() == PATTERNS_MAX {
-                    self.known.remove(0);
-                }
-                self.known.push((pattern.to_vec(), collation, regex));
-                self.known.len() - 1
-            }
-        };
-        Ok(&self.known[index].2)
-    }
-}
-
 /// The text as `regex` reads it: UTF-8, or bytes.
 fn readable(bound: &Bound, text: &[u8]) -> Vec<u8> {
     match bound.texts.charset() {
@@ -108,15 +53,29 @@ fn readable(bound: &Bound, text: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Uses a compiled expression; the context is whole again after it.
+fn search<T>(
+    context: &mut Context<'_>,
+    bound: &Bound,
+    pattern: &[u8],
+    run: impl FnOnce(&mut Matcher, &Context<'_>) -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    let mut patterns = std::mem::take(&mut context.patterns);
+    let ran = patterns
+        .find(pattern, bound.texts)
+        .and_then(|matcher| run(matcher, context));
+    context.patterns = patterns;
+    ran
+}
+
 pub(crate) fn regexp(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let text = some!(bound.text_arg(args, 0));
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
-    let found = context
-        .patterns
-        .find(&pattern, bound.texts)?
-        .is_match(&text);
-    Ok(Value::Int(i64::from(found)))
+    let found = search(context, bound, &pattern, |matcher, context| {
+        matcher.find(&text, 0, context)
+    })?;
+    Ok(Value::Int(i64::from(found.is_some())))
 }
 
 pub(crate) fn infer_instr(binding: &mut Binding<'_>) -> Inferred {
@@ -133,9 +92,11 @@ pub(crate) fn regexp_instr(
     let text = some!(bound.text_arg(args, 0));
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
-    let found = context.patterns.find(&pattern, bound.texts)?.find(&text);
+    let found = search(context, bound, &pattern, |matcher, context| {
+        matcher.find(&text, 0, context)
+    })?;
     let position = found.map_or(0, |found| {
-        let before = &text[..found.start()];
+        let before = &text[..found.start];
         let count = if bound.texts.charset() == Charset::Binary {
             before.len()
         } else {
@@ -162,24 +123,44 @@ pub(crate) fn regexp_replace(
     let replacement = some!(bound.text_arg(args, 2));
     let text = readable(bound, &text);
     let template = template(&readable(bound, &replacement));
-    let limit = context.result_bytes_max;
-    let regex = context.patterns.find(&pattern, bound.texts)?;
-    let (mut out, mut end) = (Vec::with_capacity(text.len()), 0);
-    for found in regex.captures_iter(&text) {
-        let whole = found.get_match();
-        out.extend_from_slice(&text[end..whole.start()]);
-        found.expand(&template, &mut out);
-        end = whole.end();
-        // A short text may have many matches, and each may bring a long replacement.
-        if limit < out.len() {
-            break;
-        }
-    }
-    out.extend_from_slice(&text[end..]);
+    let out = search(context, bound, &pattern, |matcher, context| {
+        replaced(matcher, &text, &template, context)
+    })?;
     if !context.fits(out.len(), bound.name()) {
         return Ok(Value::Null);
     }
     Ok(Value::Bytes(written(bound, out)))
+}
+
+/// The text with every match replaced; cut short where it is longer than a result may be.
+fn replaced(
+    matcher: &mut Matcher,
+    text: &[u8],
+    template: &[u8],
+    context: &Context<'_>,
+) -> Result<Vec<u8>, Trouble> {
+    let (mut out, mut copied, mut at) = (Vec::with_capacity(text.len()), 0, 0);
+    let mut last_end = None;
+    // A short text may have many matches, and each may bring a long replacement.
+    while at <= text.len() && out.len() <= context.result_bytes_max {
+        let Some(found) = matcher.find(text, at, context)? else {
+            break;
+        };
+        if found.is_empty() && last_end == Some(found.end) {
+            // Nothing, right behind a match: the next place is behind the next character.
+            let rest = &text[found.end..];
+            at = found.end
+                + Charset::Utf8mb4
+                    .decode(rest)
+                    .map_or(1, |(_, length)| length);
+            continue;
+        }
+        out.extend_from_slice(&text[copied..found.start]);
+        matcher.append_filled(text, found, template, context, &mut out)?;
+        (copied, at, last_end) = (found.end, found.end, Some(found.end));
+    }
+    out.extend_from_slice(&text[copied..]);
+    Ok(out)
 }
 
 /// The replacement in the form of `regex`: `${1}` for `\1`, `$$` for `$`.
@@ -224,10 +205,9 @@ pub(crate) fn regexp_substr(
     let text = some!(bound.text_arg(args, 0));
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
-    let regex = context.patterns.find(&pattern, bound.texts)?;
-    let found = regex
-        .find(&text)
-        .map_or(&[][..], |found| found.as_bytes())
-        .to_vec();
+    let found = search(context, bound, &pattern, |matcher, context| {
+        matcher.find(&text, 0, context)
+    })?;
+    let found = found.map_or(&[][..], |found| &text[found.range()]).to_vec();
     Ok(Value::Bytes(written(bound, found)))
 }

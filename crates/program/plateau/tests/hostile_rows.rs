@@ -47,6 +47,8 @@ fn one_call_can_be_ended_and_hurts_nobody() {
         format!("replace({text}, {needle}, '')"),
         format!("{text} like concat('%', {needle})"),
         format!("substring_index({text}, {needle}, 1)"),
+        format!("regexp_replace({text}, 'a*ab', 'x')"),
+        format!("{text} regexp '(a|b|[a-c]){{900}}[^a]'"),
         format!("find_in_set('b', repeat('a,', 7000000)) + locate({needle}, {text})"),
     ] {
         is_fair_and_mortal(&server, &mut bystander, &format!("select {call}"));

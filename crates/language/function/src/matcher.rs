@@ -1,0 +1,514 @@
+//! [`Matcher`]: a compiled regular expression, and searches with it that let others run.
+//!
+//! Crate `regex-automata` searches in one go, at a rate that may be gigabytes a second or bytes a
+//! millisecond, by the expression and the text. A search that is short even at the worst rate is
+//! left to it. A longer one is made here, byte by byte, over its lazy automata, and says what it
+//! did as it goes: forward to the end of the leftmost match, then back to its beginning.
+//!
+//! The automata know no Unicode word boundary: where an expression has one and a long text is not
+//! ASCII they give up. The search is then made in one go too, if it is not far too long for that.
+
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::meta::Regex;
+use regex_automata::nfa::thompson;
+use regex_automata::util::{interpolate, syntax};
+use regex_automata::{Anchored, Input, MatchKind, Span};
+use value::{Charset, CollationId, Trouble};
+
+use crate::context::Context;
+
+/// Largest program of one expression in memory.
+const PROGRAM_BYTES_MAX: usize = 1 << 20;
+
+/// Work of a search that is made in one go: bytes of text times [`states`] of the program. Some 2
+/// ms at the worst rate.
+const DIRECT_WORK_MAX: usize = 1 << 20;
+
+/// The same for what cannot be made in steps; error 1139 beyond. Some 100 ms.
+const INDIVISIBLE_WORK_MAX: usize = 64 << 20;
+
+/// Bytes of a program that one of its states takes, about.
+const STATE_BYTES: usize = 48;
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    regex: Regex,
+    /// States of the program, about.
+    states: usize,
+    pattern: String,
+    syntax: syntax::Config,
+    /// Made at the first long text.
+    automata: Option<Box<Automata>>,
+}
+
+#[derive(Debug)]
+struct Automata {
+    forward: DFA,
+    forward_cache: Cache,
+    /// Of the reversed expression, anchored at the end of the match.
+    reverse: DFA,
+    reverse_cache: Cache,
+}
+
+/// The automata cannot say.
+struct GaveUp;
+
+/// Why a search came to no answer.
+enum Failed {
+    GaveUp,
+    Trouble(Trouble),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<GaveUp> for Failed {
+    fn from(_: GaveUp) -> Self {
+        Self::GaveUp
+    }
+}
+
+fn refused(reason: &str) -> Trouble {
+    Trouble::new(1139, format!("Regex error '{reason}'"))
+}
+
+/// What a client is told of an expression that does not compile.
+fn build_error(error: &regex_automata::meta::BuildError) -> Trouble {
+    let Some(syntax) = error.syntax_error() else {
+        return refused(&format!(
+            "Compiled regex exceeds size limit of {PROGRAM_BYTES_MAX} bytes."
+        ));
+    };
+    let text = syntax.to_string();
+    let last = text.lines().last().unwrap_or("syntax");
+    refused(last.trim_start_matches("error: "))
+}
+
+impl Matcher {
+    /// Compiles an expression of a collation, by which letter case counts or not.
+    ///
+    /// # Errors
+    /// 1139 for one that is ill-formed or too large.
+    pub(crate) fn new(pattern: &[u8], collation: CollationId) -> Result<Self, Trouble> {
+        let syntax = syntax::Config::new()
+            .case_insensitive(collation.equal(b"a", b"A"))
+            .unicode(collation.charset() != Charset::Binary)
+            .utf8(false);
+        let pattern = collation.charset().to_utf8_lossy(pattern).into_owned();
+        let config = Regex::config()
+            .nfa_size_limit(Some(PROGRAM_BYTES_MAX))
+            .utf8_empty(false);
+        let regex = Regex::builder()
+            .syntax(syntax)
+            .configure(config)
+            .build(&pattern)
+            .map_err(|error| build_error(&error))?;
+        Ok(Self {
+            states: (regex.memory_usage() / STATE_BYTES).max(1),
+            regex,
+            pattern,
+            syntax,
+            automata: None,
+        })
+    }
+
+    /// The leftmost match from `start` on.
+    ///
+    /// # Errors
+    /// If the statement is to end; 1139 where the search would be far too long.
+    pub(crate) fn find(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        context: &Context<'_>,
+    ) -> Result<Option<Span>, Trouble> {
+        let work = self.work(text.len() - start);
+        context.spend(work.min(text.len() - start))?;
+        let input = Input::new(text).range(start..);
+        if work <= DIRECT_WORK_MAX {
+            return Ok(self.regex.search(&input).map(|found| found.span()));
+        }
+        match self.find_in_steps(text, start, context) {
+            Ok(found) => Ok(found),
+            Err(Failed::Trouble(trouble)) => Err(trouble),
+            Err(Failed::GaveUp) => {
+                self.check_indivisible(work)?;
+                Ok(self.regex.search(&input).map(|found| found.span()))
+            }
+        }
+    }
+
+    /// Appends what a template makes of a match that was found: `$0` is all of it, `$1` its first
+    /// group.
+    ///
+    /// # Errors
+    /// If the statement is to end; 1139 where groups are to be found in a match far too long.
+    pub(crate) fn append_filled(
+        &self,
+        text: &[u8],
+        found: Span,
+        template: &[u8],
+        context: &Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Trouble> {
+        context.spend(found.len())?;
+        if self.regex.captures_len() == 1 {
+            let append = |group: usize, out: &mut Vec<u8>| {
+                if group == 0 {
+                    out.extend_from_slice(&text[found.range()]);
+                }
+            };
+            interpolate::bytes(template, append, |_| None, out);
+            return Ok(());
+        }
+        self.check_indivisible(self.work(found.len()))?;
+        let mut captures = self.regex.create_captures();
+        let input = Input::new(text).span(found).anchored(Anchored::Yes);
+        self.regex.search_captures(&input, &mut captures);
+        captures.interpolate_bytes_into(text, template, out);
+        Ok(())
+    }
+
+    fn work(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(self.states)
+    }
+
+    fn check_indivisible(&self, work: usize) -> Result<(), Trouble> {
+        if work <= INDIVISIBLE_WORK_MAX {
+            return Ok(());
+        }
+        Err(refused("match limit exceeded"))
+    }
+
+    fn find_in_steps(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        context: &Context<'_>,
+    ) -> Result<Option<Span>, Failed> {
+        let automata = match self.automata.take() {
+            Some(automata) => automata,
+            None => Box::new(Automata::new(&self.pattern, self.syntax)?),
+        };
+        let automata = self.automata.insert(automata);
+        let pace = Pace::new(self.states, context);
+        let Some(end) = automata.end_of_match(text, start, &pace)? else {
+            return Ok(None);
+        };
+        let begin = automata.begin_of_match(text, start, end, &pace)?;
+        Ok(Some(Span { start: begin, end }))
+    }
+}
+
+/// How often a search says what it did.
+struct Pace<'c, 's> {
+    /// Bytes of text between two times.
+    step: usize,
+    /// What they cost at the worst, of which the clock tells the truth.
+    cost: usize,
+    context: &'c Context<'s>,
+}
+
+impl<'c, 's> Pace<'c, 's> {
+    fn new(states: usize, context: &'c Context<'s>) -> Self {
+        // A byte that leads to a new state costs as much as the program has states.
+        let step = (DIRECT_WORK_MAX / 64 / states).clamp(16, 1024);
+        let cost = step * (1 + states / 64);
+        Self {
+            step,
+            cost,
+            context,
+        }
+    }
+
+    fn spend(&self, at: usize) -> Result<(), Trouble> {
+        if at.is_multiple_of(self.step) {
+            self.context.spend(self.cost)?;
+        }
+        Ok(())
+    }
+}
+
+impl Automata {
+    fn new(pattern: &str, syntax: syntax::Config) -> Result<Self, GaveUp> {
+        let automaton = |is_reverse: bool, kind: MatchKind| {
+            let config = thompson::Config::new()
+                .reverse(is_reverse)
+                .utf8(false)
+                .nfa_size_limit(Some(PROGRAM_BYTES_MAX * 2));
+            DFA::builder()
+                .syntax(syntax)
+                .thompson(config)
+                .configure(
+                    DFA::config()
+                        .match_kind(kind)
+                        .unicode_word_boundary(true)
+                        .skip_cache_capacity_check(true),
+                )
+                .build(pattern)
+                .map_err(|_| GaveUp)
+        };
+        let forward = automaton(false, MatchKind::LeftmostFirst)?;
+        let reverse = automaton(true, MatchKind::All)?;
+        Ok(Self {
+            forward_cache: forward.create_cache(),
+            reverse_cache: reverse.create_cache(),
+            forward,
+            reverse,
+        })
+    }
+
+    /// Where the leftmost match ends.
+    fn end_of_match(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        pace: &Pace<'_, '_>,
+    ) -> Result<Option<usize>, Failed> {
+        let (dfa, cache) = (&self.forward, &mut self.forward_cache);
+        let input = Input::new(text).range(start..);
+        let mut state = dfa.start_state_forward(cache, &input).map_err(|_| GaveUp)?;
+        let mut end = None;
+        for (at, &byte) in text.iter().enumerate().skip(start) {
+            pace.spend(at)?;
+            state = dfa.next_state(cache, state, byte).map_err(|_| GaveUp)?;
+            match judge(state)? {
+                // An automaton says so one byte late.
+                Judged::Match => end = Some(at),
+                Judged::Dead => return Ok(end),
+                Judged::Open => {}
+            }
+        }
+        let last = dfa.next_eoi_state(cache, state).map_err(|_| GaveUp)?;
+        if let Judged::Match = judge(last)? {
+            end = Some(text.len());
+        }
+        Ok(end)
+    }
+
+    /// Where the match that ends at `end` begins.
+    fn begin_of_match(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        pace: &Pace<'_, '_>,
+    ) -> Result<usize, Failed> {
+        let (dfa, cache) = (&self.reverse, &mut self.reverse_cache);
+        let input = Input::new(text).range(start..end).anchored(Anchored::Yes);
+        let mut state = dfa.start_state_reverse(cache, &input).map_err(|_| GaveUp)?;
+        let mut begin = None;
+        for at in (start..end).rev() {
+            pace.spend(at)?;
+            state = dfa.next_state(cache, state, text[at]).map_err(|_| GaveUp)?;
+            match judge(state)? {
+                Judged::Match => begin = Some(at + 1),
+                Judged::Dead => return begin.ok_or(Failed::GaveUp),
+                Judged::Open => {}
+            }
+        }
+        let last = match start.checked_sub(1) {
+            Some(before) => dfa.next_state(cache, state, text[before]),
+            None => dfa.next_eoi_state(cache, state),
+        };
+        if let Judged::Match = judge(last.map_err(|_| GaveUp)?)? {
+            begin = Some(start);
+        }
+        begin.ok_or(Failed::GaveUp)
+    }
+}
+
+/// What a state says of the text before it.
+enum Judged {
+    Match,
+    Dead,
+    Open,
+}
+
+fn judge(state: LazyStateID) -> Result<Judged, GaveUp> {
+    if !state.is_tagged() {
+        return Ok(Judged::Open);
+    }
+    if state.is_match() {
+        Ok(Judged::Match)
+    } else if state.is_dead() {
+        Ok(Judged::Dead)
+    } else if state.is_quit() {
+        Err(GaveUp)
+    } else {
+        Ok(Judged::Open)
+    }
+}
+
+/// Compiled expressions of a statement, so that a constant one is compiled once.
+#[derive(Debug, Default)]
+pub struct Patterns {
+    known: Vec<(Vec<u8>, CollationId, Matcher)>,
+}
+
+/// Expressions kept for a statement; the oldest goes first.
+const PATTERNS_MAX: usize = 16;
+
+impl Patterns {
+    /// The expression, compiled now or before.
+    ///
+    /// # Errors
+    /// As [`Matcher::new`].
+    pub(crate) fn find(
+        &mut self,
+        pattern: &[u8],
+        collation: CollationId,
+    ) -> Result<&mut Matcher, Trouble> {
+        let known = self
+            .known
+            .iter()
+            .position(|(text, of, _)| text == pattern && *of == collation);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let matcher = Matcher::new(pattern, collation)?;
+                if self.known.len() == PATTERNS_MAX {
+                    self.known.remove(0);
+                }
+                self.known.push((pattern.to_vec(), collation, matcher));
+                self.known.len() - 1
+            }
+        };
+        Ok(&mut self.known[index].2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use value::{Date, Warnings, Zone};
+
+    use super::*;
+    use crate::{DivisionByZero, Seeds, SessionFacts};
+
+    /// Runs with a meter that counts what is spent and fails beyond `limit`.
+    fn metered<T>(limit: usize, run: impl FnOnce(&Context<'_>) -> T) -> (T, usize) {
+        let spent = Cell::new(0);
+        let now = Date::new(2024, 3, 1).at_midnight();
+        let context = Context {
+            warnings: &mut Warnings::default(),
+            now,
+            utc_now: now,
+            zone: &Zone::Utc,
+            dates: value::temporal::DateRules::default(),
+            division_by_zero: DivisionByZero::Warn,
+            default_week_format: 0,
+            result_bytes_max: 1 << 24,
+            random: &mut || 0,
+            seeds: Seeds::default(),
+            patterns: Patterns::default(),
+            session: &mut SessionFacts::default(),
+            meter: &|bytes| {
+                spent.set(spent.get() + bytes);
+                if limit < spent.get() {
+                    return Err(Trouble::new(1317, "ended"));
+                }
+                Ok(())
+            },
+        };
+        let ran = run(&context);
+        drop(context);
+        (ran, spent.get())
+    }
+
+    fn matcher(pattern: &str) -> Matcher {
+        Matcher::new(pattern.as_bytes(), CollationId::UTF8MB4_GENERAL_CI).unwrap()
+    }
+
+    #[test]
+    fn steps_find_what_one_go_finds() {
+        let texts = [
+            "",
+            "a",
+            "abc",
+            "xaxbxc",
+            "aaab aab ab b",
+            "foo bar",
+            "line\none\ntwo",
+            "AbAbAb",
+            "caf\u{e9} na\u{ef}ve",
+            "\u{1F600}x\u{1F600}",
+            "aXbXc-aYbYc",
+        ];
+        let patterns = [
+            "a",
+            "b+",
+            "a*",
+            "a*?b",
+            "^a",
+            "c$",
+            "(a|ab)(c|bcd)?",
+            "(?m)^t",
+            "x|",
+            "[a-c]+x?",
+            "(?-u:\\b)ab",
+            "\\w+",
+            ".",
+            "e\u{301}?",
+            "\u{1F600}.",
+            "b.*?c",
+            "$",
+        ];
+        for pattern in patterns {
+            let mut matcher = matcher(pattern);
+            for text in texts.map(str::as_bytes) {
+                for start in 0..=text.len() {
+                    let input = Input::new(text).range(start..);
+                    let expected = matcher.regex.search(&input).map(|found| found.span());
+                    let (found, _) = metered(usize::MAX, |context| {
+                        matcher.find_in_steps(text, start, context)
+                    });
+                    let found = found.unwrap_or_else(|_| panic!("{pattern} gave up"));
+                    assert_eq!(found, expected, "{pattern} in {text:?} from {start}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_search_says_what_it_does_and_can_be_ended() {
+        let text = vec![b'a'; 4 << 20];
+        let mut matcher = matcher("a[ab]{200}c");
+        let (found, spent) = metered(usize::MAX, |context| matcher.find(&text, 0, context));
+        assert_eq!(found, Ok(None));
+        assert!(text.len() < spent);
+        let (ended, spent) = metered(6 << 20, |context| matcher.find(&text, 0, context));
+        assert_eq!(ended.unwrap_err().code, 1317);
+        assert!(spent < 7 << 20);
+    }
+
+    #[test]
+    fn what_cannot_be_made_in_steps_is_bounded() {
+        let mut matcher = matcher("\\bzz\\b");
+        let mut text = "\u{e9}".repeat(20_000).into_bytes();
+        text.extend_from_slice(b" zz");
+        let at = text.len() - 2;
+        let free = |matcher: &mut Matcher, text: &[u8]| {
+            metered(usize::MAX, |context| matcher.find(text, 0, context)).0
+        };
+        let found = free(&mut matcher, &text);
+        assert_eq!(
+            found,
+            Ok(Some(Span {
+                start: at,
+                end: at + 2
+            }))
+        );
+        let text = "\u{e9}".repeat(4 << 20).into_bytes();
+        assert_eq!(free(&mut matcher, &text).unwrap_err().code, 1139);
+        // ASCII goes by steps, however long.
+        let text = vec![b'z'; 4 << 20];
+        assert_eq!(free(&mut matcher, &text), Ok(None));
+    }
+}
