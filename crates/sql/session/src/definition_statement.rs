@@ -24,7 +24,7 @@ use value::{CollationId, Level, Place, StoreRules, Trouble, Value, store_value};
 
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
-use crate::metadata::StrongHold;
+use crate::metadata::{Strength, StrongHold};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use syntax::print::quoted_name;
@@ -111,8 +111,10 @@ impl Session {
             return Ok(None);
         }
         let worker = Rc::clone(&self.state.worker);
-        let change = worker.metadata.change(&worker.server.metadata, table);
-        self.wait_for_definition(change).await.map(Some)
+        let own = self.state.seat.id();
+        let change = worker.metadata.change(&worker.server.metadata, table, own);
+        let changed = self.wait_for_definition(table, Strength::Strong, change);
+        changed.await.map(Some)
     }
 
     /// Database and table of a name in a statement; the database is there.

@@ -3,7 +3,8 @@
 //! Who uses a table holds its lock weakly until the transaction's end; who changes the definition
 //! holds it strongly. A weak hold writes one counter that belongs to the worker
 //! ([`sync::BigReaderLock`]), so that statements of different workers share nothing. The locks
-//! live in a map by table that a worker's cache stands in front of.
+//! live in a map by table that a worker's cache stands in front of. Who has to wait says so first
+//! (`waits.rs`): where sessions would wait for each other for ever, the last of them is refused.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,12 +17,28 @@ use foldhash::fast::FixedState;
 use store::TableId;
 use sync::{BigReaderLock, Mutex, WaitKey};
 
+mod waits;
+
+use waits::Waits;
+pub(crate) use waits::{Deadlock, Noted};
+
+/// How a table is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strength {
+    /// To use it.
+    Weak,
+    /// To change it.
+    Strong,
+}
+
 /// The locks of all tables. Shared by all workers.
 pub struct MetadataLocks {
     /// Slots of each lock.
     worker_count: usize,
     /// Made at a table's first use, swept when there are many.
     locks: Mutex<Locks>,
+    /// Who waits for whom.
+    waits: Arc<Waits>,
 }
 
 /// Locks by table. One that only the map has is held by nobody and may go: whoever asks for it
@@ -56,7 +73,22 @@ impl MetadataLocks {
                 by_table: HashMap::default(),
                 sweep_at: SWEEP_AT_MIN,
             }),
+            waits: Arc::default(),
         }
+    }
+
+    /// Notes that a session is about to wait for a table, and which it holds weakly meanwhile.
+    ///
+    /// # Errors
+    /// If it would wait for itself.
+    pub(crate) fn note_wait(
+        &self,
+        session: u64,
+        table: TableId,
+        strength: Strength,
+        weak: Vec<TableId>,
+    ) -> Result<Noted<'_>, Deadlock> {
+        self.waits.note(session, table, strength, weak)
     }
 
     fn lock_of(&self, table: TableId) -> Arc<BigReaderLock> {
@@ -136,7 +168,7 @@ impl MetadataWorker {
 
     /// Keeps everybody else from the table until the hold is dropped: waits for those who use it,
     /// while those who come later wait for this.
-    pub async fn change(&self, locks: &MetadataLocks, table: TableId) -> StrongHold {
+    pub async fn change(&self, locks: &MetadataLocks, table: TableId, session: u64) -> StrongHold {
         let lock = self.lock_of(locks, table);
         {
             let mut waiting = Waiting {
@@ -157,7 +189,10 @@ impl MetadataWorker {
         let hold = StrongHold {
             lock: Arc::clone(&lock),
             table,
+            session,
+            waits: Arc::clone(&locks.waits),
         };
+        locks.waits.own(table, session);
         let mut waiting = Waiting {
             lock: &lock,
             key: WaitKey::default(),
@@ -220,6 +255,9 @@ impl fmt::Debug for WeakHold {
 pub struct StrongHold {
     lock: Arc<BigReaderLock>,
     table: TableId,
+    /// Whose it is.
+    session: u64,
+    waits: Arc<Waits>,
 }
 
 impl StrongHold {
@@ -231,6 +269,7 @@ impl StrongHold {
 
 impl Drop for StrongHold {
     fn drop(&mut self) {
+        self.waits.disown(self.table, self.session);
         self.lock.unlock_strong();
     }
 }
@@ -268,14 +307,14 @@ mod tests {
         let (table, other) = (TableId(5), TableId(6));
         let first = ready(a.hold(&locks, table)).unwrap();
         let second = ready(b.hold(&locks, table)).unwrap();
-        assert!(ready(a.change(&locks, table)).is_none());
-        assert!(ready(a.change(&locks, other)).is_some());
+        assert!(ready(a.change(&locks, table, 1)).is_none());
+        assert!(ready(a.change(&locks, other, 1)).is_some());
         assert!(
             ready(b.hold(&locks, table)).is_some(),
             "a change that was given up is gone"
         );
         drop((first, second));
-        let change = ready(b.change(&locks, table)).unwrap();
+        let change = ready(b.change(&locks, table, 2)).unwrap();
         assert!(ready(a.hold(&locks, table)).is_none());
         drop(change);
         assert!(ready(a.hold(&locks, table)).is_some());
@@ -286,7 +325,7 @@ mod tests {
         let locks = MetadataLocks::new(1);
         let worker = MetadataWorker::new(0);
         let user = ready(worker.hold(&locks, TableId(5))).unwrap();
-        let mut change = pin!(worker.change(&locks, TableId(5)));
+        let mut change = pin!(worker.change(&locks, TableId(5), 1));
         let mut context = Context::from_waker(Waker::noop());
         assert!(change.as_mut().poll(&mut context).is_pending());
         assert!(ready(worker.hold(&locks, TableId(5))).is_none());
@@ -300,14 +339,14 @@ mod tests {
         let (worker, other) = (MetadataWorker::new(0), MetadataWorker::new(0));
         let kept = ready(worker.hold(&locks, TableId(0))).unwrap();
         for id in 1..20_000 {
-            drop(ready(worker.change(&locks, TableId(id))).unwrap());
+            drop(ready(worker.change(&locks, TableId(id), 1)).unwrap());
         }
         assert!(locks.locks.lock().by_table.len() <= 4 * SWEEP_AT_MIN);
         assert!(
-            ready(other.change(&locks, TableId(0))).is_none(),
+            ready(other.change(&locks, TableId(0), 2)).is_none(),
             "it is held"
         );
         drop(kept);
-        assert!(ready(other.change(&locks, TableId(0))).is_some());
+        assert!(ready(other.change(&locks, TableId(0), 2)).is_some());
     }
 }

@@ -7,10 +7,11 @@
 
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED,
+    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK,
     ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
     ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_TOO_MANY_ROWS,
     ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
@@ -19,12 +20,13 @@ use executor::{Effect, Execution, Halt, Progress, Summary, World};
 use expression::{SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, Plan};
-use store::{Durability, Suspend, TableDefinition, TransactionOptions, WaitReason};
+use store::{Durability, Suspend, TableDefinition, TableId, TransactionOptions, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
 use crate::cursor::CursorRows;
 use crate::dispatch::Parsed;
+use crate::metadata::Strength;
 use crate::plan_cache::SharedPlan;
 use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
@@ -152,7 +154,7 @@ impl Session {
                     Some(hold) => hold,
                     None => {
                         let hold = worker.metadata.hold(locks, id);
-                        Box::pin(self.wait_for_definition(hold)).await?
+                        Box::pin(self.wait_for_definition(id, Strength::Weak, hold)).await?
                     }
                 };
                 self.transaction.keep(hold);
@@ -500,11 +502,21 @@ impl Session {
         }
     }
 
-    /// Waits for a table's definition to be free, at most `lock_wait_timeout`: error 1205.
+    /// Waits for a table's definition to be free, at most `lock_wait_timeout`: error 1205. Where
+    /// sessions would wait for each other, this one's transaction is rolled back: error 1213.
     pub(crate) async fn wait_for_definition<T>(
         &mut self,
+        table: TableId,
+        strength: Strength,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
+        let server = Arc::clone(&self.state.worker.server);
+        let weak = self.transaction.held_tables().collect();
+        let own = self.state.seat.id();
+        let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
+            self.end_transaction(End::Rollback).await?;
+            return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
+        };
         let limit_s = self.state.variables.borrow().active().lock_wait_timeout_s;
         let lock_us = limit_s.saturating_mul(1_000_000);
         let deadline = self.statement_deadline();
@@ -534,7 +546,7 @@ impl Session {
         text: &'static str,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
-        let seat = std::sync::Arc::clone(&self.state.seat);
+        let seat = Arc::clone(&self.state.seat);
         seat.update(|line| line.state = text);
         let waited = {
             let killed = pin!(seat.ordered(KillOrder::Query));

@@ -91,6 +91,11 @@ impl TransactionState {
         self.holds.iter().any(|hold| hold.table() == table)
     }
 
+    /// Tables in use.
+    pub fn held_tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.holds.iter().map(WeakHold::table)
+    }
+
     /// Keeps a table's definition still until the transaction's end.
     pub fn keep(&mut self, hold: WeakHold) {
         self.holds.push(hold);

@@ -5,7 +5,7 @@ use errcode::{ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_SP_DOES_NOT_EXI
 use store::Isolation;
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
-use crate::metadata::StrongHold;
+use crate::metadata::{Strength, StrongHold};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::transaction::{End, NextTransaction};
@@ -172,8 +172,9 @@ impl Session {
         wanted.dedup_by_key(|(id, _)| *id);
         for (id, may_write) in wanted {
             let worker = std::rc::Rc::clone(&self.state.worker);
-            let hold = worker.metadata.change(&worker.server.metadata, id);
-            let hold = self.wait_for_definition(hold).await?;
+            let own = self.state.seat.id();
+            let hold = worker.metadata.change(&worker.server.metadata, id, own);
+            let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
             self.locked.push(LockedTable { hold, may_write });
         }
         Ok(())

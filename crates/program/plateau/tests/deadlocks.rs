@@ -1,0 +1,82 @@
+//! Sessions that wait for each other's definitions of tables: one of them is refused.
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, ServerKind};
+
+fn start() -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.start().expect("the server starts");
+    let mut client = server.connect().expect("it serves");
+    for statement in [
+        "create database d",
+        "create table d.a (i int primary key)",
+        "create table d.b (i int primary key)",
+        "insert into d.a values (1)",
+        "insert into d.b values (1)",
+    ] {
+        client.run(statement).expect(statement);
+    }
+    (server, client)
+}
+
+/// Begins a statement that must come to wait.
+fn waits(server: &Server, watcher: &mut Client, statement: &str) -> Client {
+    let mut client = server.connect().expect("it serves");
+    begin(&mut client, watcher, statement);
+    client
+}
+
+fn begin(client: &mut Client, watcher: &mut Client, statement: &str) {
+    client.send_query(statement.as_bytes()).expect("it reads");
+    let state = format!(
+        "select state from information_schema.processlist where id = {}",
+        client.connection_id
+    );
+    loop {
+        let shown = watcher.value(&state).expect("a state").unwrap_or_default();
+        if shown.contains("metadata") {
+            return;
+        }
+    }
+}
+
+#[test]
+fn users_of_two_tables_behind_their_changes_have_a_victim() {
+    let (server, mut watcher) = start();
+    let mut first = server.connect().expect("it serves");
+    let mut second = server.connect().expect("it serves");
+    for (client, table) in [(&mut first, "a"), (&mut second, "b")] {
+        client.run("begin").expect("a transaction");
+        let update = format!("update d.{table} set i = 2");
+        client.run(&update).expect("an update");
+    }
+    let mut change_a = waits(&server, &mut watcher, "alter table d.a add x int");
+    let mut change_b = waits(&server, &mut watcher, "alter table d.b add x int");
+    begin(&mut first, &mut watcher, "select i from d.b");
+    // Now each waits for the next; who closes the ring is told, and its transaction is gone.
+    match second.query("select i from d.a").expect("an answer") {
+        Outcome::Error(error) => assert_eq!((error.number, &*error.state), (1213, "40001")),
+        other => panic!("a deadlock, not {other:?}"),
+    }
+    // With it the others come through: b can be changed, then read.
+    assert!(matches!(
+        change_b.read_outcomes().expect("an answer")[..],
+        [Outcome::Done(_)]
+    ));
+    assert!(matches!(
+        first.read_outcomes().expect("rows")[..],
+        [Outcome::Rows(_)]
+    ));
+    first.run("commit").expect("its work is kept");
+    assert!(matches!(
+        change_a.read_outcomes().expect("an answer")[..],
+        [Outcome::Done(_)]
+    ));
+    let value = |client: &mut Client, table: &str| {
+        let select = format!("select i from d.{table}");
+        client.value(&select).expect("a value")
+    };
+    assert_eq!(value(&mut watcher, "a").as_deref(), Some("2"));
+    assert_eq!(value(&mut watcher, "b").as_deref(), Some("1"));
+}

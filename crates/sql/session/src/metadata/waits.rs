@@ -1,0 +1,202 @@
+//! Who waits for whose metadata lock, so that a cycle has a victim.
+//!
+//! Weak holds are nameless counters, so nobody can say who holds a table weakly - until he waits
+//! himself: who waits says what he holds, and a cycle consists of such alone. It is looked for when
+//! a session begins to wait, under one mutex; a session that holds nothing closes no cycle and is
+//! only noted. Waits are rare, changes of definitions too, so the mutex is not on any hot path.
+//!
+//! A wait for a row's lock is not an edge here: such cycles end by `lock_wait_timeout` or
+//! `innodb_lock_wait_timeout`, as MariaDB's do.
+
+use store::TableId;
+use sync::Mutex;
+
+use super::Strength;
+
+/// Sessions that wait, in the order in which they began to, and who holds tables strongly.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    waiters: Vec<Waiter>,
+    /// Tables held strongly, and by which session.
+    owners: Vec<(TableId, u64)>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    session: u64,
+    table: TableId,
+    strength: Strength,
+    /// Tables that it holds weakly meanwhile.
+    weak: Vec<TableId>,
+}
+
+/// The wait would be part of a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deadlock;
+
+/// A noted wait; dropped when it is over.
+#[derive(Debug)]
+pub(crate) struct Noted<'w> {
+    waits: &'w Waits,
+    session: u64,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.waits.inner.lock();
+        let at = inner.waiters.iter().position(|w| w.session == self.session);
+        inner.waiters.remove(at.expect("a wait is noted once"));
+    }
+}
+
+impl Waits {
+    /// Notes that a session is about to wait for a table, holding `weak` tables weakly.
+    pub(super) fn note(
+        &self,
+        session: u64,
+        table: TableId,
+        strength: Strength,
+        weak: Vec<TableId>,
+    ) -> Result<Noted<'_>, Deadlock> {
+        let mut inner = self.inner.lock();
+        assert!(
+            inner.waiters.iter().all(|waiter| waiter.session != session),
+            "a session waits for one thing at a time"
+        );
+        let holds_any = !weak.is_empty() || inner.owners.iter().any(|(_, by)| *by == session);
+        inner.waiters.push(Waiter {
+            session,
+            table,
+            strength,
+            weak,
+        });
+        if holds_any && inner.is_in_cycle(inner.waiters.len() - 1) {
+            inner.waiters.pop();
+            return Err(Deadlock);
+        }
+        drop(inner);
+        Ok(Noted {
+            waits: self,
+            session,
+        })
+    }
+
+    /// A session holds a table strongly from now on.
+    pub(super) fn own(&self, table: TableId, session: u64) {
+        self.inner.lock().owners.push((table, session));
+    }
+
+    /// It holds it no more.
+    pub(super) fn disown(&self, table: TableId, session: u64) {
+        let owners = &mut self.inner.lock().owners;
+        let at = owners.iter().position(|owner| *owner == (table, session));
+        owners.swap_remove(at.expect("a strong hold is noted once"));
+    }
+}
+
+impl Inner {
+    /// True if a waiter waits, by way of others, for itself.
+    fn is_in_cycle(&self, start: usize) -> bool {
+        let mut is_seen = vec![false; self.waiters.len()];
+        let mut open = vec![start];
+        while let Some(at) = open.pop() {
+            for blocker in self.blockers(at) {
+                if blocker == start {
+                    return true;
+                }
+                if !std::mem::replace(&mut is_seen[blocker], true) {
+                    open.push(blocker);
+                }
+            }
+        }
+        false
+    }
+
+    /// The waiters that one waits for.
+    fn blockers(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let waiter = &self.waiters[at];
+        let owner = self.owners.iter().find(|(table, _)| *table == waiter.table);
+        // Who waits for a change first has announced it, and all who come later wait behind.
+        let first_change = self
+            .waiters
+            .iter()
+            .position(|other| other.table == waiter.table && other.strength == Strength::Strong);
+        let is_blocker = move |(index, other): (usize, &Waiter)| {
+            let owns = owner.is_some_and(|(_, by)| *by == other.session);
+            let uses = waiter.strength == Strength::Strong && other.weak.contains(&waiter.table);
+            let is_before = first_change == Some(index);
+            (index != at && (owns || uses || is_before)).then_some(index)
+        };
+        self.waiters.iter().enumerate().filter_map(is_blocker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: TableId = TableId(1);
+    const B: TableId = TableId(2);
+
+    #[test]
+    fn two_users_behind_two_changes_are_a_cycle() {
+        let waits = Waits::default();
+        let _alter_a = waits.note(1, A, Strength::Strong, vec![]).unwrap();
+        let _alter_b = waits.note(2, B, Strength::Strong, vec![]).unwrap();
+        let first = waits.note(3, B, Strength::Weak, vec![A]).unwrap();
+        let second = |weak| waits.note(4, A, Strength::Weak, weak).map(drop);
+        assert_eq!(second(vec![B]), Err(Deadlock));
+        assert_eq!(
+            second(vec![TableId(9)]),
+            Ok(()),
+            "it holds what nobody wants"
+        );
+        drop(first);
+        assert_eq!(second(vec![B]), Ok(()), "the other does not wait any more");
+    }
+
+    #[test]
+    fn owners_that_want_each_others_tables_are_a_cycle() {
+        let waits = Waits::default();
+        waits.own(A, 1);
+        waits.own(B, 2);
+        let _first = waits.note(1, B, Strength::Strong, vec![]).unwrap();
+        let second = || waits.note(2, A, Strength::Weak, vec![]).map(drop);
+        assert_eq!(second(), Err(Deadlock));
+        waits.disown(A, 1);
+        assert_eq!(second(), Ok(()));
+    }
+
+    #[test]
+    fn users_of_one_table_that_both_wait_are_none() {
+        let waits = Waits::default();
+        let _alter = waits.note(1, A, Strength::Strong, vec![]).unwrap();
+        let _first = waits.note(2, A, Strength::Weak, vec![B]).unwrap();
+        assert!(waits.note(3, A, Strength::Weak, vec![B]).is_ok());
+        assert!(waits.note(4, A, Strength::Strong, vec![]).is_ok());
+    }
+
+    /// Cycles of every length are found, and their open chains are none.
+    #[test]
+    fn a_ring_of_any_length_is_a_cycle() {
+        for length in 2..20 {
+            let waits = Waits::default();
+            let table = |number: u64| TableId(number % length);
+            let mut noted = Vec::new();
+            for number in 0..length {
+                waits.own(table(number), number);
+            }
+            for number in 0..length - 1 {
+                let wait = waits.note(number, table(number + 1), Strength::Strong, vec![]);
+                noted.push(wait.unwrap());
+            }
+            let last = waits.note(length - 1, table(length), Strength::Strong, vec![]);
+            assert_eq!(last.map(drop), Err(Deadlock));
+        }
+    }
+}
