@@ -1,8 +1,8 @@
 //! LIKE and regular expressions.
 //!
-//! Regular expressions are those of crate `regex` (`matcher.rs`): no look-around, no back references,
-//! and time linear in the text. Letter case follows the collation. A pattern that is refused there is
-//! error 1139.
+//! Regular expressions are those of crate `regex` (`matcher.rs`): no look-around, no back
+//! references, and time linear in the text. Letter case follows the collation. A pattern that is
+//! refused there is error 1139.
 
 use value::collation::mix_to_compare;
 use value::{Charset, Trouble, TypeKind, Value, ValueRef};

@@ -80,3 +80,24 @@ fn users_of_two_tables_behind_their_changes_have_a_victim() {
     assert_eq!(value(&mut watcher, "a").as_deref(), Some("2"));
     assert_eq!(value(&mut watcher, "b").as_deref(), Some("1"));
 }
+
+/// DROP DATABASE and CREATE TABLE in it exclude each other: whatever comes first, no table is left
+/// in a database that is not there.
+#[test]
+fn no_table_outlives_its_database() {
+    let (server, mut watcher) = start();
+    let mut maker = server.connect().expect("it serves");
+    for round in 0..40 {
+        watcher.run("create database r").expect("a database");
+        let statement = format!("create table r.t{round} (i int primary key, j int, key (j))");
+        maker.send_query(statement.as_bytes()).expect("it reads");
+        watcher.run("drop database r").expect("it goes");
+        match &maker.read_outcomes().expect("an answer")[..] {
+            [Outcome::Done(_)] => {}
+            [Outcome::Error(error)] if error.number == 1049 => {}
+            other => panic!("made or refused, not {other:?}"),
+        }
+        let count = "select count(*) from information_schema.tables where table_schema = 'r'";
+        assert_eq!(watcher.value(count).expect("a count").as_deref(), Some("0"));
+    }
+}

@@ -26,12 +26,18 @@ impl Session {
     ) -> Result<(), Stop> {
         let old = self.table_named(name)?;
         self.check_table_privilege(needed, &old.name)?;
+        let _database = self.hold_database(&old.name.database).await?;
         let _hold = self.change_table(old.id).await?;
         let mut changed = Altered::new(&old);
         for action in actions {
             self.alter_step(action, &mut changed, parsed).await?;
         }
         define::finish(&mut changed.definition)?;
+        let target = &changed.definition.name.database;
+        let mut _target = None;
+        if *target != old.name.database {
+            _target = Some(self.hold_database(target).await?);
+        }
         let store = self.store();
         if let Some(next) = changed.auto_increment {
             store.set_auto_increment(old.id, next).await?;

@@ -24,7 +24,7 @@ use value::{CollationId, Level, Place, StoreRules, Trouble, Value, store_value};
 
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
-use crate::metadata::{Strength, StrongHold};
+use crate::metadata::{Strength, StrongHold, WeakHold, database_lock};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use syntax::print::quoted_name;
@@ -117,6 +117,24 @@ impl Session {
         changed.await.map(Some)
     }
 
+    /// Keeps a database from being dropped while the statement puts a table into it.
+    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<WeakHold, Stop> {
+        let id = database_lock(name);
+        let worker = Rc::clone(&self.state.worker);
+        let locks = &worker.server.metadata;
+        let hold = match worker.metadata.try_hold(locks, id) {
+            Some(hold) => hold,
+            None => {
+                let hold = worker.metadata.hold(locks, id);
+                Box::pin(self.wait_for_definition(id, Strength::Weak, hold)).await?
+            }
+        };
+        if self.state.worker.names().database(name).is_none() {
+            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
+        }
+        Ok(hold)
+    }
+
     /// Database and table of a name in a statement; the database is there.
     pub(crate) fn full_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
         let full = self.unchecked_name(name)?;
@@ -190,7 +208,9 @@ impl Session {
             self.note(ER_DB_DROP_EXISTS, absent().message);
             return Ok(());
         }
-        // Others may drop tables meanwhile, and make new ones.
+        // Who is putting a table into it comes to an end first, and nobody begins. Others may drop
+        // tables meanwhile.
+        let _database = self.change_table(database_lock(name)).await?;
         let store = self.store();
         while let Some(id) = self.any_table_of(name) {
             let _hold = self.change_table(id).await?;
@@ -228,6 +248,7 @@ impl Session {
         }
         let name = self.full_name(&create.name)?;
         self.check_table_privilege(Privilege::Create, &name)?;
+        let _database = self.hold_database(&name.database).await?;
         if create.or_replace {
             self.check_table_privilege(Privilege::Drop, &name)?;
         }
@@ -632,7 +653,7 @@ impl Session {
 
     async fn rename_tables(&mut self, renames: &[(ObjectName, ObjectName)]) -> Result<(), Stop> {
         let mut changes = Vec::new();
-        let mut holds = Vec::new();
+        let (mut databases, mut holds) = (Vec::new(), Vec::new());
         for (from, to) in renames {
             let definition = self.table_named(from)?;
             self.check_table_privilege(Privilege::Alter, &definition.name)?;
@@ -643,6 +664,7 @@ impl Session {
             if self.existing(&to).is_some() {
                 return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&to.table]).into());
             }
+            databases.push(self.hold_database(&to.database).await?);
             holds.push(self.change_table(definition.id).await?);
             changes.push((definition.id, to));
         }

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -21,6 +22,15 @@ mod waits;
 
 use waits::Waits;
 pub(crate) use waits::{Deadlock, Noted};
+
+/// What stands for a database: held weakly by who makes tables in it or moves them there, strongly by
+/// who drops it. Two databases whose names have one hash wait for each other now and then.
+pub(crate) fn database_lock(name: &str) -> TableId {
+    TableId(DATABASE_LOCK_MIN | FixedState::with_seed(0).hash_one(name) >> 2)
+}
+
+/// Above all ids of tables that are stored (they count from 1) and below those of virtual ones.
+const DATABASE_LOCK_MIN: u64 = 1 << 62;
 
 /// How a table is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use btree::{Tree, space};
 use format::row_header::{ROW_HEADER_BYTES, RowHeader};
@@ -30,9 +29,6 @@ use crate::write::{NewBody, Pending, RowPlace, Written};
 /// Tables by id.
 type Shapes = BTreeMap<TableId, Arc<TableShape>>;
 
-/// How often a schema change looks whether the one before it is through.
-const TURN_WAIT: Duration = Duration::from_millis(1);
-
 /// A change of a row of the dictionary.
 #[derive(Debug)]
 enum Row {
@@ -42,34 +38,13 @@ enum Row {
     Remove(Vec<u8>),
 }
 
-/// The right to change the schema; one at a time.
-struct SchemaTurn<'a> {
-    worker: &'a Worker,
-}
-
-impl Drop for SchemaTurn<'_> {
-    fn drop(&mut self) {
-        *self.worker.shared.is_changing_schema.lock() = false;
-    }
-}
-
 impl Worker {
-    async fn schema_turn(&self) -> SchemaTurn<'_> {
-        loop {
-            let is_free = !std::mem::replace(&mut *self.shared.is_changing_schema.lock(), true);
-            if is_free {
-                return SchemaTurn { worker: self };
-            }
-            (self.options.sleep)(TURN_WAIT).await;
-        }
-    }
-
     pub(crate) async fn create_database(
         self: &Rc<Self>,
         name: &str,
         collation: CollationId,
     ) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         if self.dictionary().databases.contains_key(name) {
             return Err(StoreError::TableExists);
         }
@@ -85,7 +60,7 @@ impl Worker {
     }
 
     pub(crate) async fn drop_database(self: &Rc<Self>, name: &str) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         if !self.dictionary().databases.contains_key(name) {
             return Err(StoreError::NoSuchTable);
         }
@@ -118,7 +93,7 @@ impl Worker {
         self: &Rc<Self>,
         mut definition: TableDefinition,
     ) -> Result<TableId, StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         self.check_name_free(&definition.name)?;
         let id = self.until_done(|| self.allocate_ids(1)).await?;
         definition.id = TableId(u64::from(id));
@@ -186,7 +161,7 @@ impl Worker {
     }
 
     pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         let shape = self.shape(id)?;
         self.rewrite(vec![Row::Remove(dictionary::table_key(id))])
             .await?;
@@ -200,7 +175,7 @@ impl Worker {
         self: &Rc<Self>,
         renames: Vec<(TableId, TableName)>,
     ) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         let mut names: BTreeMap<TableName, TableId> = BTreeMap::new();
         for definition in self.dictionary().definitions.iter() {
             names.insert(definition.name.clone(), definition.id);
@@ -236,7 +211,7 @@ impl Worker {
     }
 
     pub(crate) async fn truncate_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         let old = self.shape(id)?;
         let mut definition = TableDefinition::clone(&old.entry.definition);
         definition.version += 1;
@@ -253,7 +228,7 @@ impl Worker {
         old: TableId,
         copy: TableId,
     ) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         let (old_shape, copy_shape) = (self.shape(old)?, self.shape(copy)?);
         let mut entry = copy_shape.entry.clone();
         let definition = Arc::make_mut(&mut entry.definition);
@@ -277,7 +252,7 @@ impl Worker {
         self: &Rc<Self>,
         mut definition: TableDefinition,
     ) -> Result<(), StoreError> {
-        let _turn = self.schema_turn().await;
+        let _turn = self.shared.schema_turns.take().await;
         let old = self.shape(definition.id)?;
         check_rows_stay(&old.entry.definition, &definition)?;
         if old.entry.definition.name != definition.name {

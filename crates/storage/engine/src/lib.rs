@@ -31,6 +31,7 @@ mod read;
 mod reclaim;
 mod recovery;
 mod rollback;
+mod schema_turn;
 mod statistics;
 mod table;
 mod table_shape;

@@ -26,6 +26,7 @@ use crate::background::{join, keep_house};
 use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
 use crate::read::{LobMemo, restore_version};
+use crate::schema_turn::SchemaTurns;
 use crate::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
@@ -116,7 +117,7 @@ impl Engine {
             locks: Arc::new(LockTable::new()),
             dictionary: Mutex::new(Arc::default()),
             schema_version: AtomicU64::new(0),
-            is_changing_schema: Mutex::new(false),
+            schema_turns: SchemaTurns::default(),
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
         });

@@ -23,6 +23,7 @@ use wal::LogLevel;
 
 use crate::dictionary::Dictionary;
 use crate::purge::Purge;
+use crate::schema_turn::SchemaTurns;
 use crate::table_shape::TableShape;
 use crate::undo_log::{UndoLog, put};
 
@@ -78,7 +79,7 @@ pub struct Shared {
     /// The version of that picture, to be compared without a lock.
     pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
-    pub(crate) is_changing_schema: Mutex<bool>,
+    pub(crate) schema_turns: SchemaTurns,
     /// Transaction ids below it may be given out: the counters page says so on disk.
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.

@@ -1,0 +1,127 @@
+//! [`SchemaTurns`]: one schema change at a time, first come, first served.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+
+use sync::Mutex;
+
+/// Who changes the schema, and who waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaTurns {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    is_taken: bool,
+    next_ticket: u64,
+    /// Those who wait, in order.
+    waiting: VecDeque<(u64, Waker)>,
+}
+
+/// The right to change the schema; given back by dropping it.
+#[derive(Debug)]
+pub(crate) struct SchemaTurn<'t> {
+    turns: &'t SchemaTurns,
+}
+
+/// A place in the queue; given up by dropping it.
+struct Ticket<'t> {
+    turns: &'t SchemaTurns,
+    number: u64,
+}
+
+impl SchemaTurns {
+    /// Waits for the right to change the schema.
+    pub(crate) async fn take(&self) -> SchemaTurn<'_> {
+        let number = {
+            let mut queue = self.queue.lock();
+            queue.next_ticket += 1;
+            queue.next_ticket
+        };
+        let ticket = Ticket {
+            turns: self,
+            number,
+        };
+        poll_fn(|context| ticket.poll(context)).await;
+        SchemaTurn { turns: self }
+    }
+
+    /// Wakes who is first, if the turn is free.
+    fn pass_on(&self) {
+        let first = {
+            let queue = self.queue.lock();
+            let first = queue.waiting.front().filter(|_| !queue.is_taken);
+            first.map(|(_, waker)| waker.clone())
+        };
+        if let Some(waker) = first {
+            waker.wake();
+        }
+    }
+}
+
+impl Ticket<'_> {
+    fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        let queue = &mut *self.turns.queue.lock();
+        let is_first = match queue.waiting.front() {
+            None => true,
+            Some((number, _)) => *number == self.number,
+        };
+        if is_first && !queue.is_taken {
+            queue.is_taken = true;
+            queue.waiting.pop_front();
+            return Poll::Ready(());
+        }
+        let own = queue.waiting.iter_mut().find(|(of, _)| *of == self.number);
+        match own {
+            Some((_, waker)) => waker.clone_from(context.waker()),
+            None => queue
+                .waiting
+                .push_back((self.number, context.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.turns.queue.lock();
+        queue.waiting.retain(|(number, _)| *number != self.number);
+        drop(queue);
+        // It may have been the one that was woken.
+        self.turns.pass_on();
+    }
+}
+
+impl Drop for SchemaTurn<'_> {
+    fn drop(&mut self) {
+        self.turns.queue.lock().is_taken = false;
+        self.turns.pass_on();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    #[test]
+    fn turns_are_taken_in_order_and_may_be_given_up() {
+        let turns = SchemaTurns::default();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut first = Box::pin(turns.take());
+        let Poll::Ready(turn) = first.as_mut().poll(&mut context) else {
+            panic!("nobody has it");
+        };
+        let mut second = Box::pin(turns.take());
+        let mut third = pin!(turns.take());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert!(third.as_mut().poll(&mut context).is_pending());
+        drop(turn);
+        assert!(third.as_mut().poll(&mut context).is_pending());
+        drop(second);
+        assert!(third.as_mut().poll(&mut context).is_ready());
+    }
+}
