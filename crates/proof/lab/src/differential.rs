@@ -16,6 +16,7 @@ use testkit::folder::repository_root;
 use testkit::{Client, Outcome};
 
 use crate::corpus::{Statement, expand};
+use crate::drawn;
 use crate::target::{Target, reference};
 
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,8 @@ pub struct Arguments {
     /// Writes every statement that differs to this file, in the form of the list of differences.
     #[arg(long)]
     write: Option<PathBuf>,
+    #[command(flatten)]
+    drawn: drawn::Options,
 }
 
 /// Fewer statements than this in all would be no proof.
@@ -60,6 +63,9 @@ struct Difference {
 
 /// Runs the suite; an error if anything differs that is not listed, or is listed and does not.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.drawn.random {
+        return drawn::run(&arguments.drawn, &arguments.target, arguments.show);
+    }
     let statements = corpus()?;
     ensure!(
         statements.len() >= STATEMENTS_MIN,

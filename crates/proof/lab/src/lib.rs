@@ -11,6 +11,7 @@
 pub mod bench;
 mod corpus;
 pub mod differential;
+mod drawn;
 pub mod drive;
 mod generator;
 mod load;

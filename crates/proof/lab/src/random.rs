@@ -24,6 +24,21 @@ impl Random {
         assert!(0 < limit);
         (self.next() >> 16) % limit
     }
+
+    /// A place in a list of that length, which is not 0.
+    pub(crate) fn place(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(stdx::to_u64(length))).expect("below a usize")
+    }
+
+    /// One of a list that is not empty.
+    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.place(list.len())]
+    }
+
+    /// One of a list that is not empty, copied.
+    pub(crate) fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        *self.pick(list)
+    }
 }
 
 #[cfg(test)]
