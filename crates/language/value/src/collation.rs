@@ -12,7 +12,7 @@ mod unicode;
 mod weight;
 
 pub use charset::Charset;
-pub use mix::{Coercibility, TextRule, mix, mix_to_compare};
+pub use mix::{Coercibility, TextRule, illegal_mix, mix, mix_to_compare};
 
 use tables::languages;
 use unicode::Language;

@@ -269,7 +269,10 @@ fn parts_of_number(number: &Decimal) -> Option<DateTime> {
     let whole = whole.to_u64().ok()?;
     // Which digits mean which century; what lies between is no date.
     let full = match whole {
-        0 => return Some(DateTime::ZERO),
+        0 => {
+            let time = Time::from_parts(false, 0, 0, 0, micros);
+            return Some(DateTime::new(Date::ZERO, time));
+        }
         101..=691_231 => (whole + 20_000_000) * 1_000_000,
         700_101..=991_231 => (whole + 19_000_000) * 1_000_000,
         10_000_101..=99_991_231 => whole * 1_000_000,

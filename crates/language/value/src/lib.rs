@@ -27,7 +27,7 @@ pub use collation::{Charset, CollationId};
 pub use column_type::{ColumnType, TypeKind};
 pub use compare::{Comparison, compare_same};
 pub use decimal::{Decimal, DecimalRef};
-pub use store::{Place, StoreRules, store_value};
+pub use store::{Place, StoreRules, compared_year, store_value};
 pub use temporal::{Date, DateTime, Time, Zone};
 pub use trouble::Trouble;
 pub use value::{Value, ValueRef};

@@ -73,12 +73,44 @@ pub fn store_value(
         warnings,
     };
     let named = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
-    if named && !(to.kind.is_number() || from == to) {
+    if named && from == to {
+        // A copy, be it of the empty text that once was kept in place of a wrong one.
+        return Ok(value.to_value());
+    }
+    if named && !to.kind.is_number() {
         let text = value.to_text(from).unwrap_or_default();
         return store.dispatch(ValueRef::Bytes(&text));
     }
     store.dispatch(value)
 }
+
+/// The year that a value compared with a YEAR is: what storing it there would keep, if the column
+/// takes it, be it in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020).
+pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
+    let place = Place {
+        database: "",
+        table: "",
+        column: "",
+        row: 0,
+    };
+    let rules = StoreRules {
+        strict: false,
+        dates: DateRules::default(),
+        today: Date::ZERO,
+        zone: &Zone::Utc,
+    };
+    let mut warnings = Warnings::default();
+    let year = ColumnType::new(TypeKind::Year);
+    let stored = store_value(value, from, &year, place, &rules, &mut warnings).ok()?;
+    let is_cut = |(_, trouble): &(crate::Level, Trouble)| trouble.code == CUT;
+    match stored {
+        Value::UInt(year) if warnings.entries().iter().all(is_cut) => Some(year),
+        _ => None,
+    }
+}
+
+/// Data truncated: part of the value was taken.
+const CUT: u16 = 1265;
 
 /// One conversion under way.
 struct Store<'a> {

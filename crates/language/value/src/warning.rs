@@ -75,6 +75,18 @@ impl Warnings {
         self.count
     }
 
+    /// Takes the first warning behind the first `kept` conditions, and forgets what came after
+    /// it: strict mode makes it the statement's error.
+    pub fn take_first_behind(&mut self, kept: usize) -> Option<Trouble> {
+        let behind = self.entries.iter().skip(kept);
+        let place = behind
+            .enumerate()
+            .find_map(|(place, (level, _))| (*level == Level::Warning).then_some(kept + place))?;
+        let (_, trouble) = self.entries.drain(place..).next()?;
+        self.count = u64::try_from(place).expect("a usize fits into u64");
+        Some(trouble)
+    }
+
     /// Forgets all, for the next statement.
     pub fn clear(&mut self) {
         self.entries.clear();

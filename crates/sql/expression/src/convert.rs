@@ -123,7 +123,10 @@ pub fn fits_as_is(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> bo
             let is_text = is_same_set && (to.is_binary() || bytes.is_ascii());
             fits && is_plain && is_text
         }
-        ValueRef::Double(_) => to.kind == TypeKind::Double && from.kind == TypeKind::Double,
+        ValueRef::Double(_) => {
+            let is_free = !to.unsigned && to.decimals == ColumnType::NOT_FIXED;
+            to.kind == TypeKind::Double && from.kind == TypeKind::Double && is_free
+        }
         _ => false,
     }
 }

@@ -6,7 +6,7 @@
 use bumpalo::Bump;
 use value::decimal::DecimalRef;
 use value::number::Integer;
-use value::{Charset, ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
+use value::{Charset, ColumnType, Date, DateTime, Time, TypeKind, Value, ValueRef};
 
 use crate::Statement;
 use crate::tree::Class;
@@ -79,12 +79,12 @@ impl<'a> Domain<'a> {
                 .to_decimal(&mut warnings)
                 .map(|number| ValueRef::Decimal(DecimalRef::Whole(self.arena.alloc(number)))),
             Class::DateTime => {
-                let value = self.named(value, from);
+                let value = self.dated(value, from);
                 let time = value.to_datetime(self.statement.today(), &mut warnings);
                 Some(ValueRef::DateTime(time.unwrap_or(DateTime::ZERO)))
             }
             Class::Time => {
-                let time = self.named(value, from).to_time(&mut warnings);
+                let time = self.dated(value, from).to_time(&mut warnings);
                 Some(ValueRef::Time(time.unwrap_or(Time::ZERO)))
             }
             Class::Text(_) => unreachable!("handled above"),
@@ -92,12 +92,12 @@ impl<'a> Domain<'a> {
         converted.unwrap_or(ValueRef::Null)
     }
 
-    /// An ENUM or SET as its text, everything else as it is.
-    fn named(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
-        if matches!(from.kind, TypeKind::Enum | TypeKind::Set) {
-            self.text(value, from)
-        } else {
-            value
+    /// What a date is read from: of an ENUM, SET or BIT its text, a YEAR as a date, else the value.
+    fn dated(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
+        match from.kind {
+            TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.text(value, from),
+            TypeKind::Year => year_as_date(value),
+            _ => value,
         }
     }
 
@@ -164,12 +164,35 @@ pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Op
     Some(converted)
 }
 
+/// What is compared with a YEAR: the year that it means, in the value's own type; the value itself
+/// where it means none.
+pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
+    let Some(year) = value::compared_year(value, from) else {
+        return value.to_value();
+    };
+    match value {
+        ValueRef::Bytes(_) => Value::Bytes(year.to_string().into_bytes()),
+        ValueRef::Decimal(_) => Value::Decimal(value::Decimal::from(year)),
+        ValueRef::Float(_) | ValueRef::Double(_) => Value::Double(stdx::u64_to_f64(year)),
+        _ => Value::Int(year.cast_signed()),
+    }
+}
+
+/// A YEAR among dates: a date without month and day.
+pub(crate) fn year_as_date(value: ValueRef<'_>) -> ValueRef<'_> {
+    let year = match value {
+        ValueRef::Int(number) => u16::try_from(number),
+        ValueRef::UInt(number) => u16::try_from(number),
+        _ => return value,
+    };
+    year.map_or(value, |year| ValueRef::Date(Date::new(year, 0, 0)))
+}
+
 /// The value as a date with time, or as a time, where it is one; in silence.
-pub(crate) fn plain_temporal(value: ValueRef<'_>, kind: TypeKind) -> Option<Value> {
+pub(crate) fn plain_temporal(value: ValueRef<'_>, kind: TypeKind, today: Date) -> Option<Value> {
     let mut warnings = value::Warnings::new(0);
     if kind == TypeKind::Time {
         return value.to_time(&mut warnings).map(Value::Time);
     }
-    let today = value::Date::ZERO;
     value.to_datetime(today, &mut warnings).map(Value::DateTime)
 }

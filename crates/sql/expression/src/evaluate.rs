@@ -186,6 +186,10 @@ impl<'a> Evaluator<'a> {
                 },
                 other => other,
             }),
+            ExpressionKind::AsYear(operand) => {
+                let value = self.evaluate(operand)?;
+                Ok(self.keep(domain::as_year(value, &operand.column_type)))
+            }
             ExpressionKind::Function(call) => crate::library::call(self, call),
             ExpressionKind::UserVariable(_)
             | ExpressionKind::AssignUserVariable(_)

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use value::decimal::Rounding;
 use value::temporal::is_timestamp;
 use value::{
-    CollationId, ColumnType, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings, Zone,
-    compare_same,
+    CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings,
+    Zone, compare_same,
 };
 
 use crate::tree::Class;
@@ -175,13 +175,27 @@ pub enum KeyValue {
     AboveAll,
 }
 
+/// What a date depends on that is not in its value.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyClock<'s> {
+    /// The session's time zone.
+    pub zone: &'s Zone,
+    /// The date of the statement's moment: a TIME among dates is a time of that day.
+    pub today: Date,
+}
+
 /// The value, which is not NULL, as a key of a column. It always says on which side of each key
 /// the value stands, for a range answers its condition alone: no filter looks again.
 ///
 /// The planner sees to it that the comparison and the index agree on what is equal (class and
 /// collation), so the column is a number, a date, a time or text, never an ENUM or a SET. A
-/// TIMESTAMP is compared on the wall clock of `zone` and kept in UTC.
-pub fn key_value(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType, zone: &Zone) -> KeyValue {
+/// TIMESTAMP is compared on the wall clock of the session's zone and kept in UTC.
+pub fn key_value(
+    value: ValueRef<'_>,
+    from: &ColumnType,
+    to: &ColumnType,
+    clock: &KeyClock<'_>,
+) -> KeyValue {
     match to.kind {
         kind if kind.is_integer() => integer_key(value, to),
         TypeKind::Year | TypeKind::Bit => {
@@ -194,19 +208,22 @@ pub fn key_value(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType, zone: 
             }
             value => KeyValue::Exact(Value::Double(domain::as_double(value))),
         },
-        TypeKind::Time => time_key(&named(value, from), to),
-        TypeKind::Timestamp => timestamp_key(&named(value, from), to, zone),
-        kind if kind.is_temporal() => datetime_key(&named(value, from), to),
+        TypeKind::Time => time_key(&dated(value, from), to, clock),
+        TypeKind::Timestamp => timestamp_key(&dated(value, from), to, clock),
+        kind if kind.is_temporal() => {
+            datetime_key(datetime_or_zero(&dated(value, from), clock), to)
+        }
         _ => KeyValue::Exact(Value::Bytes(text_key(value, from, to))),
     }
 }
 
-/// An ENUM or SET as its text, everything else as it is: as a date it is what its text says.
-fn named(value: ValueRef<'_>, from: &ColumnType) -> Value {
+/// What a date is read from: of an ENUM, SET or BIT its text, a YEAR as a date, else the value.
+fn dated(value: ValueRef<'_>, from: &ColumnType) -> Value {
     match from.kind {
-        TypeKind::Enum | TypeKind::Set => {
+        TypeKind::Enum | TypeKind::Set | TypeKind::Bit => {
             Value::Bytes(value.to_text(from).unwrap_or_default().into_owned())
         }
+        TypeKind::Year => domain::year_as_date(value).to_value(),
         _ => value.to_value(),
     }
 }
@@ -300,9 +317,9 @@ fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> 
     domain::converted_text(&bytes, from, to.charset()).unwrap_or(bytes)
 }
 
-fn time_key(value: &Value, to: &ColumnType) -> KeyValue {
+fn time_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyValue {
     // What is no time compares as zero ([`Domain::bring`](crate::domain::Domain::bring)).
-    let time = match domain::plain_temporal(value.as_ref(), to.kind) {
+    let time = match domain::plain_temporal(value.as_ref(), to.kind, clock.today) {
         Some(Value::Time(time)) => time,
         _ => Time::ZERO,
     };
@@ -318,28 +335,40 @@ fn time_key(value: &Value, to: &ColumnType) -> KeyValue {
 }
 
 /// What is no date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
-fn datetime_or_zero(value: &Value, to: &ColumnType) -> DateTime {
-    match domain::plain_temporal(value.as_ref(), to.kind) {
+fn datetime_or_zero(value: &Value, clock: &KeyClock<'_>) -> DateTime {
+    match domain::plain_temporal(value.as_ref(), TypeKind::DateTime, clock.today) {
         Some(Value::DateTime(time)) => time,
         _ => DateTime::ZERO,
     }
 }
 
-fn timestamp_key(value: &Value, to: &ColumnType, zone: &Zone) -> KeyValue {
-    let wall = datetime_or_zero(value, to);
+fn timestamp_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyValue {
+    let wall = datetime_or_zero(value, clock);
     if wall == DateTime::ZERO {
         return KeyValue::Exact(Value::DateTime(wall));
     }
-    match zone.to_utc(wall) {
-        Some(utc) if is_timestamp(utc) => datetime_key(&Value::DateTime(utc), to),
+    // A date without month or day stands before the first moment of what it names.
+    let (year, month) = (wall.date().year(), wall.date().month());
+    if month == 0 || wall.date().day() == 0 {
+        let first = Date::new(year, month.max(1), 1).at_midnight();
+        return match timestamp_key(&Value::DateTime(first), to, clock) {
+            KeyValue::Exact(Value::DateTime(key)) => {
+                let unit = 10_i64.pow(6 - u32::from(to.decimals.min(6)));
+                let before = key.plus_micros(-unit).unwrap_or(DateTime::ZERO);
+                KeyValue::Above(Value::DateTime(before))
+            }
+            key => key,
+        };
+    }
+    match clock.zone.to_utc(wall) {
+        Some(utc) if is_timestamp(utc) => datetime_key(utc, to),
         // Before the first second only the zero value is kept.
         _ if wall.date().year() < 1971 => KeyValue::Above(Value::DateTime(DateTime::ZERO)),
         _ => KeyValue::AboveAll,
     }
 }
 
-fn datetime_key(value: &Value, to: &ColumnType) -> KeyValue {
-    let time = datetime_or_zero(value, to);
+fn datetime_key(time: DateTime, to: &ColumnType) -> KeyValue {
     let (key, is_exact) = if to.kind == TypeKind::Date {
         (Value::Date(time.date()), time.time().micros() == 0)
     } else {
@@ -412,11 +441,16 @@ const HIGHEST_WEIGHT: u32 = 0xFFFF;
 mod tests {
     use super::*;
 
+    fn at(zone: &Zone) -> KeyClock<'_> {
+        let today = Date::new(2024, 5, 6);
+        KeyClock { zone, today }
+    }
+
     #[test]
     fn a_key_between_two_integers_stands_above_the_lower() {
         let int = ColumnType::new(TypeKind::TinyInt);
         let double = ColumnType::new(TypeKind::Double);
-        let key = |number| key_value(ValueRef::Double(number), &double, &int, &Zone::Utc);
+        let key = |number| key_value(ValueRef::Double(number), &double, &int, &at(&Zone::Utc));
         assert_eq!(key(1.5), KeyValue::Above(Value::Int(1)));
         assert_eq!(key(-1.5), KeyValue::Above(Value::Int(-2)));
         assert_eq!(key(2.0), KeyValue::Exact(Value::Int(2)));
@@ -427,34 +461,37 @@ mod tests {
     #[test]
     fn every_value_has_a_side_of_each_key() {
         let text = ColumnType::varchar(40, CollationId::UTF8MB4_GENERAL_CI);
-        let key = |bytes: &'static [u8], to: &ColumnType, zone: &Zone| {
-            key_value(ValueRef::Bytes(bytes), &text, to, zone)
+        let key = |bytes: &'static [u8], to: &ColumnType, clock: &KeyClock<'_>| {
+            key_value(ValueRef::Bytes(bytes), &text, to, clock)
         };
         let big = ColumnType::unsigned(TypeKind::BigInt);
         let number = 9_900_000_000_000_000_001;
         let exact = KeyValue::Exact(Value::UInt(number));
-        assert_eq!(key(b"9900000000000000001", &big, &Zone::Utc), exact);
-        assert_eq!(key(b"1e30", &big, &Zone::Utc), KeyValue::AboveAll);
-        assert_eq!(key(b"-1e30", &big, &Zone::Utc), KeyValue::BelowAll);
+        assert_eq!(key(b"9900000000000000001", &big, &at(&Zone::Utc)), exact);
+        assert_eq!(key(b"1e30", &big, &at(&Zone::Utc)), KeyValue::AboveAll);
+        assert_eq!(key(b"-1e30", &big, &at(&Zone::Utc)), KeyValue::BelowAll);
 
         let time = ColumnType::new(TypeKind::Time);
         let before = Time::from_micros(-3_601_000_000);
         let above = KeyValue::Above(Value::Time(before));
-        assert_eq!(key(b"-01:00:00.5", &time, &Zone::Utc), above);
+        assert_eq!(key(b"-01:00:00.5", &time, &at(&Zone::Utc)), above);
 
         let stamp = ColumnType::new(TypeKind::Timestamp);
         let east = Zone::from_name("+02:00").expect("an offset");
         let noon = DateTime::from_unix_micros(1_577_880_000_000_000).expect("2020-01-01 12:00");
         let exact = KeyValue::Exact(Value::DateTime(noon));
-        assert_eq!(key(b"2020-01-01 14:00:00", &stamp, &east), exact);
-        assert_eq!(key(b"2020-01-01 12:00:00", &stamp, &Zone::Utc), exact);
-        assert_eq!(key(b"2040-01-01", &stamp, &Zone::Utc), KeyValue::AboveAll);
+        assert_eq!(key(b"2020-01-01 14:00:00", &stamp, &at(&east)), exact);
+        assert_eq!(key(b"2020-01-01 12:00:00", &stamp, &at(&Zone::Utc)), exact);
+        assert_eq!(
+            key(b"2040-01-01", &stamp, &at(&Zone::Utc)),
+            KeyValue::AboveAll
+        );
         let none = KeyValue::Above(Value::DateTime(DateTime::ZERO));
-        assert_eq!(key(b"1960-01-01", &stamp, &Zone::Utc), none);
+        assert_eq!(key(b"1960-01-01", &stamp, &at(&Zone::Utc)), none);
 
         let latin1 = ColumnType::varchar(40, CollationId::LATIN1_SWEDISH_CI);
         let bytes = KeyValue::Exact(Value::Bytes(b"\xe9".to_vec()));
-        assert_eq!(key("\u{e9}".as_bytes(), &latin1, &Zone::Utc), bytes);
+        assert_eq!(key("\u{e9}".as_bytes(), &latin1, &at(&Zone::Utc)), bytes);
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
 pub use frame::{Frame, Members, Slot, SlotContent, SubqueryResult};
 pub use key::{
-    KeyValue, append_class_key, append_group_key, compare_in, compare_metered, compare_values,
-    compare_values_metered, key_value, like_prefix,
+    KeyClock, KeyValue, append_class_key, append_group_key, compare_in, compare_metered,
+    compare_values, compare_values_metered, key_value, like_prefix,
 };
 pub use library::Call;
 pub use rows::Rows;

@@ -89,6 +89,8 @@ pub enum ExpressionKind {
     Now,
     /// A stored TIMESTAMP (UTC) as the wall clock of the session's zone.
     Local(Box<Expression>),
+    /// What is compared with a YEAR: 20 is 2020 there, where it is a year at all.
+    AsYear(Box<Expression>),
     /// A function of the library.
     Function(Box<Call>),
     /// `@name`.
@@ -545,6 +547,7 @@ impl Expression {
             | Kind::Complement(operand)
             | Kind::Cast(operand)
             | Kind::Local(operand)
+            | Kind::AsYear(operand)
             | Kind::Is { operand, .. } => visit(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => list.iter().for_each(visit),
             Kind::Xor(pair) => pair.iter().for_each(visit),
@@ -600,6 +603,7 @@ impl Expression {
             | Kind::Complement(operand)
             | Kind::Cast(operand)
             | Kind::Local(operand)
+            | Kind::AsYear(operand)
             | Kind::Is { operand, .. } => change(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => {
                 list.iter_mut().for_each(change);

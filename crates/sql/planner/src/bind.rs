@@ -1,5 +1,6 @@
 //! Binding: from names to places in the frame, from syntax to typed expressions.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use errcode::ClientError;
@@ -7,7 +8,7 @@ use expression::{AggregateCall, Expression};
 use syntax::ast;
 
 use crate::join::{CommonTable, Recursion};
-use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse};
+use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse, TextCheck};
 use crate::{Names, PlanError, Settings, not_supported};
 
 mod absent;
@@ -45,6 +46,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) reads_whole_rows: bool,
     /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
     pub(crate) new_row: Option<(usize, usize)>,
+    /// What is to be asked of the values of parameters.
+    pub(crate) text_checks: RefCell<Vec<TextCheck>>,
     /// How the tables of the query at hand are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
 }
@@ -116,6 +119,7 @@ impl<'a> Binder<'a> {
             used_columns: Vec::new(),
             reads_whole_rows: false,
             new_row: None,
+            text_checks: RefCell::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
         }
     }
@@ -182,6 +186,7 @@ impl<'a> Binder<'a> {
             columns: columns.into(),
             into_variables: Vec::new(),
             warnings: Vec::new(),
+            text_checks: self.text_checks.into_inner(),
         }
     }
 

@@ -265,6 +265,7 @@ impl Binder<'_> {
             input,
             targets,
             is_kept,
+            is_ordered: !update.order_by.is_empty(),
             is_ignore: update.ignore,
             kept: tables,
             dependent,

@@ -39,6 +39,22 @@ pub struct Plan {
     pub into_variables: Vec<String>,
     /// Warnings found while planning (1003 notes of EXPLAIN EXTENDED are not among them).
     pub warnings: Vec<errcode::ClientError>,
+    /// What is to be asked of the values of parameters before an execution begins.
+    pub text_checks: Vec<TextCheck>,
+}
+
+/// A parameter whose text must be one of a character set: that of the column that it is compared
+/// with.
+#[derive(Debug, Clone)]
+pub struct TextCheck {
+    /// Which parameter.
+    pub parameter: usize,
+    /// The character set of its text.
+    pub from: value::Charset,
+    /// The character set of the comparison.
+    pub to: value::Charset,
+    /// Error 1267 and its kin, where it is not.
+    pub refusal: Box<errcode::ClientError>,
 }
 
 impl Plan {
@@ -551,6 +567,8 @@ pub struct Update {
     /// Rows are found first and changed then: an assignment changes what the scan goes by, or
     /// there is more than one table.
     pub is_kept: bool,
+    /// `ORDER BY`.
+    pub is_ordered: bool,
     /// `IGNORE`.
     pub is_ignore: bool,
     /// Where rows are found first: the (table, slot) pairs whose rows are looked up again before

@@ -17,7 +17,7 @@ use errcode::{
     ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
-use expression::{SqlMode, Statement, Surroundings};
+use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, Plan};
 use store::{Durability, Suspend, TableDefinition, TableId, TransactionOptions, WaitReason};
@@ -230,6 +230,7 @@ impl Session {
         };
         let store = VirtualStore::new(Rc::clone(&state));
         state.clear_waits();
+        let refused = RefusedWarnings::of(&diagnostics, is_strict && has_strict_warnings(plan));
         execution.start(parameters);
         loop {
             let stepped = {
@@ -267,17 +268,15 @@ impl Session {
                 continue;
             }
             let stopped = match stepped {
-                Ok(Progress::Done(summary)) => return Ok(summary),
+                Ok(Progress::Done(summary)) => match refused.first() {
+                    None => return Ok(summary),
+                    Some(error) => Err(error.into()),
+                },
                 Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
                 // Boxed: most statements never wait, and all would be larger for it.
                 Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
                 Err(Halt::Error(failure)) => {
-                    let executor::ExecutionError { error, effect } = *failure;
-                    return Err(Failed {
-                        stop: error.into(),
-                        effect,
-                        mark,
-                    });
+                    return Err(refused.failed(*failure, mark));
                 }
             };
             stopped.map_err(failed)?;
@@ -577,7 +576,24 @@ pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), 
     if parameters.len() < plan.parameter_count {
         return Err(ClientError::not_supported(&"? in this statement"));
     }
+    for check in &plan.text_checks {
+        if let Some(Value::Bytes(text)) = parameters.get(check.parameter)
+            && !check.to.can_hold(check.from, text)
+        {
+            return Err((*check.refusal).clone());
+        }
+    }
     Ok(())
+}
+
+/// True if a warning of the statement is its error in strict mode: what is written may depend on
+/// the value that was warned of. Rows that are found before anything is written are found without.
+fn has_strict_warnings(plan: &Plan) -> bool {
+    match &plan.action {
+        Action::Insert(_) => true,
+        Action::Update(update) => !update.is_kept && !update.is_ordered,
+        _ => false,
+    }
 }
 
 pub(crate) fn timed_out() -> Stop {
@@ -592,6 +608,40 @@ pub(crate) struct Failed {
     pub(crate) effect: Effect,
     /// Where the statement began.
     pub(crate) mark: store::UndoMark,
+}
+
+/// The warnings that strict mode makes errors of a statement.
+struct RefusedWarnings<'s> {
+    diagnostics: &'s Diagnostics,
+    /// How many conditions there were before the statement; none where warnings are no errors.
+    kept: Option<usize>,
+}
+
+impl<'s> RefusedWarnings<'s> {
+    fn of(diagnostics: &'s Diagnostics, are_refused: bool) -> Self {
+        let kept = are_refused.then(|| diagnostics.warnings().entries().len());
+        Self { diagnostics, kept }
+    }
+
+    /// The first, as an error; it and what came behind it are warnings no more.
+    fn first(&self) -> Option<ClientError> {
+        let trouble = self.diagnostics.warnings().take_first_behind(self.kept?)?;
+        Some(*expression::failure(trouble))
+    }
+
+    /// The failure, or the warning that came before it.
+    fn failed(&self, failure: executor::ExecutionError, mark: store::UndoMark) -> Failed {
+        let executor::ExecutionError { error, effect } = failure;
+        let first = match effect {
+            Effect::Statement => self.first(),
+            _ => None,
+        };
+        Failed {
+            stop: first.unwrap_or(error).into(),
+            effect,
+            mark,
+        }
+    }
 }
 
 /// What the process list shows of a wait.

@@ -221,6 +221,15 @@ impl Charset {
         Cow::Owned(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// True if every character of `bytes`, a text of the set `from`, is one of this set too.
+    pub fn can_hold(self, from: Self, bytes: &[u8]) -> bool {
+        let is_same = from == self || from == Self::Binary || self == Self::Binary;
+        if is_same || bytes.is_ascii() {
+            return true;
+        }
+        self.append_converted(from, bytes, &mut Vec::new()) == 0
+    }
+
     /// Appends `bytes` of the set `from`, converted to this set. A character that this set lacks,
     /// or an ill-formed byte, becomes `?`. Gives how many did.
     pub fn append_converted(self, from: Self, bytes: &[u8], out: &mut Vec<u8>) -> usize {

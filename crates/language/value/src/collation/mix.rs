@@ -213,7 +213,8 @@ pub fn mix_to_compare(rules: &[TextRule], operation: &str) -> Result<TextRule, T
     Ok(mixed)
 }
 
-fn illegal_mix(rules: &[TextRule], operation: &str) -> Trouble {
+/// Error 1267, 1270 or 1271, by the number of texts.
+pub fn illegal_mix(rules: &[TextRule], operation: &str) -> Trouble {
     let shown: Vec<String> = rules
         .iter()
         .map(|rule| format!("({},{})", rule.collation.name(), rule.coercibility.name()))

@@ -23,7 +23,9 @@ impl Store<'_> {
         }
         if found.truncated {
             self.incorrect_temporal("date", value)?;
-        } else if found.value.time() != Time::ZERO || matches!(value, ValueRef::Time(_)) {
+        } else if !(found.value.date() == Date::ZERO && value_is_number(value))
+            && (found.value.time() != Time::ZERO || matches!(value, ValueRef::Time(_)))
+        {
             self.note_truncated();
         }
         Ok(Value::Date(found.value.date()))
@@ -155,4 +157,12 @@ fn number(value: ValueRef<'_>) -> Decimal {
     value
         .to_decimal(&mut crate::Warnings::new(0))
         .unwrap_or(Decimal::ZERO)
+}
+
+/// The fraction of a number that is no date goes without a word.
+fn value_is_number(value: ValueRef<'_>) -> bool {
+    !matches!(
+        value,
+        ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_)
+    )
 }

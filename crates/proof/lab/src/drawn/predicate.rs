@@ -29,8 +29,8 @@ pub(super) struct Named<'a> {
     pub(super) table: &'a Table,
 }
 
-impl Named<'_> {
-    pub(super) fn column(&self, random: &mut Random) -> (String, &Column) {
+impl<'a> Named<'a> {
+    pub(super) fn column(self, random: &mut Random) -> (String, &'a Column) {
         let column = random.pick(&self.table.columns);
         (format!("{}.{}", self.alias, column.name), column)
     }

@@ -2,6 +2,7 @@
 
 use crate::random::Random;
 
+use super::constant::Family;
 use super::predicate::{Named, Predicate};
 use super::table::{Column, Table};
 
@@ -273,16 +274,26 @@ impl Select {
             table: random.pick(tables),
         };
         let (left, left_column) = named.column(random);
-        let (right, _) = column_like(inner, left_column, random);
+        let (right, right_column) = column_like(inner, left_column, random);
+        if !left_column.is_plain() || !right_column.is_plain() {
+            return Self::draw_plain(tables, random);
+        }
         let from = source_text(inner.table, "s");
         let filter = match random.below(3) {
             0 => String::new(),
             _ => format!(" WHERE {}", inner.condition(random, 1).text()),
         };
-        let operator = random.of(&["=", "<", "<=", ">", ">=", "<>"]);
+        // MariaDB makes MIN and MAX of ANY and ALL, which then compare as the inner column does.
+        let is_alike = left_column.family == right_column.family && !left_column.is_folded;
+        let operators: &[&str] = match is_alike && left_column.family != Family::Enum {
+            true => &["=", "<", "<=", ">", ">=", "<>"],
+            false => &["="],
+        };
+        let operator = random.of(operators);
         let text = match random.below(7) {
             0 | 1 => format!("{left} IN (SELECT {right} FROM {from}{filter})"),
-            2 => format!("{left} NOT IN (SELECT {right} FROM {from}{filter})"),
+            // MariaDB forgets a NULL of the list where the left side is out of its range.
+            2 => format!("{left} NOT IN (SELECT {right} FROM {from} WHERE {right} IS NOT NULL)"),
             3 => format!("{left} {operator} ANY (SELECT {right} FROM {from}{filter})"),
             4 => format!("{left} {operator} ALL (SELECT {right} FROM {from}{filter})"),
             5 => {

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use expression::{Expression, KeyValue, compare_values, key_value, like_prefix};
+use expression::{Expression, KeyClock, KeyValue, compare_values, key_value, like_prefix};
 use planner::{Access, Edge, KeyEqual, RangePlan};
 use store::{ColumnDefinition, IndexDefinition, KeyBound, KeyRange, TableDefinition};
 use value::{ColumnType, Value, ValueRef};
@@ -126,8 +126,8 @@ impl RangeSet {
         let mut lower = emptied(&mut range.lower);
         let mut upper = emptied(&mut range.upper);
         for (equal, part) in plan.equal.iter().zip(&index.parts) {
-            let target = &definition.columns[part.column].column_type;
-            let Some(key) = equal_key(equal, target, part.prefix_length, cx)? else {
+            let column = &definition.columns[part.column];
+            let Some(key) = equal_key(equal, column, part.prefix_length, cx)? else {
                 return Ok(());
             };
             upper.push(key.clone());
@@ -220,21 +220,27 @@ fn key_of(
     target: &ColumnType,
     cx: &Context<'_>,
 ) -> KeyValue {
-    let zone = &cx.statement.options.zone;
-    key_value(value, &expression.column_type, target, zone)
+    let clock = KeyClock {
+        zone: &cx.statement.options.zone,
+        today: cx.statement.today(),
+    };
+    key_value(value, &expression.column_type, target, &clock)
 }
 
 /// The key that equals the value; `None` if no key can.
 fn equal_key(
     equal: &KeyEqual,
-    target: &ColumnType,
+    column: &ColumnDefinition,
     prefix_length: Option<u32>,
     cx: &Context<'_>,
 ) -> Outcome<Option<Value>> {
     let value = cx.evaluate(&equal.value)?;
     if value.is_null() {
-        return Ok(equal.null_safe.then_some(Value::Null));
+        // A key of a NOT NULL column has no bytes that say NULL.
+        let can_be = equal.null_safe && column.nullable;
+        return Ok(can_be.then_some(Value::Null));
     }
+    let target = &column.column_type;
     match key_of(value, &equal.value, target, cx) {
         KeyValue::Exact(key) => Ok(Some(prefix_of(key, target, prefix_length))),
         _ => Ok(None),

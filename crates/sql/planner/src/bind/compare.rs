@@ -1,16 +1,30 @@
 //! Comparisons: the class in which two values meet.
 
 use expression::{Class, Compare, CompareOperator, Expression, ExpressionKind, failure};
-use value::collation::{TextRule, mix_to_compare};
-use value::{Comparison, TypeKind, Value};
+use value::collation::{TextRule, illegal_mix, mix_to_compare};
+use value::decimal::Rounding;
+use value::{Charset, CollationId, ColumnType, Comparison, TypeKind, Value, Warnings};
 
 use super::Binder;
 use super::literal::as_number;
 use crate::PlanError;
+use crate::plan::TextCheck;
 
 impl Binder<'_> {
-    /// `left op right`.
+    /// `left op right`, where a constant may stand for a year.
     pub(crate) fn comparison(
+        &self,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Result<Expression, PlanError> {
+        let right = constant_for(&left, right);
+        let left = constant_for(&right, left);
+        self.plain_comparison(operator, left, right)
+    }
+
+    /// `left op right`.
+    pub(crate) fn plain_comparison(
         &self,
         operator: CompareOperator,
         left: Expression,
@@ -24,6 +38,16 @@ impl Binder<'_> {
             (left, right)
         };
         let class = self.class(&left, &right, operator_text(operator))?;
+        Ok(Self::comparison_in(class, operator, left, right))
+    }
+
+    /// `left op right` in a class.
+    pub(crate) fn comparison_in(
+        class: Class,
+        operator: CompareOperator,
+        left: Expression,
+        right: Expression,
+    ) -> Expression {
         let is_certain = operator == CompareOperator::NullSafeEqual;
         let nullable = !is_certain && (left.nullable || right.nullable);
         let compare = Compare {
@@ -32,10 +56,7 @@ impl Binder<'_> {
             left,
             right,
         };
-        Ok(Expression::condition(
-            ExpressionKind::Compare(Box::new(compare)),
-            nullable,
-        ))
+        Expression::condition(ExpressionKind::Compare(Box::new(compare)), nullable)
     }
 
     /// The class in which two expressions are compared.
@@ -45,25 +66,83 @@ impl Binder<'_> {
         right: &Expression,
         operation: &str,
     ) -> Result<Class, PlanError> {
-        let rules = [self.text_rule(left), self.text_rule(right)];
         let are_texts = left.column_type.kind.is_string() || right.column_type.kind.is_string();
-        let collation = if are_texts {
-            mix_to_compare(&rules, operation)
-                .map_err(failure)?
-                .collation
-        } else {
-            self.settings.collation
-        };
+        Ok(match self.class_of_types(left, right) {
+            Class::Text(_) => Class::Text(self.texts_collation(&[left, right], operation)?),
+            class => {
+                if are_texts {
+                    let rules = [self.text_rule(left), self.text_rule(right)];
+                    mix_to_compare(&rules, operation).map_err(failure)?;
+                }
+                class
+            }
+        })
+    }
+
+    /// The class in which two expressions are compared; the collation of texts is not found out.
+    pub(super) fn class_of_types(&self, left: &Expression, right: &Expression) -> Class {
         let (left, right) = (&left.column_type, &right.column_type);
-        let comparison = Comparison::of(left, right, collation, self.settings.today);
-        Ok(match comparison {
+        let collation = self.settings.collation;
+        match Comparison::of(left, right, collation, self.settings.today) {
             Comparison::Integer => Class::Integer,
             Comparison::Decimal => Class::Decimal,
             Comparison::Double => Class::Double,
             Comparison::Text(collation) => Class::Text(collation),
             Comparison::DateTime(_) => Class::DateTime,
             Comparison::Time => Class::Time,
-        })
+        }
+    }
+
+    /// The collation in which several texts are compared.
+    pub(crate) fn texts_collation(
+        &self,
+        texts: &[&Expression],
+        operation: &str,
+    ) -> Result<CollationId, PlanError> {
+        let rules: Vec<TextRule> = texts.iter().map(|it| self.text_rule(it)).collect();
+        let collation = mix_to_compare(&rules, operation)
+            .map_err(failure)?
+            .collation;
+        self.check_texts(texts, collation, operation)?;
+        Ok(collation)
+    }
+
+    /// Refuses a literal that the character set of the comparison lacks; a parameter is looked at
+    /// when it has a value.
+    fn check_texts(
+        &self,
+        texts: &[&Expression],
+        collation: CollationId,
+        operation: &str,
+    ) -> Result<(), PlanError> {
+        let to = collation.charset();
+        for text in texts {
+            let from = text.column_type.charset();
+            let is_text = text.column_type.kind.is_string();
+            if !is_text || from == to || from == Charset::Binary || to == Charset::Binary {
+                continue;
+            }
+            let refusal = || {
+                let rules: Vec<TextRule> = texts.iter().map(|it| self.text_rule(it)).collect();
+                failure(illegal_mix(&rules, operation))
+            };
+            match &text.kind {
+                ExpressionKind::Constant(Value::Bytes(bytes)) if !to.can_hold(from, bytes) => {
+                    return Err(refusal());
+                }
+                ExpressionKind::Parameter(parameter) => {
+                    let check = TextCheck {
+                        parameter: *parameter,
+                        from,
+                        to,
+                        refusal: refusal(),
+                    };
+                    self.text_checks.borrow_mut().push(check);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The collation of an expression and how strongly it holds.
@@ -92,6 +171,68 @@ impl Binder<'_> {
             },
             _ => TextRule::column(collation),
         }
+    }
+}
+
+/// What a column is compared with, as MySQL reads constants for it: as a year beside a YEAR, a date
+/// as its digits beside a BIGINT; else as it is.
+pub(super) fn constant_for(column: &Expression, other: Expression) -> Expression {
+    if column.as_column().is_none() {
+        return other;
+    }
+    match column.column_type.kind {
+        TypeKind::Year => as_year(other),
+        TypeKind::BigInt => as_digits(other),
+        _ => other,
+    }
+}
+
+/// A date, a time or both as a whole number of its digits; a fraction forbids it.
+fn as_digits(expression: Expression) -> Expression {
+    let ExpressionKind::Constant(value) = &expression.kind else {
+        return expression;
+    };
+    if !expression.column_type.kind.is_temporal() {
+        return expression;
+    }
+    let number = value.as_ref().to_decimal(&mut Warnings::new(0));
+    let whole = number.filter(|number| {
+        let rounded = number.round(0, Rounding::Truncate);
+        rounded.is_ok_and(|rounded| rounded == *number)
+    });
+    match whole.and_then(|number| number.to_string().parse::<i64>().ok()) {
+        Some(digits) => Expression::constant(Value::Int(digits), ColumnType::new(TypeKind::BigInt)),
+        None => expression,
+    }
+}
+
+fn as_year(expression: Expression) -> Expression {
+    let expression = as_number(expression);
+    let column_type = &expression.column_type;
+    match &expression.kind {
+        ExpressionKind::AsYear(_) => expression,
+        _ if column_type.kind == TypeKind::Null => expression,
+        ExpressionKind::Constant(value) if column_type.kind.is_temporal() => {
+            match value::compared_year(value.as_ref(), column_type) {
+                Some(year) => {
+                    let year = Value::Int(year.cast_signed());
+                    Expression::constant(year, ColumnType::new(TypeKind::Int))
+                }
+                None => expression,
+            }
+        }
+        _ if column_type.kind.is_temporal()
+            || !expression.slots().is_empty()
+            || !expression.subqueries().is_empty()
+            || expression.is_volatile() =>
+        {
+            expression
+        }
+        _ => Expression {
+            column_type: column_type.clone(),
+            nullable: expression.nullable,
+            kind: ExpressionKind::AsYear(Box::new(expression)),
+        },
     }
 }
 

@@ -1,14 +1,15 @@
 //! Expressions: from syntax to typed trees.
 
+use std::iter;
+
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_OPERAND_COLUMNS};
 use expression::{
-    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
-    Test, failure,
+    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like, Test,
 };
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
-use value::collation::mix_to_compare;
-use value::{Charset, ColumnType, TypeKind, Value};
+use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 
+use super::compare::constant_for;
 use super::literal::as_number;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
@@ -299,8 +300,7 @@ impl Binder<'_> {
             None => Some(u32::from(b'\\')),
             Some(escape) => self.escape(escape)?,
         };
-        let rules = [self.text_rule(&operand), self.text_rule(&pattern)];
-        let collation = mix_to_compare(&rules, "like").map_err(failure)?.collation;
+        let collation = self.texts_collation(&[&operand, &pattern], "like")?;
         let nullable = operand.nullable || pattern.nullable;
         let like = Like {
             operand,
@@ -336,10 +336,12 @@ impl Binder<'_> {
     fn between(&mut self, negated: bool, value: &Expr, low: &Expr, high: &Expr) -> Bound {
         let value = self.term(value)?;
         let (low, high) = (self.term(low)?, self.term(high)?);
+        let (low, high) = (constant_for(&value, low), constant_for(&value, high));
         let is_text = |class| matches!(class, Class::Text(_));
-        let lower_class = self.class(&value, &low, "between")?;
-        let upper_class = self.class(&value, &high, "between")?;
-        if is_text(lower_class) != is_text(upper_class) {
+        let is_number = |class| matches!(class, Class::Integer | Class::Decimal | Class::Double);
+        let lower_class = self.class_of_types(&value, &low);
+        let upper_class = self.class_of_types(&value, &high);
+        if lower_class != upper_class && !(is_number(lower_class) && is_number(upper_class)) {
             // All three are compared as the type in which they meet.
             let between = self.library("BETWEEN", vec![value, low, high])?;
             let nullable = between.nullable;
@@ -348,8 +350,22 @@ impl Binder<'_> {
                 false => between,
             });
         }
-        let above = self.comparison(CompareOperator::GreaterOrEqual, value.clone(), low)?;
-        let below = self.comparison(CompareOperator::LessOrEqual, value, high)?;
+        let (at_least, at_most) = (
+            CompareOperator::GreaterOrEqual,
+            CompareOperator::LessOrEqual,
+        );
+        let (above, below) = if is_text(lower_class) {
+            let class = Class::Text(self.texts_collation(&[&value, &low, &high], "between")?);
+            (
+                Self::comparison_in(class, at_least, value.clone(), low),
+                Self::comparison_in(class, at_most, value, high),
+            )
+        } else {
+            (
+                self.comparison(at_least, value.clone(), low)?,
+                self.comparison(at_most, value, high)?,
+            )
+        };
         let both = join_conditions(true, above, below);
         if negated {
             let nullable = both.nullable;
@@ -390,17 +406,25 @@ impl Binder<'_> {
         {
             operand = as_number(operand);
         }
-        let mut class = self.class(&operand, &list[0], "in")?;
+        list = list
+            .into_iter()
+            .map(|member| constant_for(&operand, member))
+            .collect();
+        let collation = self.list_collation(&operand, &list)?;
+        let mut class = self.class_of_types(&operand, &list[0]);
         let mut is_uniform = true;
         for member in &list[1..] {
-            let other = self.class(&operand, member, "in")?;
+            let other = self.class_of_types(&operand, member);
             is_uniform &= other == class || member.column_type.kind == TypeKind::Null;
             if list[0].column_type.kind == TypeKind::Null {
                 class = other;
             }
         }
         if !is_uniform {
-            return self.in_mixed_list(negated, &operand, list);
+            return self.in_mixed_list(negated, &operand, list, collation);
+        }
+        if let (Class::Text(_), Some(collation)) = (class, collation) {
+            class = Class::Text(collation);
         }
         let nullable = operand.nullable || list.iter().any(|member| member.nullable);
         let kind = ExpressionKind::In(Box::new(InList {
@@ -412,16 +436,38 @@ impl Binder<'_> {
         Ok(Expression::condition(kind, nullable))
     }
 
+    /// The collation in which a list is searched; none where nothing is compared as text.
+    fn list_collation(
+        &self,
+        operand: &Expression,
+        list: &[Expression],
+    ) -> Result<Option<CollationId>, PlanError> {
+        let is_text =
+            |member: &Expression| matches!(self.class_of_types(operand, member), Class::Text(_));
+        if !list.iter().any(is_text) {
+            return Ok(None);
+        }
+        let texts: Vec<&Expression> = iter::once(operand).chain(list).collect();
+        self.texts_collation(&texts, "in").map(Some)
+    }
+
     /// Members of different classes are compared each in its own.
     fn in_mixed_list(
         &mut self,
         negated: bool,
         operand: &Expression,
         list: Vec<Expression>,
+        collation: Option<CollationId>,
     ) -> Bound {
         let mut any: Option<Expression> = None;
         for member in list {
-            let equal = self.comparison(CompareOperator::Equal, operand.clone(), member)?;
+            let equal = CompareOperator::Equal;
+            let equal = match (self.class_of_types(operand, &member), collation) {
+                (Class::Text(_), Some(collation)) => {
+                    Self::comparison_in(Class::Text(collation), equal, operand.clone(), member)
+                }
+                _ => self.comparison(equal, operand.clone(), member)?,
+            };
             any = Some(match any {
                 Some(any) => join_conditions(false, any, equal),
                 None => equal,
@@ -464,7 +510,7 @@ impl Binder<'_> {
             let condition = match &operand {
                 Some(operand) => {
                     let when = self.term(condition)?;
-                    self.comparison(CompareOperator::Equal, operand.clone(), when)?
+                    self.plain_comparison(CompareOperator::Equal, operand.clone(), when)?
                 }
                 None => self.condition(condition)?,
             };
@@ -544,7 +590,7 @@ pub(super) fn compare_operator(operator: BinaryOperator) -> Option<CompareOperat
 }
 
 /// The type that a client is told of a system variable.
-fn variable_type(value: &Value, collation: value::CollationId) -> ColumnType {
+fn variable_type(value: &Value, collation: CollationId) -> ColumnType {
     match value {
         Value::Int(_) => ColumnType::new(TypeKind::BigInt),
         Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),

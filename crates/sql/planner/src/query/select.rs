@@ -4,7 +4,8 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD,
     ER_WRONG_USAGE,
 };
-use expression::SqlMode;
+use expression::{CompareOperator, SqlMode, Test};
+use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::plan::SlotShape;
 
@@ -87,8 +88,51 @@ impl Binder<'_> {
             return Ok(Vec::new());
         };
         self.block().clause = Clause::Where;
-        let bound = self.condition(condition)?;
+        let mut bound = self.condition(condition)?;
+        self.find_zero_dates(&mut bound)?;
         Ok(conjuncts(bound))
+    }
+
+    /// `IS NULL` of a DATE or DATETIME that is NOT NULL finds the zero date, as in MySQL: it is how
+    /// ODBC programs, which have no such date, ask for it.
+    fn find_zero_dates(&mut self, condition: &mut Expression) -> Result<(), PlanError> {
+        if let ExpressionKind::And(list) | ExpressionKind::Or(list) = &mut condition.kind {
+            return list.iter_mut().try_for_each(|it| self.find_zero_dates(it));
+        }
+        let ExpressionKind::Is {
+            operand,
+            test: Test::Null,
+            negated: false,
+        } = &condition.kind
+        else {
+            return Ok(());
+        };
+        let is_date = matches!(
+            operand.column_type.kind,
+            TypeKind::Date | TypeKind::DateTime
+        );
+        let Some(place) = operand.as_column().filter(|_| is_date) else {
+            return Ok(());
+        };
+        let relations = &self.block().scope.relations;
+        let Some(relation) = relations.iter().find(|it| it.slot == place.slot) else {
+            return Ok(());
+        };
+        if relation.table.is_empty() || relation.columns[place.column].nullable {
+            return Ok(());
+        }
+        let is_optional = relation.is_optional;
+        let zero = Expression::constant(Value::Date(Date::ZERO), ColumnType::new(TypeKind::Date));
+        let operand = (**operand).clone();
+        let is_zero = self.plain_comparison(CompareOperator::Equal, operand, zero)?;
+        if is_optional {
+            let nullable = is_zero.nullable;
+            let either = vec![condition.clone(), is_zero];
+            *condition = Expression::condition(ExpressionKind::Or(either), nullable);
+        } else {
+            *condition = is_zero;
+        }
+        Ok(())
     }
 
     fn parts(&mut self, select: &ast::Select, tail: &Tail<'_>) -> Result<Parts, PlanError> {
