@@ -23,8 +23,8 @@ mod waits;
 use waits::Waits;
 pub(crate) use waits::{Deadlock, Noted};
 
-/// What stands for a database: held weakly by who makes tables in it or moves them there, strongly by
-/// who drops it. Two databases whose names have one hash wait for each other now and then.
+/// What stands for a database: held weakly by who makes tables in it or moves them there, strongly
+/// by who drops it. Two databases whose names have one hash wait for each other now and then.
 pub(crate) fn database_lock(name: &str) -> TableId {
     TableId(DATABASE_LOCK_MIN | FixedState::with_seed(0).hash_one(name) >> 2)
 }
