@@ -317,7 +317,7 @@ fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
             Value::UInt(count(position) + 1),
             optional(default_text(column)),
             yes_no(column.nullable),
-            text(column.column_type.kind.name()),
+            text(column.column_type.type_name()),
         ];
         row.extend(type_facts(&column.column_type));
         row.extend([
@@ -360,6 +360,7 @@ pub(super) fn type_facts(column: &ColumnType) -> [Value; 7] {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
             facts[4] = uint(column.decimals.into());
         }
+        TypeKind::Geometry => {}
         kind if kind.is_bytes() || matches!(kind, TypeKind::Enum | TypeKind::Set) => {
             let char_bytes = count(column.collation.char_bytes_max());
             let length = u64::from(column.length);
