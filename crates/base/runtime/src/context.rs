@@ -11,6 +11,7 @@ use std::time::Duration;
 use env::{Disk, Instant};
 
 use crate::blocking::Parcel;
+use crate::run_queue::Standing;
 use crate::shared::Message;
 use crate::strand::WayGiven;
 use crate::task::{JoinHandle, Kind};
@@ -53,6 +54,11 @@ pub fn give_way() -> WayGiven {
     try_current().map_or(WayGiven::Yes, |worker| worker.give_way())
 }
 
+/// Says what the task that calls this waits for, if it now comes to wait; until its next poll.
+pub fn set_standing(standing: Standing) {
+    current().set_standing(standing);
+}
+
 /// When this turn of the loop began: read once a turn, so it costs nothing.
 pub fn now() -> Instant {
     current().now()
@@ -76,6 +82,12 @@ pub fn set_local<T: 'static>(value: Rc<T>) {
 /// The value of this type that was kept for this worker.
 pub fn local<T: 'static>() -> Option<Rc<T>> {
     current().local()
+}
+
+/// The empty buffer of something that was posted on a stream of this worker and has been sent. A
+/// thread that is no worker has none.
+pub fn spent_buffer() -> Option<Vec<u8>> {
+    try_current()?.driver.take_spent()
 }
 
 /// Runs `job` on a worker, on its loop, soon. Jobs of one sender run in order.

@@ -2,7 +2,8 @@
 //!
 //! `N` pinned threads, the workers, each run one loop over io_uring or epoll. A task is a `!Send`
 //! future that stays on the worker where it was spawned; so does everything it owns. Workers talk
-//! by messages. Runnable tasks are served first come, first served.
+//! by messages. Runnable tasks are served first come, first served, and in cohorts where there are
+//! too many of them to stay in the caches.
 //!
 //! # Starting
 //!
@@ -30,8 +31,9 @@
 //! spawn(future) -> JoinHandle<T>        // await it for T; dropping it lets the task run on;
 //!                                       // .cancel() drops the task's future
 //! spawn_background(future)              // the same, but the end does not wait for it
-//! yield_now().await                     // to the back of the run queue
+//! yield_now().await                     // behind all that can run
 //! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
+//! set_standing(Standing)                // who it is that now comes to wait: see the run queue
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
 //! now() -> env::Instant                 // read once a tick
@@ -54,6 +56,7 @@
 //! Stream::connect(&Address).await -> io::Result<Stream>
 //! stream.receive().await -> io::Result<ReceivedBytes>  // Deref<[u8]>; empty: the peer has ended
 //! stream.send(Vec<u8>).await -> io::Result<Vec<u8>>    // all of it; gives the emptied buffer back
+//! stream.send_by(Vec<u8>, SendMode::Post).await        // may leave the end of it to the worker
 //! stream.send_many(Vec<Vec<u8>>).await -> io::Result<()>       // one after the other, chained
 //! stream.hung_up().await                // the peer closed or reset; &self, takes no bytes
 //! stream.shut_down_sending()            // half-close
@@ -77,6 +80,7 @@ mod stream;
 mod termination;
 
 mod received;
+mod run_queue;
 mod strand;
 mod task;
 mod worker;
@@ -91,15 +95,16 @@ mod tests;
 
 pub use context::{
     Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, local, now, on_tick_end, send_to,
-    set_local, shutdown, shutdown_requested, sleep, sleep_until, spawn, spawn_background, timeout,
-    worker_count, worker_index, yield_now,
+    set_local, set_standing, shutdown, shutdown_requested, sleep, sleep_until, spawn,
+    spawn_background, spent_buffer, timeout, worker_count, worker_index, yield_now,
 };
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options};
 pub use received::ReceivedBytes;
+pub use run_queue::Standing;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
 pub use strand::WayGiven;
-pub use stream::Stream;
+pub use stream::{SendMode, Stream};
 pub use task::JoinHandle;
 pub use termination::{Termination, Terminations};

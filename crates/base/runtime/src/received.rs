@@ -24,6 +24,8 @@ enum Storage {
     },
     /// A buffer of the kernel's ring.
     Ring(RingBytes),
+    /// No more than what came.
+    Copied(Box<[u8]>),
 }
 
 impl ReceivedBytes {
@@ -54,6 +56,15 @@ impl ReceivedBytes {
     }
 }
 
+impl ReceivedBytes {
+    /// A copy of what came, which holds no buffer of the worker's.
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        Self {
+            storage: Storage::Copied(bytes.into()),
+        }
+    }
+}
+
 impl Deref for ReceivedBytes {
     type Target = [u8];
 
@@ -62,6 +73,7 @@ impl Deref for ReceivedBytes {
             Storage::Empty => &[],
             Storage::Pooled { buffer, length, .. } => &buffer[..*length],
             Storage::Ring(bytes) => bytes,
+            Storage::Copied(bytes) => bytes,
         }
     }
 }
@@ -71,7 +83,7 @@ impl Drop for ReceivedBytes {
         match std::mem::replace(&mut self.storage, Storage::Empty) {
             Storage::Pooled { pool, buffer, .. } => pool.give_back(buffer),
             // A ring's buffer goes back by itself.
-            Storage::Empty | Storage::Ring(_) => {}
+            Storage::Empty | Storage::Ring(_) | Storage::Copied(_) => {}
         }
     }
 }

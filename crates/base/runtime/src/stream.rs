@@ -19,12 +19,24 @@ use crate::options::Address;
 use crate::received::ReceivedBytes;
 use crate::worker::current;
 
+/// Largest buffer that is posted: more is a reply whose end is better known before the next.
+const POSTED_BYTES_MAX: usize = 64 << 10;
+
 /// A connected socket of this worker; closed when dropped.
 pub struct Stream {
     driver: Rc<dyn Driver>,
     key: SocketKey,
     descriptor: Rc<OwnedFd>,
     sending: SendState,
+}
+
+/// Whether a send is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMode {
+    /// Until all has been sent.
+    Wait,
+    /// As long as the driver needs its task.
+    Post,
 }
 
 /// What the sending side is doing.
@@ -95,35 +107,70 @@ impl Stream {
     /// Sends all of `bytes` and gives the buffer back, cleared. If the future is dropped before
     /// its end, later sends fail: nobody knows how much was sent.
     pub async fn send(&mut self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let buffer = self.send_by(bytes, SendMode::Wait).await?;
+        Ok(buffer.expect("it was waited for"))
+    }
+
+    /// Sends all of `bytes`. `Some`: all was sent, and this is the buffer, cleared. `None`, only if
+    /// posted: it goes out while the task does other things, and what is sent next waits behind it;
+    /// [`crate::spent_buffer`] will give the buffer to somebody. If that fails so does a later
+    /// receive or send. Dropping the stream drops what is still on its way.
+    pub async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> io::Result<Option<Vec<u8>>> {
         if bytes.is_empty() {
-            return Ok(bytes);
+            if mode == SendMode::Wait {
+                self.posted().await;
+            }
+            return Ok(Some(bytes));
         }
-        let mut buffers = self.send_buffers(smallvec![bytes]).await?;
+        let is_posted = mode == SendMode::Post && bytes.capacity() <= POSTED_BYTES_MAX;
+        self.start_send(smallvec![bytes]).await?;
+        if is_posted && self.driver.detach_send(self.key) {
+            self.sending = SendState::Idle;
+            return Ok(None);
+        }
+        let mut buffers = self.end_send().await?;
         let mut bytes = buffers
             .pop()
             .expect("the driver gives back what it was given");
         bytes.clear();
-        Ok(bytes)
+        Ok(Some(bytes))
+    }
+
+    /// Whether something that was posted is still on its way.
+    pub fn is_posting(&self) -> bool {
+        self.driver.is_detached(self.key)
     }
 
     /// Sends all buffers, one after the other, in as few calls as can be.
     pub async fn send_many(&mut self, buffers: Vec<Vec<u8>>) -> io::Result<()> {
         let buffers: SendBuffers = buffers.into_iter().filter(|it| !it.is_empty()).collect();
         if !buffers.is_empty() {
-            self.send_buffers(buffers).await?;
+            self.start_send(buffers).await?;
+            self.end_send().await?;
         }
         Ok(())
     }
 
-    async fn send_buffers(&mut self, buffers: SendBuffers) -> io::Result<SendBuffers> {
+    /// Waits until nothing that was posted is on its way.
+    async fn posted(&self) {
+        poll_fn(|context| self.driver.poll_detached(self.key, context.waker())).await;
+    }
+
+    /// Starts a send, after what was posted.
+    async fn start_send(&mut self, buffers: SendBuffers) -> io::Result<()> {
         if self.sending != SendState::Idle {
             return Err(io::Error::new(
                 io::ErrorKind::BrokenPipe,
                 "an earlier send on this stream failed or was given up",
             ));
         }
+        self.posted().await;
         self.sending = SendState::Started;
         self.driver.start_send(self.key, buffers);
+        Ok(())
+    }
+
+    async fn end_send(&mut self) -> io::Result<SendBuffers> {
         let result = poll_fn(|context| {
             if !current().spend(context.waker()) {
                 return Poll::Pending;

@@ -4,7 +4,9 @@
 //!      who puts it there and cleared just before it is polled. A wake-up during the poll queues it
 //!      again.
 //! (I2) The future is touched by its worker alone. Only the header crosses threads.
-//! (I3) A header whose task is gone is ignored: slots are compared by header, not by index.
+//! (I3) Where a task stands in the run queue is written and read by its worker alone; it lies in
+//!      the header because that is what a wake-up touches anyway. Relaxed: nobody else looks.
+//! (I4) A header whose task is gone is ignored: slots are compared by header, not by index.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,8 +17,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use sync::WakeFlag;
+use sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::listener::Placed;
+use crate::run_queue::{ShiftId, Standing};
 use crate::shared::{Message, Shared};
 use crate::strand::{Strand, TaskFuture};
 use crate::worker::{self, Worker};
@@ -31,6 +35,10 @@ pub(crate) struct Header {
     slot: usize,
     /// (I1).
     is_queued: WakeFlag,
+    /// A [`Standing`] (I3).
+    standing: AtomicU8,
+    /// The shift in which it was polled last (I3).
+    served: AtomicU32,
 }
 
 /// Whether the end of the runtime waits for a task.
@@ -67,6 +75,8 @@ impl Header {
             worker_index,
             slot,
             is_queued: WakeFlag::new(),
+            standing: AtomicU8::new(Standing::Busy as u8),
+            served: AtomicU32::new(0),
         })
     }
 
@@ -75,8 +85,26 @@ impl Header {
     }
 
     /// Just before the poll: from now on a wake-up queues the task again.
-    pub(crate) fn mark_polled(&self) {
+    pub(crate) fn mark_polled(&self, shift: ShiftId) {
         self.is_queued.clear();
+        self.served.store(shift.0, Ordering::Relaxed);
+        self.set_standing(Standing::Busy);
+    }
+
+    pub(crate) fn served(&self) -> ShiftId {
+        ShiftId(self.served.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_standing(&self, standing: Standing) {
+        self.standing.store(standing as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        match self.standing.load(Ordering::Relaxed) {
+            free if free == Standing::Free as u8 => Standing::Free,
+            engaged if engaged == Standing::Engaged as u8 => Standing::Engaged,
+            _ => Standing::Busy,
+        }
     }
 
     pub(crate) fn worker_index(&self) -> usize {

@@ -1,6 +1,6 @@
 //! One worker: its tasks, its timers and its loop.
 //!
-//! A turn of the loop: take the inbox, fire timers, poll runnable tasks first come first served,
+//! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`),
 //! call the hooks of the turn's end and the tasks that they woke, then ask the kernel, once: submit
 //! what the turn wanted and wait for what comes next. The worker sleeps only if its inbox agrees
 //! (`Inbox::try_sleep`), and then not beyond its next timer.
@@ -11,7 +11,7 @@
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use stdx::Slab;
 
 use crate::driver::Driver;
 use crate::listener::Placed;
+use crate::run_queue::{RunQueue, Standing};
 use crate::shared::{Message, Shared};
 use crate::strand::{self, Outcome, Strand, TaskFuture, WayGiven};
 use crate::task::{Header, Kind, Slot, Work};
@@ -69,8 +70,12 @@ pub(crate) struct Worker {
     /// This worker's handle on files. Constant.
     pub(crate) disk: Rc<dyn Disk>,
     pub(crate) timers: RefCell<Wheel>,
-    /// Runnable tasks, first come first.
-    run_queue: RefCell<VecDeque<Arc<Header>>>,
+    /// Runnable tasks.
+    run_queue: RefCell<RunQueue<Arc<Header>>>,
+    /// The task being polled.
+    running: RefCell<Option<Arc<Header>>>,
+    /// The kernel is being asked, and who is woken has been heard.
+    is_hearing: Cell<bool>,
     tasks: RefCell<Slab<Slot>>,
     /// Stacks for polls, the one that was used last at the end.
     strands: RefCell<Vec<Strand>>,
@@ -126,7 +131,7 @@ pub(crate) fn queue_if_here(header: &Arc<Header>) -> bool {
         let is_own =
             worker.index == header.worker_index() && Arc::ptr_eq(&worker.shared, header.shared());
         if is_own {
-            worker.run_queue.borrow_mut().push_back(header.clone());
+            worker.queue(header.clone());
         }
         is_own
     });
@@ -142,7 +147,9 @@ impl Worker {
             shared,
             driver,
             timers: RefCell::new(Wheel::new(now)),
-            run_queue: RefCell::default(),
+            run_queue: RefCell::new(RunQueue::new()),
+            running: RefCell::default(),
+            is_hearing: Cell::new(false),
             tasks: RefCell::default(),
             strands: RefCell::default(),
             left_count: Cell::new(0),
@@ -174,7 +181,7 @@ impl Worker {
             self.mailbox().take(&mut messages);
             for message in messages.drain(..) {
                 match message {
-                    Message::Wake(header) => self.run_queue.borrow_mut().push_back(header),
+                    Message::Wake(header) => self.run_queue.borrow_mut().push_ready(header),
                     Message::Run(job) => job(),
                 }
             }
@@ -185,11 +192,50 @@ impl Worker {
             if self.is_over() {
                 break;
             }
-            self.driver.wait(self.patience())?;
+            self.hear()?;
         }
         let cut_count = self.foreground_count.get();
         self.clear();
         Ok(cut_count)
+    }
+
+    /// Asks the kernel. Before clients are admitted that would find everything cold, whoever else
+    /// wants this core goes first: it may be those who were served just now, with their next
+    /// request. Where nobody does, this costs a moment.
+    fn hear(&self) -> io::Result<()> {
+        self.is_hearing.set(true);
+        self.driver.wait(self.patience())?;
+        if self.run_queue.borrow().is_about_to_admit() {
+            rustix::thread::sched_yield();
+            self.driver.wait(Some(Duration::ZERO))?;
+        }
+        self.is_hearing.set(false);
+        Ok(())
+    }
+
+    /// Queues a task of this worker that was woken here.
+    fn queue(&self, header: Arc<Header>) {
+        let mut run_queue = self.run_queue.borrow_mut();
+        if self.is_hearing.get() {
+            let (standing, served) = (header.standing(), header.served());
+            run_queue.push_heard(header, standing, served);
+        } else if self.is_running(&header) {
+            run_queue.push_yielded(header);
+        } else {
+            run_queue.push_ready(header);
+        }
+    }
+
+    fn is_running(&self, header: &Arc<Header>) -> bool {
+        let running = self.running.borrow();
+        running.as_ref().is_some_and(|it| Arc::ptr_eq(it, header))
+    }
+
+    /// See [`crate::set_standing`].
+    pub(crate) fn set_standing(&self, standing: Standing) {
+        if let Some(header) = &*self.running.borrow() {
+            header.set_standing(standing);
+        }
     }
 
     fn mailbox(&self) -> &crate::shared::Mailbox {
@@ -198,8 +244,9 @@ impl Worker {
 
     fn run_tasks(&self) {
         let until = self.now.get() + TURN_TIME_MAX;
+        self.run_queue.borrow_mut().begin_turn(self.now.get());
         for poll in 1..=TURN_POLLS_MAX {
-            let Some(header) = self.run_queue.borrow_mut().pop_front() else {
+            let Some(header) = self.run_queue.borrow_mut().pop() else {
                 return;
             };
             self.run_task(header);
@@ -215,7 +262,8 @@ impl Worker {
         let Some((Some(work), is_cancelled)) = taken else {
             return;
         };
-        header.mark_polled();
+        header.mark_polled(self.run_queue.borrow().shift());
+        self.running.replace(Some(header.clone()));
         self.budget.set(POLL_OPERATIONS_MAX);
         self.slice_began.set(None);
         let hurries = is_cancelled || self.is_clearing.get();
@@ -246,6 +294,7 @@ impl Worker {
                 self.end_poll(&header, outcome, was_left);
             }
         }
+        self.running.take();
     }
 
     /// A task was polled to the end of the poll.
@@ -382,7 +431,7 @@ impl Worker {
         if self.hooks.borrow().is_empty() {
             return;
         }
-        let was_idle = self.run_queue.borrow().is_empty();
+        let was_idle = self.run_queue.borrow().ready_count() == 0;
         // Out of the cell while they run: a hook may add another.
         let mut hooks = std::mem::take(&mut *self.hooks.borrow_mut());
         for hook in &mut hooks {
@@ -393,12 +442,12 @@ impl Worker {
         *added = hooks;
         drop(added);
         let woken_count = if was_idle {
-            self.run_queue.borrow().len()
+            self.run_queue.borrow().ready_count()
         } else {
             0
         };
         for _ in 0..woken_count {
-            let header = self.run_queue.borrow_mut().pop_front();
+            let header = self.run_queue.borrow_mut().pop_ready();
             self.run_task(header.expect("tasks leave the queue here alone"));
         }
     }

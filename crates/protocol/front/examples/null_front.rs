@@ -15,7 +15,7 @@ use std::time::Duration;
 use front::{
     Account, AccountSource, Client, Credential, Disconnect, Options, Peer, Shared, system_random,
 };
-use runtime::{Address, Io, Listener, Runtime, Stream};
+use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
 use wire::{
     Capabilities, ColumnDefinition, ColumnType, Command, OkKind, OkPacket, PacketWriter,
     ResultHead, StatusFlags, TextRow, end_columns, end_rows,
@@ -64,7 +64,9 @@ async fn converse(client: &mut Client, worker: &Worker) -> Result<(), Disconnect
     client.welcome(&OK).await?;
     let capabilities = client.capabilities();
     loop {
-        let bytes = client.read_command(Duration::from_secs(28_800)).await?;
+        let bytes = client
+            .read_command(Duration::from_secs(28_800), Standing::Free)
+            .await?;
         match Command::decode(&bytes, capabilities) {
             Ok(Command::Quit) => return Ok(()),
             Ok(Command::Query(text)) if text.starts_with(b"SELECT") => {

@@ -5,7 +5,7 @@
 //! // The session looks at client.info(), opens its database, and says OK or why not:
 //! client.welcome(&OkPacket { status, ..OkPacket::default() }).await?;
 //! loop {
-//!     let bytes = client.read_command(wait_timeout).await?;          // flushes first
+//!     let bytes = client.read_command(wait_timeout, Standing::Free).await?;     // flushes first
 //!     match Command::decode(&bytes, client.capabilities()) {
 //!         Ok(Command::Query(text)) => {
 //!             let mut row = TextRow::begin(client.out());
@@ -29,7 +29,7 @@ use auth::Nonce;
 use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
 };
-use runtime::{Alarm, Stream};
+use runtime::{Alarm, Standing, Stream};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
     OkPacket, PacketWriter,
@@ -180,26 +180,28 @@ impl Client {
         self.connection.write_timeout = write;
     }
 
-    /// Sends what was written and waits for a command, at most `wait_timeout`.
+    /// Sends what was written and waits for a command, at most `wait_timeout`; `standing` says what
+    /// the session holds meanwhile.
     ///
     /// A future that is dropped before its end may have sent a part of a reply or taken a part of
     /// a packet: the connection can then only be closed.
     pub async fn read_command(
         &mut self,
         wait_timeout: Duration,
+        standing: Standing,
     ) -> Result<PacketBytes, Disconnect> {
         self.connection.channel.expect_command();
         if self.should_flush() {
-            self.flush().await?;
+            self.connection.post().await?;
         }
         match self.connection.channel.next_packet() {
             Ok(Some(packet)) => return Ok(packet),
             Ok(None) => {}
             Err(error) => return Err(Box::pin(self.fail(error)).await),
         }
-        self.flush().await?;
+        self.connection.post().await?;
         let limit = Limit::after(wait_timeout);
-        let received = self.connection.receive_command(limit).await;
+        let received = self.connection.receive_command(limit, standing).await;
         self.told(received).await
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use auth::Random;
 use env::Instant;
-use runtime::{Alarm, ReceivedBytes, Stream};
+use runtime::{Alarm, ReceivedBytes, SendMode, Standing, Stream};
 use wire::{FRAME_BYTES_MAX, HEADER_BYTES};
 
 use crate::accounts::AccountSource;
@@ -66,8 +66,9 @@ impl Connection {
     pub(crate) async fn receive_command(
         &mut self,
         limit: Limit,
+        standing: Standing,
     ) -> Result<PacketBytes, Disconnect> {
-        self.receive(limit).await?;
+        self.receive_standing(limit, standing).await?;
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
@@ -79,11 +80,27 @@ impl Connection {
 
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
     pub(crate) async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
+        self.receive_standing(limit, Standing::Busy).await
+    }
+
+    async fn receive_standing(
+        &mut self,
+        limit: Limit,
+        standing: Standing,
+    ) -> Result<(), Disconnect> {
         self.channel.rest();
+        let write_limit = Limit::after(self.write_timeout);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let bytes = poll_fn(|context| {
             if let Poll::Ready(bytes) = stream.poll_receive(context) {
                 return Poll::Ready(bytes.map_err(Disconnect::from));
+            }
+            runtime::set_standing(standing);
+            // A reply that was posted and that the peer does not take.
+            if write_limit.0 < limit.0 && stream.is_posting() {
+                return alarm
+                    .poll_until(write_limit.0, context)
+                    .map(|()| Err(Disconnect::WriteTimeout));
             }
             alarm
                 .poll_until(limit.0, context)
@@ -114,9 +131,19 @@ impl Connection {
         self.send(bytes).await
     }
 
+    /// As [`Connection::flush`], but a reply that fits into the socket is not waited for.
+    pub(crate) async fn post(&mut self) -> Result<(), Disconnect> {
+        let bytes = self.channel.seal()?;
+        self.send_by(bytes, SendMode::Post).await
+    }
+
     /// Sends bytes, if there are any, and gives their buffer back to the pool.
     pub(crate) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Disconnect> {
-        if bytes.is_empty() {
+        self.send_by(bytes, SendMode::Wait).await
+    }
+
+    async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> Result<(), Disconnect> {
+        if bytes.is_empty() && (mode == SendMode::Post || !self.stream.is_posting()) {
             self.shared.give_buffer(bytes);
             return Ok(());
         }
@@ -124,7 +151,7 @@ impl Connection {
         add(&self.shared.counters().sent_bytes, count);
         let limit = Limit::after(self.write_timeout);
         let alarm = &mut self.alarm;
-        let mut sending = pin!(self.stream.send(bytes));
+        let mut sending = pin!(self.stream.send_by(bytes, mode));
         let sent = poll_fn(|context| {
             if let Poll::Ready(sent) = sending.as_mut().poll(context) {
                 return Poll::Ready(sent.map_err(Disconnect::from));
@@ -133,8 +160,9 @@ impl Connection {
                 .poll_until(limit.0, context)
                 .map(|()| Err(Disconnect::WriteTimeout))
         });
-        let buffer = sent.await?;
-        self.shared.give_buffer(buffer);
+        if let Some(buffer) = sent.await? {
+            self.shared.give_buffer(buffer);
+        }
         Ok(())
     }
 

@@ -167,7 +167,8 @@ impl Shared {
 
     /// An empty buffer, warm if there is one.
     pub(crate) fn take_buffer(&self) -> Vec<u8> {
-        self.buffers.borrow_mut().pop().unwrap_or_default()
+        let pooled = self.buffers.borrow_mut().pop();
+        pooled.or_else(runtime::spent_buffer).unwrap_or_default()
     }
 
     /// Gives a buffer back.

@@ -13,7 +13,6 @@ pub mod metadata;
 pub mod named_locks;
 pub mod plan_cache;
 pub mod registry;
-pub mod routine;
 pub mod row_encoder;
 pub mod server;
 pub mod session;

@@ -551,7 +551,6 @@ pub(crate) fn parameter(
             | wire::ColumnType::TinyBlob
             | wire::ColumnType::MediumBlob
             | wire::ColumnType::LongBlob
-            | wire::ColumnType::Geometry
     );
     let collation = if is_blob {
         CollationId::BINARY

@@ -78,8 +78,7 @@ impl BinaryWidth {
             | TypeKind::MediumBlob
             | TypeKind::LongBlob
             | TypeKind::Enum
-            | TypeKind::Set
-            | TypeKind::Geometry => Self::Text,
+            | TypeKind::Set => Self::Text,
         }
     }
 }

@@ -19,7 +19,7 @@ use errcode::{
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
 };
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
-use runtime::Stream;
+use runtime::{Standing, Stream};
 use syntax::ast::VariableScope;
 use value::{Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
@@ -30,7 +30,6 @@ use crate::cursor::CursorRows;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
-use crate::routine::Programs;
 use crate::row_encoder::RowProtocol;
 use crate::server::count;
 use crate::state::State;
@@ -62,10 +61,6 @@ pub struct Session {
     pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
     /// There while the running statement's rows are kept for a cursor.
     pub(crate) cursor: Option<CursorRows>,
-    /// The statement that failed last had begun to send rows.
-    pub(crate) has_partial_rows: bool,
-    /// The stored programs that are running.
-    pub(crate) programs: Programs,
     /// Changes that the client is to be told of.
     pub(crate) tracker: Tracker,
     /// Buffers for the next text.
@@ -188,8 +183,6 @@ impl Session {
             protocol: RowProtocol::Text,
             described: None,
             cursor: None,
-            has_partial_rows: false,
-            programs: Programs::default(),
             tracker: Tracker::default(),
             buffers: QueryBuffers::default(),
             has_multi_statements,
@@ -299,9 +292,18 @@ impl Session {
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
+        // A transaction's locks and snapshot, and tables that are locked, are in others' way.
+        let standing = if self.transaction.is_open() || !self.locked.is_empty() {
+            Standing::Engaged
+        } else {
+            Standing::Free
+        };
         let killed = Rc::clone(&self.state);
         let bytes = {
-            let read = pin!(self.client.read_command(Duration::from_secs(timeout_s)));
+            let read = pin!(
+                self.client
+                    .read_command(Duration::from_secs(timeout_s), standing)
+            );
             let ordered = pin!(killed.seat.ordered(KillOrder::Connection));
             first_of(read, ordered).await
         };
@@ -452,7 +454,7 @@ impl Session {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status,
-            warnings: if done.tells_warnings || self.programs.is_running() {
+            warnings: if done.tells_warnings {
                 0
             } else {
                 self.warning_count()
@@ -470,9 +472,6 @@ impl Session {
             Level::Error,
             Trouble::new(error.code.number(), error.message.clone()),
         );
-        for place in self.programs.take_trace() {
-            diagnostics.push(Level::Note, place);
-        }
         ErrorPacket::encode(self.client.out(), error);
     }
 
@@ -491,7 +490,6 @@ impl Session {
         StatusFlags::default()
             .with(StatusFlags::AUTOCOMMIT, active.autocommit)
             .with(StatusFlags::IN_TRANSACTION, is_open)
-            .with(StatusFlags::MORE_RESULTS, self.programs.is_running())
             .with(
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
                 self.transaction.is_read_only,

@@ -158,8 +158,7 @@ impl Coding {
             | TypeKind::TinyBlob
             | TypeKind::Blob
             | TypeKind::MediumBlob
-            | TypeKind::LongBlob
-            | TypeKind::Geometry => Self::Variable,
+            | TypeKind::LongBlob => Self::Variable,
         }
     }
 

@@ -209,6 +209,23 @@ impl Driver for EpollDriver {
         })
     }
 
+    fn detach_send(&self, _key: SocketKey) -> bool {
+        // It went out as it was started, or waits for a peer that takes no more.
+        false
+    }
+
+    fn is_detached(&self, _key: SocketKey) -> bool {
+        false
+    }
+
+    fn poll_detached(&self, _key: SocketKey, _waker: &Waker) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    fn take_spent(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {
         self.with_socket(key, |socket| {
             if !socket.is_readable {

@@ -53,6 +53,19 @@ pub(crate) trait Driver {
     /// The buffers given to `start_send`, once all is sent.
     fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>>;
 
+    /// Lets the send under way end by itself: nobody polls it, and its buffers become spent. Not
+    /// every driver can: `false`, and it has to be polled.
+    fn detach_send(&self, key: SocketKey) -> bool;
+
+    /// Whether a detached send is under way.
+    fn is_detached(&self, key: SocketKey) -> bool;
+
+    /// Ready once none is.
+    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
+
+    /// An empty buffer out of those that were spent.
+    fn take_spent(&self) -> Option<Vec<u8>>;
+
     /// A connection to a listening socket.
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>>;
 

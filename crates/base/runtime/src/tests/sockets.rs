@@ -131,6 +131,70 @@ fn two_thousand_connections_at_once() {
 }
 
 #[test]
+fn what_is_posted_leaves_in_order_and_gives_its_buffers_back() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let address = echo_server(&runtime, &loopback());
+        runtime.block_on_worker(0, move || async move {
+            let mut stream = Stream::connect(&address).await.unwrap();
+            let mut sent = Vec::new();
+            for count in [1, 300, 5000] {
+                let bytes = pattern(count);
+                sent.extend_from_slice(&bytes);
+                let buffer = stream.send_by(bytes, SendMode::Post).await.unwrap();
+                assert!(buffer.is_none_or(|buffer| buffer.is_empty()));
+            }
+            // Nothing to send, but what was posted is waited for.
+            stream.send(Vec::new()).await.unwrap();
+            assert!(!stream.is_posting());
+            assert_eq!(receive_exactly(&mut stream, sent.len()).await, sent);
+            let spent = spent_buffer();
+            assert_eq!(spent.is_some(), io == Io::Uring);
+            assert!(spent.is_none_or(|spent| spent.is_empty() && 0 < spent.capacity()));
+        });
+    });
+}
+
+#[test]
+fn what_is_posted_to_a_peer_that_does_not_read_holds_the_next_send_back() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |mut stream: Stream| async move {
+            let posted = Rc::new(Cell::new(0));
+            set_local(posted.clone());
+            loop {
+                let sent = stream.send_by(vec![7; 60_000], SendMode::Post).await;
+                if sent.is_err() {
+                    return;
+                }
+                posted.set(posted.get() + 1);
+            }
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut slow = Stream::connect(&address).await.unwrap();
+            let count = || local::<Cell<i32>>().map_or(0, |count| count.get());
+            let mut before = -1;
+            // Until the sockets are full.
+            while before < count() {
+                before = count();
+                sleep(Duration::from_millis(20)).await;
+            }
+            // It goes on once the peer reads.
+            let reading = async {
+                while count() == before {
+                    assert!(!slow.receive().await.unwrap().is_empty());
+                    yield_now().await;
+                }
+            };
+            timeout(Duration::from_secs(30), reading).await.unwrap();
+        });
+    });
+}
+
+#[test]
 fn a_cancelled_receive_loses_nothing() {
     on_each_driver(|io| {
         let runtime = start(io, 2);

@@ -1,8 +1,6 @@
 //! Transactions, settings, SHOW, accounts, and everything about running a server.
 
-use super::{
-    Expr, Ident, Limit, LockWait, ObjectName, Refused, RoutineKind, Statement, VariableScope,
-};
+use super::{Expr, Ident, Limit, LockWait, ObjectName, Refused, Statement, VariableScope};
 
 /// Transaction control.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,8 +165,6 @@ pub enum ShowKind {
     Index(ObjectName),
     /// `CREATE TABLE t`.
     CreateTable(ObjectName),
-    /// `CREATE PROCEDURE p`, `CREATE FUNCTION f`.
-    CreateRoutine(RoutineKind, ObjectName),
     /// `CREATE VIEW v`.
     CreateView(ObjectName),
     /// `CREATE DATABASE [IF NOT EXISTS] d`.
@@ -216,8 +212,11 @@ pub enum ShowKind {
     Plugins,
     /// `PRIVILEGES`.
     Privileges,
-    /// `PROCEDURE STATUS`, `FUNCTION STATUS`; none for those of packages.
-    RoutineStatus(Option<RoutineKind>),
+    /// `PROCEDURE STATUS` and those of packages (false), `FUNCTION STATUS` (true).
+    RoutineStatus {
+        /// Functions (else procedures).
+        functions: bool,
+    },
     /// `PROFILES`.
     Profiles,
     /// `MASTER STATUS`, `BINLOG STATUS`.

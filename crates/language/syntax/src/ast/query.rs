@@ -357,8 +357,6 @@ pub enum SelectInto {
 pub enum IntoTarget {
     /// `@a`.
     User(String),
-    /// A name that is no variable in sight.
+    /// A routine's variable.
     Local(Ident),
-    /// A routine's variable, by its slot.
-    Slot(u32),
 }

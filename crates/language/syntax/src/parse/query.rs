@@ -492,7 +492,10 @@ impl Cursor<'_> {
             Kind::Word | Kind::Quoted if Self::is_name(self.peek()) => {
                 let start = self.start();
                 let column = self.column_name()?;
-                Ok(self.column_or_local(start, column))
+                Ok(Expr {
+                    kind: ExprKind::Column(column),
+                    span: self.span_from(start),
+                })
             }
             _ => Err(self.fail()),
         }
@@ -557,11 +560,7 @@ impl Cursor<'_> {
         if self.kind() == Kind::UserVariable {
             return Ok(IntoTarget::User(self.variable_name()?));
         }
-        let name = self.ident()?;
-        Ok(match self.local_target(&name)? {
-            Some(slot) => IntoTarget::Slot(slot),
-            None => IntoTarget::Local(name),
-        })
+        Ok(IntoTarget::Local(self.ident()?))
     }
 
     /// `FIELDS ..` and `LINES ..`.

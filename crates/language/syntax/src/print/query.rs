@@ -308,7 +308,6 @@ impl Printer<'_> {
                         this.put(&name);
                     }
                     IntoTarget::Local(name) => this.name(name),
-                    IntoTarget::Slot(_) => this.put("?"),
                 });
             }
             SelectInto::Outfile {

@@ -16,7 +16,7 @@ use front::{
     Account, AccountSource, CertificatePair, Client, Credential, Disconnect, Options, Peer, Shared,
     system_random,
 };
-use runtime::{Address, Io, Listener, Runtime, Stream};
+use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ColumnDefinition, ColumnType, Command,
     CompressionMethod, Compressor, DecompressStep, Decompressor, ErrorPacket, Handshake, Login,
@@ -153,7 +153,9 @@ async fn session(mut client: Client) -> Result<(), Disconnect> {
     };
     client.welcome(&ok).await?;
     loop {
-        let bytes = client.read_command(Duration::from_secs(20)).await?;
+        let bytes = client
+            .read_command(Duration::from_secs(20), Standing::Free)
+            .await?;
         let capabilities = client.capabilities();
         match Command::decode(&bytes, capabilities) {
             Ok(Command::Quit) => {

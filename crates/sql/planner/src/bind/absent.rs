@@ -5,10 +5,14 @@
 const FAMILIES: [&str; 6] = ["JSON_", "ST_", "COLUMN_", "WSREP_", "MBR", "SPIDER_"];
 
 /// The others, in alphabetical order.
-const NAMES: [&str; 47] = [
+const NAMES: [&str; 54] = [
     "ADD_MONTHS",
     "AES_DECRYPT",
     "AES_ENCRYPT",
+    "ASBINARY",
+    "ASTEXT",
+    "ASWKB",
+    "ASWKT",
     "BINLOG_GTID_POS",
     "CHR",
     "COMPRESS",
@@ -25,6 +29,8 @@ const NAMES: [&str; 47] = [
     "EXTRACTVALUE",
     "FIRST_VALUE",
     "GEOMETRYCOLLECTION",
+    "GEOMFROMTEXT",
+    "GEOMFROMWKB",
     "IS_IPV4_COMPAT",
     "IS_IPV4_MAPPED",
     "LAG",
@@ -42,6 +48,7 @@ const NAMES: [&str; 47] = [
     "NTILE",
     "OLD_PASSWORD",
     "PERCENT_RANK",
+    "POINT",
     "POLYGON",
     "RANDOM_BYTES",
     "RANK",

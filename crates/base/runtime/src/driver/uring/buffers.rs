@@ -43,6 +43,8 @@ pub(super) struct BufferRing {
     buffers: NonNull<u8>,
     /// Entries published so far, modulo 2^16: the tail's own copy.
     tail: Cell<u16>,
+    /// Buffers that are ours.
+    lent_count: Cell<u16>,
 }
 
 /// The first bytes of a buffer that the kernel filled; goes back to the ring when dropped.
@@ -59,6 +61,7 @@ impl BufferRing {
             entries: allocate(entries_layout()).cast(),
             buffers: allocate(buffers_layout()),
             tail: Cell::new(0),
+            lent_count: Cell::new(BUFFER_COUNT),
         });
         for id in 0..BUFFER_COUNT {
             ring.give_back(id);
@@ -74,11 +77,17 @@ impl BufferRing {
     pub(super) fn bytes(self: &Rc<Self>, id: u16, length: usize) -> RingBytes {
         assert!(id < BUFFER_COUNT, "the kernel names our buffers");
         assert!(length <= BUFFER_BYTES, "the kernel stays within a buffer");
+        self.lent_count.set(self.lent_count.get() + 1);
         RingBytes {
             ring: self.clone(),
             id,
             length,
         }
+    }
+
+    /// Whether so many buffers wait for their sessions that the kernel may soon find none.
+    pub(super) fn is_short(&self) -> bool {
+        BUFFER_COUNT / 2 < self.lent_count.get()
     }
 
     fn address(&self, id: u16) -> NonNull<u8> {
@@ -87,6 +96,7 @@ impl BufferRing {
     }
 
     fn give_back(&self, id: u16) {
+        self.lent_count.set(self.lent_count.get() - 1);
         let tail = self.tail.get();
         let address = self.address(id).as_ptr().expose_provenance();
         // SAFETY: the position is masked, so the entry lies within the allocation.

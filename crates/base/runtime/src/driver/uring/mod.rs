@@ -47,6 +47,12 @@ use super::{Driver, SendBuffers, SocketKey};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
 
+/// Further calls in which a turn hears of sockets: some 240 of them in all.
+const HEARING_CALLS_MAX: usize = 11;
+
+/// Spent buffers that are kept: what one turn's replies take.
+const SPENT_COUNT_MAX: usize = 256;
+
 /// See the module's head.
 pub(crate) struct UringDriver {
     ring: RefCell<IoUring>,
@@ -58,6 +64,8 @@ pub(crate) struct UringDriver {
     buffers: Rc<BufferRing>,
     /// Receive buffers for when that ring is empty.
     pool: Rc<BufferPool>,
+    /// Emptied buffers of sends that nobody waited for; the one spent last is used next.
+    spent: RefCell<Vec<Vec<u8>>>,
     /// Completions taken from the ring and not yet looked at.
     completions: RefCell<Vec<Completion>>,
     /// The poll of the eventfd is under way.
@@ -83,6 +91,7 @@ impl UringDriver {
             files: RefCell::default(),
             buffers,
             pool: Rc::default(),
+            spent: RefCell::default(),
             completions: RefCell::default(),
             is_poke_armed: Cell::new(false),
         })
@@ -169,10 +178,23 @@ impl UringDriver {
         if let Some(next) = next {
             self.push(&next);
         }
+        if let Some(buffers) = socket.take_spent() {
+            self.keep_spent(buffers);
+        }
         if socket.is_closing && socket.is_idle() {
             let socket = sockets.remove(index);
             drop(sockets);
             drop(socket);
+        }
+    }
+
+    fn keep_spent(&self, buffers: SendBuffers) {
+        let mut spent = self.spent.borrow_mut();
+        for mut buffer in buffers {
+            if spent.len() < SPENT_COUNT_MAX {
+                buffer.clear();
+                spent.push(buffer);
+            }
         }
     }
 
@@ -201,6 +223,21 @@ impl UringDriver {
             }
         }
         self.reap(&mut ring);
+        // The kernel looks at no more than some twenty sockets a call.
+        for _ in 0..HEARING_CALLS_MAX {
+            if !ring.submission().taskrun() {
+                break;
+            }
+            match ring
+                .submitter()
+                .submit_with_args(0, &types::SubmitArgs::new())
+            {
+                Ok(_) => {}
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+            self.reap(&mut ring);
+        }
         Ok(())
     }
 }
@@ -234,11 +271,16 @@ impl Driver for UringDriver {
         // These go back to their ring now, not with the last completion.
         let received = std::mem::take(&mut socket.received);
         let accepted = std::mem::take(&mut socket.accepted);
-        let target = types::CancelBuilder::fd(socket.fd()).all();
+        let armed = socket.armed_kinds();
         drop(sockets);
         drop((received, accepted));
-        let cancel = opcode::AsyncCancel2::new(target).build();
-        self.push(&cancel.user_data(token(Kind::Cancel, key.0)));
+        // One by one: by its user data the kernel finds an operation in a table, by the descriptor
+        // it looks at those of all sockets.
+        for kind in armed {
+            let target = types::CancelBuilder::user_data(token(kind, key.0));
+            let cancel = opcode::AsyncCancel2::new(target).build();
+            self.push(&cancel.user_data(token(Kind::Cancel, key.0)));
+        }
     }
 
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
@@ -285,6 +327,33 @@ impl Driver for UringDriver {
             let sending = socket.sending.take().expect("just seen");
             Poll::Ready(result.map(|()| sending.buffers).map_err(io::Error::from))
         })
+    }
+
+    fn detach_send(&self, key: SocketKey) -> bool {
+        self.with_socket(key, |socket| {
+            let sending = socket.sending.as_mut().expect("a send was started");
+            assert!(sending.result.is_none(), "it is detached as it starts");
+            sending.is_detached = true;
+        });
+        true
+    }
+
+    fn is_detached(&self, key: SocketKey) -> bool {
+        self.with_socket(key, |socket| socket.sending.is_some())
+    }
+
+    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+        self.with_socket(key, |socket| {
+            if socket.sending.is_none() {
+                return Poll::Ready(());
+            }
+            socket.sender = Some(waker.clone());
+            Poll::Pending
+        })
+    }
+
+    fn take_spent(&self) -> Option<Vec<u8>> {
+        self.spent.borrow_mut().pop()
     }
 
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {

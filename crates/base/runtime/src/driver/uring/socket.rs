@@ -10,15 +10,20 @@ use std::task::Waker;
 use io_uring::{cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
+use smallvec::SmallVec;
 
 use super::super::SendBuffers;
 use super::buffers::BufferRing;
-use super::token::{Kind, token};
+use super::token::{KINDS, Kind, token};
 use crate::received::ReceivedBytes;
 
 /// Received buffers that may wait for their session: beyond it the kernel is told to pause, so that
 /// a client which sends without end holds no more of the ring than this.
 pub(super) const RECEIVED_COUNT_MAX: usize = 8;
+
+/// Received bytes that are copied out of a buffer when buffers are short: a request that waits for
+/// its turn is mostly some dozens of them.
+const COPIED_BYTES_MAX: usize = 1 << 10;
 
 /// Bytes of one send: the kernel's own limit is just below 2 GiB.
 const SEND_BYTES_MAX: usize = 1 << 30;
@@ -63,6 +68,8 @@ pub(super) struct Sending {
     sent: usize,
     /// The slices of a vectored write; they point into `buffers`.
     slices: Vec<IoSlice<'static>>,
+    /// Nobody waits for it; it goes with its last completion.
+    pub(super) is_detached: bool,
     /// Set when nothing more is to be done.
     pub(super) result: Option<Result<(), Errno>>,
 }
@@ -99,6 +106,12 @@ impl Socket {
     pub(super) fn arm(&mut self, kind: Kind) {
         assert!(!self.is_armed(kind), "one operation of a kind at a time");
         self.armed |= kind.bit();
+    }
+
+    /// The operations that are under way.
+    pub(super) fn armed_kinds(&self) -> SmallVec<[Kind; 4]> {
+        let armed = KINDS.into_iter().filter(|kind| self.is_armed(*kind));
+        armed.collect()
     }
 
     /// Whether nothing of it is under way.
@@ -155,7 +168,12 @@ impl Socket {
                 self.hang_up();
             }
             (Ok(count), Some(id)) => {
-                let bytes = ReceivedBytes::ring(ring.bytes(id, count));
+                let bytes = ring.bytes(id, count);
+                let bytes = if ring.is_short() && count <= COPIED_BYTES_MAX {
+                    ReceivedBytes::copied(&bytes)
+                } else {
+                    ReceivedBytes::ring(bytes)
+                };
                 if !self.is_closing {
                     self.received.push_back(bytes);
                 }
@@ -209,6 +227,13 @@ impl Socket {
         None
     }
 
+    /// The buffers of a send that has ended and that nobody waits for. Its error is not lost: it is
+    /// the connection's, and whoever sends or receives next meets it.
+    pub(super) fn take_spent(&mut self) -> Option<SendBuffers> {
+        let is_spent = |sending: &mut Sending| sending.is_detached && sending.result.is_some();
+        Some(self.sending.take_if(is_spent)?.buffers)
+    }
+
     fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
         let accepted = match outcome {
             Ok(_) => {
@@ -234,6 +259,7 @@ impl Socket {
             buffers,
             sent: 0,
             slices: Vec::new(),
+            is_detached: false,
             result: None,
         });
         self.next_send(index)

@@ -27,7 +27,8 @@ pub(super) enum Kind {
 
 const KIND_SHIFT: u32 = 56;
 
-const KINDS: [Kind; 8] = [
+/// All of them, in the order of their numbers.
+pub(super) const KINDS: [Kind; 8] = [
     Kind::Receive,
     Kind::Send,
     Kind::Accept,

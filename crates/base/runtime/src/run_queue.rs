@@ -1,0 +1,277 @@
+//! Which runnable task is polled next. Knows no task, no clock and no kernel.
+//!
+//! Thousands of clients that are served strictly in turn find everything cold: by the time one has
+//! its turn again, the caches have forgotten its session, its sockets and its buffers, ours and the
+//! kernel's, and a short statement costs half as much again. So an overloaded worker serves a
+//! *cohort* of them for a *shift*, over and over while they keep asking, and then the next (cohort
+//! scheduling: Larus and Parkes, 2002; and as thread pools do, those that are inside a transaction
+//! go before those that would begin one). A worker that keeps up with its clients never comes to
+//! that: its cohort is all that are there, first come first served.
+//!
+//! What the length of a shift decides is how often a client is served before it has to wait, and
+//! how long it then waits; what the number of a cohort decides is how warm it stays meanwhile.
+//!
+//! ```text
+//! ready ----------------------------------------------------> prompt ---+
+//! heard, served in this shift ------------------------------> warm -----+--> polled
+//! heard, not yet served in it --> engaged, free --admitted--> warm -----+
+//! yielded --------------------------------------------------> yielded --+
+//! ```
+//!
+//! What is *ready* goes on with work that has begun: a row lock was granted, a page was read, time
+//! is up. It never waits for a cohort. What was *heard* is a client's next request. What has
+//! *yielded* computes for long and gave way in the middle of it.
+//!
+//! (Q1) Every task that was put in comes out once.
+//! (Q2) Within `prompt`, `warm`, `engaged`, `free` and `yielded`, first come first served.
+//! (Q3) They are served in rounds: those that are in `prompt` as the round begins, a cohort's
+//!      number of `warm`, one of `yielded`. So none stops the others, however many it has.
+//! (Q4) A shift begins by admitting a cohort; the oldest of `free` have a part of it of their own.
+//!      So one that has `n` others before it in `free` is admitted within `n / FREE_COUNT + 1`
+//!      shifts, in `engaged` within `n / ENGAGED_COUNT + 1`, whatever the others do.
+//! (Q5) Nothing waits while there is nothing else to do: a turn that finds `warm` short, and
+//!      `prompt` empty or `warm` short for the second time, admits in the middle of a shift.
+//!
+//! A shift begins when a turn finds the last one over. Who came again in the last one goes to the
+//! back: it had its time. Who was admitted and not served goes to the front.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use env::Instant;
+
+/// What a task would do next, seen from those who wait beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// In the middle of its work; so is every task that does not say otherwise.
+    Busy,
+    /// Waits for its client, and holds what others may want: locks, a snapshot.
+    Engaged,
+    /// Waits for its client, and holds nothing.
+    Free,
+}
+
+/// Names a shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ShiftId(pub(crate) u32);
+
+/// How long a cohort has the worker. Long enough that a client is served several times in it and
+/// the misses of its first time are spread; short enough that with 4,096 clients and two workers
+/// all have had a turn after a fifth of a second.
+pub(crate) const SHIFT: Duration = Duration::from_millis(10);
+
+/// Tasks admitted as a shift begins: what they touch, a few KiB each on both sides of a socket,
+/// fits into the core's own cache.
+const COHORT_COUNT: usize = 128;
+
+/// Places of a cohort that the free have to themselves. The engaged hold up others, and come first
+/// elsewhere.
+const FREE_COUNT: usize = COHORT_COUNT / 4;
+
+/// Places of a cohort that the engaged have to themselves.
+const ENGAGED_COUNT: usize = COHORT_COUNT - FREE_COUNT;
+
+/// Warm tasks with which a turn begins if there are as many to admit: fewer would make the call to
+/// the kernel, once a turn, a large part of each. What is admitted for it joins the cohort, so the
+/// cohort grows until its clients keep the worker busy.
+const WARM_COUNT_MIN: usize = 16;
+
+const _: () = assert!(WARM_COUNT_MIN < COHORT_COUNT, "a cohort fills a turn");
+const _: () = assert!(0 < FREE_COUNT && 0 < ENGAGED_COUNT, "both are admitted");
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct RunQueue<T> {
+    prompt: VecDeque<T>,
+    warm: VecDeque<Warm<T>>,
+    yielded: VecDeque<T>,
+    /// How many of `prompt`, of `warm` and of `yielded` this round may still serve.
+    prompt_left: usize,
+    warm_left: usize,
+    yielded_left: usize,
+    engaged: VecDeque<T>,
+    free: VecDeque<T>,
+    shift: ShiftId,
+    shift_end: Instant,
+    /// As the last turn began, `warm` was short.
+    was_short: bool,
+}
+
+#[derive(Debug)]
+struct Warm<T> {
+    standing: Standing,
+    /// It was admitted, and is not served yet.
+    is_first: bool,
+    task: T,
+}
+
+impl<T> RunQueue<T> {
+    /// Nothing to do. The first turn begins a shift.
+    pub(crate) fn new() -> Self {
+        Self {
+            prompt: VecDeque::new(),
+            warm: VecDeque::new(),
+            yielded: VecDeque::new(),
+            prompt_left: 0,
+            warm_left: 0,
+            yielded_left: 0,
+            engaged: VecDeque::new(),
+            free: VecDeque::new(),
+            shift: ShiftId(0),
+            shift_end: Instant::from_nanos(0),
+            was_short: false,
+        }
+    }
+
+    /// The present shift: for noting in which one a task was served.
+    pub(crate) fn shift(&self) -> ShiftId {
+        self.shift
+    }
+
+    /// Takes a task in that can go on with its work.
+    pub(crate) fn push_ready(&mut self, task: T) {
+        self.prompt.push_back(task);
+    }
+
+    /// Takes a task in that gave way to others.
+    pub(crate) fn push_yielded(&mut self, task: T) {
+        self.yielded.push_back(task);
+    }
+
+    /// Takes a task in whose client was heard; it was last served in the shift `served`.
+    pub(crate) fn push_heard(&mut self, task: T, standing: Standing, served: ShiftId) {
+        match standing {
+            Standing::Busy => self.prompt.push_back(task),
+            _ if served == self.shift => self.warm.push_back(Warm {
+                standing,
+                is_first: false,
+                task,
+            }),
+            Standing::Engaged => self.engaged.push_back(task),
+            Standing::Free => self.free.push_back(task),
+        }
+    }
+
+    /// Begins a turn: what [`RunQueue::pop`] gives until the next is chosen as of `now`.
+    pub(crate) fn begin_turn(&mut self, now: Instant) {
+        let is_short = self.is_short();
+        let was_short = std::mem::replace(&mut self.was_short, is_short);
+        if self.shift_end <= now {
+            self.begin_shift(now);
+        } else if is_short && (was_short || self.prompt.is_empty()) {
+            self.admit(WARM_COUNT_MIN - self.warm.len());
+        }
+    }
+
+    fn begin_shift(&mut self, now: Instant) {
+        self.shift = ShiftId(self.shift.0.wrapping_add(1));
+        self.shift_end = now + SHIFT;
+        let mut again = Vec::new();
+        for warm in self.warm.drain(..).rev() {
+            match (warm.is_first, warm.standing) {
+                (false, _) => again.push(warm),
+                (true, Standing::Engaged) => self.engaged.push_front(warm.task),
+                (true, _) => self.free.push_front(warm.task),
+            }
+        }
+        for warm in again.into_iter().rev() {
+            match warm.standing {
+                Standing::Engaged => self.engaged.push_back(warm.task),
+                Standing::Busy | Standing::Free => self.free.push_back(warm.task),
+            }
+        }
+        self.admit(COHORT_COUNT);
+    }
+
+    /// Admits up to `count`; of a whole cohort, the parts of (Q4).
+    fn admit(&mut self, count: usize) {
+        let kept_free = (count * FREE_COUNT / COHORT_COUNT).min(self.free.len());
+        let engaged_count = self.engaged.len().min(count - kept_free);
+        let free_count = self.free.len().min(count - engaged_count);
+        let admitted = |standing| {
+            move |task| Warm {
+                standing,
+                is_first: true,
+                task,
+            }
+        };
+        let engaged = self.engaged.drain(..engaged_count);
+        self.warm.extend(engaged.map(admitted(Standing::Engaged)));
+        let free = self.free.drain(..free_count);
+        self.warm.extend(free.map(admitted(Standing::Free)));
+    }
+
+    /// The next task of this turn.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if let Some(task) = self.pop_of_round() {
+            return Some(task);
+        }
+        self.prompt_left = self.prompt.len();
+        self.warm_left = COHORT_COUNT;
+        self.yielded_left = 1;
+        self.pop_of_round()
+    }
+
+    fn pop_of_round(&mut self) -> Option<T> {
+        if let Some(left) = self.prompt_left.checked_sub(1) {
+            self.prompt_left = left;
+            return self.prompt.pop_front();
+        }
+        if let Some(left) = self.warm_left.checked_sub(1)
+            && let Some(warm) = self.warm.pop_front()
+        {
+            self.warm_left = left;
+            return Some(warm.task);
+        }
+        let left = self.yielded_left.checked_sub(1)?;
+        let task = self.yielded.pop_front()?;
+        self.yielded_left = left;
+        Some(task)
+    }
+
+    /// The oldest of those that can go on with their work.
+    pub(crate) fn pop_ready(&mut self) -> Option<T> {
+        self.prompt_left = self.prompt_left.saturating_sub(1);
+        self.prompt.pop_front()
+    }
+
+    /// How many can go on with their work.
+    pub(crate) fn ready_count(&self) -> usize {
+        self.prompt.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.prompt.is_empty()
+            && self.warm.is_empty()
+            && self.yielded.is_empty()
+            && !self.has_cold()
+    }
+
+    /// Whether the next turn will admit tasks in the middle of a shift: the moment to see whether
+    /// those that were served in it have been heard again.
+    pub(crate) fn is_about_to_admit(&self) -> bool {
+        let has_others = !self.prompt.is_empty() || !self.yielded.is_empty();
+        !has_others && self.is_short() && self.has_cold()
+    }
+
+    fn is_short(&self) -> bool {
+        self.warm.len() < WARM_COUNT_MIN
+    }
+
+    fn has_cold(&self) -> bool {
+        !self.engaged.is_empty() || !self.free.is_empty()
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.prompt.clear();
+        self.prompt_left = 0;
+        self.warm.clear();
+        self.yielded.clear();
+        self.engaged.clear();
+        self.free.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! The queue against what its head promises: random histories, and an overloaded worker.
+
+use std::collections::{HashMap, HashSet};
+
+use env::Random;
+
+use super::*;
+
+/// Work of a turn in the models: far less than a shift.
+const POLL: Duration = Duration::from_micros(10);
+
+/// A closed loop: clients that ask again as soon as they are answered.
+struct Clients {
+    queue: RunQueue<usize>,
+    now: Instant,
+    /// Of each client: the shift in which it was served last, how often, and since when it waits.
+    clients: Vec<(ShiftId, u64, Instant)>,
+    /// The longest that one waited.
+    waited_max: Duration,
+    standing: fn(usize) -> Standing,
+}
+
+impl Clients {
+    fn new(count: usize, standing: fn(usize) -> Standing) -> Self {
+        let now = Instant::from_nanos(1);
+        let mut all = Self {
+            queue: RunQueue::new(),
+            now,
+            clients: vec![(ShiftId::default(), 0, now); count],
+            waited_max: Duration::ZERO,
+            standing,
+        };
+        (0..count).for_each(|client| all.hear(client));
+        all
+    }
+
+    fn hear(&mut self, client: usize) {
+        let standing = (self.standing)(client);
+        let (served, _, since) = &mut self.clients[client];
+        *since = self.now;
+        self.queue.push_heard(client, standing, *served);
+    }
+
+    /// A turn, after which those who were served ask again.
+    fn turn(&mut self) {
+        self.queue.begin_turn(self.now);
+        let mut served = Vec::new();
+        while let Some(client) = self.queue.pop() {
+            let (shift, count, since) = &mut self.clients[client];
+            (*shift, *count) = (self.queue.shift(), *count + 1);
+            self.waited_max = self.waited_max.max(self.now.since(*since));
+            self.now = self.now + POLL;
+            served.push(client);
+        }
+        self.now = self.now + POLL;
+        served.into_iter().for_each(|client| self.hear(client));
+    }
+
+    fn run(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while self.now < end {
+            self.turn();
+        }
+    }
+
+    fn counts(&self, standing: Standing) -> (u64, u64) {
+        let all = self.clients.iter().enumerate();
+        let counts = all
+            .filter(|(client, _)| (self.standing)(*client) == standing)
+            .map(|(_, (_, count, _))| *count);
+        let counts: Vec<u64> = counts.collect();
+        (*counts.iter().min().unwrap(), *counts.iter().max().unwrap())
+    }
+}
+
+/// The longest turn of the models, by which a shift may be exceeded.
+const TURN_MAX: Duration = Duration::from_millis(2);
+
+fn shifts(count: usize) -> Duration {
+    (SHIFT + TURN_MAX) * u32::try_from(count).unwrap()
+}
+
+#[test]
+fn all_are_served_alike_within_their_bound() {
+    for count in [1, 10, 128, 129, 1000, 2048] {
+        let mut clients = Clients::new(count, |_| Standing::Free);
+        let round = shifts(count / COHORT_COUNT + 1);
+        clients.run(round * 20);
+        // Who was not served in its last shift is at the back once more: two rounds.
+        assert!(clients.waited_max <= round * 2, "{count}");
+        let (least, most) = clients.counts(Standing::Free);
+        assert!(most <= least + least / 4 + 2, "{count}: {least} to {most}");
+    }
+}
+
+#[test]
+fn few_clients_go_first_come_first_served() {
+    let mut clients = Clients::new(COHORT_COUNT, |_| Standing::Free);
+    for _ in 0..200 {
+        clients.turn();
+        let (least, most) = clients.counts(Standing::Free);
+        assert_eq!(least, most);
+    }
+}
+
+#[test]
+fn a_cohort_is_served_over_and_over_and_then_another() {
+    let mut clients = Clients::new(1024, |_| Standing::Free);
+    clients.run(SHIFT / 2);
+    let served = clients.clients.iter().filter(|(_, count, _)| 0 < *count);
+    assert_eq!(served.count(), COHORT_COUNT);
+    assert!(3 < clients.clients[0].1);
+    clients.run(SHIFT);
+    assert!(0 < clients.clients[COHORT_COUNT].1);
+    assert_eq!(clients.clients[2 * COHORT_COUNT].1, 0);
+}
+
+#[test]
+fn the_engaged_go_first_and_the_free_keep_their_part() {
+    let engaged = |client: usize| {
+        if client < 1000 {
+            Standing::Engaged
+        } else {
+            Standing::Free
+        }
+    };
+    let mut clients = Clients::new(2000, engaged);
+    let rounds = shifts(1000 / FREE_COUNT + 1);
+    clients.run(rounds * 3);
+    assert!(clients.waited_max <= rounds * 2);
+    let (engaged, free) = (
+        clients.counts(Standing::Engaged),
+        clients.counts(Standing::Free),
+    );
+    assert!(free.1 < engaged.0, "{engaged:?}, {free:?}");
+    assert!(0 < free.0);
+}
+
+/// Polls `count` times at most, as turns do, and lets those who were served ask again.
+fn polls(
+    clients: &mut Clients,
+    count: usize,
+    again: impl Fn(&mut RunQueue<usize>, usize),
+) -> usize {
+    clients.queue.begin_turn(clients.now);
+    let popped = std::iter::from_fn(|| clients.queue.pop()).take(count);
+    let polled: Vec<usize> = popped.collect();
+    clients.now = clients.now + Duration::from_millis(1);
+    for &task in &polled {
+        if task < clients.clients.len() {
+            clients.clients[task].0 = clients.queue.shift();
+            clients.clients[task].1 += 1;
+            clients.hear(task);
+        } else {
+            again(&mut clients.queue, task);
+        }
+    }
+    let others = polled.iter().filter(|task| clients.clients.len() <= **task);
+    others.count()
+}
+
+#[test]
+fn what_yields_neither_stops_clients_nor_is_stopped() {
+    let mut clients = Clients::new(2000, |_| Standing::Free);
+    clients.run(SHIFT * 3);
+    (5000..5010).for_each(|task| clients.queue.push_yielded(task));
+    let mut yielded_count = 0;
+    for _ in 0..1000 {
+        // Turns that are short because who yields takes long.
+        yielded_count += polls(&mut clients, 20, RunQueue::push_yielded);
+    }
+    assert!(
+        100 < yielded_count && yielded_count < 1000,
+        "{yielded_count}"
+    );
+    assert!(0 < clients.counts(Standing::Free).0);
+}
+
+#[test]
+fn a_crowd_that_is_always_ready_stops_nobody() {
+    let mut clients = Clients::new(300, |_| Standing::Free);
+    (5000..5100).for_each(|task| clients.queue.push_ready(task));
+    clients.queue.push_yielded(6000);
+    for _ in 0..1000 {
+        polls(&mut clients, 20, |queue, task| match task {
+            6000 => queue.push_yielded(task),
+            _ => queue.push_ready(task),
+        });
+    }
+    assert!(0 < clients.counts(Standing::Free).0);
+}
+
+#[test]
+fn who_was_admitted_and_not_served_keeps_its_place() {
+    let mut queue = RunQueue::new();
+    let mut now = Instant::from_nanos(1);
+    for task in 0..1000 {
+        let standing = [Standing::Engaged, Standing::Free][task % 2];
+        queue.push_heard(task, standing, ShiftId::default());
+    }
+    let (mut engaged, mut free) = (Vec::new(), Vec::new());
+    while !queue.is_empty() {
+        queue.begin_turn(now);
+        // The kernel gave the core to others for longer than a shift.
+        now = now + SHIFT;
+        for task in std::iter::from_fn(|| queue.pop()).take(10) {
+            [&mut engaged, &mut free][task % 2].push(task);
+        }
+    }
+    assert!(engaged.is_sorted() && free.is_sorted());
+    assert_eq!(engaged.len() + free.len(), 1000);
+}
+
+/// A short turn admits in the middle of a shift, so that the worker is not idle.
+#[test]
+fn nothing_waits_while_there_is_nothing_else() {
+    let mut queue = RunQueue::new();
+    let now = Instant::from_nanos(1);
+    (0..1000).for_each(|task| queue.push_heard(task, Standing::Free, ShiftId::default()));
+    let mut order = Vec::new();
+    for _ in 0..1000 {
+        queue.begin_turn(now);
+        let before = order.len();
+        order.extend(std::iter::from_fn(|| queue.pop()));
+        assert!(before < order.len() || queue.is_empty());
+    }
+    assert_eq!(order, (0..1000).collect::<Vec<_>>());
+}
+
+/// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
+/// way, without having been served in between, the first comes first.
+#[test]
+fn nothing_is_lost_and_equals_keep_their_order() {
+    for seed in 0..50 {
+        let mut random = Random::new(seed);
+        let mut queue = RunQueue::new();
+        let mut now = Instant::from_nanos(1);
+        let (mut inside, mut next) = (HashSet::new(), 0usize);
+        // By standing: numbers grow, so each kind of newcomers has to come out ascending.
+        let mut last: HashMap<u8, usize> = HashMap::new();
+        let mut kinds: Vec<Standing> = Vec::new();
+        let mut yielded = HashSet::new();
+        for _ in 0..2000 {
+            match random.below(5) {
+                0 | 1 => {
+                    for _ in 0..random.below(40) {
+                        let kinds_of = [Standing::Busy, Standing::Engaged, Standing::Free];
+                        let standing = kinds_of[random.index(3)];
+                        kinds.push(standing);
+                        // Never served: no shift of the past is the present one.
+                        queue.push_heard(next, standing, ShiftId(u32::MAX));
+                        inside.insert(next);
+                        next += 1;
+                    }
+                }
+                2 => queue.begin_turn(now),
+                3 => {
+                    queue.push_yielded(next);
+                    yielded.insert(next);
+                    kinds.push(Standing::Busy);
+                    inside.insert(next);
+                    next += 1;
+                }
+                _ => {
+                    for _ in 0..random.below(60) {
+                        let Some(task) = queue.pop() else { break };
+                        assert!(inside.remove(&task), "it comes out once");
+                        let kind = if yielded.contains(&task) {
+                            u8::MAX
+                        } else {
+                            kinds[task] as u8
+                        };
+                        let before = last.insert(kind, task);
+                        let is_later = before.is_none_or(|before| before < task);
+                        assert!(is_later);
+                    }
+                }
+            }
+            now = now + Duration::from_micros(random.below(3000));
+        }
+        loop {
+            queue.begin_turn(now);
+            let Some(task) = queue.pop() else { break };
+            assert!(inside.remove(&task));
+        }
+        assert!(inside.is_empty() && queue.is_empty());
+    }
+}
