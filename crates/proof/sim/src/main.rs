@@ -1,27 +1,81 @@
-//! Runs seeds of the crash simulation: `sim --seeds N [--from M]`. Prints the first seed that fails
-//! and what is wrong, and ends with status 1 then.
+//! Runs seeds of the crash simulation, a thread for each processor: `sim --seeds N [--from M]`.
+//! Prints the smallest seed that failed and what is wrong, and ends with status 1 then.
 
 #![forbid(unsafe_code)]
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
 
 use sim::torture::{Tally, TortureOptions, run};
+
+/// How often it is said how far it has come.
+const SEEDS_PER_REPORT: u64 = 500;
+
+/// What is left to do, and what has come out.
+struct Progress {
+    seeds: Range<u64>,
+    done: u64,
+    sum: Tally,
+    fault: Option<(u64, String)>,
+}
 
 fn main() -> ExitCode {
     let Some((from, count)) = arguments() else {
         return say("usage: sim --seeds N [--from M]", ExitCode::from(2));
     };
-    let mut sum = Tally::default();
-    for seed in from..from.saturating_add(count) {
-        match run(seed, TortureOptions::default()) {
-            Ok(tally) => {
-                sum.add(tally);
-            }
-            Err(fault) => return say(&format!("seed {seed}: {fault}"), ExitCode::FAILURE),
+    let progress = Mutex::new(Progress {
+        seeds: from..from.saturating_add(count),
+        done: 0,
+        sum: Tally::default(),
+        fault: None,
+    });
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| work(&progress, count));
+        }
+    });
+    let progress = progress.into_inner().expect("no seed panicked");
+    match progress.fault {
+        Some((seed, fault)) => say(&format!("seed {seed}: {fault}"), ExitCode::FAILURE),
+        None => {
+            let sum = progress.sum;
+            say(&format!("{count} seeds hold: {sum:?}"), ExitCode::SUCCESS)
         }
     }
-    say(&format!("{count} seeds hold: {sum:?}"), ExitCode::SUCCESS)
+}
+
+/// Runs seed after seed until none is left or one has failed.
+fn work(progress: &Mutex<Progress>, count: u64) {
+    let lock = || progress.lock().expect("no seed panicked");
+    loop {
+        let Some(seed) = lock().seeds.next() else {
+            return;
+        };
+        let outcome = run(seed, TortureOptions::default());
+        let mut progress = lock();
+        match outcome {
+            Ok(tally) => progress.sum.add(tally),
+            Err(fault) => {
+                progress.seeds = 0..0;
+                if progress
+                    .fault
+                    .as_ref()
+                    .is_none_or(|(first, _)| seed < *first)
+                {
+                    progress.fault = Some((seed, fault));
+                }
+            }
+        }
+        progress.done += 1;
+        if progress.done.is_multiple_of(SEEDS_PER_REPORT) {
+            // Nobody is left to be told if this fails.
+            let _ = writeln!(std::io::stderr(), "{} of {count} seeds", progress.done);
+        }
+    }
 }
 
 /// First seed and number of seeds.

@@ -14,6 +14,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 use env::Random;
 use store::{
@@ -26,6 +27,10 @@ use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
 use crate::weather::Weather;
 use crate::world::{Database, World, WorldOptions};
+
+/// The longest that a client thinks between two transactions, in microseconds. Without it, who is
+/// refused at once (a full disk) would try again for ever in one moment.
+const THINK_US_MAX: u64 = 100;
 
 /// What one seed runs.
 #[derive(Debug, Clone, Copy)]
@@ -198,8 +203,11 @@ fn spawn_round(world: &World, torture: Torture, random: &mut Random) {
             let number = stdx::to_usize(number);
             let (torture, database) = (torture.clone(), database.on(number));
             let mut random = Random::new(random.next_u64());
+            let clock = opening.executor.clock().clone();
             opening.executor.spawn(async move {
                 while torture.history.borrow().fault.is_none() {
+                    let think = 1 + random.below(THINK_US_MAX);
+                    clock.sleep(Duration::from_micros(think)).await;
                     match torture.transaction(&database, &mut random).await {
                         Ok(()) | Err(End::GiveUp) => {}
                         Err(End::LogFailed) => return,

@@ -12,12 +12,12 @@ fn hold(seeds: impl IntoIterator<Item = u64>) {
 
 #[test]
 fn fixed_seeds_hold() {
-    hold(0..4);
+    hold(0..20);
 }
 
 /// Seeds that have met a full disk, reads that failed, and dropped tables after which the store did
-/// not open, an index half built, and a transaction rolled back twice.
+/// not open, an index half built, a transaction rolled back twice, and an entry taken back that was not put.
 #[test]
 fn seeds_that_found_faults_hold() {
-    hold([20, 21, 60]);
+    hold([20, 21, 60, 436]);
 }

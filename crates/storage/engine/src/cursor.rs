@@ -163,7 +163,9 @@ impl EngineCursor {
             .get(&self.worker.pages, &self.row_key, &mut self.version.bytes)
     }
 
-    /// False for an entry that the transaction sees deleted.
+    /// False for an entry that leads to no version that the transaction sees. One that it has
+    /// deleted itself may have been another's to delete: it has put the entry back and returned to
+    /// a savepoint, and its snapshot is older than that other's commit. Then the row decides.
     fn is_entry_worth(
         &self,
         txn: &mut EngineTransaction,
@@ -172,11 +174,12 @@ impl EngineCursor {
         if !header.is_deleted {
             return true;
         }
+        let is_own = txn.id == Some(header.txn);
         if lock != RowLock::None {
             // Deleted for good, or by one who may yet take it back.
-            return self.worker.shared.txns.is_active(header.txn) && txn.id != Some(header.txn);
+            return self.worker.shared.txns.is_active(header.txn) && !is_own;
         }
-        !txn.sees(header.txn)
+        is_own || !txn.sees(header.txn)
     }
 
     /// Whether the version at hand has the entry that led to it.

@@ -270,7 +270,8 @@ impl Worker {
     }
 
     /// Takes back an entry that `id` has put: one that was there before is deleted again, a new one
-    /// disappears.
+    /// disappears. One that is deleted was not put yet: the operation that is undone has not come
+    /// to it, and older versions may need it.
     pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         tree.modify(&self.pages, key, |payload| {
@@ -278,7 +279,7 @@ impl Worker {
                 return Ok(Edit::Keep);
             };
             let old = decode(payload, root)?;
-            if old.txn != id {
+            if old.txn != id || old.is_deleted {
                 return Ok(Edit::Keep);
             }
             if !old.is_revived {
@@ -288,11 +289,7 @@ impl Worker {
                 is_deleted: true,
                 ..old
             };
-            Ok(if old.is_deleted {
-                Edit::Keep
-            } else {
-                Edit::Put(new.encode().to_vec())
-            })
+            Ok(Edit::Put(new.encode().to_vec()))
         })?;
         Ok(())
     }

@@ -405,3 +405,49 @@ fn large_rows_are_fetched_one_by_one() {
         txn.commit().await.unwrap();
     });
 }
+
+/// A transaction puts an entry back that another has deleted, returns to its savepoint, and sees
+/// by its older snapshot the row that had the entry.
+#[test]
+fn a_savepoint_leaves_entries_of_older_versions_visible() {
+    let world = World::new(9, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let columns = vec![big("id"), big("balance"), blob("note")];
+        let indexes = vec![
+            index("PRIMARY", Uniqueness::Primary, &[0]),
+            index("by_balance", Uniqueness::None, &[1]),
+        ];
+        let definition = table("accounts", columns, indexes);
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut first = database.begin(Isolation::RepeatableRead);
+        first.insert(&accounts, &row(1, 4, "")).await.unwrap();
+        first.commit().await.unwrap();
+        let by_balance = || ScanOptions {
+            index: Some(1),
+            ..all()
+        };
+        let mut older = database.begin(Isolation::RepeatableRead);
+        let seen = older.scan(&accounts, by_balance()).await.unwrap();
+        let mut other = database.begin(Isolation::RepeatableRead);
+        other
+            .update(&accounts, &seen[0].0, &row(1, 5, ""))
+            .await
+            .unwrap();
+        other.commit().await.unwrap();
+        let mark = older.txn.mark();
+        older
+            .update(&accounts, &seen[0].0, &row(1, 4, "back"))
+            .await
+            .unwrap();
+        sim::rows::until_done(|| older.txn.rollback_to(mark))
+            .await
+            .unwrap();
+        for options in [all(), by_balance()] {
+            assert_eq!(older.scan(&accounts, options).await.unwrap(), seen);
+        }
+        older.commit().await.unwrap();
+    });
+}
