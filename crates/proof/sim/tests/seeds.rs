@@ -15,8 +15,9 @@ fn fixed_seeds_hold() {
     hold(0..20);
 }
 
-/// Seeds that have met a full disk, reads that failed, and dropped tables after which the store did
-/// not open, an index half built, a transaction rolled back twice, and an entry taken back that was not put.
+/// Seeds that have met a full disk, reads that failed, dropped tables after which the store did not
+/// open, an index half built, a transaction rolled back twice, and an entry that was taken back
+/// without having been put.
 #[test]
 fn seeds_that_found_faults_hold() {
     hold([20, 21, 60, 436]);
