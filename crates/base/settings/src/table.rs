@@ -339,6 +339,12 @@ pub const TABLE: &[Setting] = &[
     fixed("innodb_page_size", "16384", "Bytes in a page."),
     // SQL.
     session(
+        "max_sp_recursion_depth",
+        number(0, 255),
+        "0",
+        "How often a stored procedure may run within itself.",
+    ),
+    session(
         "sql_mode",
         SQL_MODES,
         "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,\

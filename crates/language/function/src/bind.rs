@@ -185,6 +185,7 @@ pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
             format!("Incorrect parameter count in the call to native function '{name}'"),
         ));
     }
+    crate::geometry::refuse(function, name, args)?;
     bind_function(function, name, args, env, None)
 }
 
@@ -193,6 +194,18 @@ pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
 /// # Errors
 /// As [`bind`].
 pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, Trouble> {
+    if !(target.kind.is_bytes() && target.is_binary()) {
+        let operation = match target.kind {
+            TypeKind::Decimal | TypeKind::Float | TypeKind::Double => {
+                format!("{}_typecast", target.kind.name())
+            }
+            kind if kind.is_integer() && target.unsigned => "cast_as_unsigned".to_owned(),
+            kind if kind.is_integer() => "cast_as_signed".to_owned(),
+            kind if kind.is_bytes() => "cast_as_char".to_owned(),
+            kind => format!("cast_as_{}", kind.name()),
+        };
+        crate::geometry::refuse_geometry(&arg.column, &operation)?;
+    }
     let args = std::slice::from_ref(arg);
     bind_function(&registry::CAST, "cast", args, env, Some(target))
 }

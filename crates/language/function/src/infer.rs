@@ -253,6 +253,16 @@ pub(crate) fn union_type(binding: &mut Binding<'_>, indexes: &[usize]) -> Inferr
         binding.column = of_length(TypeKind::BigInt, 21, true);
         return Ok(());
     }
+    if known
+        .iter()
+        .all(|arg| arg.column.kind == TypeKind::Geometry)
+    {
+        let is_same = known.iter().all(|arg| arg.column == first.column);
+        let any = ColumnType::new(TypeKind::Geometry);
+        binding.column = if is_same { first.column.clone() } else { any };
+        binding.rule = first.rule;
+        return Ok(());
+    }
     if known.iter().all(|arg| arg.column == first.column) {
         binding.column = first.column.clone();
         if binding.column.kind.is_string() {

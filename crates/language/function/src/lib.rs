@@ -23,6 +23,7 @@ mod comparison;
 mod control;
 mod digest;
 mod encode;
+mod geometry;
 mod info;
 mod interval;
 mod logic;
@@ -41,6 +42,7 @@ mod time_parse;
 
 pub use bind::{Arg, BindEnv, Bound, bind, bind_cast, bind_collate, bind_convert};
 pub use context::{Context, DivisionByZero, SessionFacts};
+pub use geometry::{refuse_geometry, refuse_geometry_with};
 pub use infer::type_of_union;
 pub use matcher::Patterns;
 pub use random::{RandomState, Seeds};

@@ -5,9 +5,9 @@ use value::{Trouble, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::{
-    arithmetic, bits, cast, comparison, control, digest, encode, infer, info, interval, logic,
-    network, numeric, pattern, position, random, sets, strings, substring, temporal, time_format,
-    time_parse,
+    arithmetic, bits, cast, comparison, control, digest, encode, geometry, infer, info, interval,
+    logic, network, numeric, pattern, position, random, sets, strings, substring, temporal,
+    time_format, time_parse,
 };
 
 /// How a result's type is found.
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Function {
 /// CAST, which is bound with a target type.
 pub(crate) static CAST: Function = entry("CAST", 1, 1, cast::infer, cast::eval);
 
-const fn entry(
+pub(crate) const fn entry(
     name: &'static str,
     least: usize,
     most: usize,
@@ -76,6 +76,13 @@ pub(crate) fn is_temporal(function: &Function) -> bool {
         && TEMPORAL.iter().any(|known| std::ptr::eq(known, function))
 }
 
+/// True for what calculates: it takes no geometries.
+pub(crate) fn is_of_numbers(function: &Function) -> bool {
+    let is_operator = matches!(function.name, "-" | "&" | "|" | "^" | "~" | "<<" | ">>");
+    let is_among = |group: &[Function]| group.iter().any(|known| std::ptr::eq(known, function));
+    is_operator || is_among(NUMERIC) || is_among(TEMPORAL)
+}
+
 /// True where there is a function or operator of that name.
 pub fn exists(name: &str) -> bool {
     find(name).is_some()
@@ -107,7 +114,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .map(|function| function.name)
 }
 
-static GROUPS: [&[Function]; 6] = [OPERATORS, CONTROL, NUMERIC, TEXT, TEMPORAL, INFORMATION];
+static GROUPS: [&[Function]; 7] = [
+    OPERATORS,
+    CONTROL,
+    NUMERIC,
+    TEXT,
+    TEMPORAL,
+    INFORMATION,
+    geometry::FUNCTIONS,
+];
 
 static OPERATORS: &[Function] = &[
     entry("+", 2, 2, arithmetic::infer_add, arithmetic::add),

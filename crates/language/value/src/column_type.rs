@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::collation::{Charset, CollationId};
 use crate::decimal::binary_bytes;
 use crate::flag;
+use crate::geometry::GeometryKind;
 
 /// The SQL types. JSON is MariaDB's alias of LONGTEXT and has no kind of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,11 +70,13 @@ pub enum TypeKind {
     Enum = 27,
     /// Some of up to 64 names.
     Set = 28,
+    /// A geometry, of any subtype or of one.
+    Geometry = 29,
 }
 
 impl TypeKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Null,
         Self::TinyInt,
         Self::SmallInt,
@@ -103,6 +106,7 @@ impl TypeKind {
         Self::LongBlob,
         Self::Enum,
         Self::Set,
+        Self::Geometry,
     ];
 
     /// The stable number, as the catalogue stores it.
@@ -147,6 +151,7 @@ impl TypeKind {
             Self::LongBlob => "longblob",
             Self::Enum => "enum",
             Self::Set => "set",
+            Self::Geometry => "geometry",
         }
     }
 
@@ -175,7 +180,8 @@ impl TypeKind {
         )
     }
 
-    /// Any text or blob in eight sizes (the kinds that are stored apart when large).
+    /// Any text or blob in eight sizes, and geometries (the kinds that are stored apart when
+    /// large).
     pub const fn is_blob(self) -> bool {
         matches!(
             self,
@@ -187,6 +193,7 @@ impl TypeKind {
                 | Self::Blob
                 | Self::MediumBlob
                 | Self::LongBlob
+                | Self::Geometry
         )
     }
 
@@ -219,7 +226,8 @@ pub struct ColumnType {
     /// ENUM, SET: the longest text in characters. Temporal: characters shown.
     pub length: u32,
     /// DECIMAL: scale. FLOAT, DOUBLE: digits after the point, or [`ColumnType::NOT_FIXED`].
-    /// Temporal: fractional digits of seconds. Otherwise 0.
+    /// Temporal: fractional digits of seconds. Geometries: the number of the subtype, 0 for any.
+    /// Otherwise 0.
     pub decimals: u8,
     /// Of text kinds, ENUM and SET; `binary` for all others.
     pub collation: CollationId,
@@ -254,7 +262,7 @@ impl ColumnType {
             TypeKind::TinyText | TypeKind::TinyBlob => 255,
             TypeKind::Text | TypeKind::Blob => 65_535,
             TypeKind::MediumText | TypeKind::MediumBlob => 16_777_215,
-            TypeKind::LongText | TypeKind::LongBlob => u32::MAX,
+            TypeKind::LongText | TypeKind::LongBlob | TypeKind::Geometry => u32::MAX,
         };
         let decimals = match kind {
             TypeKind::Float | TypeKind::Double => Self::NOT_FIXED,
@@ -333,6 +341,30 @@ impl ColumnType {
         named
     }
 
+    /// Geometries of that kind.
+    pub fn geometry(kind: GeometryKind) -> Self {
+        let mut geometry = Self::new(TypeKind::Geometry);
+        geometry.decimals = kind.number();
+        geometry
+    }
+
+    /// Which geometries; `Any` for all other types too.
+    pub fn geometry_kind(&self) -> GeometryKind {
+        let number = match self.kind {
+            TypeKind::Geometry => self.decimals,
+            _ => 0,
+        };
+        GeometryKind::from_number(u32::from(number)).unwrap_or(GeometryKind::Any)
+    }
+
+    /// The name of the type without size: `int`, `varchar`, `point`.
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            TypeKind::Geometry => self.geometry_kind().name(),
+            kind => kind.name(),
+        }
+    }
+
     /// The most bytes that a value takes in a row; BLOB kinds: their own maximum.
     pub fn byte_length_max(&self) -> usize {
         let length = usize::try_from(self.length).expect("a u32 fits into usize");
@@ -391,6 +423,7 @@ impl ColumnType {
             TypeKind::Decimal => 246,
             TypeKind::VarChar | TypeKind::VarBinary => 253,
             TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => 254,
+            TypeKind::Geometry => 255,
             _ => 252,
         }
     }
@@ -451,7 +484,10 @@ impl ColumnType {
 
     /// The decimals in a column definition packet.
     pub fn protocol_decimals(&self) -> u8 {
-        self.decimals
+        match self.kind {
+            TypeKind::Geometry => 0,
+            _ => self.decimals,
+        }
     }
 
     /// True where values are bytes without a character set.
@@ -488,7 +524,7 @@ impl ColumnType {
     /// The type as `SHOW CREATE TABLE` and `COLUMN_TYPE` write it, without character set:
     /// `bigint(20) unsigned`, `decimal(10,2)`, `enum('a','b')`.
     pub fn sql_text(&self) -> String {
-        let mut text = String::from(self.kind.name());
+        let mut text = String::from(self.type_name());
         self.append_size(&mut text);
         if self.kind.is_number() && !matches!(self.kind, TypeKind::Year | TypeKind::Bit) {
             if self.unsigned {

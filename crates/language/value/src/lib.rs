@@ -11,6 +11,7 @@ mod value;
 pub mod collation;
 pub mod decimal;
 pub mod flag;
+pub mod geometry;
 pub mod temporal;
 
 mod trouble;
@@ -27,6 +28,7 @@ pub use collation::{Charset, CollationId};
 pub use column_type::{ColumnType, TypeKind};
 pub use compare::{Comparison, compare_same};
 pub use decimal::{Decimal, DecimalRef};
+pub use geometry::GeometryKind;
 pub use store::{Place, StoreRules, compared_year, store_value};
 pub use temporal::{Date, DateTime, Time, Zone};
 pub use trouble::Trouble;

@@ -3,6 +3,7 @@
 //! Under strict `sql_mode` the first trouble refuses the row; without, the nearest value is stored
 //! and the trouble is a warning. Notes (a lost fraction of a decimal, lost blanks) never refuse.
 
+mod geometry;
 mod number;
 mod temporal;
 mod text;
@@ -40,7 +41,8 @@ pub struct Place<'a> {
 /// column takes it is the caller's to check. A TIMESTAMP becomes UTC.
 ///
 /// # Errors
-/// Under strict rules, what a client reads: 1264, 1265, 1292, 1366 or 1406.
+/// Under strict rules, what a client reads: 1264, 1265, 1292, 1366 or 1406. Under any rules 1366,
+/// 1416 and 4078 of geometries.
 pub fn store_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -64,6 +66,11 @@ pub fn store_value(
             });
         }
         _ => {}
+    }
+    if (from.kind == TypeKind::Geometry || to.kind == TypeKind::Geometry)
+        && let Some(trouble) = geometry::cannot_cast(from, to, place)
+    {
+        return Err(trouble);
     }
     let mut store = Store {
         from,
@@ -135,6 +142,7 @@ impl Store<'_> {
             TypeKind::DateTime | TypeKind::Timestamp => self.datetime(value),
             TypeKind::Enum => self.member(value),
             TypeKind::Set => self.members(value),
+            TypeKind::Geometry => self.geometry(value),
             _ => self.text(value),
         }
     }

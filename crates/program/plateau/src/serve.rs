@@ -60,6 +60,8 @@ async fn load_accounts(server: Arc<Server>) -> Result<(), StoreError> {
     let engine = engine();
     session::accounts::bootstrap(&*engine).await?;
     server.set_accounts(session::accounts::load(&*engine).await?);
+    session::routine::store::bootstrap(&*engine).await?;
+    server.set_routines(session::routine::store::load(&*engine).await?);
     Ok(())
 }
 

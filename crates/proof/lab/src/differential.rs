@@ -45,6 +45,7 @@ const STATEMENTS_MIN: usize = 2000;
 const FILES: &[&str] = &[
     "values.txt",
     "functions.txt",
+    "geometry.txt",
     "tables.txt",
     "errors.txt",
     "queries.txt",

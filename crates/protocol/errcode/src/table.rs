@@ -531,6 +531,12 @@ errors! {
         "Failed to DROP %s %s";
     1307 "HY000" ER_SP_STORE_FAILED
         "Failed to CREATE %s %s";
+    1308 "42000" ER_SP_LILABEL_MISMATCH
+        "%s with no matching label: %s";
+    1309 "42000" ER_SP_LABEL_REDEFINE
+        "Redefining label %s";
+    1310 "42000" ER_SP_LABEL_MISMATCH
+        "End-label %s without match";
     1312 "0A000" ER_SP_BADSELECT
         "PROCEDURE %s can't return a result set in the given context";
     1313 "42000" ER_SP_BADRETURN
@@ -549,6 +555,10 @@ errors! {
         "FUNCTION %s ended without RETURN";
     1322 "42000" ER_SP_BAD_CURSOR_QUERY
         "Cursor statement must be a SELECT";
+    1323 "42000" ER_SP_BAD_CURSOR_SELECT
+        "Cursor SELECT must not have INTO";
+    1324 "42000" ER_SP_CURSOR_MISMATCH
+        "Undefined CURSOR: %s";
     1325 "24000" ER_SP_CURSOR_ALREADY_OPEN
         "Cursor is already open";
     1326 "24000" ER_SP_CURSOR_NOT_OPEN
@@ -563,8 +573,16 @@ errors! {
         "Duplicate parameter: %s";
     1331 "42000" ER_SP_DUP_VAR
         "Duplicate variable: %s";
+    1332 "42000" ER_SP_DUP_COND
+        "Duplicate condition: %s";
+    1333 "42000" ER_SP_DUP_CURS
+        "Duplicate cursor: %s";
     1336 "0A000" ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG
         "%s is not allowed in stored function or trigger";
+    1337 "42000" ER_SP_VARCOND_AFTER_CURSHNDLR
+        "Variable or condition declaration after cursor or handler declaration";
+    1338 "42000" ER_SP_CURSOR_AFTER_HANDLER
+        "Cursor declaration after handler declaration";
     1339 "20000" ER_SP_CASE_NOT_FOUND
         "Case not found for CASE statement";
     1345 "HY000" ER_VIEW_NO_EXPLAIN
@@ -584,6 +602,8 @@ errors! {
     1356 "HY000" ER_VIEW_INVALID
         "View '%-.192s.%-.192s' references invalid table(s) or column(s) or function(s) or \
          definer/invoker of view lack rights to use them";
+    1357 "HY000" ER_SP_NO_DROP_SP
+        "Can't drop or alter a %s from within another stored routine";
     1359 "HY000" ER_TRG_ALREADY_EXISTS
         "Trigger '%s' already exists";
     1360 "HY000" ER_TRG_DOES_NOT_EXIST
@@ -648,6 +668,8 @@ errors! {
         "Incorrect %-.32s value: '%-.128T' for function %-.32s";
     1412 "HY000" ER_TABLE_DEF_CHANGED
         "Table definition has changed, please retry transaction";
+    1413 "42000" ER_SP_DUP_HANDLER
+        "Duplicate handler declared in the same block";
     1414 "42000" ER_SP_NOT_VAR_ARG
         "OUT or INOUT argument %d for routine %s is not a variable or NEW pseudo-variable in \
          BEFORE trigger";
@@ -1209,6 +1231,8 @@ errors! {
         "Unknown SEQUENCE: '%-.300s'";
     4092 "42S02" ER_UNKNOWN_VIEW
         "Unknown VIEW: '%-.300s'";
+    4094 "HY000" ER_SP_STACK_TRACE
+        "At line %u in %s";
     4097 "HY000" ER_COMPRESSED_COLUMN_USED_AS_KEY
         "Compressed column '%-.192s' can't be used in key specification";
     4099 "HY000" ER_WRONG_NUMBER_OF_VALUES_IN_TVC

@@ -11,11 +11,14 @@ use value::Value;
 
 use crate::account::{AccountName, Accounts, Grants};
 use crate::names::NameSpace;
+use crate::routine::{Routine, Routines};
 
+mod code;
 mod describe;
 mod rows;
 mod tables;
 
+pub use code::ParameterFacts;
 pub use describe::{column_key, default_text, extra_text, show_create_table};
 
 /// Ids of the tables here: no store gives out numbers so high.
@@ -34,6 +37,12 @@ pub struct Facts<'a> {
     pub accounts: &'a Accounts,
     /// What the asking account may see.
     pub grants: &'a Grants,
+    /// All stored programs.
+    pub routines: &'a Routines,
+    /// The asking account may read the bodies of all of them.
+    pub sees_bodies: bool,
+    /// A program's parameters, what a function returns first.
+    pub parameters: &'a dyn Fn(&Routine) -> Vec<ParameterFacts>,
     /// Rows, sizes and counters of a table.
     pub table_facts: &'a dyn Fn(&TableDefinition) -> TableFacts,
     /// The session's variables, as (name, value).

@@ -10,9 +10,11 @@ pub mod account_record;
 pub mod information_schema;
 pub mod names;
 pub mod privilege;
+pub mod routine;
 pub mod virtual_table;
 
 pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Origin};
 pub use names::NameSpace;
 pub use privilege::{Privilege, PrivilegeSet};
+pub use routine::{Routine, RoutineKey, Routines};
 pub use virtual_table::VirtualTable;

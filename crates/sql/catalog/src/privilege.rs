@@ -235,6 +235,13 @@ impl PrivilegeSet {
         Privilege::DeleteHistory,
     ]);
 
+    /// What there is to be done with stored programs.
+    pub const ROUTINE: Self = Self::of(&[
+        Privilege::CreateRoutine,
+        Privilege::AlterRoutine,
+        Privilege::Execute,
+    ]);
+
     /// What `GRANT ALL` gives on a table.
     pub const ALL_TABLE: Self = Self::of(&[
         Privilege::Select,

@@ -114,6 +114,8 @@ pub fn fits_as_is(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> bo
             min <= number && i64::try_from(max).is_ok_and(|max| number <= max)
         }
         ValueRef::UInt(number) if to.kind.is_integer() && to.unsigned => number <= to.integer_max(),
+        // What goes into a geometry is looked at.
+        ValueRef::Bytes(_) if to.kind == TypeKind::Geometry => false,
         ValueRef::Bytes(bytes) if from.kind.is_bytes() && to.kind.is_bytes() => {
             let is_same_set = from.charset() == to.charset();
             let fits = bytes.len() <= stdx::to_usize(to.length);

@@ -79,7 +79,7 @@ impl Binder<'_> {
         }
         for target in &load.columns {
             targets.push(match target {
-                ast::IntoTarget::User(_) => None,
+                ast::IntoTarget::User(_) | ast::IntoTarget::Slot(_) => None,
                 ast::IntoTarget::Local(name) => {
                     let Some(column) = definition.column_position(&name.text) else {
                         return Err(error(ER_BAD_FIELD_ERROR, &[&name.text, &"field list"]));

@@ -35,8 +35,8 @@ pub struct Plan {
     pub parameter_count: usize,
     /// What comes out, for the client; empty for statements without a result set.
     pub columns: Rc<[OutputColumn]>,
-    /// `INTO @a, @b`: the names of the user variables that take the only row.
-    pub into_variables: Vec<String>,
+    /// `INTO @a, b`: the variables that take the only row.
+    pub into_variables: Vec<IntoVariable>,
     /// Warnings found while planning (1003 notes of EXPLAIN EXTENDED are not among them).
     pub warnings: Vec<errcode::ClientError>,
     /// What is to be asked of the values of parameters before an execution begins.
@@ -55,6 +55,15 @@ pub struct TextCheck {
     pub to: value::Charset,
     /// Error 1267 and its kin, where it is not.
     pub refusal: Box<errcode::ClientError>,
+}
+
+/// A variable that takes a value of the only row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntoVariable {
+    /// A user variable, by its name in lower case.
+    User(String),
+    /// A variable of the routine around the statement, by its slot.
+    Slot(usize),
 }
 
 impl Plan {

@@ -7,7 +7,8 @@
 use std::rc::Rc;
 
 use errcode::{
-    ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
@@ -16,7 +17,8 @@ use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error, plain_output};
 use crate::join::{CommonTable, conjuncts};
 use crate::plan::{
-    Aggregate, Computed, Limit, Node, OutputColumn, Query, SetOperation, Sort, SortKey, Union,
+    Aggregate, Computed, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation, Sort,
+    SortKey, Union,
 };
 use crate::{PlanError, not_supported};
 
@@ -36,8 +38,10 @@ pub(crate) struct Tail<'q> {
     pub(crate) limit: Option<&'q ast::Limit>,
 }
 
-/// The names of the variables that take the only row.
-pub(crate) fn into_variables(into: Option<&ast::SelectInto>) -> Result<Vec<String>, PlanError> {
+/// The variables that take the only row.
+pub(crate) fn into_variables(
+    into: Option<&ast::SelectInto>,
+) -> Result<Vec<IntoVariable>, PlanError> {
     let Some(into) = into else {
         return Ok(Vec::new());
     };
@@ -45,8 +49,9 @@ pub(crate) fn into_variables(into: Option<&ast::SelectInto>) -> Result<Vec<Strin
         return Err(not_supported("SELECT .. INTO OUTFILE"));
     };
     let name = |target: &ast::IntoTarget| match target {
-        ast::IntoTarget::User(name) => Ok(name.to_lowercase()),
-        ast::IntoTarget::Local(_) => Err(not_supported("SELECT .. INTO a routine's variable")),
+        ast::IntoTarget::User(name) => Ok(IntoVariable::User(name.to_lowercase())),
+        ast::IntoTarget::Slot(slot) => Ok(IntoVariable::Slot(stdx::to_usize(*slot))),
+        ast::IntoTarget::Local(name) => Err(error(ER_SP_UNDECLARED_VAR, &[&name.text])),
     };
     targets.iter().map(name).collect()
 }

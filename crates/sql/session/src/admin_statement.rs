@@ -166,7 +166,8 @@ impl Session {
         let select = self.parse(target.as_bytes())?;
         let plan = std::rc::Rc::new(self.plan(&select, &[])?);
         let mut kept = executor::KeptRows::default();
-        let (kind, message) = match self.run_into(plan, &mut kept).await {
+        let mut execution = executor::Execution::new(plan);
+        let (kind, message) = match self.run_into(&mut execution, &[], &mut kept, false).await {
             Ok(()) => ("status", "OK".to_owned()),
             Err(Stop::Error(error)) => ("Error", error.message),
             Err(stop) => return Err(stop),
@@ -199,7 +200,8 @@ impl Session {
                 .map(|column| column.column_type.clone())
                 .collect();
             let mut sum = crate::checksum::ChecksumSink::new(types);
-            self.run_into(plan, &mut sum).await?;
+            let mut execution = executor::Execution::new(plan);
+            self.run_into(&mut execution, &[], &mut sum, false).await?;
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, Value::Int(i64::from(sum.checksum()))]);
         }

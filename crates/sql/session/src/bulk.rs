@@ -278,7 +278,7 @@ fn type_of(wire_type: ParameterType, collation: CollationId) -> ColumnType {
         }
         Wire::Time => ColumnType::temporal(TypeKind::Time, 6),
         Wire::Null => ColumnType::new(TypeKind::Null),
-        Wire::TinyBlob | Wire::MediumBlob | Wire::LongBlob | Wire::Blob => {
+        Wire::TinyBlob | Wire::MediumBlob | Wire::LongBlob | Wire::Blob | Wire::Geometry => {
             ColumnType::text(TypeKind::LongText, u32::MAX, CollationId::BINARY)
         }
         _ => ColumnType::text(TypeKind::LongText, u32::MAX, collation),

@@ -55,6 +55,17 @@ impl CursorRows {
         self.rows.into_iter()
     }
 
+    /// The next row, and what its columns are.
+    pub(crate) fn next_row(&mut self) -> Option<(Vec<Value>, &[OutputColumn])> {
+        let row = self.rows.pop_front()?;
+        Some((row, &self.columns))
+    }
+
+    /// How many columns there are.
+    pub(crate) fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
     /// At most so many rows, and whether they were the last: fewer than asked for.
     fn take(&mut self, count: usize) -> (Vec<Vec<Value>>, bool) {
         let taken = self.rows.drain(..count.min(self.rows.len()));

@@ -14,7 +14,7 @@ use errcode::{
 };
 use store::{ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, Uniqueness};
 use syntax::ast::{self, DataType, Ident, IndexKind, TypeName};
-use value::{Charset, CollationId, ColumnType, TypeKind};
+use value::{Charset, CollationId, ColumnType, GeometryKind, TypeKind};
 
 /// Characters in a name (MySQL's limit).
 pub(crate) const NAME_CHARS_MAX: usize = 64;
@@ -124,6 +124,9 @@ pub(crate) fn column_type(
             temporal(name, &data_type.name, data_type.decimals.or(length))?
         }
         TypeName::Json => ColumnType::text(TypeKind::LongText, u32::MAX, CollationId::UTF8MB4_BIN),
+        TypeName::Other(other) if GeometryKind::from_name(&other.text).is_some() => {
+            ColumnType::geometry(GeometryKind::from_name(&other.text).unwrap_or(GeometryKind::Any))
+        }
         TypeName::Other(other) if is_reference_type(&other.text) => {
             return Err(ClientError::not_supported(&other.text.to_uppercase()));
         }
@@ -282,20 +285,7 @@ fn temporal(name: &str, of: &TypeName, decimals: Option<u32>) -> Defined<ColumnT
 
 /// Types of the reference that are not built.
 fn is_reference_type(name: &str) -> bool {
-    const TYPES: [&str; 12] = [
-        "UUID",
-        "INET4",
-        "INET6",
-        "GEOMETRY",
-        "POINT",
-        "LINESTRING",
-        "POLYGON",
-        "MULTIPOINT",
-        "MULTILINESTRING",
-        "MULTIPOLYGON",
-        "GEOMETRYCOLLECTION",
-        "XMLTYPE",
-    ];
+    const TYPES: [&str; 4] = ["UUID", "INET4", "INET6", "XMLTYPE"];
     TYPES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
@@ -459,6 +449,9 @@ fn index_part(part: &ast::IndexPart, columns: &[ColumnDefinition]) -> Defined<In
     }
     let column_type = &columns[position].column_type;
     let kind = column_type.kind;
+    if kind == TypeKind::Geometry {
+        return Err(ClientError::not_supported(&"index of a geometry column"));
+    }
     let char_bytes = u32::try_from(column_type.collation.char_bytes_max()).unwrap_or(4);
     let prefix_length = match part.length {
         Some(0) => return Err(ClientError::new(errcode::ER_KEY_PART_0, &[name])),

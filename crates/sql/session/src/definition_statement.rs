@@ -211,6 +211,7 @@ impl Session {
         // Who is putting a table into it comes to an end first, and nobody begins. Others may drop
         // tables meanwhile.
         let _database = self.change_table(database_lock(name)).await?;
+        self.drop_routines_of(name).await?;
         let store = self.store();
         while let Some(id) = self.any_table_of(name) {
             let _hold = self.change_table(id).await?;

@@ -22,7 +22,7 @@ use crate::session::{Next, Session};
 use crate::virtual_store::SessionNames;
 
 /// How often a statement is planned anew because a table changed under it, before it fails.
-const PLAN_TRY_COUNT_MAX: usize = 10;
+pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
 
 /// The longest prefix of a statement that the process list keeps, in bytes.
 const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
@@ -220,7 +220,13 @@ impl Session {
             StatementKind::Admin(statement) => self.admin_statement(statement).await,
             StatementKind::Refused(refused) => self.refused_statement(refused, parsed),
             StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
-            StatementKind::Call { .. } => Err(ClientError::not_supported(&"CALL").into()),
+            StatementKind::Call(call) => Box::pin(self.call_statement(call, parsed)).await,
+            StatementKind::Program(program) => {
+                Box::pin(self.program_statement(program, parsed)).await
+            }
+            StatementKind::CreateRoutine(create) => self.create_routine(create, parsed).await,
+            StatementKind::AlterRoutine(alter) => self.alter_routine(alter).await,
+            StatementKind::DropRoutine(drop) => self.drop_routine(drop).await,
             StatementKind::SetStatement {
                 variables,
                 statement,
@@ -275,8 +281,17 @@ fn without_end(text: &[u8]) -> &[u8] {
 /// Statements that tell of the last statement's warnings and therefore leave them.
 fn keeps_diagnostics(kind: &StatementKind) -> bool {
     use syntax::ast::ShowKind::{CountErrors, CountWarnings, Errors, Warnings};
-    matches!(kind, StatementKind::Show(show)
-        if matches!(show.kind, Warnings(_) | Errors(_) | CountWarnings | CountErrors))
+    match kind {
+        StatementKind::Show(show) => {
+            matches!(
+                show.kind,
+                Warnings(_) | Errors(_) | CountWarnings | CountErrors
+            )
+        }
+        // They read or make conditions themselves.
+        StatementKind::Program(_) => true,
+        _ => false,
+    }
 }
 
 /// How a statement is counted.
@@ -302,6 +317,7 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
             usize::try_from(error.line).unwrap_or(usize::MAX),
         ),
         SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
+        SyntaxErrorKind::Routine(kind) => crate::routine::routine_error(kind, &error.name),
         SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 => {
             ClientError::with_message(ErrorCode(error.code()), error.message())
         }

@@ -13,6 +13,7 @@ pub mod metadata;
 pub mod named_locks;
 pub mod plan_cache;
 pub mod registry;
+pub mod routine;
 pub mod row_encoder;
 pub mod server;
 pub mod session;

@@ -551,6 +551,7 @@ pub(crate) fn parameter(
             | wire::ColumnType::TinyBlob
             | wire::ColumnType::MediumBlob
             | wire::ColumnType::LongBlob
+            | wire::ColumnType::Geometry
     );
     let collation = if is_blob {
         CollationId::BINARY

@@ -3,10 +3,12 @@
 //! The errors are MariaDB's: 1044 for a database, 1142 for a table, 1143 for a column, 1227 for
 //! what is of the whole server. Who has no privilege on a table does not learn whether it exists.
 //!
-//! The table of accounts and its database cannot be dropped, renamed or altered by anybody: a
-//! server that finds no accounts at its start makes the first one, root without a password.
+//! The table of accounts, that of stored programs and their database cannot be dropped, renamed
+//! or altered by anybody: a server that finds no accounts at its start makes the first one, root
+//! without a password.
 
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
+use catalog::routine::ROUTINE_TABLE;
 use catalog::{Privilege, PrivilegeSet};
 use errcode::{
     ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
@@ -26,7 +28,7 @@ const ROWS: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Delete,
 ]);
 
-/// What nobody may do to the table of accounts.
+/// What nobody may do to the tables of accounts and of stored programs.
 const DEFINITION: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Create,
     Privilege::Drop,
@@ -146,8 +148,8 @@ impl State {
     ) -> Result<(), ClientError> {
         let account = self.account();
         let privileges = account.grants.on_table(&table.database, &table.table);
-        let is_accounts = table.database == SYSTEM_DATABASE && table.table == ACCOUNT_TABLE;
-        let refused = if is_accounts {
+        let is_own = [ACCOUNT_TABLE, ROUTINE_TABLE].contains(&table.table.as_str());
+        let refused = if is_own && table.database == SYSTEM_DATABASE {
             DEFINITION
         } else {
             PrivilegeSet::NONE
@@ -158,6 +160,15 @@ impl State {
         }
         let missing = missing.text(PrivilegeSet::ALL_GLOBAL);
         Err(self.table_denied(&missing, &table.database, &table.table))
+    }
+
+    /// Whether the session may read the bodies of all stored programs: that of their table.
+    pub(crate) fn sees_routine_bodies(&self) -> bool {
+        let privileges = self
+            .account()
+            .grants
+            .on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
+        privileges.has(Privilege::Select)
     }
 
     /// Error 1142: `command` on a table is not allowed.

@@ -78,7 +78,8 @@ impl BinaryWidth {
             | TypeKind::MediumBlob
             | TypeKind::LongBlob
             | TypeKind::Enum
-            | TypeKind::Set => Self::Text,
+            | TypeKind::Set
+            | TypeKind::Geometry => Self::Text,
         }
     }
 }

@@ -19,7 +19,7 @@ use errcode::{
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
-use planner::{Action, Plan};
+use planner::{Action, IntoVariable, Plan};
 use store::{Durability, Suspend, TableDefinition, TableId, TransactionOptions, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
@@ -86,6 +86,7 @@ impl Session {
             shared.give_back(execution);
         }
         let taken = if is_taken { self.cursor.take() } else { None };
+        self.has_partial_rows = outcome.is_err() && result.has_begun();
         let has_rows = !plan.columns.is_empty() && !is_taken;
         self.transaction.seen.results |= has_rows;
         if !plan.tables.is_empty() {
@@ -102,8 +103,8 @@ impl Session {
         }
     }
 
-    /// `SELECT .. INTO @a, @b`: the only row becomes the variables' values.
-    fn assign_row(&self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
+    /// `SELECT .. INTO @a, b`: the only row becomes the variables' values.
+    fn assign_row(&mut self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
         let names = &plan.into_variables;
         if names.len() != plan.columns.len() {
             let code = ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT;
@@ -111,16 +112,21 @@ impl Session {
         }
         let mut rows = rows.into_rows();
         let Some(row) = rows.next() else {
-            let diagnostics = self.state.diagnostics.borrow();
+            let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
             diagnostics.push(Level::Warning, ClientError::new(ER_SP_FETCH_NO_DATA, &[]));
             return Ok(Reply::Ok(Done::default()));
         };
         if rows.next().is_some() {
             return Err(ClientError::new(ER_TOO_MANY_ROWS, &[]));
         }
-        for ((name, value), column) in names.iter().zip(row).zip(plan.columns.iter()) {
+        for ((target, value), column) in names.iter().zip(row).zip(plan.columns.iter()) {
             let column_type = &column.column_type;
-            self.state.set_user_variable(name, value, column_type);
+            match target {
+                IntoVariable::User(name) => {
+                    self.state.set_user_variable(name, value, column_type);
+                }
+                IntoVariable::Slot(slot) => self.set_local(*slot, value, column_type)?,
+            }
         }
         self.state.row_count.set(1);
         Ok(Reply::Ok(Done {
@@ -455,8 +461,10 @@ impl Session {
     /// When the running statement is over its time, on the steady clock.
     pub(crate) fn statement_deadline(&self) -> Option<u64> {
         let limit_us = self.state.variables.borrow().active().statement_time_us_max;
-        let deadline =
-            (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us));
+        let own =
+            || (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us));
+        // A statement of a routine has the time that its CALL has.
+        let deadline = self.programs.deadline().unwrap_or_else(own);
         self.state.deadline_us.set(deadline);
         deadline
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use catalog::Accounts;
+use catalog::{Accounts, Routines};
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
@@ -37,6 +37,8 @@ pub struct Server {
     settings_change: Mutex<()>,
     /// All accounts; replaced by who has changed their table.
     accounts: ArcSwap<Accounts>,
+    /// All stored programs; replaced by who has changed their table.
+    routines: ArcSwap<Routines>,
     /// One for each worker.
     counters: Box<[CachePadded<Counters>]>,
     /// When the server started, on the steady clock, in microseconds.
@@ -151,6 +153,7 @@ impl Server {
             prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),
+            routines: ArcSwap::from_pointee(Routines::default()),
             counters: (0..worker_count).map(|_| CachePadded::default()).collect(),
             started_us,
             shutdown: OnceLock::new(),
@@ -201,6 +204,16 @@ impl Server {
     /// Publishes the accounts as they are in their table now.
     pub fn set_accounts(&self, accounts: Accounts) {
         self.accounts.store(Arc::new(accounts));
+    }
+
+    /// All stored programs.
+    pub fn routines(&self) -> Arc<Routines> {
+        self.routines.load_full()
+    }
+
+    /// Publishes the stored programs as they are in their table now.
+    pub fn set_routines(&self, routines: Routines) {
+        self.routines.store(Arc::new(routines));
     }
 
     /// Says how the program is ended; the first to say it is heard.

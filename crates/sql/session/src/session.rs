@@ -30,6 +30,7 @@ use crate::cursor::CursorRows;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
+use crate::routine::Programs;
 use crate::row_encoder::RowProtocol;
 use crate::server::count;
 use crate::state::State;
@@ -61,6 +62,10 @@ pub struct Session {
     pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
     /// There while the running statement's rows are kept for a cursor.
     pub(crate) cursor: Option<CursorRows>,
+    /// The statement that failed last had begun to send rows.
+    pub(crate) has_partial_rows: bool,
+    /// The stored programs that are running.
+    pub(crate) programs: Programs,
     /// Changes that the client is to be told of.
     pub(crate) tracker: Tracker,
     /// Buffers for the next text.
@@ -183,6 +188,8 @@ impl Session {
             protocol: RowProtocol::Text,
             described: None,
             cursor: None,
+            has_partial_rows: false,
+            programs: Programs::default(),
             tracker: Tracker::default(),
             buffers: QueryBuffers::default(),
             has_multi_statements,
@@ -454,7 +461,7 @@ impl Session {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status,
-            warnings: if done.tells_warnings {
+            warnings: if done.tells_warnings || self.programs.is_running() {
                 0
             } else {
                 self.warning_count()
@@ -472,6 +479,9 @@ impl Session {
             Level::Error,
             Trouble::new(error.code.number(), error.message.clone()),
         );
+        for place in self.programs.take_trace() {
+            diagnostics.push(Level::Note, place);
+        }
         ErrorPacket::encode(self.client.out(), error);
     }
 
@@ -490,6 +500,7 @@ impl Session {
         StatusFlags::default()
             .with(StatusFlags::AUTOCOMMIT, active.autocommit)
             .with(StatusFlags::IN_TRANSACTION, is_open)
+            .with(StatusFlags::MORE_RESULTS, self.programs.is_running())
             .with(
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
                 self.transaction.is_read_only,

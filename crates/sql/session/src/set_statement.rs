@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Sets a variable whose change has consequences of its own.
-    async fn set_variable_checked(
+    pub(crate) async fn set_variable_checked(
         &mut self,
         scope: VariableScope,
         name: &str,
@@ -243,7 +243,11 @@ impl Session {
         Ok(true)
     }
 
-    async fn new_value(&mut self, value: Option<&Expr>, parsed: &Parsed) -> Result<NewValue, Stop> {
+    pub(crate) async fn new_value(
+        &mut self,
+        value: Option<&Expr>,
+        parsed: &Parsed,
+    ) -> Result<NewValue, Stop> {
         let Some(value) = value else {
             return Ok(NewValue::Default);
         };
@@ -252,21 +256,8 @@ impl Session {
         {
             return Ok(NewValue::Text(name.column.text.clone()));
         }
-        Ok(match self.constant(value, parsed).await? {
-            Value::Null => NewValue::Null,
-            Value::Int(number) => NewValue::Number(number.into()),
-            Value::UInt(number) => NewValue::Number(number.into()),
-            Value::Float(number) => NewValue::Fraction(number.into()),
-            Value::Double(number) => NewValue::Fraction(number),
-            Value::Decimal(number) => match number.to_i64() {
-                Ok(whole) if number.scale() == 0 => NewValue::Number(whole.into()),
-                _ => NewValue::Fraction(number.to_f64()),
-            },
-            Value::Bytes(text) => NewValue::Text(String::from_utf8_lossy(&text).into_owned()),
-            Value::Date(_) | Value::Time(_) | Value::DateTime(_) => {
-                return Err(ClientError::new(errcode::ER_WRONG_TYPE_FOR_VAR, &[&""]).into());
-            }
-        })
+        let value = self.constant(value, parsed).await?;
+        Ok(new_value_of(value)?)
     }
 
     /// The value of an expression that stands outside of any row.
@@ -295,8 +286,10 @@ impl Session {
             || ColumnType::new(TypeKind::Null),
             |column| column.column_type.clone(),
         );
+        crate::run::check_parameters(&plan, &[])?;
         let mut kept = KeptRows::default();
-        self.run_into(plan, &mut kept).await?;
+        let mut execution = Execution::new(plan);
+        self.run_into(&mut execution, &[], &mut kept, false).await?;
         let value = kept
             .rows
             .into_iter()
@@ -308,10 +301,11 @@ impl Session {
     /// Runs a reading plan of the server's own; its rows go to `sink`.
     pub(crate) async fn run_into(
         &mut self,
-        plan: Rc<planner::Plan>,
+        execution: &mut Execution,
+        parameters: &[Value],
         sink: &mut dyn RowSink,
+        is_strict: bool,
     ) -> Result<(), Stop> {
-        crate::run::check_parameters(&plan, &[])?;
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
@@ -319,7 +313,7 @@ impl Session {
             session: &*state,
             options: &options,
             diagnostics: &diagnostics,
-            is_strict: false,
+            is_strict,
         };
         let store = VirtualStore::new(Rc::clone(&state));
         let transaction_options = self.transaction_options();
@@ -328,9 +322,8 @@ impl Session {
         if self.transaction.opened().is_none() {
             own = Some(worker_store.begin(transaction_options));
         }
-        let mut execution = Execution::new(plan);
         state.clear_waits();
-        execution.start(&[]);
+        execution.start(parameters);
         let deadline = self.statement_deadline();
         loop {
             let stepped = {
@@ -350,7 +343,7 @@ impl Session {
             }
             if state.wants_lock() && matches!(stepped, Err(executor::Halt::Error(_))) {
                 Box::pin(self.wait_for_lock(false, deadline)).await?;
-                execution.start(&[]);
+                execution.start(parameters);
                 continue;
             }
             match stepped {
@@ -400,6 +393,25 @@ fn check_hash(plugin: &str, hash: &[u8]) -> Result<(), ClientError> {
         return Ok(());
     }
     Err(ClientError::new(errcode::ER_PASSWD_LENGTH, &[&41]))
+}
+
+/// What a value is for a system variable.
+pub(crate) fn new_value_of(value: Value) -> Result<NewValue, ClientError> {
+    Ok(match value {
+        Value::Null => NewValue::Null,
+        Value::Int(number) => NewValue::Number(number.into()),
+        Value::UInt(number) => NewValue::Number(number.into()),
+        Value::Float(number) => NewValue::Fraction(number.into()),
+        Value::Double(number) => NewValue::Fraction(number),
+        Value::Decimal(number) => match number.to_i64() {
+            Ok(whole) if number.scale() == 0 => NewValue::Number(whole.into()),
+            _ => NewValue::Fraction(number.to_f64()),
+        },
+        Value::Bytes(text) => NewValue::Text(String::from_utf8_lossy(&text).into_owned()),
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) => {
+            return Err(ClientError::new(errcode::ER_WRONG_TYPE_FOR_VAR, &[&""]));
+        }
+    })
 }
 
 fn named_collation(

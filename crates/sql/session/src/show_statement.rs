@@ -9,7 +9,9 @@ use catalog::account_record::SYSTEM_DATABASE;
 use catalog::information_schema::{self, show_create_table};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE};
 use planner::OutputColumn;
-use syntax::ast::{self, Explain, ObjectName, Show, ShowFilter, ShowKind, VariableScope};
+use syntax::ast::{
+    self, Explain, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
+};
 use syntax::print::{quoted_name, quoted_string};
 use value::{Level, Value};
 use wire::StatusFlags;
@@ -83,6 +85,7 @@ impl Session {
             return self.planned(&select, &[], &[]).await;
         }
         match &show.kind {
+            ShowKind::CreateRoutine(kind, name) => self.show_create_routine(*kind, name),
             ShowKind::CreateTable(name) | ShowKind::CreateView(name) => {
                 self.show_create_table(name)
             }
@@ -531,8 +534,8 @@ fn asked_about_code(kind: &ShowKind) -> Option<Asked> {
             "Name",
             "",
         ),
-        ShowKind::RoutineStatus { functions } => {
-            let of = if *functions { "FUNCTION" } else { "PROCEDURE" };
+        ShowKind::RoutineStatus(kind) => {
+            let of = kind.map_or("PACKAGE", RoutineKind::text);
             Asked::new(
                 format!(
                     "SELECT ROUTINE_SCHEMA AS Db, ROUTINE_NAME AS Name, ROUTINE_TYPE AS Type, \

@@ -40,6 +40,29 @@ pub(crate) fn splice(
     spliced
 }
 
+/// The text of a statement with values in place of the names at these places of the whole text.
+pub(crate) fn splice_at(
+    text: &[u8],
+    statement: syntax::Span,
+    mode: syntax::Mode,
+    places: &[syntax::Span],
+    (values, types): (&[Value], &[ColumnType]),
+) -> Vec<u8> {
+    let end = stdx::to_usize(statement.end);
+    let mut spliced = Vec::with_capacity(statement.of(text).len());
+    let mut copied = stdx::to_usize(statement.start);
+    let mut ordered: Vec<_> = places.iter().zip(values.iter().zip(types)).collect();
+    ordered.sort_by_key(|(place, _)| place.start);
+    for (place, (value, column_type)) in ordered {
+        let before = text.get(copied..stdx::to_usize(place.start));
+        spliced.extend_from_slice(before.unwrap_or_default());
+        append_literal(&mut spliced, value, column_type, mode);
+        copied = stdx::to_usize(place.end);
+    }
+    spliced.extend_from_slice(text.get(copied..end).unwrap_or_default());
+    spliced
+}
+
 /// A value as a literal of its type.
 fn append_literal(out: &mut Vec<u8>, value: &Value, column_type: &ColumnType, mode: syntax::Mode) {
     let (before, after): (&[u8], &[u8]) = match value {

@@ -152,6 +152,14 @@ impl State {
         *self.seen_accounts.borrow_mut() = None;
     }
 
+    /// The session acts as another account, with its rights, until it acts as the one that is given
+    /// back: who a stored program was defined by.
+    pub(crate) fn act_as(&self, account: &Arc<Account>) -> Arc<Account> {
+        self.facts.borrow_mut().current_user = account_text(&account.name);
+        *self.seen_accounts.borrow_mut() = None;
+        std::mem::replace(&mut *self.account.borrow_mut(), Arc::clone(account))
+    }
+
     /// The name of the account.
     pub fn account_name(&self) -> AccountName {
         self.account.borrow().name.clone()

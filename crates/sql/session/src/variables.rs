@@ -260,6 +260,16 @@ impl Variables {
     }
 }
 
+/// True if there is a system variable of that name, in any case of letters.
+pub fn is_known(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_extra = matches!(
+        name.as_str(),
+        "timestamp" | "insert_id" | "last_insert_id" | "identity" | "rand_seed1" | "rand_seed2"
+    );
+    is_extra || !matches!(visible(&name), Err(VariableError::Unknown))
+}
+
 /// Sets a global variable; true if the number was bent into its range.
 pub fn set_global(
     globals: &mut Settings,
@@ -562,6 +572,10 @@ fn limits(values: &Settings) -> StatementLimits {
 }
 
 /// The parser's part of `sql_mode`.
+pub fn parser_mode(words: &str) -> syntax::Mode {
+    mode(words)
+}
+
 fn mode(words: &str) -> syntax::Mode {
     let has = |word: &str| words.split(',').any(|of| of == word);
     syntax::Mode {

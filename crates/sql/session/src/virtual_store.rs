@@ -44,11 +44,15 @@ impl VirtualStore {
         let accounts = worker.server.accounts();
         let account = self.state.account();
         let globals = worker.server.settings();
+        let routines = worker.server.routines();
         let facts = Facts {
             names: &names,
             accounts: &accounts,
             account: &account.name,
             grants: &account.grants,
+            routines: &routines,
+            sees_bodies: self.state.sees_routine_bodies(),
+            parameters: &crate::routine::parameters_of,
             table_facts: &|definition| table_facts(&*worker.store, definition),
             session_variables: &|| {
                 let variables = self.state.variables.borrow();

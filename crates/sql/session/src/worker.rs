@@ -11,6 +11,7 @@ use store::Store;
 use crate::metadata::MetadataWorker;
 use crate::plan_cache::PlanCache;
 use crate::prepared_text::PreparedTexts;
+use crate::routine::CompiledRoutines;
 use crate::server::{Counters, Server};
 use crate::variables::LoginVariables;
 
@@ -32,6 +33,8 @@ pub struct Worker {
     pub plans: RefCell<PlanCache>,
     /// Trees of prepared statements.
     pub(crate) prepared_texts: RefCell<PreparedTexts>,
+    /// Stored programs that have run, ready to run again.
+    pub(crate) programs: RefCell<CompiledRoutines>,
     /// Variables as the last login made them.
     pub(crate) login_variables: RefCell<LoginVariables>,
     /// Names as of the last look at the store's schema version.
@@ -66,6 +69,7 @@ impl Worker {
             clock,
             plans: RefCell::default(),
             prepared_texts: RefCell::default(),
+            programs: RefCell::default(),
             login_variables: RefCell::default(),
             names,
         })

@@ -158,7 +158,8 @@ impl Coding {
             | TypeKind::TinyBlob
             | TypeKind::Blob
             | TypeKind::MediumBlob
-            | TypeKind::LongBlob => Self::Variable,
+            | TypeKind::LongBlob
+            | TypeKind::Geometry => Self::Variable,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Transactions, settings, SHOW, accounts, and everything about running a server.
 
-use super::{Expr, Ident, Limit, LockWait, ObjectName, Refused, Statement, VariableScope};
+use super::{
+    Expr, Ident, Limit, LockWait, ObjectName, Refused, RoutineKind, Statement, VariableScope,
+};
 
 /// Transaction control.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +167,8 @@ pub enum ShowKind {
     Index(ObjectName),
     /// `CREATE TABLE t`.
     CreateTable(ObjectName),
+    /// `CREATE PROCEDURE p`, `CREATE FUNCTION f`.
+    CreateRoutine(RoutineKind, ObjectName),
     /// `CREATE VIEW v`.
     CreateView(ObjectName),
     /// `CREATE DATABASE [IF NOT EXISTS] d`.
@@ -212,11 +216,8 @@ pub enum ShowKind {
     Plugins,
     /// `PRIVILEGES`.
     Privileges,
-    /// `PROCEDURE STATUS` and those of packages (false), `FUNCTION STATUS` (true).
-    RoutineStatus {
-        /// Functions (else procedures).
-        functions: bool,
-    },
+    /// `PROCEDURE STATUS`, `FUNCTION STATUS`; none for those of packages.
+    RoutineStatus(Option<RoutineKind>),
     /// `PROFILES`.
     Profiles,
     /// `MASTER STATUS`, `BINLOG STATUS`.

@@ -8,12 +8,14 @@ pub mod ddl;
 pub mod dml;
 pub mod expr;
 pub mod query;
+pub mod routine;
 
 pub use admin::*;
 pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use query::*;
+pub use routine::*;
 
 use crate::token::Span;
 
@@ -83,12 +85,7 @@ pub enum StatementKind {
     /// `DO e, ..`.
     Do(Vec<Expr>),
     /// `CALL p(..)`.
-    Call {
-        /// The procedure.
-        name: ObjectName,
-        /// Its arguments.
-        arguments: Vec<Expr>,
-    },
+    Call(Call),
     /// `CREATE TABLE`.
     CreateTable(Box<CreateTable>),
     /// `ALTER TABLE`.
@@ -119,6 +116,14 @@ pub enum StatementKind {
     },
     /// `CREATE VIEW`.
     CreateView(Box<CreateView>),
+    /// `CREATE PROCEDURE`, `CREATE FUNCTION`.
+    CreateRoutine(Box<CreateRoutine>),
+    /// `ALTER PROCEDURE`, `ALTER FUNCTION`.
+    AlterRoutine(AlterRoutine),
+    /// `DROP PROCEDURE`, `DROP FUNCTION`.
+    DropRoutine(DropRoutine),
+    /// `SIGNAL`, `RESIGNAL`, `GET DIAGNOSTICS` outside of a routine, and `BEGIN NOT ATOMIC`.
+    Program(Box<Program>),
     /// `BEGIN`, `COMMIT`, savepoints, `XA`, `LOCK TABLES` ..
     Transaction(Transaction),
     /// `SET a = 1, NAMES utf8mb4, ..`.

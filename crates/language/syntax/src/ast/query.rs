@@ -357,6 +357,8 @@ pub enum SelectInto {
 pub enum IntoTarget {
     /// `@a`.
     User(String),
-    /// A routine's variable.
+    /// A name that is no variable in sight.
     Local(Ident),
+    /// A routine's variable, by its slot.
+    Slot(u32),
 }

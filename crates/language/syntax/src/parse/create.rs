@@ -35,6 +35,8 @@ impl Cursor<'_> {
             K::User => self.create_user(head),
             K::Algorithm | K::View | K::Sql => self.create_view(head),
             K::Definer => self.create_defined(head),
+            K::Procedure => self.create_routine(head, None),
+            K::Function if !self.is_loaded_function() => self.create_routine(head, None),
             _ => self.refused_create(word, head),
         }
     }
@@ -43,9 +45,13 @@ impl Cursor<'_> {
     fn create_defined(&mut self, head: CreateHead) -> Parsed<StatementKind> {
         self.skip(1);
         self.expect_kind(Kind::Equal)?;
-        self.user_name()?;
+        let definer = self.user_name()?;
         match self.keyword() {
             Some(K::View | K::Sql) => self.create_view(head),
+            Some(K::Procedure) => self.create_routine(head, Some(definer)),
+            Some(K::Function) if !self.is_loaded_function() => {
+                self.create_routine(head, Some(definer))
+            }
             Some(word) => self.refused_create(word, head),
             None => Err(self.fail()),
         }

@@ -103,8 +103,9 @@ impl Cursor<'_> {
     pub(super) fn data_type(&mut self) -> Parsed<DataType> {
         let token = self.peek();
         let Some(word) = token.keyword else {
-            let name = self.ident()?;
-            return Ok(plain(TypeName::Other(name)));
+            let mut other = plain(TypeName::Other(self.ident()?));
+            other.length = self.paren_length()?;
+            return Ok(other);
         };
         if let Some(name) = number_type(word, self.mode.real_as_float) {
             self.bump();

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::token::{self, Kind, Lexer, Mode};
+
 /// Why a text is no statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", self.message())]
@@ -14,6 +16,8 @@ pub struct SyntaxError {
     pub line: u32,
     /// The offset of that token.
     pub offset: usize,
+    /// Of [`SyntaxErrorKind::Routine`]: the name at that place, quotes removed.
+    pub name: String,
 }
 
 /// Kinds of [`SyntaxError`].
@@ -27,6 +31,96 @@ pub enum SyntaxErrorKind {
     TooDeep,
     /// A name that is not UTF-8: error 1300.
     NotUtf8,
+    /// A stored program that contradicts itself.
+    Routine(RoutineError),
+}
+
+/// What is wrong with a stored program whose every word may stand where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoutineError {
+    /// `LEAVE` of no label: error 1308.
+    LeaveLabel,
+    /// `ITERATE` of no loop's label: error 1308.
+    IterateLabel,
+    /// A label within another of its name: error 1309.
+    LabelAgain,
+    /// A label at the end that is not the one at the start: error 1310.
+    EndLabel,
+    /// `RETURN` in a procedure: error 1313.
+    Return,
+    /// A statement that no routine may hold: error 1314.
+    Statement(&'static str),
+    /// A statement that no function may hold: error 1336.
+    StatementInFunction(&'static str),
+    /// A definition of a routine within a routine: error 1303.
+    Create(&'static str),
+    /// A change of a routine within a routine: error 1357.
+    Change(&'static str),
+    /// A condition that was not declared: error 1319.
+    UndeclaredCondition,
+    /// A function without `RETURN`: error 1320.
+    NoReturn,
+    /// A cursor of a SELECT with INTO: error 1323.
+    CursorInto,
+    /// A cursor that was not declared: error 1324.
+    UndeclaredCursor,
+    /// A variable that was not declared: error 1327.
+    UndeclaredVariable,
+    /// Two parameters of one name: error 1330.
+    ParameterAgain,
+    /// Two variables of one name: error 1331.
+    VariableAgain,
+    /// Two conditions of one name: error 1332.
+    ConditionAgain,
+    /// Two cursors of one name: error 1333.
+    CursorAgain,
+    /// A variable or condition declared too late: error 1337.
+    VariableLate,
+    /// A cursor declared too late: error 1338.
+    CursorLate,
+    /// Two handlers of one block for one condition: error 1413.
+    HandlerAgain,
+    /// No SQLSTATE: error 1407.
+    BadState,
+    /// An item set twice by SIGNAL: error 1641.
+    SignalItemAgain,
+    /// SIGNAL of a condition that has no SQLSTATE: error 1646.
+    SignalCondition,
+    /// A function that gives rows to the client: error 1415.
+    ResultSet,
+}
+
+impl RoutineError {
+    /// MariaDB's number of the error.
+    #[must_use]
+    pub fn code(self) -> u16 {
+        match self {
+            Self::Create(_) => 1303,
+            Self::LeaveLabel | Self::IterateLabel => 1308,
+            Self::LabelAgain => 1309,
+            Self::EndLabel => 1310,
+            Self::Return => 1313,
+            Self::Statement(_) => 1314,
+            Self::UndeclaredCondition => 1319,
+            Self::NoReturn => 1320,
+            Self::CursorInto => 1323,
+            Self::UndeclaredCursor => 1324,
+            Self::UndeclaredVariable => 1327,
+            Self::ParameterAgain => 1330,
+            Self::VariableAgain => 1331,
+            Self::ConditionAgain => 1332,
+            Self::CursorAgain => 1333,
+            Self::StatementInFunction(_) => 1336,
+            Self::VariableLate => 1337,
+            Self::CursorLate => 1338,
+            Self::Change(_) => 1357,
+            Self::BadState => 1407,
+            Self::HandlerAgain => 1413,
+            Self::ResultSet => 1415,
+            Self::SignalItemAgain => 1641,
+            Self::SignalCondition => 1646,
+        }
+    }
 }
 
 /// Where and why the parser stopped.
@@ -57,6 +151,7 @@ impl SyntaxError {
             near,
             line,
             offset,
+            name: name_at(rest),
         }
     }
 
@@ -68,10 +163,11 @@ impl SyntaxError {
             SyntaxErrorKind::Empty => 1065,
             SyntaxErrorKind::TooDeep => 1436,
             SyntaxErrorKind::NotUtf8 => 1300,
+            SyntaxErrorKind::Routine(error) => error.code(),
         }
     }
 
-    /// The message that clients see.
+    /// The message that clients see; of [`SyntaxErrorKind::Routine`] who sends it knows the words.
     #[must_use]
     pub fn message(&self) -> String {
         match self.kind {
@@ -88,6 +184,25 @@ impl SyntaxError {
             SyntaxErrorKind::NotUtf8 => {
                 format!("Invalid utf8mb4 character string: '{}'", self.near)
             }
+            SyntaxErrorKind::Routine(error) => {
+                format!(
+                    "Error {} of a stored program near '{}'",
+                    error.code(),
+                    self.near
+                )
+            }
         }
     }
+}
+
+/// The name that a text begins with, quotes removed.
+fn name_at(text: &[u8]) -> String {
+    let token = Lexer::new(text, Mode::default()).next_token();
+    let raw = token.span.of(text);
+    let value = match token.kind {
+        Kind::Quoted => token::name_value(raw),
+        Kind::String => token::string_value(raw, Mode::default()),
+        _ => raw.into(),
+    };
+    String::from_utf8_lossy(&value).into_owned()
 }

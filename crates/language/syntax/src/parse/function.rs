@@ -76,7 +76,7 @@ impl Cursor<'_> {
             return Ok(self.made(start, ExprKind::Literal(literal)));
         }
         match self.kind() {
-            Kind::Parameter => {
+            Kind::Parameter if self.scope.is_none() => {
                 self.bump();
                 let number = self.parameter_count;
                 self.parameter_count += 1;
@@ -229,7 +229,20 @@ impl Cursor<'_> {
         if is_call && let Some(schema) = column.table.take() {
             return self.call(start, Some(schema), column.column, false);
         }
-        Ok(self.made(start, ExprKind::Column(column)))
+        Ok(self.column_or_local(start, column))
+    }
+
+    /// What a name stands for: a variable of the routine around it, or a column.
+    pub(super) fn column_or_local(&mut self, start: Span, column: ColumnName) -> Expr {
+        let local = match column.table {
+            None => self.local(&column.column),
+            Some(_) => None,
+        };
+        let kind = match local {
+            Some(number) => ExprKind::Parameter(number),
+            None => ExprKind::Column(column),
+        };
+        self.made(start, kind)
     }
 
     #[inline(never)]

@@ -24,17 +24,21 @@ mod expr;
 mod function;
 mod index;
 mod literal;
+mod program;
 mod query;
 mod refused;
+mod routine;
+mod scope;
 mod set;
 mod show;
+mod signal;
 mod statement;
 mod table_option;
 mod table_ref;
 mod transaction;
 
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX};
-pub use error::{SyntaxError, SyntaxErrorKind};
+pub use error::{RoutineError, SyntaxError, SyntaxErrorKind};
 
 use crate::ast::{Expr, Statement};
 use crate::token::{Kind, Mode};

@@ -492,10 +492,7 @@ impl Cursor<'_> {
             Kind::Word | Kind::Quoted if Self::is_name(self.peek()) => {
                 let start = self.start();
                 let column = self.column_name()?;
-                Ok(Expr {
-                    kind: ExprKind::Column(column),
-                    span: self.span_from(start),
-                })
+                Ok(self.column_or_local(start, column))
             }
             _ => Err(self.fail()),
         }
@@ -560,7 +557,11 @@ impl Cursor<'_> {
         if self.kind() == Kind::UserVariable {
             return Ok(IntoTarget::User(self.variable_name()?));
         }
-        Ok(IntoTarget::Local(self.ident()?))
+        let name = self.ident()?;
+        Ok(match self.local_target(&name)? {
+            Some(slot) => IntoTarget::Slot(slot),
+            None => IntoTarget::Local(name),
+        })
     }
 
     /// `FIELDS ..` and `LINES ..`.

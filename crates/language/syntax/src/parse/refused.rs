@@ -4,7 +4,7 @@ use super::create::CreateHead;
 use super::cursor::{Cursor, Parsed};
 use crate::ast::StatementKind;
 use crate::keyword::Keyword as K;
-use crate::token::{Kind, Span};
+use crate::token::Span;
 
 impl Cursor<'_> {
     /// A statement that starts with `word`, if MariaDB has such a one.
@@ -21,9 +21,6 @@ impl Cursor<'_> {
                 | K::Purge
                 | K::Binlog
                 | K::Cache
-                | K::Signal
-                | K::Resignal
-                | K::Get
                 | K::Backup
         );
         if !is_known {
@@ -49,7 +46,7 @@ impl Cursor<'_> {
     pub(super) fn refused_create(&mut self, word: K, head: CreateHead) -> Parsed<StatementKind> {
         let name = format!("CREATE {}", word.text());
         match word {
-            K::Procedure | K::Function | K::Trigger | K::Event | K::Package | K::Aggregate => {
+            K::Function | K::Trigger | K::Event | K::Package | K::Aggregate => {
                 self.program_name(word)?;
                 Ok(StatementKind::Refused(self.refuse_all(&name, head.start)))
             }
@@ -76,7 +73,6 @@ impl Cursor<'_> {
         self.if_not_exists()?;
         self.object_name()?;
         match word {
-            K::Procedure if self.kind() != Kind::LeftParen => Err(self.fail()),
             K::Trigger if !self.is_any(&[K::Before, K::After]) => Err(self.fail()),
             K::Event => self.expect_all(&[K::On, K::Schedule]),
             _ => Ok(()),
@@ -86,7 +82,11 @@ impl Cursor<'_> {
     pub(super) fn refused_alter(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
         let name = format!("ALTER {}", word.text());
         match word {
-            K::Event | K::Procedure | K::Function | K::Sequence | K::Server => {
+            K::Procedure | K::Function => {
+                self.bump();
+                self.alter_routine(word)
+            }
+            K::Event | K::Sequence | K::Server => {
                 self.bump();
                 if self.is_end() {
                     return Err(self.fail());
@@ -101,15 +101,7 @@ impl Cursor<'_> {
     pub(super) fn refused_drop(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
         let is_known = matches!(
             word,
-            K::Procedure
-                | K::Function
-                | K::Trigger
-                | K::Event
-                | K::Sequence
-                | K::Server
-                | K::Role
-                | K::Package
-                | K::Temporary
+            K::Trigger | K::Event | K::Sequence | K::Server | K::Role | K::Package | K::Temporary
         );
         if !is_known {
             return Err(self.fail());

@@ -35,7 +35,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Set(self.list(Self::set_item)?))
     }
 
-    fn set_item(&mut self) -> Parsed<SetItem> {
+    pub(super) fn set_item(&mut self) -> Parsed<SetItem> {
         match self.kind() {
             Kind::UserVariable => {
                 let name = self.variable_name()?;

@@ -1,7 +1,7 @@
 //! `SHOW`.
 
 use super::cursor::{Cursor, Parsed};
-use crate::ast::{Ident, Show, ShowFilter, ShowKind, UserName, VariableScope};
+use crate::ast::{Ident, RoutineKind, Show, ShowFilter, ShowKind, UserName, VariableScope};
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
 
@@ -83,12 +83,18 @@ impl Cursor<'_> {
         let kind = match word {
             K::Plugins if !self.is(K::Soname) => ShowKind::Plugins,
             K::Privileges => ShowKind::Privileges,
-            K::Procedure if self.eat(K::Status) => ShowKind::RoutineStatus { functions: false },
-            K::Function if self.eat(K::Status) => ShowKind::RoutineStatus { functions: true },
-            // There are no packages, as there are no procedures.
-            K::Package if self.eat(K::Status) || self.eat(K::Body) && self.eat(K::Status) => {
-                ShowKind::RoutineStatus { functions: false }
+            K::Procedure if self.eat(K::Status) => {
+                ShowKind::RoutineStatus(Some(RoutineKind::Procedure))
             }
+            K::Function if self.eat(K::Status) => {
+                ShowKind::RoutineStatus(Some(RoutineKind::Function))
+            }
+            // There are no packages.
+            K::Package if self.eat(K::Body) => {
+                self.expect(K::Status)?;
+                ShowKind::RoutineStatus(None)
+            }
+            K::Package if self.eat(K::Status) => ShowKind::RoutineStatus(None),
             K::Profiles => ShowKind::Profiles,
             K::Master | K::Binlog if self.eat(K::Status) => ShowKind::MasterStatus,
             K::Master | K::Binary if self.eat(K::Logs) => ShowKind::BinaryLogs,
@@ -256,7 +262,9 @@ impl Cursor<'_> {
                 };
                 ShowKind::CreateUser(user)
             }
-            K::Procedure | K::Function | K::Trigger | K::Event | K::Sequence | K::Package => {
+            K::Procedure => ShowKind::CreateRoutine(RoutineKind::Procedure, self.object_name()?),
+            K::Function => ShowKind::CreateRoutine(RoutineKind::Function, self.object_name()?),
+            K::Trigger | K::Event | K::Sequence | K::Package => {
                 let name = format!("SHOW CREATE {}", word.text());
                 ShowKind::Refused(self.refuse_rest(&name, start))
             }

@@ -79,7 +79,7 @@ impl Cursor<'_> {
                 self.bump();
                 Ok(StatementKind::Do(self.list(Self::expr)?))
             }
-            K::Call => self.call_statement(),
+            K::Call => Ok(StatementKind::Call(self.call_statement()?)),
             K::Create => self.create(),
             K::Alter => self.alter(),
             K::Drop => self.drop(),
@@ -90,6 +90,8 @@ impl Cursor<'_> {
 
     fn other_statement(&mut self, word: K) -> Parsed<StatementKind> {
         match word {
+            K::Begin if self.keyword_at(1) == Some(K::Not) => self.compound(),
+            K::Signal | K::Resignal | K::Get => self.lone_signal(),
             K::Begin
             | K::Start
             | K::Commit
@@ -129,19 +131,6 @@ impl Cursor<'_> {
         }
     }
 
-    fn call_statement(&mut self) -> Parsed<StatementKind> {
-        self.bump();
-        let name = self.object_name()?;
-        let mut arguments = Vec::new();
-        if self.eat_kind(Kind::LeftParen) {
-            if self.kind() != Kind::RightParen {
-                arguments = self.list(Self::expr)?;
-            }
-            self.expect_kind(Kind::RightParen)?;
-        }
-        Ok(StatementKind::Call { name, arguments })
-    }
-
     fn drop(&mut self) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let temporary = self.is(K::Temporary);
@@ -166,6 +155,7 @@ impl Cursor<'_> {
                     names,
                 }))
             }
+            K::Procedure | K::Function => self.drop_routine(word),
             K::Database | K::Schema => {
                 let if_exists = self.if_exists()?;
                 Ok(StatementKind::DropDatabase {

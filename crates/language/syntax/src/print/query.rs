@@ -308,6 +308,7 @@ impl Printer<'_> {
                         this.put(&name);
                     }
                     IntoTarget::Local(name) => this.name(name),
+                    IntoTarget::Slot(_) => this.put("?"),
                 });
             }
             SelectInto::Outfile {

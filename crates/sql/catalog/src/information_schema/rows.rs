@@ -4,15 +4,15 @@ use store::{IndexDefinition, TableDefinition, Uniqueness};
 use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value};
 
 use super::describe::{column_key, default_text, extra_text};
-use super::{Facts, INFORMATION_SCHEMA, definitions};
+use super::{Facts, INFORMATION_SCHEMA, code, definitions};
 use crate::account::{Account, Grant};
 use crate::names::Database;
 use crate::privilege::PrivilegeSet;
 
-type Row = Vec<Value>;
+pub(super) type Row = Vec<Value>;
 
-/// The rows of the table of this name; none for tables about what there is not (stored code,
-/// triggers, events, partitions, foreign keys).
+/// The rows of the table of this name; none for tables about what there is not (triggers,
+/// events, partitions, foreign keys).
 pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
     match table {
         "CHARACTER_SETS" => character_sets(),
@@ -24,8 +24,10 @@ pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
         "GLOBAL_VARIABLES" => pairs((facts.global_variables)()),
         "SESSION_VARIABLES" => pairs((facts.session_variables)()),
         "KEY_COLUMN_USAGE" => each_table(facts, |table, _| key_columns(table)),
+        "PARAMETERS" => code::parameters(facts),
         "PLUGINS" => plugins(),
         "PROCESSLIST" => (facts.processes)().iter().map(process).collect(),
+        "ROUTINES" => code::routines(facts),
         "SCHEMATA" => schemata(facts),
         "SCHEMA_PRIVILEGES" => visible_accounts(facts)
             .flat_map(schema_privileges)
@@ -39,7 +41,7 @@ pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
     }
 }
 
-fn text(text: impl AsRef<str>) -> Value {
+pub(super) fn text(text: impl AsRef<str>) -> Value {
     Value::bytes(text.as_ref().as_bytes())
 }
 
@@ -47,11 +49,11 @@ fn optional(text_or_null: Option<impl AsRef<str>>) -> Value {
     text_or_null.map_or(Value::Null, text)
 }
 
-fn int(number: u64) -> Value {
+pub(super) fn int(number: u64) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn count(number: usize) -> u64 {
+pub(super) fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
@@ -59,7 +61,7 @@ fn yes_no(is_so: bool) -> Value {
     text(if is_so { "YES" } else { "NO" })
 }
 
-fn def() -> Value {
+pub(super) fn def() -> Value {
     text("def")
 }
 
@@ -315,7 +317,7 @@ fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
             Value::UInt(count(position) + 1),
             optional(default_text(column)),
             yes_no(column.nullable),
-            text(column.column_type.kind.name()),
+            text(column.column_type.type_name()),
         ];
         row.extend(type_facts(&column.column_type));
         row.extend([
@@ -333,7 +335,7 @@ fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
 }
 
 /// Length in characters and bytes, precision, scale, fraction, character set, collation.
-fn type_facts(column: &ColumnType) -> [Value; 7] {
+pub(super) fn type_facts(column: &ColumnType) -> [Value; 7] {
     let mut facts = [const { Value::Null }; 7];
     let uint = |number: u32| Value::UInt(u64::from(number));
     match column.kind {
@@ -358,6 +360,7 @@ fn type_facts(column: &ColumnType) -> [Value; 7] {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
             facts[4] = uint(column.decimals.into());
         }
+        TypeKind::Geometry => {}
         kind if kind.is_bytes() || matches!(kind, TypeKind::Enum | TypeKind::Set) => {
             let char_bytes = count(column.collation.char_bytes_max());
             let length = u64::from(column.length);

@@ -101,7 +101,11 @@ fn a_column_is_marked_by_the_index_that_it_begins() {
 fn each_table_gives_rows_of_its_columns() {
     let root = first_accounts().remove(0);
     let none = || Vec::new();
+    let routines = Routines::default();
     let facts = Facts {
+        routines: &routines,
+        sees_bodies: true,
+        parameters: &|_| Vec::new(),
         names: &NameSpace::default(),
         accounts: &Accounts::new(first_accounts()),
         account: &root.name,

@@ -5,14 +5,10 @@
 const FAMILIES: [&str; 6] = ["JSON_", "ST_", "COLUMN_", "WSREP_", "MBR", "SPIDER_"];
 
 /// The others, in alphabetical order.
-const NAMES: [&str; 54] = [
+const NAMES: [&str; 47] = [
     "ADD_MONTHS",
     "AES_DECRYPT",
     "AES_ENCRYPT",
-    "ASBINARY",
-    "ASTEXT",
-    "ASWKB",
-    "ASWKT",
     "BINLOG_GTID_POS",
     "CHR",
     "COMPRESS",
@@ -29,8 +25,6 @@ const NAMES: [&str; 54] = [
     "EXTRACTVALUE",
     "FIRST_VALUE",
     "GEOMETRYCOLLECTION",
-    "GEOMFROMTEXT",
-    "GEOMFROMWKB",
     "IS_IPV4_COMPAT",
     "IS_IPV4_MAPPED",
     "LAG",
@@ -48,7 +42,6 @@ const NAMES: [&str; 54] = [
     "NTILE",
     "OLD_PASSWORD",
     "PERCENT_RANK",
-    "POINT",
     "POLYGON",
     "RANDOM_BYTES",
     "RANK",

@@ -174,6 +174,7 @@ impl Binder<'_> {
         if !read.is_empty() && !read.iter().any(|slot| own.contains(slot)) {
             return Err(not_supported("an aggregate over an outer query's columns"));
         }
+        refuse_geometries(function, &arguments)?;
         let column_type = self.aggregate_type(function, &arguments);
         let limit = match &aggregate.limit {
             None => None,
@@ -522,6 +523,10 @@ fn session_call(
         let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
         return Err(error(code, &[&call.name.text]));
     }
+    for argument in &arguments {
+        let name = call.name.text.to_lowercase();
+        function::refuse_geometry(&argument.column_type, &name).map_err(failure)?;
+    }
     let mut column_type = ColumnType::new(TypeKind::Int);
     column_type.length = 1;
     if function == SessionFunction::IsUsedLock {
@@ -559,6 +564,26 @@ fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
         column_type.length += 1;
     }
     Some(Expression::constant(value, column_type))
+}
+
+/// Geometries can be counted, put in order and chained, and nothing else.
+fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<(), PlanError> {
+    use AggregateFunction as F;
+    let operation = match of {
+        F::Sum => "sum",
+        F::Average => "avg",
+        F::BitAnd => "bit_and(",
+        F::BitOr => "bit_or(",
+        F::BitXor => "bit_xor(",
+        F::DeviationPopulation => "std(",
+        F::DeviationSample => "stddev_samp(",
+        F::VariancePopulation => "variance(",
+        F::VarianceSample => "var_samp(",
+        F::Count | F::Min | F::Max | F::First | F::GroupConcat => return Ok(()),
+    };
+    arguments.iter().try_for_each(|argument| {
+        function::refuse_geometry(&argument.column_type, operation).map_err(failure)
+    })
 }
 
 /// Functions that loop, or read what is not here.

@@ -66,6 +66,8 @@ impl Binder<'_> {
         right: &Expression,
         operation: &str,
     ) -> Result<Class, PlanError> {
+        let types = [&left.column_type, &right.column_type];
+        function::refuse_geometry_with(types, operation).map_err(failure)?;
         let are_texts = left.column_type.kind.is_string() || right.column_type.kind.is_string();
         Ok(match self.class_of_types(left, right) {
             Class::Text(_) => Class::Text(self.texts_collation(&[left, right], operation)?),

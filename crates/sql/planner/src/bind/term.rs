@@ -222,14 +222,18 @@ impl Binder<'_> {
             | BinaryOperator::BitXor
             | BinaryOperator::ShiftLeft
             | BinaryOperator::ShiftRight => {
-                let operator = match operator {
-                    BinaryOperator::BitOr => BitOperator::Or,
-                    BinaryOperator::BitAnd => BitOperator::And,
-                    BinaryOperator::BitXor => BitOperator::Xor,
-                    BinaryOperator::ShiftLeft => BitOperator::ShiftLeft,
-                    _ => BitOperator::ShiftRight,
+                let (operator, sign) = match operator {
+                    BinaryOperator::BitOr => (BitOperator::Or, "|"),
+                    BinaryOperator::BitAnd => (BitOperator::And, "&"),
+                    BinaryOperator::BitXor => (BitOperator::Xor, "^"),
+                    BinaryOperator::ShiftLeft => (BitOperator::ShiftLeft, "<<"),
+                    _ => (BitOperator::ShiftRight, ">>"),
                 };
                 let (left, right) = (self.number(left)?, self.number(right)?);
+                for side in [&left, &right] {
+                    function::refuse_geometry(&side.column_type, sign)
+                        .map_err(expression::failure)?;
+                }
                 let nullable = left.nullable || right.nullable;
                 let kind = ExpressionKind::Bits(Box::new(Bits {
                     operator,
@@ -411,6 +415,10 @@ impl Binder<'_> {
             .map(|member| constant_for(&operand, member))
             .collect();
         let collation = self.list_collation(&operand, &list)?;
+        for member in &list {
+            let types = [&operand.column_type, &member.column_type];
+            function::refuse_geometry_with(types, "in").map_err(expression::failure)?;
+        }
         let mut class = self.class_of_types(&operand, &list[0]);
         let mut is_uniform = true;
         for member in &list[1..] {

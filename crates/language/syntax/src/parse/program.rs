@@ -1,0 +1,486 @@
+//! The statements that bodies of stored programs are made of.
+
+use super::cursor::{Cursor, Parsed};
+use super::error::RoutineError;
+use super::routine::check_statement;
+use super::scope::{Meaning, routine_fail};
+use crate::ast::{
+    BinaryOperator, Block, CaseStep, Direction, Expr, ExprKind, Handler, Ident, LoopKind, LoopStep,
+    ProgramExpr, ProgramStatement, RoutineKind, SetItem, Statement, StatementKind, Step, StepKind,
+};
+use crate::keyword::Keyword as K;
+use crate::token::{Kind, Span};
+
+/// What may end a list of statements.
+const LIST_ENDS: [K; 5] = [K::End, K::Else, K::Elseif, K::When, K::Until];
+
+impl Cursor<'_> {
+    /// One statement of a body, without the `;` behind it.
+    pub(super) fn step(&mut self) -> Parsed<Step> {
+        let start = self.start();
+        let kind = self.deeper(Self::step_kind)?;
+        Ok(Step {
+            kind,
+            span: self.span_from(start),
+        })
+    }
+
+    /// Statements, each with its `;`; the word that ends them is left.
+    fn steps(&mut self) -> Parsed<Vec<Step>> {
+        let mut steps = Vec::new();
+        loop {
+            if self.is_any(&LIST_ENDS) {
+                return Ok(steps);
+            }
+            steps.push(self.step()?);
+            self.expect_kind(Kind::Semicolon)?;
+        }
+    }
+
+    /// At least one statement.
+    fn some_steps(&mut self) -> Parsed<Vec<Step>> {
+        if self.is_any(&LIST_ENDS) {
+            return Err(self.fail());
+        }
+        self.steps()
+    }
+
+    fn step_kind(&mut self) -> Parsed<StepKind> {
+        let is_label = self.kind_at(1) == Kind::Colon && Self::is_name(self.peek());
+        if is_label {
+            let label = self.ident()?;
+            self.bump();
+            return self.labelled(Some(label));
+        }
+        let Some(word) = self.keyword() else {
+            return self.plain_step();
+        };
+        let is_call = self.kind_at(1) == Kind::LeftParen;
+        match word {
+            K::Begin | K::Loop | K::While | K::For => self.labelled(None),
+            K::Repeat if !is_call => self.labelled(None),
+            K::Repeat => self.labelled(None),
+            K::If => self.if_step(),
+            K::Case => self.case_step(),
+            K::Set => self.set_step(),
+            K::Call => Ok(StepKind::Call(Box::new(self.call_statement()?))),
+            K::Leave | K::Iterate => self.leave_or_iterate(word),
+            K::Open | K::Close | K::Fetch => self.cursor_step(word),
+            K::Return => self.return_step(),
+            K::Signal | K::Resignal => self.signal(word),
+            K::Get => self.get_diagnostics(),
+            _ => self.plain_step(),
+        }
+    }
+
+    /// A statement that could also stand alone.
+    fn plain_step(&mut self) -> Parsed<StepKind> {
+        let start = self.start();
+        let statement = self.program_statement()?;
+        let kind = self.scope_of()?.kind;
+        check_statement(&statement.statement, kind).map_err(|error| routine_fail(error, start))?;
+        Ok(StepKind::Statement(Box::new(statement)))
+    }
+
+    /// A block or a loop, whose label has been taken.
+    fn labelled(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
+        let Some(word) = self.eat_any(&[K::Begin, K::Loop, K::While, K::Repeat, K::For]) else {
+            return Err(self.fail());
+        };
+        if word == K::Begin {
+            return self.block_behind_begin(label);
+        }
+        let number = self.enter(label.as_ref(), true)?;
+        let step = match word {
+            K::Loop => {
+                let body = self.some_steps()?;
+                self.expect_all(&[K::End, K::Loop])?;
+                (LoopKind::Endless, body)
+            }
+            K::While => {
+                let condition = self.program_expr()?;
+                self.expect(K::Do)?;
+                let body = self.some_steps()?;
+                self.expect_all(&[K::End, K::While])?;
+                (LoopKind::While(condition), body)
+            }
+            K::Repeat => {
+                let body = self.some_steps()?;
+                self.expect(K::Until)?;
+                let condition = self.program_expr()?;
+                self.expect_all(&[K::End, K::Repeat])?;
+                (LoopKind::Until(condition), body)
+            }
+            _ => return Err(self.fail()),
+        };
+        self.leave_label(label.as_ref())?;
+        let (kind, body) = step;
+        Ok(StepKind::Loop(Box::new(LoopStep {
+            label: number,
+            kind,
+            body,
+        })))
+    }
+
+    /// Brings a label into sight.
+    fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
+        let Some(label) = label else {
+            return Ok(None);
+        };
+        let scope = self.scope_of()?;
+        if scope.label(&label.text).is_some() {
+            return Err(routine_fail(RoutineError::LabelAgain, label.span));
+        }
+        Ok(Some(scope.enter_label(label.clone(), is_loop)))
+    }
+
+    /// The label that may stand behind END, and the label's end.
+    fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
+        if !self.is_end() && Self::is_name(self.peek()) {
+            let end = self.ident()?;
+            let is_same =
+                label.is_some_and(|label| label.text.to_lowercase() == end.text.to_lowercase());
+            if !is_same {
+                return Err(routine_fail(RoutineError::EndLabel, end.span));
+            }
+        }
+        if label.is_some() {
+            self.scope_of()?.labels.pop();
+        }
+        Ok(())
+    }
+
+    /// `.. END` of a block whose `BEGIN` has been taken.
+    pub(super) fn block_behind_begin(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
+        let number = self.enter(label.as_ref(), false)?;
+        // `BEGIN NOT ATOMIC` is a block's beginning everywhere.
+        if self.eat(K::Not) {
+            self.expect(K::Atomic)?;
+        }
+        let scope = self.scope_of()?;
+        let outer_names = scope.name_count();
+        let outer_start = std::mem::replace(&mut scope.block_start, outer_names);
+        let mut block = Block {
+            label: number,
+            variables: Vec::new(),
+            cursors: Vec::new(),
+            handlers: Vec::new(),
+            body: Vec::new(),
+        };
+        while self.is(K::Declare) {
+            self.declare(&mut block)?;
+            self.expect_kind(Kind::Semicolon)?;
+        }
+        block.body = self.steps()?;
+        self.expect(K::End)?;
+        let scope = self.scope_of()?;
+        scope.forget(outer_names);
+        scope.block_start = outer_start;
+        self.leave_label(label.as_ref())?;
+        Ok(StepKind::Block(Box::new(block)))
+    }
+
+    fn declare(&mut self, block: &mut Block) -> Parsed<()> {
+        let start = self.bump().span;
+        if self.is_any(&[K::Continue, K::Exit, K::Undo]) && self.keyword_at(1) == Some(K::Handler) {
+            return self.declare_handler(block);
+        }
+        let is_late = !block.cursors.is_empty() || !block.handlers.is_empty();
+        match self.keyword_at(1) {
+            Some(K::Cursor) => {
+                if !block.handlers.is_empty() {
+                    return Err(routine_fail(RoutineError::CursorLate, start));
+                }
+                self.declare_cursor(block)
+            }
+            Some(K::Condition) => {
+                if is_late {
+                    return Err(routine_fail(RoutineError::VariableLate, start));
+                }
+                self.declare_condition()
+            }
+            _ => {
+                if is_late {
+                    return Err(routine_fail(RoutineError::VariableLate, start));
+                }
+                self.declare_variables(block)
+            }
+        }
+    }
+
+    fn declare_variables(&mut self, block: &mut Block) -> Parsed<()> {
+        let names = self.list(Self::ident)?;
+        let data_type = self.data_type()?;
+        let default = if self.eat(K::Default) {
+            Some(self.program_expr()?)
+        } else {
+            None
+        };
+        for name in names {
+            let scope = self.scope_of()?;
+            let is_variable = |meaning| matches!(meaning, Meaning::Variable(_));
+            if scope.has_declared(&name.text, is_variable) {
+                return Err(routine_fail(RoutineError::VariableAgain, name.span));
+            }
+            let text = name.text.clone();
+            let slot = scope.add_variable(name, Some(data_type.clone()), Direction::In);
+            scope.declare(&text, Meaning::Variable(slot));
+            block.variables.push((slot, default.clone()));
+        }
+        Ok(())
+    }
+
+    fn declare_condition(&mut self) -> Parsed<()> {
+        let name = self.ident()?;
+        self.expect_all(&[K::Condition, K::For])?;
+        let value = self.condition_number()?;
+        let scope = self.scope_of()?;
+        if scope.has_declared(&name.text, |meaning| {
+            matches!(meaning, Meaning::Condition(_))
+        }) {
+            return Err(routine_fail(RoutineError::ConditionAgain, name.span));
+        }
+        scope.declare(&name.text, Meaning::Condition(value));
+        Ok(())
+    }
+
+    fn declare_cursor(&mut self, block: &mut Block) -> Parsed<()> {
+        let name = self.ident()?;
+        self.expect_all(&[K::Cursor, K::For])?;
+        let (start, unexpected) = (self.start(), self.fail());
+        let statement = self.program_statement()?;
+        let StatementKind::Query(query) = &statement.statement.kind else {
+            return Err(unexpected);
+        };
+        if query.into.is_some() {
+            return Err(routine_fail(RoutineError::CursorInto, start));
+        }
+        let scope = self.scope_of()?;
+        if scope.has_declared(&name.text, |meaning| matches!(meaning, Meaning::Cursor(_))) {
+            return Err(routine_fail(RoutineError::CursorAgain, name.span));
+        }
+        let number = u32::try_from(scope.cursors.len()).unwrap_or(u32::MAX);
+        scope.cursors.push(statement);
+        scope.declare(&name.text, Meaning::Cursor(number));
+        block.cursors.push(number);
+        Ok(())
+    }
+
+    fn declare_handler(&mut self, block: &mut Block) -> Parsed<()> {
+        let start = self.start();
+        let is_exit = match self.bump().keyword {
+            Some(K::Exit) => true,
+            Some(K::Continue) => false,
+            _ => return Err(self.fail()),
+        };
+        self.expect_all(&[K::Handler, K::For])?;
+        let conditions = self.list(Self::handled_condition)?;
+        let mut seen: Vec<_> = block
+            .handlers
+            .iter()
+            .flat_map(|handler| handler.conditions.iter())
+            .collect();
+        for condition in &conditions {
+            if seen.contains(&condition) {
+                return Err(routine_fail(RoutineError::HandlerAgain, start));
+            }
+            seen.push(condition);
+        }
+        // No label around a handler is in its sight.
+        let labels = std::mem::take(&mut self.scope_of()?.labels);
+        let body = self.step()?;
+        self.scope_of()?.labels = labels;
+        block.handlers.push(Handler {
+            is_exit,
+            conditions,
+            body,
+        });
+        Ok(())
+    }
+
+    fn if_step(&mut self) -> Parsed<StepKind> {
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        self.bump();
+        loop {
+            let condition = self.program_expr()?;
+            self.expect(K::Then)?;
+            branches.push((condition, self.some_steps()?));
+            if self.eat(K::Elseif) {
+                continue;
+            }
+            if self.eat(K::Else) {
+                otherwise = Some(self.some_steps()?);
+            }
+            self.expect_all(&[K::End, K::If])?;
+            return Ok(StepKind::If {
+                branches,
+                otherwise,
+            });
+        }
+    }
+
+    fn case_step(&mut self) -> Parsed<StepKind> {
+        let start = self.bump().span;
+        let mut operand = None;
+        if !self.is(K::When) {
+            let value = self.program_expr()?;
+            let name = Ident {
+                text: String::new(),
+                span: start,
+            };
+            let slot = self.scope_of()?.add_variable(name, None, Direction::In);
+            operand = Some((slot, value));
+        }
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        while self.eat(K::When) {
+            let condition = match &operand {
+                Some((slot, _)) => self.case_value(*slot)?,
+                None => self.program_expr()?,
+            };
+            self.expect(K::Then)?;
+            branches.push((condition, self.some_steps()?));
+        }
+        if branches.is_empty() {
+            return Err(self.fail());
+        }
+        if self.eat(K::Else) {
+            otherwise = Some(self.some_steps()?);
+        }
+        self.expect_all(&[K::End, K::Case])?;
+        Ok(StepKind::Case(Box::new(CaseStep {
+            branches,
+            otherwise,
+            operand,
+        })))
+    }
+
+    /// `e` of `WHEN e`, as the condition that it equals what CASE keeps.
+    fn case_value(&mut self, slot: u32) -> Parsed<ProgramExpr> {
+        let (expr, locals) = self.fragment(|cursor| {
+            let start = cursor.start();
+            let number = cursor.use_slot(slot, start)?;
+            let value = cursor.expr()?;
+            let kept = Expr {
+                kind: ExprKind::Parameter(number),
+                span: start,
+            };
+            let kind = ExprKind::Binary {
+                operator: BinaryOperator::Equal,
+                left: Box::new(kept),
+                right: Box::new(value),
+            };
+            Ok(cursor.made(start, kind))
+        })?;
+        Ok(ProgramExpr { expr, locals })
+    }
+
+    fn leave_or_iterate(&mut self, word: K) -> Parsed<StepKind> {
+        self.bump();
+        let name = self.ident()?;
+        let is_leave = word == K::Leave;
+        let label = self.scope_of()?.label(&name.text);
+        match label {
+            Some(label) if is_leave => Ok(StepKind::Leave(label.number)),
+            Some(label) if label.is_loop => Ok(StepKind::Iterate(label.number)),
+            _ if is_leave => Err(routine_fail(RoutineError::LeaveLabel, name.span)),
+            _ => Err(routine_fail(RoutineError::IterateLabel, name.span)),
+        }
+    }
+
+    fn cursor_step(&mut self, word: K) -> Parsed<StepKind> {
+        self.bump();
+        if word == K::Fetch {
+            // `FETCH [[NEXT] FROM] c`.
+            if self.is(K::Next) && self.keyword_at(1) == Some(K::From) {
+                self.bump();
+            }
+            self.eat(K::From);
+        }
+        let name = self.ident()?;
+        let Some(cursor) = self.scope_of()?.cursor(&name.text) else {
+            return Err(routine_fail(RoutineError::UndeclaredCursor, name.span));
+        };
+        Ok(match word {
+            K::Open => StepKind::Open(cursor),
+            K::Close => StepKind::Close(cursor),
+            _ => {
+                self.expect(K::Into)?;
+                let into = self.list(Self::target_variable)?;
+                StepKind::Fetch { cursor, into }
+            }
+        })
+    }
+
+    fn return_step(&mut self) -> Parsed<StepKind> {
+        let start = self.bump().span;
+        if self.scope_of()?.kind != Some(RoutineKind::Function) {
+            return Err(routine_fail(RoutineError::Return, start));
+        }
+        self.scope_of()?.has_return = true;
+        Ok(StepKind::Return(Box::new(self.program_expr()?)))
+    }
+
+    /// `SET`, whose items become steps of their own.
+    fn set_step(&mut self) -> Parsed<StepKind> {
+        let is_whole = matches!(
+            self.keyword_at(1),
+            Some(K::Statement | K::Password | K::Transaction)
+        ) && !matches!(self.kind_at(2), Kind::Equal | Kind::Assign);
+        let scoped = matches!(self.keyword_at(1), Some(K::Global | K::Session | K::Local));
+        if is_whole || scoped && self.keyword_at(2) == Some(K::Transaction) {
+            return self.plain_step();
+        }
+        self.bump();
+        let mut items = self.list(Self::set_item_step)?;
+        match items.len() {
+            1 => items.pop().map(|step| step.kind).ok_or_else(|| self.fail()),
+            _ => Ok(StepKind::Sequence(items)),
+        }
+    }
+
+    fn set_item_step(&mut self) -> Parsed<Step> {
+        let start = self.start();
+        let kind = self.set_item_kind(start)?;
+        Ok(Step {
+            kind,
+            span: self.span_from(start),
+        })
+    }
+
+    fn set_item_kind(&mut self, start: Span) -> Parsed<StepKind> {
+        let token = self.peek();
+        let is_assigned = matches!(self.kind_at(1), Kind::Equal | Kind::Assign);
+        if is_assigned && Self::is_name(token) {
+            let name = self.ident_of(token)?;
+            if let Some(slot) = self.scope_of()?.variable(&name.text) {
+                self.skip(2);
+                let value = Box::new(self.program_expr()?);
+                return Ok(StepKind::SetLocal { slot, value });
+            }
+        }
+        let (item, locals) = self.fragment(Self::set_item)?;
+        Ok(match item {
+            SetItem::User { name, value } => StepKind::SetUser {
+                name,
+                value: Box::new(ProgramExpr {
+                    expr: value,
+                    locals,
+                }),
+            },
+            SetItem::System { variable, value } => StepKind::SetSystem {
+                variable,
+                value: value.map(|expr| Box::new(ProgramExpr { expr, locals })),
+            },
+            other => StepKind::Statement(Box::new(ProgramStatement {
+                statement: Statement {
+                    kind: StatementKind::Set(vec![other]),
+                    span: self.span_from(start),
+                    parameter_count: 0,
+                },
+                locals,
+            })),
+        })
+    }
+}

@@ -1,0 +1,237 @@
+//! The names in sight within the body of a stored program.
+
+use super::cursor::{Cursor, Parsed};
+use super::error::{Fail, RoutineError, SyntaxErrorKind};
+use crate::ast::{
+    ConditionValue, DataType, Direction, Ident, LocalUse, ProgramExpr, ProgramStatement,
+    ProgramVariable, RoutineKind,
+};
+use crate::token::Span;
+
+/// What a body has declared, and what of it is in sight where parsing is now.
+pub(super) struct Scope {
+    /// Which kind of program; none for a compound statement that stands alone.
+    pub(super) kind: Option<RoutineKind>,
+    /// All variables, by slot.
+    pub(super) variables: Vec<ProgramVariable>,
+    /// The queries of all cursors, by number.
+    pub(super) cursors: Vec<ProgramStatement>,
+    /// Names in sight, the innermost last.
+    names: Vec<Name>,
+    /// Where the names of the block at hand begin.
+    pub(super) block_start: usize,
+    /// Labels in sight, the innermost last.
+    pub(super) labels: Vec<Label>,
+    /// How many labels there have been.
+    label_count: u32,
+    /// Variables used in the expression or statement at hand.
+    uses: Vec<LocalUse>,
+    /// A `RETURN` was seen.
+    pub(super) has_return: bool,
+}
+
+struct Name {
+    /// In lower case.
+    text: String,
+    meaning: Meaning,
+}
+
+/// What a declared name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A variable, by slot.
+    Variable(u32),
+    /// A condition.
+    Condition(ConditionValue),
+    /// A cursor, by number.
+    Cursor(u32),
+}
+
+/// A label in sight.
+pub(super) struct Label {
+    pub(super) name: Ident,
+    pub(super) number: u32,
+    pub(super) is_loop: bool,
+}
+
+impl Scope {
+    pub(super) fn new(kind: Option<RoutineKind>) -> Box<Scope> {
+        Box::new(Scope {
+            kind,
+            variables: Vec::new(),
+            cursors: Vec::new(),
+            names: Vec::new(),
+            block_start: 0,
+            labels: Vec::new(),
+            label_count: 0,
+            uses: Vec::new(),
+            has_return: false,
+        })
+    }
+
+    /// A variable that no name means yet.
+    pub(super) fn add_variable(
+        &mut self,
+        name: Ident,
+        data_type: Option<DataType>,
+        direction: Direction,
+    ) -> u32 {
+        let slot = u32::try_from(self.variables.len()).unwrap_or(u32::MAX);
+        self.variables.push(ProgramVariable {
+            name,
+            data_type,
+            direction,
+        });
+        slot
+    }
+
+    /// Brings a name into sight.
+    pub(super) fn declare(&mut self, name: &str, meaning: Meaning) {
+        self.names.push(Name {
+            text: name.to_lowercase(),
+            meaning,
+        });
+    }
+
+    /// Whether the block at hand has declared a name of this kind.
+    pub(super) fn has_declared(&self, name: &str, is_kind: impl Fn(Meaning) -> bool) -> bool {
+        let name = name.to_lowercase();
+        let own = self.names.get(self.block_start..).unwrap_or_default();
+        own.iter()
+            .any(|own| own.text == name && is_kind(own.meaning))
+    }
+
+    /// The number of names in sight, to be given to [`Scope::forget`].
+    pub(super) fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Puts names out of sight that came after so many.
+    pub(super) fn forget(&mut self, name_count: usize) {
+        self.names.truncate(name_count);
+    }
+
+    fn find<T>(&self, name: &str, pick: impl Fn(Meaning) -> Option<T>) -> Option<T> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let name = name.to_lowercase();
+        let mut inner = self.names.iter().rev().filter(|found| found.text == name);
+        inner.find_map(|found| pick(found.meaning))
+    }
+
+    /// The variable that a name means.
+    pub(super) fn variable(&self, name: &str) -> Option<u32> {
+        self.find(name, |meaning| match meaning {
+            Meaning::Variable(slot) => Some(slot),
+            _ => None,
+        })
+    }
+
+    pub(super) fn condition(&self, name: &str) -> Option<ConditionValue> {
+        self.find(name, |meaning| match meaning {
+            Meaning::Condition(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    pub(super) fn cursor(&self, name: &str) -> Option<u32> {
+        self.find(name, |meaning| match meaning {
+            Meaning::Cursor(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    /// Brings a label into sight and numbers it.
+    pub(super) fn enter_label(&mut self, name: Ident, is_loop: bool) -> u32 {
+        let number = self.label_count;
+        self.label_count += 1;
+        self.labels.push(Label {
+            name,
+            number,
+            is_loop,
+        });
+        number
+    }
+
+    /// The label of that name.
+    pub(super) fn label(&self, name: &str) -> Option<&Label> {
+        let mut visible = self.labels.iter().rev();
+        visible.find(|label| label.name.text.to_lowercase() == name.to_lowercase())
+    }
+
+    /// Notes the use of a variable; gives its number among the parameters.
+    fn note_use(&mut self, slot: u32, span: Span) -> u32 {
+        let number = u32::try_from(self.uses.len()).unwrap_or(u32::MAX);
+        self.uses.push(LocalUse { slot, span });
+        number
+    }
+}
+
+impl Cursor<'_> {
+    /// The number of the parameter that a name stands for, if it is a variable's.
+    pub(super) fn local(&mut self, name: &Ident) -> Option<u32> {
+        let scope = self.scope.as_mut()?;
+        let slot = scope.variable(&name.text)?;
+        self.parameter_count += 1;
+        Some(scope.note_use(slot, name.span))
+    }
+
+    /// The number of the parameter that a variable is, whatever its name.
+    pub(super) fn use_slot(&mut self, slot: u32, span: Span) -> Parsed<u32> {
+        self.parameter_count += 1;
+        Ok(self.scope_of()?.note_use(slot, span))
+    }
+
+    /// The slot of a variable that takes a value; error 1327 if there is none.
+    pub(super) fn local_target(&mut self, name: &Ident) -> Parsed<Option<u32>> {
+        let Some(scope) = &self.scope else {
+            return Ok(None);
+        };
+        let slot = scope.variable(&name.text);
+        slot.map(Some)
+            .ok_or_else(|| routine_fail(RoutineError::UndeclaredVariable, name.span))
+    }
+
+    /// Runs a rule and gives the variables that it used.
+    pub(super) fn fragment<T>(
+        &mut self,
+        rule: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<(T, Vec<LocalUse>)> {
+        let outer_count = std::mem::take(&mut self.parameter_count);
+        let outer_uses = self
+            .scope_mut()
+            .map(|scope| std::mem::take(&mut scope.uses));
+        let made = rule(self)?;
+        self.parameter_count = outer_count;
+        let uses = match (self.scope_mut(), outer_uses) {
+            (Some(scope), Some(outer)) => std::mem::replace(&mut scope.uses, outer),
+            _ => Vec::new(),
+        };
+        Ok((made, uses))
+    }
+
+    fn scope_mut(&mut self) -> Option<&mut Scope> {
+        self.scope.as_deref_mut()
+    }
+
+    /// An expression of a body.
+    pub(super) fn program_expr(&mut self) -> Parsed<ProgramExpr> {
+        let (expr, locals) = self.fragment(Self::expr)?;
+        Ok(ProgramExpr { expr, locals })
+    }
+
+    /// A statement of a body that could stand alone.
+    pub(super) fn program_statement(&mut self) -> Parsed<ProgramStatement> {
+        let (statement, locals) = self.fragment(Self::statement)?;
+        Ok(ProgramStatement { statement, locals })
+    }
+}
+
+/// What is wrong with a name or statement of a body.
+pub(super) fn routine_fail(error: RoutineError, span: Span) -> Fail {
+    Fail {
+        kind: SyntaxErrorKind::Routine(error),
+        offset: span.start as usize,
+    }
+}

@@ -1,0 +1,136 @@
+//! Stored programs: procedures, compound statements, and what makes and removes them.
+//!
+//! ```text
+//! mysql.proc --load--> server.routines --parse, compile (once a worker)--> Compiled
+//!                                                                            |
+//! CALL --arguments--> Frame (variables, handlers, cursors) --run, one instruction after another
+//! ```
+//!
+//! `store` keeps routines in their table; `definition` answers CREATE, ALTER, DROP and SHOW
+//! CREATE; `compile` makes [`program::Compiled`] out of a tree; `run` is the loop over
+//! instructions, `evaluate` what they have in common: a fragment of the text, planned once, whose
+//! parameters are the routine's variables. `call` passes arguments and changes whose rights
+//! hold; `condition` finds handlers, `signal` raises and reads conditions.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::{Routine, RoutineKey};
+use errcode::{ClientError, ErrorCode};
+use expression::Diagnostics;
+use foldhash::fast::FixedState;
+use syntax::parse::RoutineError;
+
+pub mod store;
+
+mod call;
+mod compile;
+mod condition;
+mod definition;
+mod evaluate;
+mod frame;
+mod program;
+mod run;
+mod signal;
+
+pub(crate) use call::parameters_of;
+
+use frame::Frame;
+use program::Compiled;
+
+/// Compiled routines that a worker keeps. More are as good as none: they are forgotten together.
+const COMPILED_COUNT_MAX: usize = 256;
+
+/// How deep routines may call each other. Each level costs stack: in builds without optimisation
+/// some 20 KiB, of 2 MiB.
+pub(crate) const NESTED_COUNT_MAX: usize = if cfg!(debug_assertions) { 24 } else { 128 };
+
+/// The programs that a session is running, the innermost last.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    frames: Vec<Frame>,
+    /// When the outermost is over its time; none within no program.
+    deadline: Option<Option<u64>>,
+    /// The last condition that SIGNAL raised, with what the list of warnings has no room for.
+    signalled: Option<Box<signal::Signalled>>,
+    /// The places that the error at hand has come by, the innermost first.
+    trace: Vec<ClientError>,
+    /// Rows that the statements of the outermost program have changed.
+    affected_rows: u64,
+    /// The list of warnings is that of an earlier instruction.
+    has_kept_warnings: bool,
+    /// A list of warnings that is not in use.
+    spare: Rc<Diagnostics>,
+}
+
+impl Programs {
+    /// The places that the error at hand has come by, once.
+    pub(crate) fn take_trace(&mut self) -> Vec<ClientError> {
+        std::mem::take(&mut self.trace)
+    }
+
+    /// True within a program that can give results to the client.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// The outermost program's deadline, if there is such a program.
+    pub(crate) fn deadline(&self) -> Option<Option<u64>> {
+        self.deadline
+    }
+}
+
+/// Compiled routines of one worker. An entry holds for the routine that it was made of: what
+/// replaces that is another.
+#[derive(Debug, Default)]
+pub(crate) struct CompiledRoutines {
+    by_key: HashMap<RoutineKey, (Arc<Routine>, Rc<Compiled>), FixedState>,
+}
+
+impl CompiledRoutines {
+    pub(crate) fn find(&self, key: &RoutineKey, routine: &Arc<Routine>) -> Option<Rc<Compiled>> {
+        let (of, compiled) = self.by_key.get(key)?;
+        Arc::ptr_eq(of, routine).then(|| Rc::clone(compiled))
+    }
+
+    pub(crate) fn put(&mut self, key: RoutineKey, of: Arc<Routine>, compiled: Rc<Compiled>) {
+        if COMPILED_COUNT_MAX <= self.by_key.len() {
+            self.by_key.clear();
+        }
+        self.by_key.insert(key, (of, compiled));
+    }
+}
+
+/// What a client is told of a stored program that contradicts itself. `name` is the name in
+/// question.
+pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
+    let code = ErrorCode(kind.code());
+    match kind {
+        RoutineError::LeaveLabel => ClientError::new(code, &[&"LEAVE", &name]),
+        RoutineError::IterateLabel => ClientError::new(code, &[&"ITERATE", &name]),
+        RoutineError::Statement(what)
+        | RoutineError::StatementInFunction(what)
+        | RoutineError::Create(what)
+        | RoutineError::Change(what) => ClientError::new(code, &[&what]),
+        RoutineError::LabelAgain
+        | RoutineError::EndLabel
+        | RoutineError::UndeclaredCondition
+        | RoutineError::NoReturn
+        | RoutineError::UndeclaredCursor
+        | RoutineError::UndeclaredVariable
+        | RoutineError::ParameterAgain
+        | RoutineError::VariableAgain
+        | RoutineError::ConditionAgain
+        | RoutineError::CursorAgain
+        | RoutineError::BadState => ClientError::new(code, &[&name]),
+        RoutineError::SignalItemAgain => ClientError::new(code, &[&name.to_uppercase()]),
+        RoutineError::ResultSet => ClientError::new(code, &[&"a function"]),
+        RoutineError::Return
+        | RoutineError::CursorInto
+        | RoutineError::VariableLate
+        | RoutineError::CursorLate
+        | RoutineError::HandlerAgain
+        | RoutineError::SignalCondition => ClientError::new(code, &[]),
+    }
+}

@@ -1,0 +1,300 @@
+//! CALL: finding the procedure, its arguments, and whose rights and settings hold while it runs.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::information_schema::ParameterFacts;
+use catalog::{AccountName, Privilege, PrivilegeSet, Routine, RoutineKey};
+use errcode::{
+    ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
+    ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
+    ER_STACK_OVERRUN_NEED_MORE,
+};
+use syntax::ast::{self, Direction, RoutineKind, StatementKind};
+use value::{CollationId, ColumnType, Value};
+use wire::Capabilities;
+
+use super::compile::{call_of, compile};
+use super::evaluate::Strictness;
+use super::frame::Frame;
+use super::program::{Call, Compiled};
+use super::{NESTED_COUNT_MAX, Programs};
+use crate::dispatch::{Parsed, syntax_error};
+use crate::reply::{Reply, Stop};
+use crate::session::Session;
+use crate::variables::{NewValue, Variables};
+
+/// What a routine's definition has fixed while it runs.
+const KEPT_VARIABLES: [&str; 2] = ["sql_mode", "collation_connection"];
+
+/// What held around a routine, to hold again when it has ended.
+struct Around {
+    database: Option<Rc<str>>,
+    variables: Variables,
+    account: Option<Arc<catalog::Account>>,
+}
+
+impl Programs {
+    /// Error 1436 where one more program would need more stack than there is.
+    pub(crate) fn check_depth(&self) -> Result<(), Box<ClientError>> {
+        if self.frames.len() < NESTED_COUNT_MAX {
+            return Ok(());
+        }
+        let (used, all) = (self.frames.len(), NESTED_COUNT_MAX);
+        let code = ER_STACK_OVERRUN_NEED_MORE;
+        let text = format!("Thread stack overrun: {used} of {all} programs run within each other");
+        Err(Box::new(ClientError::with_message(code, text)))
+    }
+}
+
+impl Session {
+    /// Answers CALL.
+    pub(crate) async fn call_statement(
+        &mut self,
+        call: &ast::Call,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let call = call_of(call, &parsed.text);
+        self.call(&call).await?;
+        Ok(self.program_reply())
+    }
+
+    /// Runs a procedure.
+    pub(crate) async fn call(&mut self, call: &Call) -> Result<(), Stop> {
+        let routine = self.called_routine(&call.name)?;
+        let compiled = self.compiled(&routine)?;
+        self.check_call(call, &routine, &compiled)?;
+        let mut frame = Frame::of(&routine, Rc::clone(&compiled));
+        for (place, argument) in call.arguments.iter().enumerate() {
+            if compiled.variables[place].direction == Direction::Out {
+                continue;
+            }
+            let (value, from) = self.evaluate(&argument.value, Strictness::OfMode).await?;
+            self.set_parameter(&mut frame, place, value, &from)?;
+        }
+        let around = self.enter_routine(&routine)?;
+        let outcome = self.run_frame(frame).await;
+        self.leave_routine(around);
+        let frame = outcome?;
+        for (place, argument) in call.arguments.iter().enumerate() {
+            let is_out = compiled.variables[place].direction != Direction::In;
+            if let Some(target) = argument.target.as_ref().filter(|_| is_out) {
+                let value = frame.values[place].clone();
+                self.assign(target, value, &frame.types[place])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter takes its argument, as if the routine assigned it.
+    fn set_parameter(
+        &mut self,
+        frame: &mut Frame,
+        place: usize,
+        value: Value,
+        from: &ColumnType,
+    ) -> Result<(), ClientError> {
+        let program = Rc::clone(&frame.program);
+        let own = std::mem::replace(frame, Frame::new(program));
+        self.programs.frames.push(own);
+        let outcome = self.set_local(place, value, from);
+        *frame = self.programs.frames.pop().expect("pushed above");
+        outcome
+    }
+
+    /// The procedure of a name, which the account may run.
+    fn called_routine(&self, name: &ast::ObjectName) -> Result<Arc<Routine>, ClientError> {
+        let database = self.routine_database(name)?;
+        let key = RoutineKey::new(RoutineKind::Procedure, &database, &name.name.text);
+        let routines = self.state.worker.server.routines();
+        let found = routines.find(&key);
+        let privileges = self.routine_privileges(&key, &database);
+        if !privileges.has(Privilege::Execute) {
+            return Err(self.routine_denied("execute", &database, &name.name.text));
+        }
+        found.cloned().ok_or_else(|| {
+            let full = format!("{database}.{}", name.name.text);
+            ClientError::new(ER_SP_DOES_NOT_EXIST, &[&"PROCEDURE", &full])
+        })
+    }
+
+    /// The database of a routine's name.
+    pub(crate) fn routine_database(&self, name: &ast::ObjectName) -> Result<String, ClientError> {
+        match &name.schema {
+            Some(schema) => Ok(schema.text.clone()),
+            None => Ok(self.state.current_database()?.to_string()),
+        }
+    }
+
+    /// What the session may do with a routine.
+    pub(crate) fn routine_privileges(&self, key: &RoutineKey, database: &str) -> PrivilegeSet {
+        let _ = key;
+        self.state.account().grants.in_database(database)
+    }
+
+    /// Error 1370.
+    pub(crate) fn routine_denied(&self, command: &str, database: &str, name: &str) -> ClientError {
+        let account = self.state.account_name();
+        let full = format!("{database}.{name}");
+        let code = ER_PROCACCESS_DENIED_ERROR;
+        ClientError::new(code, &[&command, &account.user, &account.host, &full])
+    }
+
+    /// A routine as it is run, made now or by an earlier call.
+    pub(crate) fn compiled(&mut self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
+        let key = routine.key();
+        let worker = Rc::clone(&self.state.worker);
+        let found = worker.programs.borrow().find(&key, routine);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let compiled = Rc::new(compiled_from_text(routine)?);
+        let mut programs = worker.programs.borrow_mut();
+        programs.put(key, Arc::clone(routine), Rc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    fn check_call(
+        &self,
+        call: &Call,
+        routine: &Routine,
+        compiled: &Compiled,
+    ) -> Result<(), ClientError> {
+        let full = format!("{}.{}", routine.database, routine.name);
+        let (wanted, given) = (compiled.parameter_count, call.arguments.len());
+        if wanted != given {
+            let code = ER_SP_WRONG_NO_OF_ARGS;
+            return Err(ClientError::new(
+                code,
+                &[&"PROCEDURE", &full, &wanted, &given],
+            ));
+        }
+        for (place, argument) in call.arguments.iter().enumerate() {
+            let is_out = compiled.variables[place].direction != Direction::In;
+            if is_out && argument.target.is_none() {
+                let code = ER_SP_NOT_VAR_ARG;
+                return Err(ClientError::new(code, &[&(place + 1), &full]));
+            }
+        }
+        let takes_results = self
+            .client
+            .capabilities()
+            .contains(Capabilities::MULTI_RESULTS);
+        if compiled.has_results && !takes_results {
+            return Err(ClientError::new(ER_SP_BADSELECT, &[&full]));
+        }
+        self.check_recursion(routine)
+    }
+
+    /// Error 1456 where a routine runs within itself more often than it may.
+    fn check_recursion(&self, routine: &Routine) -> Result<(), ClientError> {
+        let key = routine.key();
+        let frames = self.programs.frames.iter();
+        let own_count = frames.filter(|it| it.key.as_ref() == Some(&key)).count();
+        let limit = {
+            let variables = self.state.variables.borrow();
+            variables.settings().unsigned("max_sp_recursion_depth")
+        };
+        if stdx::to_usize(limit) < own_count {
+            let code = ER_SP_RECURSION_LIMIT;
+            return Err(ClientError::new(code, &[&limit, &routine.name]));
+        }
+        self.programs.check_depth().map_err(|error| *error)
+    }
+
+    /// From here on the definition's settings and rights hold.
+    fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
+        let own = self.state.account_name();
+        let account = match &routine.definer {
+            definer if routine.is_invoker || *definer == own => None,
+            definer => Some(self.state.act_as(&self.definer(definer)?)),
+        };
+        let around = Around {
+            database: self.state.database.borrow().clone(),
+            variables: self.state.variables.borrow().clone(),
+            account,
+        };
+        *self.state.database.borrow_mut() = Some(routine.database.as_str().into());
+        let values = [&routine.sql_mode, &routine.connection_collation];
+        let globals = self.state.worker.server.settings();
+        let mut variables = self.state.variables.borrow_mut();
+        for (name, value) in KEPT_VARIABLES.into_iter().zip(values) {
+            if variables.settings().text(name) != value.as_str() {
+                let value = NewValue::Text(value.clone());
+                let set = variables.set(name, &value, &globals);
+                set.map_err(|error| crate::state::variable_error(name, &error))?;
+            }
+        }
+        Ok(around)
+    }
+
+    fn definer(&self, name: &AccountName) -> Result<Arc<catalog::Account>, ClientError> {
+        let accounts = self.state.worker.server.accounts();
+        let account = accounts.by_name(name).cloned().map(Arc::new);
+        account.ok_or_else(|| ClientError::new(ER_NO_SUCH_USER, &[&name.user, &name.host]))
+    }
+
+    fn leave_routine(&mut self, around: Around) {
+        *self.state.database.borrow_mut() = around.database;
+        if let Some(account) = around.account {
+            self.state.act_as(&account);
+        }
+        let mut variables = self.state.variables.borrow_mut();
+        let is_same = KEPT_VARIABLES
+            .iter()
+            .all(|name| variables.settings().text(name) == around.variables.settings().text(name));
+        if !is_same {
+            variables.restore(&around.variables, KEPT_VARIABLES.into_iter());
+        }
+    }
+}
+
+/// Reads a routine's text and makes it ready to run.
+pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
+    let text: Rc<[u8]> = routine.show_create().into_bytes().into();
+    let mode = crate::variables::parser_mode(&routine.sql_mode);
+    let statement = syntax::parse::parse(&text, mode).map_err(|error| syntax_error(&error))?;
+    let StatementKind::CreateRoutine(create) = &statement.kind else {
+        return Err(ClientError::syntax("", 1));
+    };
+    let collation = CollationId::from_name(&routine.database_collation);
+    let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
+    compile(&create.program, &text, collation)
+}
+
+/// A routine's parameters, as `information_schema` tells them; none of one that cannot be read.
+pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
+    let text = routine.show_create();
+    let mode = crate::variables::parser_mode(&routine.sql_mode);
+    let Ok(statement) = syntax::parse::parse(text.as_bytes(), mode) else {
+        return Vec::new();
+    };
+    let StatementKind::CreateRoutine(create) = &statement.kind else {
+        return Vec::new();
+    };
+    let collation = CollationId::from_name(&routine.database_collation);
+    let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
+    let typed = |name: &str, data_type| crate::define::column_type(name, data_type, collation).ok();
+    let returned = create.returns.as_ref().and_then(|returns| {
+        Some(ParameterFacts {
+            mode: None,
+            name: None,
+            column_type: typed("", returns)?,
+        })
+    });
+    let program = &create.program;
+    let count = stdx::to_usize(program.parameter_count);
+    let parameters = program.variables.iter().take(count).filter_map(|variable| {
+        let name = &variable.name.text;
+        Some(ParameterFacts {
+            mode: Some(match variable.direction {
+                Direction::In => "IN",
+                Direction::Out => "OUT",
+                Direction::InOut => "INOUT",
+            }),
+            name: Some(name.clone()),
+            column_type: typed(name, variable.data_type.as_ref()?)?,
+        })
+    });
+    returned.into_iter().chain(parameters).collect()
+}

@@ -1,0 +1,564 @@
+//! From the tree of a program to its instructions.
+//!
+//! ```text
+//! block:   initial values; close cursors; jump L; handlers' instructions; L: enter handlers;
+//!          body; leave handlers; (exit:) close cursors
+//! while:   (start:) unless condition jump end; body; jump start; (end:)
+//! repeat:  (start:) body; (test:) unless condition jump start; (end:)
+//! case:    operand; unless condition jump next; branch; jump end; (next:) ..; no case; (end:)
+//! ```
+//!
+//! LEAVE and ITERATE first undo what the blocks between have done, then jump. They never lead out
+//! of a handler: labels around a handler are not in its sight.
+
+use std::rc::Rc;
+
+use errcode::ClientError;
+use syntax::ast::{
+    self, Block, CaseStep, Expr, ExprKind, GetDiagnostics, IntoTarget, LoopKind, LoopStep,
+    ProgramExpr, Query, QueryBody, Select, SelectItem, Statement, StatementKind, Step, StepKind,
+};
+use value::{CollationId, ColumnType, TypeKind};
+
+use super::program::{Argument, Call, Compiled, Fragment, Handler, Instruction, Signal, Variable};
+use crate::define;
+use crate::dispatch::Parsed;
+
+/// Where a jump goes that is not known yet.
+const UNKNOWN: usize = usize::MAX;
+
+/// Makes a program ready to run. Spans of the tree count from the start of `text`; variables have
+/// `collation` where they name none.
+pub(crate) fn compile(
+    program: &ast::Program,
+    text: &Rc<[u8]>,
+    collation: CollationId,
+) -> Result<Compiled, ClientError> {
+    let mut variables = Vec::with_capacity(program.variables.len());
+    for variable in &program.variables {
+        let column_type = match &variable.data_type {
+            Some(data_type) => Some(local_type(&variable.name.text, data_type, collation)?),
+            None => None,
+        };
+        variables.push(Variable {
+            name: variable.name.text.clone(),
+            column_type,
+            direction: variable.direction,
+        });
+    }
+    let mut compiler = Compiler {
+        text: Rc::clone(text),
+        code: Vec::new(),
+        handlers: Vec::new(),
+        contexts: Vec::new(),
+        block_count: 0,
+        has_results: false,
+        line: 1,
+        lines: Vec::new(),
+    };
+    compiler.step(&program.body);
+    let cursors = program.cursors.iter();
+    let cursors = cursors.map(|cursor| compiler.statement(&cursor.statement, &cursor.locals));
+    Ok(Compiled {
+        cursors: cursors.collect(),
+        variables,
+        parameter_count: stdx::to_usize(program.parameter_count),
+        code: compiler.code,
+        lines: compiler.lines,
+        is_block: matches!(program.body.kind, StepKind::Block(_)),
+        handlers: compiler.handlers,
+        has_results: compiler.has_results,
+    })
+}
+
+/// The type of a variable. A TIMESTAMP is kept as it is on the session's wall.
+fn local_type(
+    name: &str,
+    data_type: &ast::DataType,
+    collation: CollationId,
+) -> Result<ColumnType, ClientError> {
+    let column_type = define::column_type(name, data_type, collation)?;
+    Ok(match column_type.kind {
+        TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, column_type.decimals),
+        _ => column_type,
+    })
+}
+
+/// A program in the making.
+struct Compiler {
+    text: Rc<[u8]>,
+    code: Vec<Instruction>,
+    handlers: Vec<Handler>,
+    /// What is around the place at hand, the innermost last.
+    contexts: Vec<Context>,
+    block_count: usize,
+    has_results: bool,
+    /// The line of the step at hand, from 1.
+    line: u32,
+    /// The line of each instruction.
+    lines: Vec<u32>,
+}
+
+/// Something around a place of the program.
+enum Context {
+    Block {
+        label: Option<u32>,
+        handler_count: usize,
+        cursors: Vec<usize>,
+        /// Jumps to its end.
+        leaves: Vec<usize>,
+    },
+    Loop {
+        label: Option<u32>,
+        start: usize,
+        leaves: Vec<usize>,
+        /// Jumps to where it begins anew, if that comes later.
+        iterates: Vec<usize>,
+    },
+}
+
+impl Context {
+    fn label(&self) -> Option<u32> {
+        match self {
+            Context::Block { label, .. } | Context::Loop { label, .. } => *label,
+        }
+    }
+}
+
+impl Compiler {
+    fn here(&self) -> usize {
+        self.code.len()
+    }
+
+    fn emit(&mut self, instruction: Instruction) -> usize {
+        self.code.push(instruction);
+        self.lines.push(self.line);
+        self.code.len() - 1
+    }
+
+    /// Gives jumps that were made before their target was known the place that is next.
+    fn land(&mut self, jumps: &[usize]) {
+        let here = self.here();
+        for &jump in jumps {
+            match &mut self.code[jump] {
+                Instruction::Jump(target) | Instruction::JumpUnless { target, .. } => {
+                    *target = here;
+                }
+                other => unreachable!("no jump: {other:?}"),
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.step(step);
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let before = self.text.get(..stdx::to_usize(step.span.start));
+        let before = before.unwrap_or_default();
+        let ends = before.iter().filter(|byte| **byte == b'\n').count();
+        self.line = stdx::to_u32(ends) + 1;
+        match &step.kind {
+            StepKind::Statement(statement) => {
+                self.has_results |= gives_rows(&statement.statement.kind);
+                let fragment = self.statement(&statement.statement, &statement.locals);
+                self.emit(Instruction::Statement(Box::new(fragment)));
+            }
+            StepKind::Block(block) => self.block(block),
+            StepKind::Sequence(steps) => self.steps(steps),
+            StepKind::If {
+                branches,
+                otherwise,
+            } => self.branches(branches, otherwise.as_deref(), None),
+            StepKind::Case(case) => self.case(case),
+            StepKind::Loop(step) => self.repeat(step),
+            StepKind::Leave(label) => self.leave(*label),
+            StepKind::Iterate(label) => self.iterate(*label),
+            kind => {
+                let instruction = self.simple(kind);
+                self.emit(instruction);
+            }
+        }
+    }
+
+    /// A step that is one instruction.
+    fn simple(&self, kind: &StepKind) -> Instruction {
+        let boxed = |expr: &ProgramExpr| Box::new(self.expression(expr));
+        match kind {
+            StepKind::SetLocal { slot, value } => Instruction::SetLocal {
+                slot: stdx::to_usize(*slot),
+                value: boxed(value),
+            },
+            StepKind::SetUser { name, value } => Instruction::SetUser {
+                name: name.clone(),
+                value: boxed(value),
+            },
+            StepKind::SetSystem { variable, value } => Instruction::SetSystem {
+                variable: variable.clone(),
+                value: value.as_deref().map(boxed),
+            },
+            StepKind::Call(call) => Instruction::Call(Box::new(self.call(call))),
+            StepKind::Open(cursor) => Instruction::Open(stdx::to_usize(*cursor)),
+            StepKind::Close(cursor) => Instruction::Close(stdx::to_usize(*cursor)),
+            StepKind::Fetch { cursor, into } => Instruction::Fetch {
+                cursor: stdx::to_usize(*cursor),
+                into: into.clone(),
+            },
+            StepKind::Signal(signal) => self.signal(signal, false),
+            StepKind::Resignal(signal) => self.signal(signal, true),
+            StepKind::GetDiagnostics(asked) => {
+                let number = match &**asked {
+                    GetDiagnostics::Condition { number, .. } => Some(self.expression(number)),
+                    GetDiagnostics::Statement(_) => None,
+                };
+                Instruction::GetDiagnostics(Box::new(((**asked).clone(), number)))
+            }
+            other => unreachable!("of several instructions, or of functions: {other:?}"),
+        }
+    }
+
+    fn signal(&self, signal: &ast::Signal, is_again: bool) -> Instruction {
+        let items = signal.items.iter();
+        Instruction::Signal(Box::new(Signal {
+            is_again,
+            condition: signal.condition,
+            items: items
+                .map(|(item, value)| (*item, self.expression(value)))
+                .collect(),
+        }))
+    }
+
+    fn call(&self, call: &ast::Call) -> Call {
+        call_of(call, &self.text)
+    }
+
+    fn statement(&self, statement: &Statement, locals: &[ast::LocalUse]) -> Fragment {
+        fragment(statement.clone(), &self.text, locals)
+    }
+
+    fn expression(&self, expr: &ProgramExpr) -> Fragment {
+        expression(expr, &self.text)
+    }
+
+    fn condition(&self, expr: &ProgramExpr) -> Fragment {
+        let kind = ExprKind::IsTruth {
+            negated: false,
+            value: Box::new(expr.expr.clone()),
+            truth: Some(true),
+        };
+        let span = expr.expr.span;
+        self.expression(&ProgramExpr {
+            expr: Expr { kind, span },
+            locals: expr.locals.clone(),
+        })
+    }
+
+    fn block(&mut self, block: &Block) {
+        for (slot, value) in &block.variables {
+            let slot = stdx::to_usize(*slot);
+            let value = value.as_ref().map(|value| self.expression(value));
+            self.emit(match value {
+                Some(value) => Instruction::SetLocal {
+                    slot,
+                    value: Box::new(value),
+                },
+                None => Instruction::Clear(slot),
+            });
+        }
+        let cursors: Vec<usize> = block.cursors.iter().map(|it| stdx::to_usize(*it)).collect();
+        if !cursors.is_empty() {
+            self.emit(Instruction::CloseAll(cursors.clone()));
+        }
+        let handler_count = block.handlers.len();
+        self.contexts.push(Context::Block {
+            label: block.label,
+            handler_count,
+            cursors: cursors.clone(),
+            leaves: Vec::new(),
+        });
+        let first = self.handlers.len();
+        if handler_count != 0 {
+            self.block_handlers(block);
+            self.emit(Instruction::EnterHandlers {
+                first,
+                count: handler_count,
+            });
+        }
+        self.steps(&block.body);
+        if handler_count != 0 {
+            self.emit(Instruction::LeaveHandlers(handler_count));
+        }
+        let exit = self.here();
+        for handler in &mut self.handlers[first..first + handler_count] {
+            handler.exit = exit;
+        }
+        if !cursors.is_empty() {
+            self.emit(Instruction::CloseAll(cursors));
+        }
+        if let Some(Context::Block { leaves, .. }) = self.contexts.pop() {
+            self.land(&leaves);
+        }
+    }
+
+    /// The instructions of a block's handlers, which the block jumps over.
+    fn block_handlers(&mut self, block: &Block) {
+        let number = self.block_count;
+        self.block_count += 1;
+        let first = self.handlers.len();
+        for handler in &block.handlers {
+            self.handlers.push(Handler {
+                conditions: handler.conditions.clone(),
+                is_exit: handler.is_exit,
+                block: number,
+                entry: UNKNOWN,
+                exit: UNKNOWN,
+            });
+        }
+        let over = self.emit(Instruction::Jump(UNKNOWN));
+        for (place, handler) in block.handlers.iter().enumerate() {
+            self.handlers[first + place].entry = self.here();
+            self.step(&handler.body);
+            self.emit(Instruction::EndHandler);
+        }
+        self.land(&[over]);
+    }
+
+    /// IF and CASE: the first branch whose condition holds. `missing` is done where there is no
+    /// ELSE and no condition holds.
+    fn branches(
+        &mut self,
+        branches: &[(ProgramExpr, Vec<Step>)],
+        otherwise: Option<&[Step]>,
+        missing: Option<Instruction>,
+    ) {
+        let (mut ends, mut tests) = (Vec::new(), Vec::new());
+        for (condition, steps) in branches {
+            let condition = Box::new(self.condition(condition));
+            let test = self.emit(Instruction::JumpUnless {
+                condition,
+                target: UNKNOWN,
+                resume: UNKNOWN,
+            });
+            tests.push(test);
+            self.steps(steps);
+            ends.push(self.emit(Instruction::Jump(UNKNOWN)));
+            self.land(&[test]);
+        }
+        match (otherwise, missing) {
+            (Some(steps), _) => self.steps(steps),
+            (None, Some(missing)) => {
+                self.emit(missing);
+            }
+            (None, None) => {}
+        }
+        self.land(&ends);
+        self.resume_here(&tests);
+    }
+
+    /// After an error in one of these conditions that a handler continues, the program goes on
+    /// here.
+    fn resume_here(&mut self, tests: &[usize]) {
+        let here = self.here();
+        for &test in tests {
+            if let Instruction::JumpUnless { resume, .. } = &mut self.code[test] {
+                *resume = here;
+            }
+        }
+    }
+
+    fn case(&mut self, case: &CaseStep) {
+        if let Some((slot, value)) = &case.operand {
+            let value = Box::new(self.expression(value));
+            let slot = stdx::to_usize(*slot);
+            self.emit(Instruction::SetLocal { slot, value });
+        }
+        let missing = Some(Instruction::CaseNotFound);
+        self.branches(&case.branches, case.otherwise.as_deref(), missing);
+    }
+
+    fn repeat(&mut self, step: &LoopStep) {
+        let start = self.here();
+        let mut tests = Vec::new();
+        if let LoopKind::While(condition) = &step.kind {
+            let condition = Box::new(self.condition(condition));
+            tests.push(self.emit(Instruction::JumpUnless {
+                condition,
+                target: UNKNOWN,
+                resume: UNKNOWN,
+            }));
+        }
+        self.contexts.push(Context::Loop {
+            label: step.label,
+            start,
+            leaves: Vec::new(),
+            iterates: Vec::new(),
+        });
+        self.steps(&step.body);
+        let Some(Context::Loop {
+            leaves, iterates, ..
+        }) = self.contexts.pop()
+        else {
+            unreachable!("what was pushed above")
+        };
+        self.land(&iterates);
+        if let LoopKind::Until(condition) = &step.kind {
+            let condition = Box::new(self.condition(condition));
+            let test = self.emit(Instruction::JumpUnless {
+                condition,
+                target: start,
+                resume: UNKNOWN,
+            });
+            self.resume_here(&[test]);
+        } else {
+            self.emit(Instruction::Jump(start));
+        }
+        self.land(&leaves);
+        self.land(&tests);
+        self.resume_here(&tests);
+    }
+
+    /// Undoes what the blocks within a labelled thing have done; gives its place among the
+    /// contexts.
+    fn unwind(&mut self, label: u32, with_itself: bool) -> usize {
+        let mut place = self.contexts.len();
+        while 0 < place {
+            place -= 1;
+            let is_it = self.contexts[place].label() == Some(label);
+            if is_it && !with_itself {
+                break;
+            }
+            let mut undo = Vec::new();
+            if let Context::Block {
+                handler_count,
+                cursors,
+                ..
+            } = &self.contexts[place]
+            {
+                if *handler_count != 0 {
+                    undo.push(Instruction::LeaveHandlers(*handler_count));
+                }
+                if !cursors.is_empty() {
+                    undo.push(Instruction::CloseAll(cursors.clone()));
+                }
+            }
+            for instruction in undo {
+                self.emit(instruction);
+            }
+            if is_it {
+                break;
+            }
+        }
+        place
+    }
+
+    fn leave(&mut self, label: u32) {
+        let place = self.unwind(label, true);
+        let jump = self.emit(Instruction::Jump(UNKNOWN));
+        match &mut self.contexts[place] {
+            Context::Block { leaves, .. } | Context::Loop { leaves, .. } => leaves.push(jump),
+        }
+    }
+
+    fn iterate(&mut self, label: u32) {
+        let place = self.unwind(label, false);
+        let start = match &self.contexts[place] {
+            Context::Loop { start, .. } => *start,
+            Context::Block { .. } => unreachable!("the parser knows loops"),
+        };
+        self.emit(Instruction::Jump(start));
+    }
+}
+
+/// A CALL whose expressions are of this text.
+pub(crate) fn call_of(call: &ast::Call, text: &Rc<[u8]>) -> Call {
+    let argument = |argument: &ProgramExpr| {
+        let target = match &argument.expr.kind {
+            ExprKind::UserVariable(name) => Some(IntoTarget::User(name.clone())),
+            ExprKind::Parameter(number) => {
+                let local = argument.locals.get(stdx::to_usize(*number));
+                local.map(|local| IntoTarget::Slot(local.slot))
+            }
+            _ => None,
+        };
+        Argument {
+            value: expression(argument, text),
+            target,
+        }
+    };
+    Call {
+        name: call.name.clone(),
+        arguments: call.arguments.iter().map(argument).collect(),
+    }
+}
+
+fn fragment(statement: Statement, text: &Rc<[u8]>, locals: &[ast::LocalUse]) -> Fragment {
+    let of = |local: &ast::LocalUse| (stdx::to_usize(local.slot), local.span);
+    Fragment {
+        parsed: Parsed {
+            statement,
+            text: Rc::clone(text),
+        },
+        locals: locals.iter().map(of).collect(),
+        only: None,
+        held: std::cell::RefCell::default(),
+    }
+}
+
+/// An expression, as `SELECT expression`.
+fn expression(expr: &ProgramExpr, text: &Rc<[u8]>) -> Fragment {
+    let span = expr.expr.span;
+    let statement = Statement {
+        kind: StatementKind::Query(Box::new(selecting(expr.expr.clone()))),
+        span,
+        parameter_count: stdx::to_u32(expr.locals.len()),
+    };
+    let only = match expr.expr.kind {
+        ExprKind::Parameter(number) => expr.locals.get(stdx::to_usize(number)),
+        _ => None,
+    };
+    Fragment {
+        only: only.map(|local| stdx::to_usize(local.slot)),
+        ..fragment(statement, text, &expr.locals)
+    }
+}
+
+fn selecting(expr: Expr) -> Query {
+    let span = expr.span;
+    let select = Select {
+        options: ast::SelectOptions::default(),
+        items: vec![SelectItem::Expr {
+            expr,
+            alias: None,
+            span,
+        }],
+        from: Vec::new(),
+        condition: None,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+        procedure: None,
+        span,
+    };
+    Query {
+        with: None,
+        body: QueryBody::Select(Box::new(select)),
+        order_by: Vec::new(),
+        limit: None,
+        into: None,
+        lock: None,
+        span,
+    }
+}
+
+/// Whether a statement sends rows to the client.
+fn gives_rows(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Query(query) => query.into.is_none(),
+        StatementKind::Show(_) | StatementKind::Explain(_) => true,
+        StatementKind::Admin(ast::Admin::Table { .. }) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,222 @@
+//! Conditions: what went wrong, or was only noted, and which handler is for it.
+//!
+//! Of the handlers that hold, the innermost block that has one for a condition decides. Within a
+//! block a handler for the error's number comes before one for its SQLSTATE, that before one for
+//! its class.
+
+use errcode::{ClientError, ErrorCode, Sqlstate};
+use syntax::ast::ConditionValue;
+use value::{Level, Trouble};
+
+use super::Programs;
+use super::frame::{Frame, RunningHandler};
+use crate::registry::KillOrder;
+use crate::reply::Stop;
+use crate::session::Session;
+
+/// A condition that was raised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) level: Level,
+    pub(crate) error: ClientError,
+}
+
+impl Condition {
+    /// One of the list of warnings.
+    pub(crate) fn noted(level: Level, trouble: &Trouble) -> Self {
+        let code = ErrorCode(trouble.code);
+        Self {
+            level,
+            error: ClientError::with_message(code, trouble.message.clone()),
+        }
+    }
+
+    fn class(&self) -> &[u8] {
+        let Sqlstate(state) = &self.error.sqlstate;
+        &state[..2]
+    }
+
+    /// How well a handler's condition is met: the number before the SQLSTATE before the class;
+    /// none if it is not.
+    fn rank(&self, value: ConditionValue) -> Option<u8> {
+        let is_warning = self.level != Level::Error || self.class() == b"01";
+        let (is_met, rank) = match value {
+            ConditionValue::Code(code) => (self.error.code.number() == code, 2),
+            ConditionValue::State(state) => (self.error.sqlstate == Sqlstate(state), 1),
+            ConditionValue::Warning => {
+                let is_noted = self.level == Level::Note;
+                (is_warning && self.class() != b"02" && !is_noted, 0)
+            }
+            ConditionValue::NotFound => (self.class() == b"02", 0),
+            ConditionValue::Exception => (!is_warning && self.class() != b"02", 0),
+        };
+        is_met.then_some(rank)
+    }
+}
+
+impl Frame {
+    /// The handler for a condition: its place among those that hold.
+    fn handler_for(&self, condition: &Condition) -> Option<usize> {
+        let mut best: Option<(usize, u8, usize)> = None;
+        for (place, &number) in self.handlers.iter().enumerate().rev() {
+            let handler = &self.program.handlers[number];
+            if best.is_some_and(|(_, _, block)| block != handler.block) {
+                break;
+            }
+            let ranks = handler.conditions.iter();
+            let rank = ranks.filter_map(|value| condition.rank(*value)).max();
+            let Some(rank) = rank else {
+                continue;
+            };
+            if best.is_none_or(|(_, known, _)| known < rank) {
+                best = Some((place, rank, handler.block));
+            }
+        }
+        best.map(|(place, _, _)| place)
+    }
+
+    /// Begins the handler at that place: where the program goes on. `resume` is where it goes on
+    /// behind the condition.
+    fn begin_handler(&mut self, place: usize, condition: Condition, resume: usize) -> usize {
+        let handler = &self.program.handlers[self.handlers[place]];
+        let block = handler.block;
+        let is_of_block = |number: &usize| self.program.handlers[*number].block == block;
+        let base = self.handlers.iter().position(is_of_block).unwrap_or(place);
+        let (entry, resume) = match handler.is_exit {
+            true => (handler.entry, handler.exit),
+            false => (handler.entry, resume),
+        };
+        let is_exit = handler.is_exit;
+        let mut saved = self.handlers.split_off(base);
+        if is_exit {
+            saved.clear();
+        }
+        self.running.push(RunningHandler {
+            saved,
+            resume,
+            condition,
+        });
+        entry
+    }
+}
+
+impl Session {
+    /// Where the program goes on after an error that a handler is for; the error if there is none.
+    pub(crate) fn handle_error(
+        &mut self,
+        error: Box<ClientError>,
+        resume: usize,
+    ) -> Result<usize, Stop> {
+        // A killed program ends, whatever its handlers say.
+        if self.state.seat.order() != KillOrder::None {
+            return Err(self.interrupted());
+        }
+        if error.code == errcode::ER_STATEMENT_TIMEOUT {
+            return Err(error.into());
+        }
+        let condition = Condition {
+            level: Level::Error,
+            error: *error,
+        };
+        let frame = self.frame();
+        let Some(place) = frame.handler_for(&condition) else {
+            return Err(condition.error.into());
+        };
+        let next = frame.begin_handler(place, condition.clone(), resume);
+        // What the client got of the rows is all that it gets.
+        if std::mem::take(&mut self.has_partial_rows) {
+            self.end_partial_rows();
+        }
+        self.state.row_count.set(-1);
+        let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
+        diagnostics.push(Level::Error, condition.error);
+        for place in self.programs.take_trace() {
+            diagnostics.push(Level::Note, place);
+        }
+        Ok(next)
+    }
+
+    /// Where the program goes on if a handler is for one of the warnings of the instruction that
+    /// has ended; the last such one counts.
+    pub(crate) fn handle_warnings(&mut self, next: usize) -> Option<usize> {
+        let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
+        let Programs {
+            frames, signalled, ..
+        } = &mut self.programs;
+        let frame = frames.last_mut()?;
+        let warnings = diagnostics.warnings();
+        let noted = warnings.entries().iter().rev();
+        for (level, trouble) in noted.filter(|(level, _)| *level != Level::Error) {
+            let mut condition = Condition::noted(*level, trouble);
+            if let Some(signalled) = signalled {
+                signalled.complete(&mut condition.error);
+            }
+            if let Some(place) = frame.handler_for(&condition) {
+                return Some(frame.begin_handler(place, condition, next));
+            }
+        }
+        None
+    }
+
+    /// A handler has ended. Gives where the program goes on.
+    pub(crate) fn end_handler(&mut self) -> usize {
+        let done = self.frame().running.pop();
+        let done = done.expect("its last instruction ends it");
+        self.forget_handled(&done.condition);
+        self.frame().handlers.extend(done.saved);
+        done.resume
+    }
+
+    /// What was handled is no longer listed.
+    fn forget_handled(&mut self, condition: &Condition) {
+        let is_listed = {
+            let diagnostics = self.state.diagnostics.borrow();
+            let warnings = diagnostics.warnings();
+            warnings.entries().iter().any(|(_, trouble)| {
+                trouble.code == condition.error.code.number()
+                    && trouble.message == condition.error.message
+            })
+        };
+        if is_listed {
+            self.state.clear_diagnostics();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(level: Level, state: &str) -> Condition {
+        Condition {
+            level,
+            error: ClientError::custom(ErrorCode(1644), Sqlstate::from_text(state), ""),
+        }
+    }
+
+    #[test]
+    fn the_number_comes_before_the_state_before_the_class() {
+        let error = condition(Level::Error, "45000");
+        assert_eq!(error.rank(ConditionValue::Code(1644)), Some(2));
+        assert_eq!(error.rank(ConditionValue::State(*b"45000")), Some(1));
+        assert_eq!(error.rank(ConditionValue::Exception), Some(0));
+        assert_eq!(error.rank(ConditionValue::Code(1)), None);
+        assert_eq!(error.rank(ConditionValue::Warning), None);
+        assert_eq!(error.rank(ConditionValue::NotFound), None);
+    }
+
+    #[test]
+    fn classes_are_those_of_the_state() {
+        let warning = condition(Level::Warning, "HY000");
+        assert_eq!(warning.rank(ConditionValue::Warning), Some(0));
+        assert_eq!(warning.rank(ConditionValue::Exception), None);
+        let note = condition(Level::Note, "HY000");
+        assert_eq!(note.rank(ConditionValue::Warning), None);
+        for level in [Level::Error, Level::Warning] {
+            let nothing = condition(level, "02000");
+            assert_eq!(nothing.rank(ConditionValue::NotFound), Some(0));
+            assert_eq!(nothing.rank(ConditionValue::Warning), None);
+            assert_eq!(nothing.rank(ConditionValue::Exception), None);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Fragments of programs: statements and expressions whose parameters are the program's variables.
+//!
+//! A fragment keeps the plan that it ran last, with what the plan depends on: the types of the
+//! variables, the session's surroundings and the schema's version. So a loop plans its statements
+//! once, whoever runs it.
+
+use std::rc::Rc;
+
+use errcode::ClientError;
+use executor::{Flow, Outcome, RowSink};
+use expression::{SqlMode, Statement, fits_as_is, store_value};
+use planner::{OutputColumn, StatementLimits};
+use value::{ColumnType, Place, TypeKind, Value, ValueRef};
+
+use super::frame::Frame;
+use super::program::Fragment;
+use crate::cursor::CursorRows;
+use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
+use crate::plan_cache::{PlanCache, SharedPlan};
+use crate::prepared::is_cacheable;
+use crate::reply::{Reply, Stop};
+use crate::run::Ran;
+use crate::session::Session;
+use crate::splice::splice_at;
+use crate::virtual_store::SessionNames;
+
+/// A plan that a fragment keeps.
+#[derive(Debug)]
+pub(crate) struct HeldPlan {
+    /// The types of the variables and the session's surroundings.
+    key: Vec<u8>,
+    schema_version: u64,
+    shared: Rc<SharedPlan>,
+}
+
+/// Whether a doubtful value is an error in strict mode: where it goes into a variable it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// As the mode says.
+    OfMode,
+    /// A warning at most.
+    Lax,
+}
+
+/// A sink that keeps the first value.
+#[derive(Debug, Default)]
+struct FirstValue(Option<Value>);
+
+impl RowSink for FirstValue {
+    fn columns(&mut self, _: &[OutputColumn]) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow> {
+        if self.0.is_none() {
+            self.0 = row.first().map(|value| value.to_value());
+        }
+        Ok(Flow::More)
+    }
+}
+
+impl Session {
+    /// The innermost program.
+    pub(crate) fn frame(&mut self) -> &mut Frame {
+        self.programs
+            .frames
+            .last_mut()
+            .expect("instructions are run by a program")
+    }
+
+    /// The values and types of a fragment's variables.
+    fn locals_of(&self, fragment: &Fragment) -> (Vec<Value>, Vec<ColumnType>) {
+        let Some(frame) = self.programs.frames.last() else {
+            return (Vec::new(), Vec::new());
+        };
+        let of = |(slot, _): &(usize, syntax::Span)| {
+            (frame.values[*slot].clone(), frame.types[*slot].clone())
+        };
+        fragment.locals.iter().map(of).unzip()
+    }
+
+    /// The plan of a fragment, made now or kept.
+    fn fragment_plan(
+        &mut self,
+        fragment: &Fragment,
+        types: &[ColumnType],
+        limits: StatementLimits,
+    ) -> Result<Rc<SharedPlan>, Stop> {
+        let mut key = std::mem::take(&mut self.buffers.key);
+        self.with_surroundings(|surroundings| {
+            PlanCache::write_prepared_key(&mut key, b"", types, surroundings);
+        });
+        let schema_version = self.state.worker.store.schema_version();
+        let held = fragment.held.borrow().clone();
+        if let Some(held) = held
+            && held.key == key
+            && held.schema_version == schema_version
+        {
+            self.buffers.key = key;
+            return Ok(Rc::clone(&held.shared));
+        }
+        let names = SessionNames::new(&self.state);
+        let planned = self.plan_with(&fragment.parsed, types, &names, limits);
+        let is_own = names.has_asked_variable();
+        let held_key = key.clone();
+        self.buffers.key = key;
+        let plan = planned?;
+        let is_own = is_own || !is_cacheable(&plan) || !plan.warnings.is_empty();
+        let shared = SharedPlan::new(plan, counted(&fragment.parsed.statement.kind));
+        *fragment.held.borrow_mut() = (!is_own).then(|| {
+            Rc::new(HeldPlan {
+                key: held_key,
+                schema_version,
+                shared: Rc::clone(&shared),
+            })
+        });
+        Ok(shared)
+    }
+
+    /// The value of an expression, and its type.
+    pub(crate) async fn evaluate(
+        &mut self,
+        fragment: &Fragment,
+        strictness: Strictness,
+    ) -> Result<(Value, ColumnType), Stop> {
+        if let Some(slot) = fragment.only
+            && let Some(frame) = self.programs.frames.last()
+        {
+            return Ok((frame.values[slot].clone(), frame.types[slot].clone()));
+        }
+        let (values, types) = self.locals_of(fragment);
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let shared = self.fragment_plan(fragment, &types, StatementLimits::default())?;
+            let plan = Rc::clone(shared.plan());
+            self.check_shared_privileges(&shared)?;
+            let value = if plan.tables.is_empty() {
+                let mut first = FirstValue::default();
+                let mut execution = shared.take();
+                let is_strict = strictness == Strictness::OfMode && self.has_strict_mode();
+                self.run_into(&mut execution, &values, &mut first, is_strict)
+                    .await?;
+                shared.give_back(execution);
+                first.0
+            } else {
+                let before = (self.state.row_count.get(), self.state.found_rows.get());
+                let rows = self.run_for_rows(&shared, &values).await?;
+                self.state.row_count.set(before.0);
+                self.state.found_rows.set(before.1);
+                let Some(rows) = rows else {
+                    continue;
+                };
+                rows.into_rows()
+                    .next()
+                    .and_then(|row| row.into_iter().next())
+            };
+            let null = || ColumnType::new(TypeKind::Null);
+            let column = plan.columns.first();
+            let column_type = column.map_or_else(null, |column| column.column_type.clone());
+            return Ok((value.unwrap_or_default(), column_type));
+        }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    fn has_strict_mode(&self) -> bool {
+        let variables = self.state.variables.borrow();
+        variables.active().options.sql_mode.has(SqlMode::STRICT)
+    }
+
+    /// True if a condition holds: `SELECT condition IS TRUE`.
+    pub(crate) async fn holds(&mut self, condition: &Fragment) -> Result<bool, Stop> {
+        let (value, _) = self.evaluate(condition, Strictness::Lax).await?;
+        Ok(value == Value::Int(1))
+    }
+
+    /// Runs a plan and keeps its rows; none if the plan is stale.
+    async fn run_for_rows(
+        &mut self,
+        shared: &SharedPlan,
+        values: &[Value],
+    ) -> Result<Option<CursorRows>, Stop> {
+        self.cursor = Some(CursorRows::default());
+        let ran = self.run_shared(shared, values, self.protocol).await;
+        let rows = self.cursor.take();
+        match ran? {
+            Ran::Reply(_) => Ok(rows),
+            Ran::Stale => Ok(None),
+        }
+    }
+
+    /// The rows of a program's cursor.
+    pub(crate) async fn cursor_rows(&mut self, fragment: &Fragment) -> Result<CursorRows, Stop> {
+        let (values, types) = self.locals_of(fragment);
+        let limits = self.state.variables.borrow().active().limits;
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let shared = self.fragment_plan(fragment, &types, limits)?;
+            self.check_shared_privileges(&shared)?;
+            if let Some(rows) = self.run_for_rows(&shared, &values).await? {
+                return Ok(rows);
+            }
+        }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// Runs a statement of a program.
+    pub(crate) async fn fragment_statement(&mut self, fragment: &Fragment) -> Result<Reply, Stop> {
+        let parsed = &fragment.parsed;
+        self.has_partial_rows = false;
+        if !parsed.is_planned() {
+            if fragment.locals.is_empty() {
+                return self.statement(parsed).await;
+            }
+            let spliced = self.spliced(fragment)?;
+            return self.statement(&spliced).await;
+        }
+        self.state
+            .worker
+            .counters()
+            .count_statement(counted(&parsed.statement.kind));
+        let (values, types) = self.locals_of(fragment);
+        let limits = self.state.variables.borrow().active().limits;
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let aside = self.set_diagnostics_aside();
+            let ran = self.run_fragment(fragment, (&values, &types), limits).await;
+            // What uses no table leaves the list of warnings, unless it has some of its own.
+            if ran.as_ref().is_ok_and(|(_, has_tables)| !has_tables) {
+                self.keep_diagnostics(aside);
+            }
+            if let (Ran::Reply(reply), _) = ran? {
+                return Ok(reply);
+            }
+        }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// Plans a statement of a program and runs it; with whether it uses tables.
+    async fn run_fragment(
+        &mut self,
+        fragment: &Fragment,
+        (values, types): (&[Value], &[ColumnType]),
+        limits: StatementLimits,
+    ) -> Result<(Ran, bool), Stop> {
+        let shared = self.fragment_plan(fragment, types, limits)?;
+        self.check_shared_privileges(&shared)?;
+        let ran = self.run_shared(&shared, values, self.protocol).await?;
+        Ok((ran, !shared.plan().tables.is_empty()))
+    }
+
+    /// A statement that is no plan, with the values of its variables in place of their names.
+    fn spliced(&self, fragment: &Fragment) -> Result<Parsed, ClientError> {
+        let (values, types) = self.locals_of(fragment);
+        let span = fragment.parsed.statement.span;
+        let places: Vec<_> = fragment.locals.iter().map(|(_, place)| *place).collect();
+        let text = splice_at(
+            &fragment.parsed.text,
+            span,
+            self.mode(),
+            &places,
+            (&values, &types),
+        );
+        self.parse(&text)
+    }
+
+    /// A variable of the innermost program takes a value.
+    pub(crate) fn set_local(
+        &mut self,
+        slot: usize,
+        value: Value,
+        from: &ColumnType,
+    ) -> Result<(), ClientError> {
+        let state = Rc::clone(&self.state);
+        let frame = self.frame();
+        let program = Rc::clone(&frame.program);
+        let variable = &program.variables[slot];
+        let Some(to) = &variable.column_type else {
+            frame.values[slot] = value;
+            frame.types[slot] = from.clone();
+            return Ok(());
+        };
+        if value.is_null() || fits_as_is(value.as_ref(), from, to) {
+            frame.values[slot] = value;
+            return Ok(());
+        }
+        let options = state.statement_options();
+        let diagnostics = Rc::clone(&state.diagnostics.borrow());
+        let statement = Statement {
+            session: &*state,
+            options: &options,
+            diagnostics: &diagnostics,
+            is_strict: options.sql_mode.has(SqlMode::STRICT),
+        };
+        let place = Place {
+            database: "",
+            table: "",
+            column: &variable.name,
+            row: 0,
+        };
+        let stored = store_value(value.as_ref(), from, to, place, &statement);
+        self.frame().values[slot] = stored.map_err(|failure| *failure)?;
+        Ok(())
+    }
+}

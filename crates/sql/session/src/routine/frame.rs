@@ -1,0 +1,84 @@
+//! A running program: its variables, its open cursors, and which handlers hold.
+//!
+//! Handlers that hold are a stack, the innermost last. While one runs, it and those declared in its
+//! block and within that are off the stack: a condition in a handler is for those around its block.
+
+use std::rc::Rc;
+
+use catalog::{Routine, RoutineKey};
+use errcode::{ClientError, ER_SP_STACK_TRACE};
+use value::{ColumnType, TypeKind, Value};
+
+use super::condition::Condition;
+use super::program::Compiled;
+use crate::cursor::CursorRows;
+
+/// A program that is running.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) program: Rc<Compiled>,
+    /// The routine that it is; none for a compound statement.
+    pub(crate) key: Option<RoutineKey>,
+    /// `database.name` of the routine; nothing of a compound statement.
+    pub(crate) name: String,
+    /// The variables' values.
+    pub(crate) values: Vec<Value>,
+    /// Their types.
+    pub(crate) types: Vec<ColumnType>,
+    /// The rows of open cursors.
+    pub(crate) cursors: Vec<Option<CursorRows>>,
+    /// Which handlers hold, by number.
+    pub(crate) handlers: Vec<usize>,
+    /// Handlers that are running.
+    pub(crate) running: Vec<RunningHandler>,
+}
+
+/// A handler that is running.
+#[derive(Debug)]
+pub(crate) struct RunningHandler {
+    /// The handlers that hold again when it is done: none of an EXIT handler.
+    pub(crate) saved: Vec<usize>,
+    /// Where the program goes on then.
+    pub(crate) resume: usize,
+    /// What it handles.
+    pub(crate) condition: Condition,
+}
+
+impl Frame {
+    /// A program that begins, with no value in any variable.
+    pub(crate) fn new(program: Rc<Compiled>) -> Self {
+        let of = |variable: &super::program::Variable| {
+            let null = || ColumnType::new(TypeKind::Null);
+            variable.column_type.clone().unwrap_or_else(null)
+        };
+        Self {
+            values: vec![Value::Null; program.variables.len()],
+            types: program.variables.iter().map(of).collect(),
+            cursors: program.cursors.iter().map(|_| None).collect(),
+            handlers: Vec::new(),
+            running: Vec::new(),
+            program,
+            key: None,
+            name: String::new(),
+        }
+    }
+    /// A routine that begins.
+    pub(crate) fn of(routine: &Routine, program: Rc<Compiled>) -> Self {
+        Self {
+            key: Some(routine.key()),
+            name: format!("{}.{}", routine.database, routine.name),
+            ..Self::new(program)
+        }
+    }
+
+    /// Where an error came by that no handler was for.
+    pub(crate) fn trace(&self, instruction: usize) -> Option<ClientError> {
+        let line = self.program.lines.get(instruction)?;
+        let name = match &self.key {
+            Some(_) => &self.name,
+            None if self.program.is_block => "anonymous block",
+            None => return None,
+        };
+        Some(ClientError::new(ER_SP_STACK_TRACE, &[line, &name]))
+    }
+}

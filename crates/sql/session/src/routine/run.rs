@@ -1,0 +1,320 @@
+//! Running a program, one instruction after the other.
+//!
+//! A program gives way to other clients every few instructions, and looks then whether it has been
+//! killed or is over its time; the statements in it do so themselves as well.
+//!
+//! Warnings are those of the last instruction that could have had any: one that only computes
+//! leaves the list as it was unless it has some of its own.
+
+use std::rc::Rc;
+
+use errcode::{
+    ClientError, ER_SP_CASE_NOT_FOUND, ER_SP_CURSOR_ALREADY_OPEN, ER_SP_CURSOR_NOT_OPEN,
+    ER_SP_FETCH_NO_DATA, ER_SP_WRONG_NO_OF_FETCH_ARGS,
+};
+use expression::{Diagnostics, Surroundings};
+use syntax::ast::{self, IntoTarget, VariableScope};
+use wire::StatusFlags;
+
+use super::compile::compile;
+use super::evaluate::Strictness;
+use super::frame::Frame;
+use super::program::Instruction;
+use crate::dispatch::Parsed;
+use crate::registry::KillOrder;
+use crate::reply::{Done, Reply, Stop};
+use crate::run::timed_out;
+use crate::session::Session;
+use crate::set_statement::new_value_of;
+use crate::variables::NewValue;
+
+/// Instructions that a program runs before it lets others run.
+const TURN_INSTRUCTION_COUNT: u32 = 32;
+
+impl Session {
+    /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `SIGNAL`.
+    pub(crate) async fn program_statement(
+        &mut self,
+        program: &ast::Program,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let collation = self.state.variables.borrow().active().connection_collation;
+        let compiled = compile(program, &parsed.text, collation)?;
+        self.programs
+            .check_depth()
+            .map_err(|error| Stop::from(*error))?;
+        let frame = Frame::new(Rc::new(compiled));
+        self.run_frame(frame).await?;
+        Ok(self.program_reply())
+    }
+
+    /// The OK packet of a program: the rows that its statements have changed.
+    pub(crate) fn program_reply(&self) -> Reply {
+        let affected_rows = self.programs.affected_rows;
+        let count = i64::try_from(affected_rows).unwrap_or(i64::MAX);
+        self.state.row_count.set(count);
+        Reply::Ok(Done {
+            affected_rows,
+            ..Done::default()
+        })
+    }
+
+    /// Runs a program to its end; gives it back for what its variables are then.
+    pub(crate) async fn run_frame(&mut self, frame: Frame) -> Result<Frame, Stop> {
+        let is_outermost = self.programs.frames.is_empty();
+        if is_outermost {
+            self.programs.affected_rows = 0;
+            self.programs.trace.clear();
+            self.programs.deadline = Some(self.statement_deadline());
+        }
+        self.programs.frames.push(frame);
+        let outcome = self.run_instructions().await;
+        let frame = self.programs.frames.pop().expect("pushed above");
+        if is_outermost {
+            self.programs.deadline = None;
+        }
+        outcome.map(|()| frame)
+    }
+
+    async fn run_instructions(&mut self) -> Result<(), Stop> {
+        let program = Rc::clone(&self.frame().program);
+        let (mut at, mut count) = (0, 0_u32);
+        while let Some(instruction) = program.code.get(at) {
+            count = count.wrapping_add(1);
+            if count.is_multiple_of(TURN_INSTRUCTION_COUNT) {
+                self.give_way().await?;
+            }
+            at = match self.instruction(instruction, at).await {
+                Ok(next) => next,
+                Err(Stop::Error(error)) => {
+                    let resume = match instruction {
+                        Instruction::JumpUnless { resume, .. } => *resume,
+                        _ => at + 1,
+                    };
+                    match self.handle_error(error, resume) {
+                        Ok(next) => next,
+                        Err(stop) => {
+                            let place = self.frame().trace(at);
+                            self.programs.trace.extend(place);
+                            return Err(stop);
+                        }
+                    }
+                }
+                Err(stop) => return Err(stop),
+            };
+        }
+        Ok(())
+    }
+
+    /// Lets other clients run.
+    async fn give_way(&mut self) -> Result<(), Stop> {
+        if self.state.seat.order() != KillOrder::None {
+            return Err(self.interrupted());
+        }
+        let deadline = self.programs.deadline.flatten();
+        if deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us()) {
+            return Err(timed_out());
+        }
+        if self.client.should_flush() {
+            self.client.flush().await?;
+        }
+        runtime::yield_now().await;
+        Ok(())
+    }
+
+    /// Runs an instruction; gives the place of the next.
+    async fn instruction(&mut self, instruction: &Instruction, at: usize) -> Result<usize, Stop> {
+        match instruction {
+            Instruction::Jump(target) => return Ok(*target),
+            Instruction::EndHandler => return Ok(self.end_handler()),
+            Instruction::EnterHandlers { first, count } => {
+                self.frame().handlers.extend(*first..*first + *count);
+            }
+            Instruction::LeaveHandlers(count) => {
+                let handlers = &mut self.frame().handlers;
+                handlers.truncate(handlers.len().saturating_sub(*count));
+            }
+            Instruction::Clear(slot) => self.frame().values[*slot] = value::Value::Null,
+            Instruction::CloseAll(cursors) => {
+                for &cursor in cursors {
+                    self.frame().cursors[cursor] = None;
+                }
+            }
+            Instruction::GetDiagnostics(asked) => {
+                let (asked, number) = &**asked;
+                self.get_diagnostics(asked, number.as_ref()).await?;
+            }
+            Instruction::Signal(signal) => {
+                self.signal(signal).await?;
+                self.programs.has_kept_warnings = false;
+                return Ok(self.after_warnings(at + 1));
+            }
+            Instruction::Statement(_) | Instruction::Call(_) => {
+                self.programs.has_kept_warnings = false;
+                self.statement_instruction(instruction).await?;
+                return Ok(self.after_warnings(at + 1));
+            }
+            _ => {
+                let set_aside = self.set_diagnostics_aside();
+                let next = self.computing_instruction(instruction, at).await;
+                self.keep_diagnostics(set_aside);
+                return next.map(|next| self.after_warnings(next));
+            }
+        }
+        Ok(at + 1)
+    }
+
+    /// Where the program goes on, warnings of the instruction considered.
+    fn after_warnings(&mut self, next: usize) -> usize {
+        let has_handlers = !self.frame().handlers.is_empty();
+        let has_warnings = self.state.diagnostics.borrow().warnings().count() != 0;
+        if !has_handlers || !has_warnings || self.programs.has_kept_warnings {
+            return next;
+        }
+        self.handle_warnings(next).unwrap_or(next)
+    }
+
+    /// Begins a list of warnings; gives the one that there was.
+    pub(crate) fn set_diagnostics_aside(&mut self) -> Rc<Diagnostics> {
+        let spare = std::mem::take(&mut self.programs.spare);
+        let aside = std::mem::replace(&mut *self.state.diagnostics.borrow_mut(), spare);
+        self.state.clear_diagnostics();
+        aside
+    }
+
+    /// Puts back the list that was set aside, unless there are new warnings.
+    pub(crate) fn keep_diagnostics(&mut self, aside: Rc<Diagnostics>) {
+        let has_own = self.state.diagnostics.borrow().warnings().count() != 0;
+        self.programs.has_kept_warnings = !has_own;
+        if has_own {
+            self.programs.spare = aside;
+        } else {
+            let own = std::mem::replace(&mut *self.state.diagnostics.borrow_mut(), aside);
+            self.programs.spare = own;
+        }
+    }
+
+    /// A statement or a call.
+    async fn statement_instruction(&mut self, instruction: &Instruction) -> Result<(), Stop> {
+        let reply = match instruction {
+            Instruction::Statement(fragment) => Box::pin(self.fragment_statement(fragment)).await?,
+            Instruction::Call(call) => {
+                Box::pin(self.call(call)).await?;
+                return Ok(());
+            }
+            other => unreachable!("no statement: {other:?}"),
+        };
+        match reply {
+            Reply::Ok(done) => {
+                let sum = &mut self.programs.affected_rows;
+                *sum = sum.saturating_add(done.affected_rows);
+            }
+            Reply::Rows(done) => {
+                self.write_reply(Ok(Reply::Rows(done)), true)?;
+                if self.client.should_flush() {
+                    self.client.flush().await?;
+                }
+            }
+            Reply::Nothing => {}
+            // COMMIT RELEASE: the session ends when the program has.
+            Reply::End => {
+                return Err(ClientError::not_supported(&"RELEASE in a stored program").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// An instruction that computes something.
+    async fn computing_instruction(
+        &mut self,
+        instruction: &Instruction,
+        at: usize,
+    ) -> Result<usize, Stop> {
+        match instruction {
+            Instruction::SetLocal { slot, value } => {
+                let (value, column_type) = self.evaluate(value, Strictness::OfMode).await?;
+                self.set_local(*slot, value, &column_type)?;
+            }
+            Instruction::SetUser { name, value } => {
+                let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
+                self.state.set_user_variable(name, value, &column_type);
+                self.track_state();
+            }
+            Instruction::SetSystem { variable, value } => {
+                let value = match value {
+                    Some(value) => self.system_value(value).await?,
+                    None => NewValue::Default,
+                };
+                let scope = variable.scope.unwrap_or(VariableScope::Session);
+                self.set_variable_checked(scope, &variable.name.text, &value)
+                    .await?;
+            }
+            Instruction::JumpUnless {
+                condition, target, ..
+            } => {
+                if !self.holds(condition).await? {
+                    return Ok(*target);
+                }
+            }
+            Instruction::Open(cursor) => self.open_cursor(*cursor).await?,
+            Instruction::Fetch { cursor, into } => self.fetch(*cursor, into)?,
+            Instruction::Close(cursor) => {
+                let code = ER_SP_CURSOR_NOT_OPEN;
+                let closed = self.frame().cursors[*cursor].take();
+                closed.ok_or_else(|| ClientError::new(code, &[]))?;
+            }
+            Instruction::CaseNotFound => {
+                return Err(ClientError::new(ER_SP_CASE_NOT_FOUND, &[]).into());
+            }
+            other => unreachable!("done elsewhere: {other:?}"),
+        }
+        Ok(at + 1)
+    }
+
+    /// The value of a system variable; a bare word is a text.
+    async fn system_value(&mut self, value: &super::program::Fragment) -> Result<NewValue, Stop> {
+        if let Some(word) = value.word() {
+            return Ok(NewValue::Text(word.to_owned()));
+        }
+        let (value, _) = self.evaluate(value, Strictness::Lax).await?;
+        Ok(new_value_of(value)?)
+    }
+
+    async fn open_cursor(&mut self, cursor: usize) -> Result<(), Stop> {
+        let program = Rc::clone(&self.frame().program);
+        if self.frame().cursors[cursor].is_some() {
+            return Err(ClientError::new(ER_SP_CURSOR_ALREADY_OPEN, &[]).into());
+        }
+        let rows = Box::pin(self.cursor_rows(&program.cursors[cursor])).await?;
+        self.frame().cursors[cursor] = Some(rows);
+        Ok(())
+    }
+
+    fn fetch(&mut self, cursor: usize, into: &[IntoTarget]) -> Result<(), ClientError> {
+        let Some(rows) = &mut self.frame().cursors[cursor] else {
+            return Err(ClientError::new(ER_SP_CURSOR_NOT_OPEN, &[]));
+        };
+        if rows.column_count() != into.len() {
+            return Err(ClientError::new(ER_SP_WRONG_NO_OF_FETCH_ARGS, &[]));
+        }
+        let Some((row, columns)) = rows.next_row() else {
+            return Err(ClientError::new(ER_SP_FETCH_NO_DATA, &[]));
+        };
+        let types: Vec<_> = columns.iter().map(|it| it.column_type.clone()).collect();
+        for ((target, value), column_type) in into.iter().zip(row).zip(&types) {
+            self.assign(target, value, column_type)?;
+        }
+        Ok(())
+    }
+
+    /// Ends rows that a failed statement has begun to send, after which the program goes on.
+    pub(crate) fn end_partial_rows(&mut self) {
+        let done = Done {
+            status: StatusFlags::MORE_RESULTS,
+            ..Done::default()
+        };
+        if self.write_reply(Ok(Reply::Rows(done)), true).is_err() {
+            unreachable!("writing into the buffer does not fail");
+        }
+    }
+}
