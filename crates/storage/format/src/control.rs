@@ -16,6 +16,10 @@ pub const CONTROL_FILE_BYTES: usize = 2 * CONTROL_BLOCK_BYTES;
 /// Bytes that the engine may keep in a record.
 pub const CHECKPOINT_PAYLOAD_BYTES_MAX: usize = CONTROL_BLOCK_BYTES - HEADER_BYTES;
 
+/// Blocks of the largest log segment, 256 MiB: a record that names more is damaged, and following
+/// it would fill the disk.
+pub const SEGMENT_BLOCKS_MAX: u32 = 1 << 16;
+
 const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"PLATCTL1";
 
@@ -32,7 +36,7 @@ pub struct CheckpointRecord {
     pub block_epoch: u32,
     /// The latest life of the server; the next one is one more.
     pub epoch: u32,
-    /// Blocks of one log segment; constant for a data directory.
+    /// Blocks of one log segment, 1 to [`SEGMENT_BLOCKS_MAX`]; constant for a data directory.
     pub segment_blocks: u32,
     /// The log was durable up to here: one that ends earlier has lost what was acknowledged.
     pub log_end: Lsn,
@@ -112,7 +116,7 @@ impl CheckpointRecord {
             .get(HEADER_BYTES..)
             .and_then(|rest| rest.get(..length));
         let payload = payload.ok_or(Truncated)?.to_vec();
-        if segment_blocks == 0 {
+        if segment_blocks == 0 || SEGMENT_BLOCKS_MAX < segment_blocks {
             return Err(Truncated);
         }
         Ok(Self {
@@ -183,6 +187,22 @@ mod tests {
         file[5000] ^= 1;
         assert_eq!(CheckpointRecord::newest(&file), Err(ControlError::NoRecord));
         assert_eq!(CheckpointRecord::newest(&[]), Err(ControlError::NoRecord));
+    }
+
+    #[test]
+    fn segments_have_a_size_that_can_be() {
+        let with = |segment_blocks| CheckpointRecord {
+            segment_blocks,
+            ..sample(1)
+        };
+        for segment_blocks in [1, SEGMENT_BLOCKS_MAX - 1, SEGMENT_BLOCKS_MAX] {
+            let record = with(segment_blocks);
+            assert_eq!(CheckpointRecord::decode(&record.encode()), Some(record));
+        }
+        for segment_blocks in [0, SEGMENT_BLOCKS_MAX + 1, u32::MAX] {
+            let block = with(segment_blocks).encode();
+            assert_eq!(CheckpointRecord::decode(&block), None);
+        }
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The bytes of a simulated file: sparse, so that large preallocated files cost nothing.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 const CHUNK_BYTES: u64 = 4096;
 
@@ -37,8 +38,12 @@ impl Content {
         for (at, piece) in pieces(offset, bytes.len()) {
             let source = &bytes[piece];
             let first = stdx::to_usize(at % CHUNK_BYTES);
-            let zero = || Box::new([0; 4096]);
-            let chunk = self.chunks.entry(at / CHUNK_BYTES).or_insert_with(zero);
+            let entry = self.chunks.entry(at / CHUNK_BYTES);
+            // Zeroes where nothing was are a hole: files are large and mostly prepared.
+            if matches!(entry, Entry::Vacant(_)) && source.iter().all(|&byte| byte == 0) {
+                continue;
+            }
+            let chunk = entry.or_insert_with(|| Box::new([0; 4096]));
             chunk[first..first + source.len()].copy_from_slice(source);
         }
         self.length = self.length.max(offset + stdx::to_u64(bytes.len()));
