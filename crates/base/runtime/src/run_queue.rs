@@ -33,7 +33,8 @@
 //!      `prompt` empty or `warm` short for the second time, admits in the middle of a shift.
 //!
 //! A shift begins when a turn finds the last one over. Who came again in the last one goes to the
-//! back: it had its time. Who was admitted and not served goes to the front.
+//! back: it had its time. Who was admitted and not served goes to the front. Who ends a transaction
+//! goes to the back at once if others wait to begin one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -55,6 +56,16 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ShiftId(pub(crate) u32);
 
+/// How a task came to wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Last {
+    pub(crate) standing: Standing,
+    /// The shift in which it was served last.
+    pub(crate) served: ShiftId,
+    /// It is free and was engaged before: what it had begun is over, and others may begin.
+    pub(crate) has_disengaged: bool,
+}
+
 /// How long a cohort has the worker. Long enough that a client is served several times in it and
 /// the misses of its first time are spread; short enough that with 4,096 clients and two workers
 /// all have had a turn after a fifth of a second.
@@ -64,9 +75,11 @@ pub(crate) const SHIFT: Duration = Duration::from_millis(10);
 /// fits into the core's own cache.
 const COHORT_COUNT: usize = 128;
 
-/// Places of a cohort that the free have to themselves. The engaged hold up others, and come first
-/// elsewhere.
-const FREE_COUNT: usize = COHORT_COUNT / 4;
+/// Places of a cohort that the free have to themselves. The engaged hold up others, and have the
+/// rest as far as they fill it: so a transaction that was begun goes on shift after shift, and no
+/// more are begun than a cohort can carry. One of twenty statements is in some ten cohorts; were
+/// more than a tenth of the places the free's own, in the end all would be engaged.
+const FREE_COUNT: usize = COHORT_COUNT / 16;
 
 /// Places of a cohort that the engaged have to themselves.
 const ENGAGED_COUNT: usize = COHORT_COUNT - FREE_COUNT;
@@ -138,11 +151,14 @@ impl<T> RunQueue<T> {
         self.yielded.push_back(task);
     }
 
-    /// Takes a task in whose client was heard; it was last served in the shift `served`.
-    pub(crate) fn push_heard(&mut self, task: T, standing: Standing, served: ShiftId) {
+    /// Takes a task in whose client was heard.
+    pub(crate) fn push_heard(&mut self, task: T, last: Last) {
+        let has_ended = last.has_disengaged && !self.free.is_empty();
+        let is_warm = last.served == self.shift && !has_ended;
+        let standing = last.standing;
         match standing {
             Standing::Busy => self.prompt.push_back(task),
-            _ if served == self.shift => self.warm.push_back(Warm {
+            _ if is_warm => self.warm.push_back(Warm {
                 standing,
                 is_first: false,
                 task,

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use sync::WakeFlag;
-use sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use crate::listener::Placed;
-use crate::run_queue::{ShiftId, Standing};
+use crate::run_queue::{Last, ShiftId, Standing};
 use crate::shared::{Message, Shared};
 use crate::strand::{Strand, TaskFuture};
 use crate::worker::{self, Worker};
@@ -37,6 +37,8 @@ pub(crate) struct Header {
     is_queued: WakeFlag,
     /// A [`Standing`] (I3).
     standing: AtomicU8,
+    /// As it last waited for its client it was engaged (I3).
+    was_engaged: AtomicBool,
     /// The shift in which it was polled last (I3).
     served: AtomicU32,
 }
@@ -76,6 +78,7 @@ impl Header {
             slot,
             is_queued: WakeFlag::new(),
             standing: AtomicU8::new(Standing::Busy as u8),
+            was_engaged: AtomicBool::new(false),
             served: AtomicU32::new(0),
         })
     }
@@ -88,18 +91,30 @@ impl Header {
     pub(crate) fn mark_polled(&self, shift: ShiftId) {
         self.is_queued.clear();
         self.served.store(shift.0, Ordering::Relaxed);
-        self.set_standing(Standing::Busy);
+        let standing = self.standing();
+        if standing != Standing::Busy {
+            let is_engaged = standing == Standing::Engaged;
+            self.was_engaged.store(is_engaged, Ordering::Relaxed);
+            self.set_standing(Standing::Busy);
+        }
     }
 
-    pub(crate) fn served(&self) -> ShiftId {
-        ShiftId(self.served.load(Ordering::Relaxed))
+    /// How the task came to wait.
+    pub(crate) fn last(&self) -> Last {
+        let standing = self.standing();
+        let was_engaged = self.was_engaged.load(Ordering::Relaxed);
+        Last {
+            standing,
+            served: ShiftId(self.served.load(Ordering::Relaxed)),
+            has_disengaged: was_engaged && standing == Standing::Free,
+        }
     }
 
     pub(crate) fn set_standing(&self, standing: Standing) {
         self.standing.store(standing as u8, Ordering::Relaxed);
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    fn standing(&self) -> Standing {
         match self.standing.load(Ordering::Relaxed) {
             free if free == Standing::Free as u8 => Standing::Free,
             engaged if engaged == Standing::Engaged as u8 => Standing::Engaged,

@@ -217,8 +217,8 @@ impl Worker {
     fn queue(&self, header: Arc<Header>) {
         let mut run_queue = self.run_queue.borrow_mut();
         if self.is_hearing.get() {
-            let (standing, served) = (header.standing(), header.served());
-            run_queue.push_heard(header, standing, served);
+            let last = header.last();
+            run_queue.push_heard(header, last);
         } else if self.is_running(&header) {
             run_queue.push_yielded(header);
         } else {

@@ -9,23 +9,37 @@ use super::*;
 /// Work of a turn in the models: far less than a shift.
 const POLL: Duration = Duration::from_micros(10);
 
+/// Heard for the first time.
+fn newcomer(standing: Standing) -> Last {
+    Last {
+        standing,
+        // No shift of the tests.
+        served: ShiftId(u32::MAX),
+        has_disengaged: false,
+    }
+}
+
 /// A closed loop: clients that ask again as soon as they are answered.
 struct Clients {
     queue: RunQueue<usize>,
     now: Instant,
+    /// What a poll takes.
+    poll: Duration,
     /// Of each client: the shift in which it was served last, how often, and since when it waits.
     clients: Vec<(ShiftId, u64, Instant)>,
     /// The longest that one waited.
     waited_max: Duration,
-    standing: fn(usize) -> Standing,
+    /// By its number and how often it was served.
+    standing: fn(usize, u64) -> Standing,
 }
 
 impl Clients {
-    fn new(count: usize, standing: fn(usize) -> Standing) -> Self {
+    fn new(count: usize, standing: fn(usize, u64) -> Standing) -> Self {
         let now = Instant::from_nanos(1);
         let mut all = Self {
             queue: RunQueue::new(),
             now,
+            poll: POLL,
             clients: vec![(ShiftId::default(), 0, now); count],
             waited_max: Duration::ZERO,
             standing,
@@ -35,10 +49,18 @@ impl Clients {
     }
 
     fn hear(&mut self, client: usize) {
-        let standing = (self.standing)(client);
-        let (served, _, since) = &mut self.clients[client];
+        let (served, count, since) = &mut self.clients[client];
+        let standing = (self.standing)(client, *count);
         *since = self.now;
-        self.queue.push_heard(client, standing, *served);
+        let before = count
+            .checked_sub(1)
+            .map(|count| (self.standing)(client, count));
+        let last = Last {
+            standing,
+            served: *served,
+            has_disengaged: standing == Standing::Free && before == Some(Standing::Engaged),
+        };
+        self.queue.push_heard(client, last);
     }
 
     /// A turn, after which those who were served ask again.
@@ -49,10 +71,10 @@ impl Clients {
             let (shift, count, since) = &mut self.clients[client];
             (*shift, *count) = (self.queue.shift(), *count + 1);
             self.waited_max = self.waited_max.max(self.now.since(*since));
-            self.now = self.now + POLL;
+            self.now = self.now + self.poll;
             served.push(client);
         }
-        self.now = self.now + POLL;
+        self.now = self.now + self.poll;
         served.into_iter().for_each(|client| self.hear(client));
     }
 
@@ -66,7 +88,7 @@ impl Clients {
     fn counts(&self, standing: Standing) -> (u64, u64) {
         let all = self.clients.iter().enumerate();
         let counts = all
-            .filter(|(client, _)| (self.standing)(*client) == standing)
+            .filter(|(client, (_, count, _))| (self.standing)(*client, *count) == standing)
             .map(|(_, (_, count, _))| *count);
         let counts: Vec<u64> = counts.collect();
         (*counts.iter().min().unwrap(), *counts.iter().max().unwrap())
@@ -83,7 +105,7 @@ fn shifts(count: usize) -> Duration {
 #[test]
 fn all_are_served_alike_within_their_bound() {
     for count in [1, 10, 128, 129, 1000, 2048] {
-        let mut clients = Clients::new(count, |_| Standing::Free);
+        let mut clients = Clients::new(count, |_, _| Standing::Free);
         let round = shifts(count / COHORT_COUNT + 1);
         clients.run(round * 20);
         // Who was not served in its last shift is at the back once more: two rounds.
@@ -95,7 +117,7 @@ fn all_are_served_alike_within_their_bound() {
 
 #[test]
 fn few_clients_go_first_come_first_served() {
-    let mut clients = Clients::new(COHORT_COUNT, |_| Standing::Free);
+    let mut clients = Clients::new(COHORT_COUNT, |_, _| Standing::Free);
     for _ in 0..200 {
         clients.turn();
         let (least, most) = clients.counts(Standing::Free);
@@ -105,7 +127,7 @@ fn few_clients_go_first_come_first_served() {
 
 #[test]
 fn a_cohort_is_served_over_and_over_and_then_another() {
-    let mut clients = Clients::new(1024, |_| Standing::Free);
+    let mut clients = Clients::new(1024, |_, _| Standing::Free);
     clients.run(SHIFT / 2);
     let served = clients.clients.iter().filter(|(_, count, _)| 0 < *count);
     assert_eq!(served.count(), COHORT_COUNT);
@@ -117,7 +139,7 @@ fn a_cohort_is_served_over_and_over_and_then_another() {
 
 #[test]
 fn the_engaged_go_first_and_the_free_keep_their_part() {
-    let engaged = |client: usize| {
+    let engaged = |client: usize, _| {
         if client < 1000 {
             Standing::Engaged
         } else {
@@ -160,8 +182,29 @@ fn polls(
 }
 
 #[test]
+fn transactions_that_were_begun_are_ended_before_many_others_begin() {
+    let statements = |_, count: u64| match count % 20 {
+        0 => Standing::Free,
+        _ => Standing::Engaged,
+    };
+    let mut clients = Clients::new(2048, statements);
+    // Heavier than a point query: a client is served about twice in a shift.
+    clients.poll = Duration::from_micros(35);
+    clients.run(Duration::from_secs(20));
+    let begun = clients
+        .clients
+        .iter()
+        .filter(|(_, count, _)| count % 20 != 0);
+    let begun = begun.count();
+    assert!(begun <= 2 * COHORT_COUNT, "{begun}");
+    let counts = clients.clients.iter().map(|(_, count, _)| count / 20);
+    let (least, most) = (counts.clone().min().unwrap(), counts.max().unwrap());
+    assert!(most <= least + 2, "{least} to {most}");
+}
+
+#[test]
 fn what_yields_neither_stops_clients_nor_is_stopped() {
-    let mut clients = Clients::new(2000, |_| Standing::Free);
+    let mut clients = Clients::new(2000, |_, _| Standing::Free);
     clients.run(SHIFT * 3);
     (5000..5010).for_each(|task| clients.queue.push_yielded(task));
     let mut yielded_count = 0;
@@ -178,7 +221,7 @@ fn what_yields_neither_stops_clients_nor_is_stopped() {
 
 #[test]
 fn a_crowd_that_is_always_ready_stops_nobody() {
-    let mut clients = Clients::new(300, |_| Standing::Free);
+    let mut clients = Clients::new(300, |_, _| Standing::Free);
     (5000..5100).for_each(|task| clients.queue.push_ready(task));
     clients.queue.push_yielded(6000);
     for _ in 0..1000 {
@@ -196,7 +239,7 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     let mut now = Instant::from_nanos(1);
     for task in 0..1000 {
         let standing = [Standing::Engaged, Standing::Free][task % 2];
-        queue.push_heard(task, standing, ShiftId::default());
+        queue.push_heard(task, newcomer(standing));
     }
     let (mut engaged, mut free) = (Vec::new(), Vec::new());
     while !queue.is_empty() {
@@ -216,7 +259,7 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
 fn nothing_waits_while_there_is_nothing_else() {
     let mut queue = RunQueue::new();
     let now = Instant::from_nanos(1);
-    (0..1000).for_each(|task| queue.push_heard(task, Standing::Free, ShiftId::default()));
+    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
     let mut order = Vec::new();
     for _ in 0..1000 {
         queue.begin_turn(now);
@@ -247,8 +290,7 @@ fn nothing_is_lost_and_equals_keep_their_order() {
                         let kinds_of = [Standing::Busy, Standing::Engaged, Standing::Free];
                         let standing = kinds_of[random.index(3)];
                         kinds.push(standing);
-                        // Never served: no shift of the past is the present one.
-                        queue.push_heard(next, standing, ShiftId(u32::MAX));
+                        queue.push_heard(next, newcomer(standing));
                         inside.insert(next);
                         next += 1;
                     }
