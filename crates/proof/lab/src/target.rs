@@ -1,5 +1,7 @@
 //! Which server a suite runs against.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use testkit::{Client, Launch, Login, Server, ServerKind};
 
@@ -29,17 +31,14 @@ pub(crate) enum Program {
 pub(crate) struct Running {
     port: u16,
     /// Ends with the suite.
-    _server: Option<Server>,
+    server: Option<Server>,
 }
 
 impl Target {
     /// Starts what is to be tested, unless it runs already.
     pub(crate) fn start(&self) -> Result<Running> {
         if let Some(port) = self.port {
-            return Ok(Running {
-                port,
-                _server: None,
-            });
+            return Ok(Running { port, server: None });
         }
         Ok(Running::of(self.launch().start()?))
     }
@@ -75,12 +74,22 @@ impl Running {
     pub(crate) fn of(server: Server) -> Running {
         Running {
             port: server.port(),
-            _server: Some(server),
+            server: Some(server),
         }
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// True if it was started for the suite.
+    pub(crate) fn is_own(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The unix socket; of a server that was found it is not known.
+    pub(crate) fn socket(&self) -> Option<PathBuf> {
+        self.server.as_ref().map(Server::socket)
     }
 
     /// A new connection as root.
