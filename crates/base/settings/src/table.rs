@@ -309,6 +309,13 @@ pub const TABLE: &[Setting] = &[
     )
     .alias(&["innodb_buffer_pool_size"]),
     start(
+        "statement_memory_size",
+        size(1 << 20, 1 << 44),
+        "2G",
+        "Memory for what all sessions and their statements keep together (max_session_mem_used). \
+         Error 1041 beyond.",
+    ),
+    start(
         "log_size",
         size(32 << 20, 1 << 40),
         "96M",
@@ -528,6 +535,14 @@ pub const TABLE: &[Setting] = &[
         number(0, 65535),
         "64",
         "Warnings kept for SHOW WARNINGS.",
+    ),
+    session(
+        "max_session_mem_used",
+        size(8 << 10, 1 << 44),
+        "1G",
+        "What a statement may keep in memory: rows that it sorts, groups or joins, texts of a row \
+         that it computes; and, apart from it, what the session keeps: user variables, savepoints, \
+         prepared statements with their cursors and long data. Error 1290 beyond.",
     ),
     session(
         "max_sort_length",

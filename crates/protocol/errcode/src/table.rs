@@ -498,6 +498,8 @@ errors! {
         "The target table %-.100s of the %s is not updatable";
     1289 "HY000" ER_FEATURE_DISABLED
         "The '%s' feature is disabled; you need MariaDB built with '%s' to have it working";
+    1290 "HY000" ER_OPTION_PREVENTS_STATEMENT
+        "The MariaDB server is running with the %s option so it cannot execute this statement";
     1291 "HY000" ER_DUPLICATED_VALUE_IN_TYPE
         "Column '%-.100s' has duplicated value '%-.64s' in %s";
     1292 "22007" ER_TRUNCATED_WRONG_VALUE

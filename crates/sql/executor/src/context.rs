@@ -1,11 +1,11 @@
 //! [`Context`]: what every operator is handed while the execution runs.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
 use expression::{
-    Class, Evaluator, Expression, Frame, Members, Statement, SubqueryResult, append_class_key,
+    Class, Evaluator, Expression, Frame, Members, Memory, Share, Statement, SubqueryResult,
+    append_class_key,
 };
 use planner::{Subquery, SubqueryKind};
 use store::{Suspend, Table, Transaction};
@@ -15,9 +15,6 @@ use crate::{Operator, Outcome, Rewind};
 
 /// A statement gives way to others after so many rows (design: 64 rows or 200 us).
 pub const ROWS_PER_TURN: u32 = 64;
-
-/// A statement may keep so many bytes of rows in memory (sorting, grouping, hash joins).
-pub const KEPT_BYTES_MAX: usize = 1 << 30;
 
 /// The world of a running execution, borrowed for one step.
 pub(crate) struct Context<'e> {
@@ -33,8 +30,8 @@ pub(crate) struct Context<'e> {
     pub(crate) subqueries: &'e mut [Option<SubqueryRun>],
     /// Rows left in this turn.
     pub(crate) turn_rows: u32,
-    /// The most bytes that any part of the statement has kept.
-    pub(crate) kept_bytes: Cell<usize>,
+    /// What the statement keeps.
+    pub(crate) memory: &'e Rc<Memory>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -83,14 +80,11 @@ impl Context<'_> {
         Err(Suspend::turn().into())
     }
 
-    /// Refuses a statement that keeps more than it may.
-    pub(crate) fn check_kept(&self, bytes: usize) -> Outcome<()> {
-        self.kept_bytes.set(self.kept_bytes.get().max(bytes));
-        if bytes <= KEPT_BYTES_MAX {
-            return Ok(());
-        }
-        let text = format!("Statement keeps more than {KEPT_BYTES_MAX} bytes of rows in memory");
-        Err(ClientError::with_message(errcode::ER_OUT_OF_SORTMEMORY, text).into())
+    /// Says how much a part of the statement keeps; refuses what keeps more than it may.
+    pub(crate) fn keep(&self, share: &mut Share, bytes: usize) -> Outcome<()> {
+        let limit = self.statement.options.kept_bytes_max;
+        let pool = || self.statement.session.memory_pool();
+        Ok(share.set(bytes, self.memory, limit, pool)?)
     }
 }
 
@@ -137,6 +131,7 @@ pub(crate) struct SubqueryRun {
     state: SubqueryState,
     /// The root's row is not taken yet (its dependents suspended).
     holds_row: bool,
+    share: Share,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +151,7 @@ impl SubqueryRun {
             dependents,
             state: SubqueryState::Fresh,
             holds_row: false,
+            share: Share::default(),
         }
     }
 
@@ -255,7 +251,8 @@ impl SubqueryRun {
             }
             SubqueryKind::Set => {
                 crate::keep::push_row(cx, self.plan.slot, &self.plan.query.output)?;
-                cx.check_kept(cx.frame.rows(self.plan.slot).memory_bytes())?;
+                let bytes = cx.frame.rows(self.plan.slot).memory_bytes();
+                cx.keep(&mut self.share, bytes)?;
                 Ok(true)
             }
         }

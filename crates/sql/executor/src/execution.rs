@@ -8,10 +8,9 @@
 //! An execution keeps its tables, cursors and buffers, so a session that caches it with its plan
 //! runs a point query without allocating. It is bound to one worker and one statement at a time.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use expression::{Expression, Frame, Slot, Statement};
+use expression::{Expression, Frame, Memory, Slot, Statement};
 use planner::{Action, Plan, Query, SlotShape};
 use smallvec::SmallVec;
 use store::{RowBatch, Store, StoreError, Table, Transaction};
@@ -121,8 +120,8 @@ struct Machine {
     frame: Frame,
     subqueries: Vec<Option<SubqueryRun>>,
     runner: Runner,
-    /// The most bytes that any part has kept since the tables were opened.
-    kept_bytes: usize,
+    /// What it keeps.
+    memory: Rc<Memory>,
 }
 
 /// An execution that is idle keeps no larger buffers: many of them lie in caches.
@@ -202,11 +201,11 @@ impl Execution {
         outcome
     }
 
-    /// The most bytes of rows that any part of it has kept, and may still have room for.
+    /// The most bytes of rows that it has kept, and may still have room for.
     pub fn kept_bytes(&self) -> usize {
         self.machine
             .as_ref()
-            .map_or(0, |machine| machine.kept_bytes)
+            .map_or(0, |machine| machine.memory.peak())
     }
 
     fn run(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
@@ -225,7 +224,7 @@ impl Execution {
             tables: &machine.tables,
             subqueries: &mut machine.subqueries,
             turn_rows: ROWS_PER_TURN,
-            kept_bytes: Cell::new(machine.kept_bytes),
+            memory: &machine.memory,
         };
         let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),
@@ -234,9 +233,8 @@ impl Execution {
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
             Runner::Delete(runner) => runner.run(&mut cx, sink),
         };
-        machine.kept_bytes = cx.kept_bytes.get();
         let is_over = matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_)));
-        if is_over && IDLE_BYTES_MAX < machine.kept_bytes {
+        if is_over && IDLE_BYTES_MAX < machine.memory.peak() {
             self.machine = None;
         }
         outcome
@@ -320,7 +318,7 @@ impl Machine {
             frame,
             subqueries,
             runner,
-            kept_bytes: 0,
+            memory: Rc::default(),
         })
     }
 }

@@ -20,7 +20,7 @@ mod operator;
 mod sink;
 mod write;
 
-pub use context::{KEPT_BYTES_MAX, ROWS_PER_TURN};
+pub use context::ROWS_PER_TURN;
 pub use execution::{Execution, Progress, Summary, World};
 pub use halt::{Effect, ExecutionError, Halt, Outcome, client_error};
 pub(crate) use operator::{Operator, Rewind};

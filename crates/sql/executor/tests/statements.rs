@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use executor::{Execution, Halt, KeptRows, Progress, Summary, World};
 use expression::{
-    Diagnostics, Failure, SessionFunction, Statement, StatementOptions, Surroundings, VariableScope,
+    Diagnostics, Failure, MemoryPool, SessionFunction, Statement, StatementOptions, Surroundings,
+    VariableScope,
 };
 use function::SessionFacts;
 use planner::{Names, Settings};
@@ -38,8 +39,9 @@ impl Surroundings for Session {
             .unwrap_or_default()
     }
 
-    fn set_user_variable(&self, name: &str, value: Value, _: &ColumnType) {
+    fn set_user_variable(&self, name: &str, value: Value, _: &ColumnType) -> Result<(), Failure> {
         self.variables.borrow_mut().insert(name.to_owned(), value);
+        Ok(())
     }
 
     fn call(&self, _: SessionFunction, _: &[Value]) -> Result<Value, Failure> {
@@ -60,6 +62,10 @@ impl Surroundings for Session {
 
     fn is_killed(&self) -> bool {
         false
+    }
+
+    fn memory_pool(&self) -> Arc<MemoryPool> {
+        Arc::new(MemoryPool::new(u64::MAX))
     }
 
     fn give_way(&self) -> Result<(), Failure> {

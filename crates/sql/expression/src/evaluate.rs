@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
             ExpressionKind::AssignUserVariable(assignment) => {
                 let (name, operand) = &**assignment;
                 let value = self.evaluate(operand)?;
-                session.set_user_variable(name, value.to_value(), &operand.column_type);
+                session.set_user_variable(name, value.to_value(), &operand.column_type)?;
                 Ok(value)
             }
             ExpressionKind::SystemVariable(variable) => {

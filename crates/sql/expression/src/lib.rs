@@ -15,6 +15,7 @@ mod evaluate;
 mod frame;
 mod key;
 mod library;
+mod memory;
 mod rows;
 mod statement;
 mod tree;
@@ -27,6 +28,7 @@ pub use key::{
     compare_values, compare_values_metered, key_value, like_prefix,
 };
 pub use library::Call;
+pub use memory::{Memory, MemoryPool, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
 pub use tree::{

@@ -45,7 +45,15 @@ pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<Valu
         let value = call.bound.eval(&arguments, context)?;
         Ok(call.bound.bounded(value, &arguments, context))
     });
-    Ok(evaluator.keep(value.map_err(failure)?))
+    let value = evaluator.keep(value.map_err(failure)?);
+    if let ValueRef::Bytes(bytes) = value {
+        evaluator.statement.spend(bytes.len())?;
+        let limit = evaluator.statement.options.kept_bytes_max;
+        if limit < evaluator.frame.arena().allocated_bytes() {
+            return Err(crate::memory::too_much(limit));
+        }
+    }
+    Ok(value)
 }
 
 /// Lends the surroundings of the statement to a function.

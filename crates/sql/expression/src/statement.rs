@@ -1,6 +1,7 @@
 //! [`Statement`]: the session around a running statement, as expressions see it.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::sync::Arc;
 
 use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
 use value::temporal::DateRules;
@@ -10,7 +11,7 @@ use value::{
 
 use function::{Patterns, Seeds, SessionFacts};
 
-use crate::{Failure, SessionFunction, VariableScope};
+use crate::{Failure, MemoryPool, SessionFunction, VariableScope};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
@@ -19,7 +20,15 @@ pub trait Surroundings {
     fn user_variable(&self, name: &str) -> Value;
 
     /// `@name := value`.
-    fn set_user_variable(&self, name: &str, value: Value, column_type: &ColumnType);
+    ///
+    /// # Errors
+    /// If the session keeps more than it may.
+    fn set_user_variable(
+        &self,
+        name: &str,
+        value: Value,
+        column_type: &ColumnType,
+    ) -> Result<(), Failure>;
 
     /// `@@name`.
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value, Failure>;
@@ -36,6 +45,9 @@ pub trait Surroundings {
 
     /// True once `KILL QUERY` was said.
     fn is_killed(&self) -> bool;
+
+    /// Where the memory of large statements comes from.
+    fn memory_pool(&self) -> Arc<MemoryPool>;
 
     /// Lets others run, if the statement has had its time. Called in the middle of whatever takes
     /// long: nothing that others use is borrowed meanwhile.
@@ -70,6 +82,8 @@ pub struct StatementOptions {
     pub insert_id: Option<u64>,
     /// `default_week_format`.
     pub default_week_format: u8,
+    /// What a statement may keep in memory (`max_session_mem_used`).
+    pub kept_bytes_max: usize,
 }
 
 impl Default for StatementOptions {
@@ -86,6 +100,7 @@ impl Default for StatementOptions {
             auto_increment_offset: 1,
             insert_id: None,
             default_week_format: 0,
+            kept_bytes_max: 1 << 30,
         }
     }
 }

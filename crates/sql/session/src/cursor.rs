@@ -1,9 +1,13 @@
 //! Cursors of prepared statements: the rows of a query, kept until COM_STMT_FETCH asks for them.
 //!
 //! The statement has ended when its cursor opens, so a cursor holds no lock, no snapshot and no
-//! table; it holds its rows, at most [`CURSOR_BYTES_MAX`] of them. Cursors only go forward.
+//! table; it holds its rows, which count as what the session keeps (`max_session_mem_used`).
+//! Cursors only go forward.
+
+use std::rc::Rc;
 
 use executor::{Flow, Outcome, RowSink};
+use expression::Share;
 use planner::OutputColumn;
 use value::{Value, ValueRef};
 
@@ -15,9 +19,7 @@ use crate::reply::{Reply, Stop};
 use crate::row_encoder::{RowEncoder, RowProtocol};
 use crate::session::Session;
 use crate::sink::write_columns;
-
-/// Memory that the rows of one cursor may take.
-pub(crate) const CURSOR_BYTES_MAX: usize = 256 << 20;
+use crate::state::State;
 
 /// Rows of a result that wait to be fetched.
 #[derive(Debug, Default)]
@@ -25,6 +27,9 @@ pub(crate) struct CursorRows {
     columns: Vec<OutputColumn>,
     rows: std::collections::VecDeque<Vec<Value>>,
     bytes: usize,
+    share: Share,
+    /// Whose it is.
+    state: Option<Rc<State>>,
 }
 
 impl RowSink for CursorRows {
@@ -40,9 +45,8 @@ impl RowSink for CursorRows {
             _ => 0,
         });
         self.bytes += size_of_val(values.as_slice()) + text_bytes.sum::<usize>();
-        if CURSOR_BYTES_MAX < self.bytes {
-            let text = format!("A cursor keeps more than {CURSOR_BYTES_MAX} bytes of rows");
-            return Err(ClientError::with_message(errcode::ER_OUT_OF_SORTMEMORY, text).into());
+        if let Some(state) = &self.state {
+            state.keep(&mut self.share, self.bytes)?;
         }
         self.rows.push_back(values);
         Ok(Flow::More)
@@ -50,6 +54,14 @@ impl RowSink for CursorRows {
 }
 
 impl CursorRows {
+    /// None yet, of this session.
+    pub(crate) fn of(state: &Rc<State>) -> Self {
+        Self {
+            state: Some(Rc::clone(state)),
+            ..Self::default()
+        }
+    }
+
     /// All of them.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = Vec<Value>> {
         self.rows.into_iter()
@@ -143,14 +155,5 @@ mod tests {
         assert!(!is_last);
         assert_eq!(cursor.take(1), (vec![vec![Value::Int(3)]], false));
         assert_eq!(cursor.take(1), (Vec::new(), true));
-    }
-
-    #[test]
-    fn a_cursor_refuses_more_than_it_may_keep() {
-        let mut cursor = CursorRows {
-            bytes: CURSOR_BYTES_MAX,
-            ..CursorRows::default()
-        };
-        assert!(cursor.row(&[ValueRef::Int(1)]).is_err());
     }
 }

@@ -196,7 +196,8 @@ impl Session {
             if let IntoTarget::User(name) = target {
                 let value = value.clone();
                 self.state
-                    .set_user_variable(name, value, &loading.field_type);
+                    .set_user_variable(name, value, &loading.field_type)
+                    .map_err(|failure| failed((*failure).into(), loading.mark))?;
             }
         }
         loading.execution.set_earlier_rows(loading.rows);

@@ -7,10 +7,14 @@
 use std::collections::HashMap;
 
 use errcode::{ClientError, ER_UNKNOWN_ERROR};
+use expression::Share;
 use foldhash::fast::FixedState;
 
 /// The largest `max_allowed_packet`: what one command could bring at the most.
 const ALL_BYTES_MAX: usize = 1 << 30;
+
+/// What a parameter takes beside its bytes.
+const PART_BYTES: usize = 64;
 
 /// What has come of a statement's parameters.
 #[derive(Debug, Default)]
@@ -19,26 +23,48 @@ pub(crate) struct LongData {
     parts: HashMap<u16, Vec<u8>, FixedState>,
     /// Bytes of all.
     bytes: usize,
-    /// One was too long; nothing is kept until the next [`LongData::clear`].
-    is_too_long: bool,
+    share: Share,
+    /// Why nothing is kept until the next [`LongData::clear`].
+    failure: Option<ClientError>,
 }
 
 impl LongData {
-    /// Adds a piece to a parameter that may have up to `bytes_max` bytes.
-    pub(crate) fn append(&mut self, parameter: u16, data: &[u8], bytes_max: usize) {
-        if self.is_too_long {
+    /// Adds a piece to a parameter that may have up to `bytes_max` bytes; `keep` counts what is
+    /// kept.
+    pub(crate) fn append(
+        &mut self,
+        parameter: u16,
+        data: &[u8],
+        bytes_max: usize,
+        keep: impl FnOnce(&mut Share, usize) -> Result<(), ClientError>,
+    ) {
+        if self.failure.is_some() {
             return;
         }
-        let part = self.parts.entry(parameter).or_default();
-        let is_too_long =
-            bytes_max < part.len() + data.len() || ALL_BYTES_MAX < self.bytes + data.len();
-        if is_too_long {
+        if let Err(failure) = self.take(parameter, data, bytes_max, keep) {
             self.clear();
-            self.is_too_long = true;
-            return;
+            self.failure = Some(failure);
+        }
+    }
+
+    fn take(
+        &mut self,
+        parameter: u16,
+        data: &[u8],
+        bytes_max: usize,
+        keep: impl FnOnce(&mut Share, usize) -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        let bytes = self.bytes + data.len();
+        keep(&mut self.share, bytes + (self.parts.len() + 1) * PART_BYTES)?;
+        let part = self.parts.entry(parameter).or_default();
+        if bytes_max < part.len() + data.len() || ALL_BYTES_MAX < bytes {
+            let text = "Parameter of prepared statement which is set through \
+                        mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
+            return Err(ClientError::with_message(ER_UNKNOWN_ERROR, text));
         }
         part.extend_from_slice(data);
-        self.bytes += data.len();
+        self.bytes = bytes;
+        Ok(())
     }
 
     /// What has come of a parameter, if anything has.
@@ -47,14 +73,9 @@ impl LongData {
         self.parts.get(&parameter).map(Vec::as_slice)
     }
 
-    /// Error 1105 if a parameter was too long.
+    /// Error 1105 if a parameter was too long, 1290 or 1041 if all were.
     pub(crate) fn check(&self) -> Result<(), ClientError> {
-        if !self.is_too_long {
-            return Ok(());
-        }
-        let text = "Parameter of prepared statement which is set through mysql_send_long_data() \
-                    is longer than 'max_allowed_packet' bytes";
-        Err(ClientError::with_message(ER_UNKNOWN_ERROR, text))
+        self.failure.clone().map_or(Ok(()), Err)
     }
 
     /// Forgets everything.
@@ -70,14 +91,15 @@ mod tests {
     #[test]
     fn pieces_are_joined_up_to_the_limit() {
         let mut long = LongData::default();
-        long.append(1, b"ab", 4);
-        long.append(0, b"x", 4);
-        long.append(1, b"cd", 4);
+        let free = |_: &mut Share, _| Ok(());
+        long.append(1, b"ab", 4, free);
+        long.append(0, b"x", 4, free);
+        long.append(1, b"cd", 4, free);
         assert_eq!(long.get(1), Some(&b"abcd"[..]));
         assert_eq!((long.get(2), long.get(70_000)), (None, None));
         assert!(long.check().is_ok());
-        long.append(1, b"e", 4);
-        long.append(0, b"y", 4);
+        long.append(1, b"e", 4, free);
+        long.append(0, b"y", 4, free);
         assert_eq!(long.check().unwrap_err().code, ER_UNKNOWN_ERROR);
         assert_eq!((long.get(0), long.bytes), (None, 0), "nothing is kept");
         long.clear();
@@ -90,7 +112,7 @@ mod tests {
             bytes: ALL_BYTES_MAX,
             ..LongData::default()
         };
-        long.append(7, b"a", usize::MAX);
+        long.append(7, b"a", usize::MAX, |_, _| Ok(()));
         assert!(long.check().is_err());
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
+use expression::Share;
 use foldhash::fast::FixedState;
 use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
@@ -34,7 +35,7 @@ pub(crate) struct PreparedStatements {
     /// The protocol's, by number.
     by_id: HashMap<u32, Box<Prepared>, FixedState>,
     /// SQL's, by name in lower case.
-    by_name: HashMap<String, (Rc<Parsed>, PreparedPlace), FixedState>,
+    by_name: HashMap<String, (Rc<Parsed>, (PreparedPlace, Share)), FixedState>,
     /// The last number given out.
     last_id: u32,
     /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
@@ -45,13 +46,17 @@ pub(crate) struct PreparedStatements {
 /// the execution without waiting for the real one (MariaDB).
 const LAST_PREPARED: u32 = u32::MAX;
 
+/// What a text and its tree take, by the text's length: an expression has some 100 bytes and is
+/// written in some 10.
+const TREE_BYTES_PER_BYTE: usize = 11;
+
 /// A prepared statement of the protocol.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Its tree and text. Constant.
     pub(crate) parsed: Rc<Parsed>,
-    /// Counts it.
-    _place: PreparedPlace,
+    /// Counts it, and what its text and tree take.
+    _place: (PreparedPlace, Share),
     /// How the parameters were typed at the last execution.
     pub(crate) types: Vec<ParameterType>,
     /// Parameters that come in pieces.
@@ -77,11 +82,11 @@ struct HeldPlan {
 impl PreparedStatements {
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
     /// is no reply to say so.
-    fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8], max: usize) {
+    fn long_data_of(&mut self, statement_id: u32) -> Option<&mut LongData> {
         let id = self.resolved(statement_id);
-        if let Some(prepared) = self.by_id.get_mut(&id) {
-            prepared.long_data.append(parameter, data, max);
-        }
+        self.by_id
+            .get_mut(&id)
+            .map(|prepared| &mut prepared.long_data)
     }
 
     /// Which statement a number means.
@@ -130,7 +135,7 @@ impl Session {
         let text = self.to_utf8(text);
         let parsed = self.parse_shared(&text)?;
         check_preparable(&parsed)?;
-        let place = self.prepared_place()?;
+        let place = self.prepared_place(&parsed)?;
         let columns = self.describe(&parsed).await?;
         self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
         let statement_id = self.prepared.last_id;
@@ -161,12 +166,16 @@ impl Session {
         Ok(Reply::Nothing)
     }
 
-    /// A place among the prepared statements, or error 1461.
-    fn prepared_place(&self) -> Result<PreparedPlace, ClientError> {
+    /// A place among the prepared statements, or error 1461, and memory for one.
+    fn prepared_place(&self, parsed: &Parsed) -> Result<(PreparedPlace, Share), ClientError> {
         let server = &self.state.worker.server;
-        server.prepared_place().map_err(|limit| {
+        let place = server.prepared_place().map_err(|limit| {
             ClientError::new(errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&limit])
-        })
+        })?;
+        let mut share = Share::default();
+        self.state
+            .keep(&mut share, parsed.text.len() * TREE_BYTES_PER_BYTE)?;
+        Ok((place, share))
     }
 
     /// The tree of a text, shared with other sessions.
@@ -221,8 +230,11 @@ impl Session {
             variables.settings().unsigned("max_allowed_packet")
         };
         let bytes_max = stdx::to_usize(bytes_max);
-        self.prepared
-            .send_long_data(statement_id, parameter, data, bytes_max);
+        let state = Rc::clone(&self.state);
+        if let Some(long_data) = self.prepared.long_data_of(statement_id) {
+            let keep = |share: &mut Share, bytes| state.keep(share, bytes);
+            long_data.append(parameter, data, bytes_max, keep);
+        }
     }
 
     /// COM_STMT_EXECUTE.
@@ -282,7 +294,8 @@ impl Session {
             self.check_shared_privileges(shared)?;
             let has_rows = !shared.plan().columns.is_empty();
             let is_taken = !shared.plan().into_variables.is_empty();
-            self.cursor = (wants_cursor && has_rows && !is_taken).then(CursorRows::default);
+            self.cursor =
+                (wants_cursor && has_rows && !is_taken).then(|| CursorRows::of(&self.state));
             let ran = self.run_shared(shared, &values, RowProtocol::Binary).await;
             let cursor = self.cursor.take();
             match ran? {
@@ -410,7 +423,7 @@ impl Session {
                 let key = name.text.to_lowercase();
                 self.prepared.by_name.remove(&key);
                 let of = self.parse_value(from, parsed).await?;
-                let place = self.prepared_place()?;
+                let place = self.prepared_place(&of)?;
                 self.prepared.by_name.insert(key, (Rc::new(of), place));
                 self.track_state();
                 Ok(Reply::Ok(Done {

@@ -76,7 +76,7 @@ impl Session {
         let mut result = ResultState::new(protocol, charset, self.status());
         let is_taken = !plan.into_variables.is_empty();
         if is_taken {
-            self.cursor = Some(CursorRows::default());
+            self.cursor = Some(CursorRows::of(&self.state));
         }
         let mut execution = shared.take();
         let outcome = self
@@ -123,7 +123,9 @@ impl Session {
             let column_type = &column.column_type;
             match target {
                 IntoVariable::User(name) => {
-                    self.state.set_user_variable(name, value, column_type);
+                    self.state
+                        .set_user_variable(name, value, column_type)
+                        .map_err(|failure| *failure)?;
                 }
                 IntoVariable::Slot(slot) => self.set_local(*slot, value, column_type)?,
             }

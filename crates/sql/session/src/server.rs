@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
+use expression::MemoryPool;
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
@@ -41,6 +42,8 @@ pub struct Server {
     routines: ArcSwap<Routines>,
     /// One for each worker.
     counters: Box<[CachePadded<Counters>]>,
+    /// Memory for what statements keep.
+    pub(crate) memory_pool: Arc<MemoryPool>,
     /// When the server started, on the steady clock, in microseconds.
     started_us: u64,
     /// Ends the program in order; set once by it.
@@ -144,7 +147,9 @@ impl Counters {
 impl Server {
     /// A server that has just started.
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
+        let memory_bytes = settings.unsigned("statement_memory_size");
         Arc::new(Self {
+            memory_pool: Arc::new(MemoryPool::new(memory_bytes)),
             registry: Registry::default(),
             logins: Arc::default(),
             metadata: MetadataLocks::new(worker_count),

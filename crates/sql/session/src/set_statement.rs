@@ -91,7 +91,9 @@ impl Session {
             match item {
                 SetItem::User { name, value } => {
                     let (value, column_type) = self.constant_typed(value, parsed).await?;
-                    self.state.set_user_variable(name, value, &column_type);
+                    self.state
+                        .set_user_variable(name, value, &column_type)
+                        .map_err(|failure| *failure)?;
                     self.track_state();
                 }
                 SetItem::System { variable, value } => {

@@ -15,7 +15,9 @@ use errcode::{
     ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
     ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
-use expression::{Diagnostics, SessionFunction, StatementOptions, Surroundings};
+use expression::{
+    Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
+};
 use foldhash::fast::FixedState;
 use function::{RandomState, SessionFacts};
 use value::{ColumnType, DateTime, Decimal, Level, Value};
@@ -57,6 +59,11 @@ pub struct State {
     pub in_transaction: Cell<bool>,
     /// What the running statement has to wait for.
     pub(crate) waits: RefCell<Waits>,
+    /// What the session keeps between statements: variables, savepoints, prepared statements and
+    /// their cursors.
+    memory: Rc<Memory>,
+    /// Of the user variables, and how many bytes they take.
+    user_variables_share: RefCell<(Share, usize)>,
     /// How often it has taken named locks.
     pub(crate) named_lock_count: Cell<u64>,
     /// When the statement's time is over (`max_statement_time`), on the steady clock.
@@ -92,11 +99,23 @@ impl State {
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
             waits: RefCell::default(),
+            memory: Rc::default(),
+            user_variables_share: RefCell::default(),
             named_lock_count: Cell::new(0),
             deadline_us: Cell::new(None),
             has_tls: Cell::new(false),
             facts,
         }
+    }
+
+    /// Says how much a part of the session keeps between statements.
+    ///
+    /// # Errors
+    /// 1290 beyond `max_session_mem_used`, 1041 beyond `statement_memory_size`.
+    pub(crate) fn keep(&self, share: &mut Share, bytes: usize) -> Result<(), ClientError> {
+        let limit = self.variables.borrow().active().options.kept_bytes_max;
+        let kept = share.set(bytes, &self.memory, limit, || self.memory_pool());
+        kept.map_err(|failure| *failure)
     }
 
     /// As after a login: COM_RESET_CONNECTION.
@@ -105,6 +124,7 @@ impl State {
             .borrow_mut()
             .reset(self.worker.server.settings());
         self.user_variables.borrow_mut().clear();
+        *self.user_variables_share.borrow_mut() = Default::default();
         *self.diagnostics.borrow_mut() = Rc::default();
         self.row_count.set(0);
         self.found_rows.set(0);
@@ -319,6 +339,15 @@ pub fn setting_value(value: &settings::Value) -> Value {
     }
 }
 
+/// About what a user variable takes.
+fn variable_bytes(name: &str, value: &Value) -> usize {
+    let text_bytes = match value {
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    name.len() + text_bytes + 2 * size_of::<(Value, ColumnType)>()
+}
+
 impl Surroundings for State {
     fn user_variable(&self, name: &str) -> Value {
         self.user_variables
@@ -328,11 +357,23 @@ impl Surroundings for State {
             .unwrap_or_default()
     }
 
-    fn set_user_variable(&self, name: &str, value: Value, column_type: &ColumnType) {
+    fn set_user_variable(
+        &self,
+        name: &str,
+        value: Value,
+        column_type: &ColumnType,
+    ) -> Result<(), expression::Failure> {
         let name = name.to_lowercase();
-        self.user_variables
-            .borrow_mut()
-            .insert(name, (value, column_type.clone()));
+        let mut variables = self.user_variables.borrow_mut();
+        let old = variables
+            .get(&name)
+            .map(|(old, _)| variable_bytes(&name, old));
+        let (share, bytes) = &mut *self.user_variables_share.borrow_mut();
+        let wanted = *bytes - old.unwrap_or(0) + variable_bytes(&name, &value);
+        self.keep(share, wanted)?;
+        *bytes = wanted;
+        variables.insert(name, (value, column_type.clone()));
+        Ok(())
     }
 
     fn system_variable(
@@ -393,6 +434,10 @@ impl Surroundings for State {
 
     fn is_killed(&self) -> bool {
         self.seat.order() != KillOrder::None
+    }
+
+    fn memory_pool(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.worker.server.memory_pool)
     }
 
     fn give_way(&self) -> Result<(), expression::Failure> {

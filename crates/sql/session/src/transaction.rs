@@ -9,11 +9,15 @@
 //! is not.
 //! (I2) Metadata holds and savepoints live exactly as long as the transaction.
 
+use expression::Share;
 use store::{
     Durability, Isolation, Store, StoreError, TableId, Transaction, TransactionOptions, UndoMark,
 };
 
 use crate::metadata::WeakHold;
+
+/// What a savepoint takes beside its name: its place, twice while the list grows.
+const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, UndoMark)>() + 16;
 
 /// What `SET TRANSACTION` has set for the next transaction alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct TransactionState {
     holds: Vec<WeakHold>,
     /// In order of making; a name that is made again moves to the end.
     savepoints: Vec<(String, UndoMark)>,
+    /// Of the savepoints.
+    savepoints_share: Share,
     /// For the next BEGIN or first statement.
     pub next: NextTransaction,
     /// What it has done.
@@ -101,6 +107,14 @@ impl TransactionState {
         self.holds.push(hold);
     }
 
+    /// About what the savepoints take with one more, and the share that says so.
+    pub fn savepoints_share(&mut self, name: &str) -> (&mut Share, usize) {
+        let names = self.savepoints.iter().map(|(name, _)| name.len());
+        let count = self.savepoints.len() + 1;
+        let bytes = names.sum::<usize>() + name.len() + count * SAVEPOINT_BYTES;
+        (&mut self.savepoints_share, bytes)
+    }
+
     /// Marks the present place by a name.
     pub fn set_savepoint(&mut self, name: &str) {
         self.release_savepoint(name);
@@ -138,6 +152,7 @@ impl TransactionState {
         // These keep their memory for the next transaction.
         self.holds.clear();
         self.savepoints.clear();
+        self.savepoints_share.clear();
     }
 
     /// Forgets the store's transaction after a deadlock rolled it back; an explicit transaction

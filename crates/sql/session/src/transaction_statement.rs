@@ -26,7 +26,7 @@ impl Session {
             }
             Transaction::Commit(completion) => return self.complete(true, *completion).await,
             Transaction::Rollback(completion) => return self.complete(false, *completion).await,
-            Transaction::Savepoint(name) => self.set_savepoint(&name.text),
+            Transaction::Savepoint(name) => self.set_savepoint(&name.text)?,
             Transaction::RollbackTo(name) => self.roll_back_to_savepoint(&name.text).await?,
             Transaction::ReleaseSavepoint(name) => {
                 if !self.transaction.release_savepoint(&name.text) {
@@ -106,15 +106,18 @@ impl Session {
     }
 
     /// SAVEPOINT: without a transaction it marks nothing, as each statement is its own.
-    fn set_savepoint(&mut self, name: &str) {
+    fn set_savepoint(&mut self, name: &str) -> Result<(), ClientError> {
         let autocommit = self.state.variables.borrow().active().autocommit;
         if !self.transaction.is_begun() && autocommit {
-            return;
+            return Ok(());
         }
+        let (share, bytes) = self.transaction.savepoints_share(name);
+        self.state.keep(share, bytes)?;
         let options = self.transaction_options();
         let store = std::rc::Rc::clone(&self.state.worker.store);
         self.transaction.store_transaction(&*store, || options);
         self.transaction.set_savepoint(name);
+        Ok(())
     }
 
     async fn roll_back_to_savepoint(&mut self, name: &str) -> Result<(), Stop> {

@@ -597,6 +597,7 @@ fn options(values: &Settings) -> StatementOptions {
         division_increment: u8::try_from(values.unsigned("div_precision_increment"))
             .unwrap_or(u8::MAX),
         group_concat_bytes_max: bytes("group_concat_max_len"),
+        kept_bytes_max: bytes("max_session_mem_used"),
         collation: CollationId::from_name(values.text("collation_connection"))
             .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
         auto_increment_step: values.unsigned("auto_increment_increment"),

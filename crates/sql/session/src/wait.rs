@@ -200,7 +200,7 @@ impl Session {
             return Err(ClientError::not_supported(&"GET_LOCK that waits after rows").into());
         }
         if let Some(cursor) = &mut self.cursor {
-            *cursor = CursorRows::default();
+            *cursor = CursorRows::of(&self.state);
         }
         let server = Arc::clone(&self.state.worker.server);
         let own = self.state.seat.id();

@@ -7,11 +7,12 @@
 
 use std::rc::Rc;
 
-use expression::{AggregateCall, Rows, append_group_key};
+use expression::{AggregateCall, Rows, Share, append_group_key};
 use foldhash::{HashMap, HashMapExt};
 use planner::Aggregate;
 use value::ValueRef;
 
+use super::distinct::KEY_BYTES;
 use crate::context::{Context, Dependents};
 use crate::keep;
 use crate::{Operator, Outcome, Rewind};
@@ -40,6 +41,7 @@ pub(crate) struct AggregateOperator {
     /// Ordered: a group is open.
     is_open: bool,
     kept_bytes: usize,
+    share: Share,
     key: Vec<u8>,
     /// The next row of the slot to give.
     at: usize,
@@ -66,6 +68,7 @@ impl AggregateOperator {
             accumulators: Vec::new(),
             is_open: false,
             kept_bytes: 0,
+            share: Share::default(),
             key: Vec::new(),
             at: 0,
             plan,
@@ -78,6 +81,7 @@ impl AggregateOperator {
         self.accumulators.clear();
         self.is_open = false;
         self.kept_bytes = 0;
+        self.share.clear();
         self.at = 0;
         cx.frame.rows_mut(self.plan.slot).clear();
         if self.plan.keys.is_empty() {
@@ -119,8 +123,9 @@ impl AggregateOperator {
                 self.groups.insert(self.key.as_slice().into(), group);
                 self.keys.push_row_of(&self.row_keys, 0);
                 self.open_group();
-                self.kept_bytes += self.key.len() + 64 * (self.plan.calls.len() + 1);
-                cx.check_kept(self.kept_bytes + self.keys.memory_bytes())?;
+                let calls = self.plan.calls.len() * size_of::<Accumulator>();
+                self.kept_bytes += self.key.len() + KEY_BYTES + calls;
+                cx.keep(&mut self.share, self.kept_bytes + self.keys.memory_bytes())?;
                 group
             }
         };

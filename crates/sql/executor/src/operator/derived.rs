@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use expression::Share;
 use planner::{Derived, Query};
 
 use crate::context::{Context, Dependents};
@@ -24,6 +25,7 @@ pub(crate) struct DerivedOperator {
     is_complete: bool,
     /// The next kept row.
     at: usize,
+    share: Share,
 }
 
 impl DerivedOperator {
@@ -38,6 +40,7 @@ impl DerivedOperator {
             is_started: false,
             is_complete: false,
             at: 0,
+            share: Share::default(),
         }
     }
 
@@ -65,7 +68,8 @@ impl DerivedOperator {
         }
         while !self.is_complete {
             if self.pull(cx)? {
-                cx.check_kept(cx.frame.rows(self.plan.slot).memory_bytes())?;
+                let bytes = cx.frame.rows(self.plan.slot).memory_bytes();
+                cx.keep(&mut self.share, bytes)?;
             } else {
                 self.is_complete = true;
             }

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use expression::append_group_key;
+use expression::{Share, append_group_key};
 use foldhash::{HashSet, HashSetExt};
 use planner::Computed;
 
@@ -22,11 +22,16 @@ pub(crate) struct DistinctOperator {
     holds_row: bool,
 }
 
+/// What a key takes beside its bytes: its place in a table that is half full, and an allocation's
+/// overhead.
+pub(crate) const KEY_BYTES: usize = 2 * size_of::<Box<[u8]>>() + 16;
+
 /// Keys that were there before.
 #[derive(Debug)]
 pub(crate) struct Seen {
     keys: HashSet<Box<[u8]>>,
     bytes: usize,
+    share: Share,
     /// The key being made; reused.
     pub(crate) key: Vec<u8>,
 }
@@ -36,6 +41,7 @@ impl Seen {
         Self {
             keys: HashSet::new(),
             bytes: 0,
+            share: Share::default(),
             key: Vec::new(),
         }
     }
@@ -43,6 +49,7 @@ impl Seen {
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
         self.bytes = 0;
+        self.share.clear();
     }
 
     /// Adds the key that was made; false if it was there before.
@@ -50,12 +57,13 @@ impl Seen {
         if self.keys.contains(self.key.as_slice()) {
             return false;
         }
-        self.bytes += self.key.len() + size_of::<Box<[u8]>>();
+        self.bytes += self.key.len() + KEY_BYTES;
         self.keys.insert(self.key.as_slice().into())
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes
+    /// Says how much is kept.
+    pub(crate) fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
+        cx.keep(&mut self.share, self.bytes)
     }
 }
 
@@ -100,7 +108,7 @@ impl Operator for DistinctOperator {
                 append_group_key(value, &kept.column_type, &mut self.seen.key);
             }
             if self.seen.insert() {
-                cx.check_kept(self.seen.memory_bytes())?;
+                self.seen.keep(cx)?;
                 cx.frame.slots[self.plan.slot].row = Some(0);
                 return Ok(true);
             }

@@ -7,11 +7,12 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, append_class_key};
+use expression::{Expression, Share, append_class_key};
 use foldhash::{HashMap, HashMapExt};
 use planner::{HashJoin, JoinKind};
 use smallvec::SmallVec;
 
+use super::distinct::KEY_BYTES;
 use crate::context::Context;
 use crate::kept_slots::KeptSlots;
 use crate::{Operator, Outcome, Rewind};
@@ -24,6 +25,9 @@ pub(crate) struct HashJoinOperator {
     state: State,
     table: HashMap<Box<[u8]>, SmallVec<[u32; 2]>>,
     kept: KeptSlots,
+    /// Bytes of the table.
+    key_bytes: usize,
+    share: Share,
     /// The key being made; reused.
     key: Vec<u8>,
     /// Rows that match the left row, and the next of them to judge.
@@ -55,6 +59,8 @@ impl HashJoinOperator {
             state: State::Start,
             table: HashMap::new(),
             kept,
+            key_bytes: 0,
+            share: Share::default(),
             key: Vec::new(),
             matches: SmallVec::new(),
             at: 0,
@@ -75,11 +81,12 @@ impl HashJoinOperator {
             match self.table.get_mut(self.key.as_slice()) {
                 Some(rows) => rows.push(row),
                 None => {
+                    self.key_bytes += self.key.len() + 2 * KEY_BYTES;
                     let rows = SmallVec::from_slice(&[row]);
                     self.table.insert(self.key.as_slice().into(), rows);
                 }
             }
-            cx.check_kept(self.kept.memory_bytes())?;
+            cx.keep(&mut self.share, self.kept.memory_bytes() + self.key_bytes)?;
         }
         self.kept.exchange(cx.frame);
         self.state = State::Left;
@@ -138,6 +145,8 @@ impl Operator for HashJoinOperator {
             match self.state {
                 State::Start => {
                     self.table.clear();
+                    self.key_bytes = 0;
+                    self.share.clear();
                     self.kept.start(cx.frame);
                     self.state = State::Building;
                 }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_QUERY_RESULT_INCOMPLETE};
-use expression::{Rows, SqlMode, append_group_key, failure};
+use expression::{Rows, Share, SqlMode, append_group_key, failure};
 use planner::{Latest, Query, Recursive};
 use value::Place;
 
@@ -29,6 +29,7 @@ pub(crate) struct RecursiveOperator {
     seen: Seen,
     /// Rows of the step at hand.
     made: Rows,
+    share: Share,
     /// Rows given so far, for messages.
     row_count: u64,
     step_count: u64,
@@ -54,6 +55,7 @@ impl RecursiveOperator {
         Self {
             inputs,
             made: Rows::new(plan.columns.len()),
+            share: Share::default(),
             plan,
             at: 0,
             holds_row: false,
@@ -98,8 +100,9 @@ impl RecursiveOperator {
             return Ok(false);
         }
         self.made.push_row_of(cx.frame.rows(slot), 0);
-        let kept = self.seen.memory_bytes() + self.made.memory_bytes();
-        cx.check_kept(kept + cx.frame.rows(self.plan.latest_slot).memory_bytes())?;
+        self.seen.keep(cx)?;
+        let latest = cx.frame.rows(self.plan.latest_slot).memory_bytes();
+        cx.keep(&mut self.share, self.made.memory_bytes() + latest)?;
         Ok(true)
     }
 
@@ -137,6 +140,7 @@ impl Operator for RecursiveOperator {
         self.holds_row = false;
         self.seen.clear();
         self.made.clear();
+        self.share.clear();
         self.row_count = 0;
         self.step_count = 0;
     }

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use expression::{Failure, Rows, Statement, compare_values_metered};
+use expression::{Failure, Rows, Share, Statement, compare_values_metered};
 use planner::Sort;
 
 use super::LimitCounts;
@@ -19,6 +19,9 @@ use crate::{Operator, Outcome, Rewind};
 
 /// Below this, a limit does not make the sort cut: the memory is small anyway.
 const CUT_ROWS_MIN: usize = 1024;
+
+/// What sorting takes for a row: its number, twice while runs are merged.
+const ORDER_BYTES: usize = 2 * size_of::<u32>();
 
 #[derive(Debug)]
 pub(crate) struct SortOperator {
@@ -33,6 +36,7 @@ pub(crate) struct SortOperator {
     kept_slots: KeptSlots,
     /// Row numbers in the order they are given.
     order: Vec<u32>,
+    share: Share,
     at: usize,
 }
 
@@ -57,6 +61,7 @@ impl SortOperator {
                 offset: 0,
             },
             order: Vec::new(),
+            share: Share::default(),
             at: 0,
         }
     }
@@ -90,7 +95,8 @@ impl SortOperator {
             if rows.len() >= cut_rows && self.plan.kept_slots.is_empty() {
                 self.cut(cx, wanted)?;
             } else {
-                cx.check_kept(rows.memory_bytes() + self.kept_slots.memory_bytes())?;
+                let bytes = rows.memory_bytes() + self.kept_slots.memory_bytes();
+                cx.keep(&mut self.share, bytes + rows.len() * ORDER_BYTES)?;
             }
         }
         self.kept_slots.exchange(cx.frame);

@@ -6,11 +6,11 @@
 
 use std::rc::Rc;
 
-use expression::{append_group_key, convert_value};
+use expression::{Share, append_group_key, convert_value};
 use foldhash::{HashMap, HashMapExt};
 use planner::{Query, SetOperation, Union};
 
-use super::distinct::Seen;
+use super::distinct::{KEY_BYTES, Seen};
 use crate::context::{Context, Dependents};
 use crate::keep;
 use crate::{Operator, Outcome, Rewind};
@@ -26,6 +26,7 @@ pub(crate) struct UnionOperator {
     /// Rows of the second query by key, of EXCEPT and INTERSECT.
     counts: HashMap<Box<[u8]>, u64>,
     counted_bytes: usize,
+    share: Share,
 }
 
 #[derive(Debug)]
@@ -56,6 +57,7 @@ impl UnionOperator {
             seen: Seen::new(),
             counts: HashMap::new(),
             counted_bytes: 0,
+            share: Share::default(),
         }
     }
 
@@ -88,7 +90,7 @@ impl UnionOperator {
             return Ok(true);
         }
         let is_new = self.seen.insert();
-        cx.check_kept(self.seen.memory_bytes())?;
+        self.seen.keep(cx)?;
         Ok(is_new || !self.plan.distinct[self.at])
     }
 
@@ -100,9 +102,9 @@ impl UnionOperator {
             match count {
                 Some(count) => *count += 1,
                 None => {
-                    self.counted_bytes += key.len() + size_of::<(Box<[u8]>, u64)>();
+                    self.counted_bytes += key.len() + KEY_BYTES + 16;
                     self.counts.insert(key.into(), 1);
-                    cx.check_kept(self.counted_bytes)?;
+                    cx.keep(&mut self.share, self.counted_bytes)?;
                 }
             }
             return Ok(false);
@@ -116,9 +118,9 @@ impl UnionOperator {
             (SetOperation::Except { all: false }, Some(_)) => false,
             (SetOperation::Except { all: false }, None) => {
                 // Counted, so that it is not passed on again.
-                self.counted_bytes += key.len() + size_of::<(Box<[u8]>, u64)>();
+                self.counted_bytes += key.len() + KEY_BYTES + 16;
                 self.counts.insert(key.into(), 1);
-                cx.check_kept(self.counted_bytes)?;
+                cx.keep(&mut self.share, self.counted_bytes)?;
                 true
             }
             (SetOperation::Intersect { all }, Some(count @ 1..)) => {
@@ -147,6 +149,7 @@ impl Operator for UnionOperator {
         self.seen.clear();
         self.counts.clear();
         self.counted_bytes = 0;
+        self.share.clear();
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {

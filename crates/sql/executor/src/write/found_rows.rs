@@ -3,6 +3,7 @@
 //! Of rows that are found before any is changed only the keys are kept; each row is read again,
 //! locked, before it is changed.
 
+use expression::Share;
 use foldhash::{HashSet, HashSetExt};
 use store::{RowKey, RowLock};
 
@@ -74,6 +75,7 @@ struct FoundRows {
     /// Whether each target of the row at hand is there for the first time.
     first: Vec<bool>,
     bytes: Vec<u8>,
+    share: Share,
     /// Where each key ends; `None` is a row of NULLs.
     ends: Vec<Option<usize>>,
     /// The next row to give.
@@ -89,6 +91,7 @@ impl FoundRows {
             targets: targets.iter().map(|&slot| (slot, HashSet::new())).collect(),
             first: vec![true; targets.len()],
             bytes: Vec::new(),
+            share: Share::default(),
             ends: Vec::new(),
             at: 0,
             slot_at: 0,
@@ -116,7 +119,8 @@ impl FoundRows {
                 .extend_from_slice(cx.frame.batch(slot).key(row).0);
             self.ends.push(Some(self.bytes.len()));
         }
-        cx.check_kept(self.bytes.len() + self.ends.len() * size_of::<Option<usize>>())
+        let bytes = self.bytes.len() + self.ends.len() * size_of::<Option<usize>>();
+        cx.keep(&mut self.share, bytes)
     }
 
     /// Makes the next row current, read again; false at the end. Rows that are gone meanwhile are

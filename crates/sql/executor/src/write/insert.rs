@@ -9,7 +9,7 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, Rows, SqlMode};
+use expression::{Expression, Rows, Share, SqlMode};
 use planner::{Insert, InsertSource, OnDuplicate};
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
 
@@ -31,6 +31,7 @@ pub(crate) struct InsertRunner {
     holds_row: bool,
     /// Rows of a SELECT that reads the table itself, kept before the first insert.
     kept: Rows,
+    share: Share,
     is_kept_complete: bool,
     state: State,
     /// Rows taken from the source.
@@ -77,6 +78,7 @@ impl InsertRunner {
             dependents,
             holds_row: false,
             kept: Rows::new(width),
+            share: Share::default(),
             is_kept_complete: false,
             state: State::Next,
             taken: 0,
@@ -205,7 +207,7 @@ impl InsertRunner {
                         let outcome = keep::push_values(cx, &mut kept, &query.output);
                         self.kept = kept;
                         outcome?;
-                        cx.check_kept(self.kept.memory_bytes())?;
+                        cx.keep(&mut self.share, self.kept.memory_bytes())?;
                     } else {
                         self.is_kept_complete = true;
                     }

@@ -1,8 +1,8 @@
 //! SELECT: one query block.
 
 use errcode::{
-    ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_WRONG_FIELD_WITH_GROUP, ER_WRONG_GROUP_FIELD,
-    ER_WRONG_USAGE,
+    ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
+    ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
 use expression::{CompareOperator, SqlMode, Test};
 use value::{ColumnType, Date, TypeKind, Value};
@@ -20,6 +20,9 @@ struct Parts {
     having: Option<Expression>,
     order: Vec<(Expression, bool)>,
 }
+
+/// Columns of a result: MySQL's `MAX_FIELDS`.
+const COLUMN_COUNT_MAX: usize = 4096;
 
 impl Binder<'_> {
     pub(super) fn select(
@@ -189,6 +192,9 @@ impl Binder<'_> {
         items: &[SelectItem],
     ) -> Result<(Vec<Expression>, Vec<OutputColumn>), PlanError> {
         let (mut output, mut columns) = (Vec::new(), Vec::new());
+        if COLUMN_COUNT_MAX < items.len() {
+            return Err(error(ER_TOO_MANY_FIELDS, &[]));
+        }
         for item in items {
             match item {
                 SelectItem::Wildcard { schema, table, .. } => {
@@ -200,6 +206,9 @@ impl Binder<'_> {
                     columns.push(self.described(&expression, name));
                     output.push(expression);
                 }
+            }
+            if COLUMN_COUNT_MAX < output.len() {
+                return Err(error(ER_TOO_MANY_FIELDS, &[]));
             }
         }
         Ok((output, columns))

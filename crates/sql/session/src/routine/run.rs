@@ -237,7 +237,9 @@ impl Session {
             }
             Instruction::SetUser { name, value } => {
                 let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
-                self.state.set_user_variable(name, value, &column_type);
+                self.state
+                    .set_user_variable(name, value, &column_type)
+                    .map_err(|failure| *failure)?;
                 self.track_state();
             }
             Instruction::SetSystem { variable, value } => {

@@ -156,8 +156,8 @@ impl Session {
         match target {
             IntoTarget::Slot(slot) => self.set_local(stdx::to_usize(*slot), value, column_type),
             IntoTarget::User(name) => {
-                self.state.set_user_variable(name, value, column_type);
-                Ok(())
+                let assigned = self.state.set_user_variable(name, value, column_type);
+                assigned.map_err(|failure| *failure)
             }
             IntoTarget::Local(name) => {
                 let code = errcode::ER_SP_UNDECLARED_VAR;

@@ -95,7 +95,7 @@ impl Accumulator {
             if !seen.insert() {
                 return Ok(());
             }
-            cx.check_kept(seen.memory_bytes())?;
+            seen.keep(cx)?;
         }
         let evaluator = cx.evaluator();
         match &mut self.total {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use errcode::{ClientError, ER_CUT_VALUE_GROUP_CONCAT};
 use expression::{
-    AggregateCall, Failure, Rows, Statement, append_group_key, compare_values_metered,
+    AggregateCall, Failure, Rows, Share, Statement, append_group_key, compare_values_metered,
 };
 use value::{Value, ValueRef};
 
@@ -18,6 +18,7 @@ use crate::merge_sort::merge_sort;
 pub(super) struct Concatenation {
     /// The text, then the keys; empty before the first.
     rows: Rows,
+    share: Share,
 }
 
 impl Concatenation {
@@ -45,7 +46,7 @@ impl Concatenation {
             if !seen.insert() {
                 return Ok(());
             }
-            cx.check_kept(seen.memory_bytes())?;
+            seen.keep(cx)?;
         }
         if self.rows.width() == 0 {
             self.rows = Rows::new(1 + call.order.len());
@@ -54,7 +55,7 @@ impl Concatenation {
         for (key, _) in &call.order {
             self.rows.push(evaluator.evaluate(key)?);
         }
-        cx.check_kept(self.rows.memory_bytes())
+        cx.keep(&mut self.share, self.rows.memory_bytes())
     }
 
     /// The texts in order, with the separator between; NULL of none.

@@ -1,0 +1,159 @@
+//! What a client makes the server keep has a limit of its own (`max_session_mem_used`, error 1290)
+//! and one that all clients share (`statement_memory_size`, error 1041). Below both, nothing is
+//! refused; above one, that statement fails and all goes on.
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, ServerKind};
+
+fn start() -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    for setting in ["statement_memory_size=16M", "max_session_mem_used=8M"] {
+        launch = launch.with("--set").with(setting);
+    }
+    let server = launch.start().expect("the server starts");
+    let client = server.connect().expect("it serves");
+    (server, client)
+}
+
+/// The number of the error, 0 for none.
+fn error_number(client: &mut Client, statement: &str) -> u16 {
+    match client.query(statement).expect("an answer") {
+        Outcome::Error(error) => error.number,
+        Outcome::Done(_) | Outcome::Rows(_) => 0,
+    }
+}
+
+/// A table of as many numbers.
+fn numbers(client: &mut Client, count: u32) {
+    client.run("create database d").expect("a database");
+    client
+        .run("create table d.n (i int primary key)")
+        .expect("a table");
+    let rows: Vec<String> = (0..count).map(|row| format!("({row})")).collect();
+    let insert = format!("insert into d.n values {}", rows.join(","));
+    client.run(&insert).expect("rows");
+}
+
+#[test]
+fn what_a_statement_keeps_is_bounded() {
+    let (server, mut client) = start();
+    numbers(&mut client, 100);
+    for (below, above) in [(60_000, 90_000), (50_000, 1_000_000)] {
+        let kept = |bytes: u32| {
+            [
+                format!("select repeat(i, {bytes} / 2) as t from d.n order by t desc limit 1"),
+                format!(
+                    "select distinct length(concat(i, repeat('b', {bytes}))), i, \
+                         concat(i, repeat('b', {bytes})) from d.n limit 1000000"
+                ),
+                format!(
+                    "select count(*) from d.n a join \
+                         (select i, concat(i, repeat('c', {bytes})) as t \
+                         from d.n) b on a.i = b.i + 0"
+                ),
+                format!(
+                    "select min(repeat('d', {bytes})), concat(i, repeat('e', {bytes})) k \
+                         from d.n group by k limit 0"
+                ),
+                format!(
+                    "select length(group_concat(repeat('f', {bytes}))) from d.n group by i % 2"
+                ),
+                format!(
+                    "select 1 where repeat('g', {bytes}) in \
+                         (select concat(i, repeat('g', {bytes})) from d.n)"
+                ),
+                format!(
+                    "select concat(i, repeat('h', {bytes})) from d.n union \
+                         select concat(i, repeat('i', 10)) from d.n"
+                ),
+            ]
+        };
+        for statement in kept(below).iter().skip(1) {
+            assert_eq!(error_number(&mut client, statement), 0, "{statement}");
+        }
+        for statement in &kept(above)[4..6] {
+            assert_eq!(error_number(&mut client, statement), 1290, "{statement}");
+        }
+        let sorted = &kept(200_000)[0];
+        assert_eq!(error_number(&mut client, sorted), 1290, "{sorted}");
+    }
+    // Within one row too.
+    let row = |count: usize| format!("select {}", vec!["repeat('a', 1000000)"; count].join(","));
+    assert_eq!(error_number(&mut client, &row(3)), 0);
+    assert_eq!(error_number(&mut client, &row(20)), 1290);
+    // A failed statement has given back what it kept.
+    let mut other = server.connect().expect("it serves");
+    let large = "set @a = repeat('a', 7000000)";
+    assert_eq!(error_number(&mut client, large), 0);
+    assert_eq!(error_number(&mut other, large), 0);
+}
+
+#[test]
+fn what_sessions_keep_is_bounded_for_each_and_for_all() {
+    let (server, mut first) = start();
+    let large = "set @a = repeat('a', 7000000)";
+    assert_eq!(error_number(&mut first, large), 0);
+    assert_eq!(
+        error_number(&mut first, "set @b = repeat('a', 2000000)"),
+        1290
+    );
+    assert_eq!(error_number(&mut first, "set @b = 'short'"), 0);
+    assert_eq!(
+        error_number(&mut first, large),
+        0,
+        "in place of the old one"
+    );
+    let mut second = server.connect().expect("it serves");
+    assert_eq!(error_number(&mut second, large), 0);
+    let mut third = server.connect().expect("it serves");
+    assert_eq!(error_number(&mut third, large), 1041);
+    assert_eq!(error_number(&mut third, "set @a = 'short'"), 0);
+    // What goes is free for others.
+    assert_eq!(error_number(&mut first, "set @a = null"), 0);
+    assert_eq!(error_number(&mut third, large), 0);
+}
+
+#[test]
+fn savepoints_and_prepared_statements_count() {
+    let (_server, mut client) = start();
+    client
+        .run("set max_session_mem_used = 20000")
+        .expect("a session's limit");
+    client.run("begin").expect("a transaction");
+    let mut made = 0;
+    let refused = loop {
+        let number = error_number(&mut client, &format!("savepoint s{made}"));
+        if number != 0 {
+            break number;
+        }
+        made += 1;
+    };
+    assert_eq!(refused, 1290);
+    assert!(100 < made, "{made}");
+    let back = format!("rollback to s{}", made - 1);
+    assert_eq!(error_number(&mut client, &back), 0);
+    client.run("commit").expect("its end");
+    client.run("begin").expect("a transaction");
+    assert_eq!(error_number(&mut client, "savepoint again"), 0);
+    client.run("commit").expect("its end");
+    let prepare = |number: u32| {
+        let text = "1 + ".repeat(200);
+        format!("prepare p{number} from 'select {text} 1'")
+    };
+    assert_eq!(error_number(&mut client, &prepare(0)), 0);
+    assert_eq!(error_number(&mut client, &prepare(1)), 0);
+    assert_eq!(error_number(&mut client, &prepare(2)), 1290);
+    assert_eq!(error_number(&mut client, "deallocate prepare p0"), 0);
+    assert_eq!(error_number(&mut client, &prepare(2)), 0);
+}
+
+#[test]
+fn a_result_has_at_most_4096_columns() {
+    let (_server, mut client) = start();
+    let row = |count: usize| format!("select {}", vec!["1"; count].join(","));
+    assert_eq!(error_number(&mut client, &row(4095)), 0);
+    assert_eq!(error_number(&mut client, &row(4096)), 0);
+    assert_eq!(error_number(&mut client, &row(4097)), 1117);
+    assert_eq!(error_number(&mut client, &row(65_535)), 1117);
+}

@@ -1,0 +1,246 @@
+//! What statements keep in memory: rows that are sorted, grouped, joined or wait to be fetched.
+//!
+//! Each part of a statement has a [`Share`] that says how many bytes it keeps; the shares of a
+//! statement add up in its [`Memory`], which has a limit (`max_session_mem_used`); beyond
+//! [`UNCOUNTED_BYTES`] a statement takes what it needs from the server's [`MemoryPool`]
+//! (`statement_memory_size`), in grains, so that small statements touch nothing shared.
+//!
+//! (I1) `used` of a memory is the sum of its shares; a share that is dropped gives back.
+//! (I2) `used` <= `reserved` + [`UNCOUNTED_BYTES`], and the pool's `used` is the sum of `reserved`.
+
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use errcode::{ClientError, ER_OPTION_PREVENTS_STATEMENT, ER_OUT_OF_RESOURCES};
+use sync::atomic::{AtomicU64, Ordering};
+
+use crate::Failure;
+
+/// What a statement may keep without asking the pool: an idle execution keeps as much.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+
+/// What is taken from the pool at a time.
+const GRAIN_BYTES: usize = 1 << 20;
+
+/// Memory for what the statements of all sessions keep.
+#[derive(Debug)]
+pub struct MemoryPool {
+    limit: u64,
+    /// Relaxed: the number alone counts; nothing is read by its leave.
+    used: AtomicU64,
+}
+
+impl MemoryPool {
+    /// So many bytes.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes that are taken.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let bytes = stdx::to_u64(bytes);
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before.saturating_add(bytes) <= self.limit;
+        if !fits {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let bytes = stdx::to_u64(bytes);
+        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(bytes <= before, "what is given back was taken");
+    }
+}
+
+/// What one statement keeps. Belongs to its worker.
+#[derive(Debug, Default)]
+pub struct Memory {
+    used: Cell<usize>,
+    /// The most that was used since the memory was made.
+    peak: Cell<usize>,
+    /// Taken from the pool.
+    reserved: Cell<usize>,
+    pool: OnceCell<Arc<MemoryPool>>,
+}
+
+impl Memory {
+    /// The most bytes that were used.
+    pub fn peak(&self) -> usize {
+        self.peak.get()
+    }
+
+    fn resize(
+        &self,
+        old: usize,
+        new: usize,
+        limit: usize,
+        pool: impl FnOnce() -> Arc<MemoryPool>,
+    ) -> Result<(), Failure> {
+        let used = self.used.get() - old + new;
+        if old < new {
+            if limit < used {
+                return Err(too_much(limit));
+            }
+            let missing = used.saturating_sub(self.reserved.get() + UNCOUNTED_BYTES);
+            if missing != 0 {
+                let bytes = missing.next_multiple_of(GRAIN_BYTES);
+                if !self.pool.get_or_init(pool).take(bytes) {
+                    return Err(Box::new(ClientError::new(ER_OUT_OF_RESOURCES, &[])));
+                }
+                self.reserved.set(self.reserved.get() + bytes);
+            }
+        }
+        self.used.set(used);
+        self.peak.set(self.peak.get().max(used));
+        self.trim();
+        Ok(())
+    }
+
+    /// Gives back what is not used any more; a grain stays at hand.
+    fn trim(&self) {
+        let needed = self.used.get().saturating_sub(UNCOUNTED_BYTES);
+        let spare = self.reserved.get() - needed.min(self.reserved.get());
+        let given = if needed == 0 {
+            spare
+        } else {
+            spare.saturating_sub(GRAIN_BYTES)
+        };
+        if given != 0
+            && let Some(pool) = self.pool.get()
+        {
+            pool.give_back(given);
+            self.reserved.set(self.reserved.get() - given);
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.get() {
+            pool.give_back(self.reserved.get());
+        }
+    }
+}
+
+/// Error 1290.
+pub(crate) fn too_much(limit: usize) -> Failure {
+    let option = format!("--max-session-mem-used={limit}");
+    Box::new(ClientError::new(ER_OPTION_PREVENTS_STATEMENT, &[&option]))
+}
+
+/// What a part of a statement keeps.
+#[derive(Debug, Default)]
+pub struct Share {
+    memory: Option<Rc<Memory>>,
+    bytes: usize,
+}
+
+impl Share {
+    /// The part keeps so many bytes now, of a memory of `limit` and of a pool that is asked for if
+    /// need be.
+    ///
+    /// # Errors
+    /// 1290 beyond the limit, 1041 beyond the pool; the share is then as it was.
+    pub fn set(
+        &mut self,
+        bytes: usize,
+        memory: &Rc<Memory>,
+        limit: usize,
+        pool: impl FnOnce() -> Arc<MemoryPool>,
+    ) -> Result<(), Failure> {
+        if self
+            .memory
+            .as_ref()
+            .is_none_or(|of| !Rc::ptr_eq(of, memory))
+        {
+            self.clear();
+            self.memory = Some(Rc::clone(memory));
+        }
+        memory.resize(self.bytes, bytes, limit, pool)?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// The part keeps nothing any more.
+    pub fn clear(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory.used.set(memory.used.get() - self.bytes);
+            memory.trim();
+        }
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 8 << 20;
+
+    fn set(share: &mut Share, bytes: usize, memory: &Rc<Memory>, pool: &Arc<MemoryPool>) -> u16 {
+        let set = share.set(bytes, memory, LIMIT, || Arc::clone(pool));
+        set.map_or_else(|failure| failure.code.0, |()| 0)
+    }
+
+    #[test]
+    fn a_statement_has_its_limit_and_all_have_the_pools() {
+        let pool = Arc::new(MemoryPool::new(10 << 20));
+        let memory = Rc::new(Memory::default());
+        let (mut a, mut b) = (Share::default(), Share::default());
+        assert_eq!(set(&mut a, UNCOUNTED_BYTES, &memory, &pool), 0);
+        assert_eq!(pool.used(), 0, "what is small is not counted");
+        assert_eq!(set(&mut a, LIMIT - 1, &memory, &pool), 0);
+        assert_eq!(set(&mut b, 1, &memory, &pool), 0, "at the limit");
+        assert_eq!(set(&mut b, 2, &memory, &pool), 1290, "above it, together");
+        assert_eq!(memory.peak(), LIMIT);
+        let other = Rc::new(Memory::default());
+        let mut c = Share::default();
+        assert_eq!(set(&mut c, 2 << 20, &other, &pool), 0, "at the pool's");
+        assert_eq!(set(&mut c, 3 << 20, &other, &pool), 1041, "above it");
+        drop(a);
+        assert_eq!(set(&mut c, 3 << 20, &other, &pool), 0, "what went is free");
+        drop((b, c));
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn whatever_happens_the_pool_is_given_back() {
+        let pool = Arc::new(MemoryPool::new(64 << 20));
+        let memory = Rc::new(Memory::default());
+        let mut shares: Vec<Share> = (0..8).map(|_| Share::default()).collect();
+        let mut state = 1_usize;
+        for _ in 0..10_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let (index, bytes) = (state >> 60 & 7, state >> 40 & ((1 << 21) - 1));
+            if state >> 63 == 0 {
+                set(&mut shares[index], bytes, &memory, &pool);
+            } else {
+                shares[index].clear();
+            }
+            let used: usize = shares.iter().map(|share| share.bytes).sum();
+            assert_eq!(memory.used.get(), used);
+            assert!(used <= memory.reserved.get() + UNCOUNTED_BYTES);
+            assert_eq!(pool.used(), stdx::to_u64(memory.reserved.get()));
+        }
+        drop(shares);
+        assert_eq!(pool.used(), 0);
+    }
+}
