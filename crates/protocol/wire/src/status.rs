@@ -13,6 +13,8 @@ impl StatusFlags {
     pub const AUTOCOMMIT: StatusFlags = StatusFlags(1 << 1);
     /// Another result follows this one.
     pub const MORE_RESULTS: StatusFlags = StatusFlags(1 << 3);
+    /// The rows are the OUT parameters of a prepared CALL.
+    pub const PS_OUT_PARAMS: StatusFlags = StatusFlags(1 << 12);
     /// The statement found no good index.
     pub const NO_GOOD_INDEX_USED: StatusFlags = StatusFlags(1 << 4);
     /// The statement used no index.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
-use expression::Share;
+use expression::{Share, Surroundings as _};
 use foldhash::fast::FixedState;
 use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
@@ -20,6 +20,7 @@ use crate::dispatch::{Parsed, counted};
 use crate::long_data::LongData;
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::reply::{Done, Reply, Stop};
+use crate::routine::Output;
 use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
 use crate::server::PreparedPlace;
@@ -259,6 +260,11 @@ impl Session {
     ) -> Result<Reply, Stop> {
         let (values, types) = self.parameters(prepared, execute)?;
         let parsed = Rc::clone(&prepared.parsed);
+        if let StatementKind::Call(call) = &parsed.statement.kind {
+            let outputs = Box::pin(self.prepared_call(call, &parsed, (values, types))).await?;
+            self.write_outputs(&outputs)?;
+            return Ok(self.program_reply());
+        }
         if !parsed.is_planned() {
             return self.plain_with(&parsed, &values, &types).await;
         }
@@ -485,11 +491,36 @@ impl Session {
             types.push(type_of(&value, collation));
             values.push(value);
         }
-        match of.statement.kind {
+        match &of.statement.kind {
             _ if of.is_planned() => self.planned(of, &values, &types).await,
+            StatementKind::Call(call) => {
+                let outputs = Box::pin(self.prepared_call(call, of, (values, types))).await?;
+                for output in outputs {
+                    let target = using.get(output.number).map(|expr| &expr.kind);
+                    if let Some(ast::ExprKind::UserVariable(name)) = target {
+                        let column_type = &output.column_type;
+                        self.state
+                            .set_user_variable(name, output.value, column_type);
+                    }
+                }
+                Ok(self.program_reply())
+            }
             StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
             _ => Box::pin(self.plain_with(of, &values, &types)).await,
         }
+    }
+
+    /// Runs a CALL with the values of its parameters.
+    async fn prepared_call(
+        &mut self,
+        call: &ast::Call,
+        parsed: &Parsed,
+        values: (Vec<Value>, Vec<ColumnType>),
+    ) -> Result<Vec<Output>, Stop> {
+        let kind = counted(&parsed.statement.kind);
+        self.state.worker.counters().count_statement(kind);
+        self.state.clear_diagnostics();
+        self.call_with(call, parsed, values).await
     }
 
     /// Answers a statement that is no plan, with the values of its parameters.

@@ -34,7 +34,7 @@ mod program;
 mod run;
 mod signal;
 
-pub(crate) use call::parameters_of;
+pub(crate) use call::{Output, parameters_of};
 
 use frame::Frame;
 use program::Compiled;
@@ -58,6 +58,8 @@ pub(crate) struct Programs {
     trace: Vec<ClientError>,
     /// Rows that the statements of the outermost program have changed.
     affected_rows: u64,
+    /// The rows that are being sent are OUT parameters.
+    is_telling_outputs: bool,
     /// The list of warnings is that of an earlier instruction.
     has_kept_warnings: bool,
     /// A list of warnings that is not in use.
@@ -72,7 +74,12 @@ impl Programs {
 
     /// True within a program that can give results to the client.
     pub(crate) fn is_running(&self) -> bool {
-        !self.frames.is_empty()
+        !self.frames.is_empty() || self.is_telling_outputs
+    }
+
+    /// True while the OUT parameters of a prepared CALL are sent.
+    pub(crate) fn is_telling_outputs(&self) -> bool {
+        self.is_telling_outputs
     }
 
     /// The outermost program's deadline, if there is such a program.

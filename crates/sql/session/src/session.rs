@@ -502,6 +502,10 @@ impl Session {
             .with(StatusFlags::IN_TRANSACTION, is_open)
             .with(StatusFlags::MORE_RESULTS, self.programs.is_running())
             .with(
+                StatusFlags::PS_OUT_PARAMS,
+                self.programs.is_telling_outputs(),
+            )
+            .with(
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
                 self.transaction.is_read_only,
             )

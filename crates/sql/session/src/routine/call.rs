@@ -14,18 +14,29 @@ use syntax::ast::{self, Direction, RoutineKind, StatementKind};
 use value::{CollationId, ColumnType, Value};
 use wire::Capabilities;
 
-use super::compile::{call_of, compile};
+use super::compile::{call_of, call_with_parameters, compile};
 use super::evaluate::Strictness;
 use super::frame::Frame;
-use super::program::{Call, Compiled};
+use super::program::{Call, Compiled, Instruction, Variable};
 use super::{NESTED_COUNT_MAX, Programs};
 use crate::dispatch::{Parsed, syntax_error};
 use crate::reply::{Reply, Stop};
 use crate::session::Session;
+use crate::sink::made_up_column;
 use crate::variables::{NewValue, Variables};
 
 /// What a routine's definition has fixed while it runs.
 const KEPT_VARIABLES: [&str; 2] = ["sql_mode", "collation_connection"];
+
+/// What an OUT parameter of a prepared CALL has become.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The number of its `?`.
+    pub(crate) number: usize,
+    name: String,
+    pub(crate) column_type: ColumnType,
+    pub(crate) value: Value,
+}
 
 /// What held around a routine, to hold again when it has ended.
 struct Around {
@@ -86,6 +97,84 @@ impl Session {
         Ok(())
     }
 
+    /// Runs a prepared CALL: its `?` are variables of a program that does nothing else. Gives what
+    /// those that stand for OUT parameters have become, by their numbers.
+    pub(crate) async fn call_with(
+        &mut self,
+        call: &ast::Call,
+        parsed: &Parsed,
+        (values, types): (Vec<Value>, Vec<ColumnType>),
+    ) -> Result<Vec<Output>, Stop> {
+        let call = call_with_parameters(call, &parsed.text, values.len());
+        let mut outputs = self.outputs_of(&call)?;
+        let variable = |_: &Value| Variable {
+            name: String::new(),
+            column_type: None,
+            declared: None,
+            direction: Direction::In,
+        };
+        let program = Compiled {
+            variables: values.iter().map(variable).collect(),
+            parameter_count: 0,
+            code: vec![Instruction::Call(Box::new(call))],
+            lines: vec![1],
+            is_block: false,
+            cursors: Vec::new(),
+            handlers: Vec::new(),
+            has_results: false,
+        };
+        let mut frame = Frame::new(Rc::new(program));
+        (frame.values, frame.types) = (values, types);
+        let frame = self.run_frame(frame).await?;
+        for output in &mut outputs {
+            output.value = frame.values[output.number].clone();
+        }
+        Ok(outputs)
+    }
+
+    /// The `?` of a CALL that stand for OUT parameters.
+    fn outputs_of(&self, call: &Call) -> Result<Vec<Output>, Stop> {
+        let routine = self.called_routine(&call.name)?;
+        let compiled = self.compiled(&routine)?;
+        let arguments = call.arguments.iter().zip(&compiled.variables);
+        let outputs = arguments.filter_map(|(argument, variable)| {
+            let number = match &argument.target {
+                Some(ast::IntoTarget::Slot(slot)) => stdx::to_usize(*slot),
+                _ => return None,
+            };
+            let column_type = variable.declared.clone()?;
+            let is_out = variable.direction != Direction::In;
+            is_out.then(|| Output {
+                number,
+                name: variable.name.clone(),
+                column_type,
+                value: Value::Null,
+            })
+        });
+        Ok(outputs.collect())
+    }
+
+    /// Sends what the OUT parameters of a prepared CALL have become, as a row of its own.
+    pub(crate) fn write_outputs(&mut self, outputs: &[Output]) -> Result<(), Stop> {
+        let takes_them = self
+            .client
+            .capabilities()
+            .contains(Capabilities::PS_MULTI_RESULTS);
+        if outputs.is_empty() || !takes_them {
+            return Ok(());
+        }
+        let columns: Vec<_> = outputs
+            .iter()
+            .map(|output| made_up_column(&output.name, output.column_type.clone()))
+            .collect();
+        let row = outputs.iter().map(|output| output.value.clone()).collect();
+        self.programs.is_telling_outputs = true;
+        let written = self.write_rows(&columns, vec![row]);
+        let ended = written.and_then(|reply| Ok(self.write_reply(Ok(reply), true)?));
+        self.programs.is_telling_outputs = false;
+        ended.map(|_| ())
+    }
+
     /// A parameter takes its argument, as if the routine assigned it.
     fn set_parameter(
         &mut self,
@@ -141,7 +230,7 @@ impl Session {
     }
 
     /// A routine as it is run, made now or by an earlier call.
-    pub(crate) fn compiled(&mut self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
+    pub(crate) fn compiled(&self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
         let key = routine.key();
         let worker = Rc::clone(&self.state.worker);
         let found = worker.programs.borrow().find(&key, routine);

@@ -36,13 +36,17 @@ pub(crate) fn compile(
 ) -> Result<Compiled, ClientError> {
     let mut variables = Vec::with_capacity(program.variables.len());
     for variable in &program.variables {
-        let column_type = match &variable.data_type {
-            Some(data_type) => Some(local_type(&variable.name.text, data_type, collation)?),
+        let declared = match &variable.data_type {
+            Some(data_type) => {
+                let name = &variable.name.text;
+                Some(define::column_type(name, data_type, collation)?)
+            }
             None => None,
         };
         variables.push(Variable {
             name: variable.name.text.clone(),
-            column_type,
+            column_type: declared.clone().map(local_type),
+            declared,
             direction: variable.direction,
         });
     }
@@ -72,16 +76,11 @@ pub(crate) fn compile(
 }
 
 /// The type of a variable. A TIMESTAMP is kept as it is on the session's wall.
-fn local_type(
-    name: &str,
-    data_type: &ast::DataType,
-    collation: CollationId,
-) -> Result<ColumnType, ClientError> {
-    let column_type = define::column_type(name, data_type, collation)?;
-    Ok(match column_type.kind {
-        TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, column_type.decimals),
-        _ => column_type,
-    })
+fn local_type(declared: ColumnType) -> ColumnType {
+    match declared.kind {
+        TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, declared.decimals),
+        _ => declared,
+    }
 }
 
 /// A program in the making.
@@ -491,6 +490,24 @@ pub(crate) fn call_of(call: &ast::Call, text: &Rc<[u8]>) -> Call {
         name: call.name.clone(),
         arguments: call.arguments.iter().map(argument).collect(),
     }
+}
+
+/// A CALL whose `?` are the variables of the same numbers.
+pub(crate) fn call_with_parameters(call: &ast::Call, text: &Rc<[u8]>, count: usize) -> Call {
+    let locals = (0..count).map(|slot| ast::LocalUse {
+        slot: stdx::to_u32(slot),
+        span: syntax::Span::default(),
+    });
+    let locals: Vec<_> = locals.collect();
+    let arguments = call.arguments.iter().map(|argument| ProgramExpr {
+        expr: argument.expr.clone(),
+        locals: locals.clone(),
+    });
+    let with_locals = ast::Call {
+        name: call.name.clone(),
+        arguments: arguments.collect(),
+    };
+    call_of(&with_locals, text)
 }
 
 fn fragment(statement: Statement, text: &Rc<[u8]>, locals: &[ast::LocalUse]) -> Fragment {

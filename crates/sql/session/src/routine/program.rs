@@ -44,6 +44,8 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// Its type; none of what takes the type of its value.
     pub(crate) column_type: Option<ColumnType>,
+    /// The type that it was declared with: of a TIMESTAMP the other is DATETIME.
+    pub(crate) declared: Option<ColumnType>,
     /// Which way a parameter passes its value.
     pub(crate) direction: Direction,
 }
