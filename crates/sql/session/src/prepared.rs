@@ -500,7 +500,7 @@ impl Session {
                     if let Some(ast::ExprKind::UserVariable(name)) = target {
                         let column_type = &output.column_type;
                         self.state
-                            .set_user_variable(name, output.value, column_type);
+                            .set_user_variable(name, output.value, column_type)?;
                     }
                 }
                 Ok(self.program_reply())
