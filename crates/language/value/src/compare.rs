@@ -116,12 +116,16 @@ impl Comparison {
             }
             Self::DateTime(today) => {
                 // What is not a date compares as the zero date; neither is NULL.
-                let left = left.to_datetime(today, warnings).unwrap_or(DateTime::ZERO);
-                Some(left.cmp(&right.to_datetime(today, warnings).unwrap_or(DateTime::ZERO)))
+                let left = left.to_compared_datetime(today, warnings);
+                let right = right.to_compared_datetime(today, warnings);
+                Some(
+                    left.unwrap_or(DateTime::ZERO)
+                        .cmp(&right.unwrap_or(DateTime::ZERO)),
+                )
             }
             Self::Time => {
-                let left = left.to_time(warnings).unwrap_or(Time::ZERO);
-                Some(left.cmp(&right.to_time(warnings).unwrap_or(Time::ZERO)))
+                let left = left.to_compared_time(warnings).unwrap_or(Time::ZERO);
+                Some(left.cmp(&right.to_compared_time(warnings).unwrap_or(Time::ZERO)))
             }
         }
     }

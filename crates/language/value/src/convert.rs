@@ -148,6 +148,40 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// As [`to_datetime`](Self::to_datetime), as comparisons read it: a day that its month lacks
+    /// counts as it is written.
+    pub fn to_compared_datetime(self, today: Date, warnings: &mut Warnings) -> Option<DateTime> {
+        match self {
+            Self::Bytes(text) => {
+                let parsed = parse_datetime(text);
+                if parsed.is_none_or(|parsed| parsed.truncated) {
+                    warnings.warn(read_in_part("datetime", text));
+                }
+                parsed.map(|parsed| parsed.value)
+            }
+            Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Double(_) | Self::Decimal(_) => {
+                let number = self.to_decimal(warnings)?;
+                let value = parts_of_number(&number);
+                if value.is_none() {
+                    warnings.warn(read_in_part("datetime", number.to_string().as_bytes()));
+                }
+                value
+            }
+            _ => self.to_datetime(today, warnings),
+        }
+    }
+
+    /// As [`to_time`](Self::to_time), with the warnings of comparisons.
+    pub fn to_compared_time(self, warnings: &mut Warnings) -> Option<Time> {
+        if let Self::Bytes(text) = self
+            && parse_time(text).is_none()
+        {
+            warnings.warn(read_in_part("time", text));
+            return None;
+        }
+        self.to_time(warnings)
+    }
+
     /// As a duration. None for NULL, and with a warning where the value is not one.
     pub fn to_time(self, warnings: &mut Warnings) -> Option<Time> {
         match self {

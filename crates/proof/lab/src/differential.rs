@@ -49,6 +49,7 @@ const FILES: &[&str] = &[
     "tables.txt",
     "errors.txt",
     "queries.txt",
+    "indexed.txt",
 ];
 
 /// Run in order behind the others, since each builds on those before it.

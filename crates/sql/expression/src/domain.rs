@@ -80,11 +80,11 @@ impl<'a> Domain<'a> {
                 .map(|number| ValueRef::Decimal(DecimalRef::Whole(self.arena.alloc(number)))),
             Class::DateTime => {
                 let value = self.dated(value, from);
-                let time = value.to_datetime(self.statement.today(), &mut warnings);
+                let time = value.to_compared_datetime(self.statement.today(), &mut warnings);
                 Some(ValueRef::DateTime(time.unwrap_or(DateTime::ZERO)))
             }
             Class::Time => {
-                let time = self.dated(value, from).to_time(&mut warnings);
+                let time = self.dated(value, from).to_compared_time(&mut warnings);
                 Some(ValueRef::Time(time.unwrap_or(Time::ZERO)))
             }
             Class::Text(_) => unreachable!("handled above"),
@@ -167,6 +167,13 @@ pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Op
 /// What is compared with a YEAR: the year that it means, in the value's own type; the value itself
 /// where it means none.
 pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
+    // The year of a date is one even where a YEAR could not keep it.
+    match value {
+        ValueRef::Date(date) => return Value::Int(date.year().into()),
+        ValueRef::DateTime(time) => return Value::Int(time.date().year().into()),
+        ValueRef::Time(_) => return Value::Int(0),
+        _ => {}
+    }
     let Some(year) = value::compared_year(value, from) else {
         return value.to_value();
     };
@@ -194,5 +201,6 @@ pub(crate) fn plain_temporal(value: ValueRef<'_>, kind: TypeKind, today: Date) -
     if kind == TypeKind::Time {
         return value.to_time(&mut warnings).map(Value::Time);
     }
-    value.to_datetime(today, &mut warnings).map(Value::DateTime)
+    let time = value.to_compared_datetime(today, &mut warnings);
+    time.map(Value::DateTime)
 }

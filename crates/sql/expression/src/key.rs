@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use value::decimal::Rounding;
-use value::temporal::is_timestamp;
+use value::temporal::{days_in_month, is_timestamp};
 use value::{
     CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Value, ValueRef, Warnings,
     Zone, compare_same,
@@ -198,9 +198,8 @@ pub fn key_value(
 ) -> KeyValue {
     match to.kind {
         kind if kind.is_integer() => integer_key(value, to),
-        TypeKind::Year | TypeKind::Bit => {
-            integer_key(value, &ColumnType::unsigned(TypeKind::BigInt))
-        }
+        TypeKind::Year => year_key(value),
+        TypeKind::Bit => integer_key(value, &ColumnType::unsigned(TypeKind::BigInt)),
         TypeKind::Decimal => decimal_key(value, to),
         TypeKind::Double => match value {
             ValueRef::Bytes(bytes) => {
@@ -261,6 +260,17 @@ fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
         KeyValue::Above(key)
     }
 }
+
+/// A key of a YEAR has two bytes.
+fn year_key(value: ValueRef<'_>) -> KeyValue {
+    match integer_key(value, &ColumnType::unsigned(TypeKind::SmallInt)) {
+        KeyValue::Exact(Value::UInt(year)) if year > YEAR_MAX => KeyValue::AboveAll,
+        key => key,
+    }
+}
+
+/// The last year that a YEAR keeps.
+const YEAR_MAX: u64 = 2155;
 
 /// The greatest integer that is not above the number, and whether it equals the number.
 fn decimal_floor(number: &Decimal) -> (i128, bool) {
@@ -347,10 +357,8 @@ fn timestamp_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyVal
     if wall == DateTime::ZERO {
         return KeyValue::Exact(Value::DateTime(wall));
     }
-    // A date without month or day stands before the first moment of what it names.
-    let (year, month) = (wall.date().year(), wall.date().month());
-    if month == 0 || wall.date().day() == 0 {
-        let first = Date::new(year, month.max(1), 1).at_midnight();
+    if let Some(first) = first_day_behind(wall.date()) {
+        let first = first.at_midnight();
         return match timestamp_key(&Value::DateTime(first), to, clock) {
             KeyValue::Exact(Value::DateTime(key)) => {
                 let unit = 10_i64.pow(6 - u32::from(to.decimals.min(6)));
@@ -366,6 +374,20 @@ fn timestamp_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyVal
         _ if wall.date().year() < 1971 => KeyValue::Above(Value::DateTime(DateTime::ZERO)),
         _ => KeyValue::AboveAll,
     }
+}
+
+/// The first day behind a date that is none: that of the month or year where there is no day or
+/// month, of the next month where there are too many days. None behind a day that exists.
+fn first_day_behind(date: Date) -> Option<Date> {
+    let (year, month) = (date.year(), date.month());
+    if month == 0 || date.day() == 0 {
+        return Some(Date::new(year, month.max(1), 1));
+    }
+    if date.day() <= days_in_month(year, month) {
+        return None;
+    }
+    // December has all its days.
+    Some(Date::new(year, month + 1, 1))
 }
 
 fn datetime_key(time: DateTime, to: &ColumnType) -> KeyValue {

@@ -2,10 +2,12 @@
 //!
 //! Pure but for defaults, whose expressions the caller has evaluated.
 
+use std::collections::HashSet;
+
 use errcode::{
     ClientError, ER_BLOB_KEY_WITHOUT_LENGTH, ER_BLOB_USED_AS_KEY, ER_COLLATION_CHARSET_MISMATCH,
-    ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXIST, ER_M_BIGGER_THAN_D,
-    ER_MULTIPLE_PRI_KEY, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_DISPLAYWIDTH,
+    ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_DUPLICATED_VALUE_IN_TYPE, ER_KEY_COLUMN_DOES_NOT_EXIST,
+    ER_M_BIGGER_THAN_D, ER_MULTIPLE_PRI_KEY, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_DISPLAYWIDTH,
     ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
     ER_TOO_LONG_FIELD_COMMENT, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT,
     ER_TOO_LONG_TABLE_COMMENT, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS,
@@ -260,11 +262,19 @@ fn members(name: &str, data_type: &DataType, collation: CollationId) -> Defined<
         }
         converted.into_boxed_slice()
     };
-    Ok(ColumnType::named(
-        kind,
-        data_type.members.iter().map(to_charset).collect(),
-        collation,
-    ))
+    let members: Vec<Box<[u8]>> = data_type.members.iter().map(to_charset).collect();
+    let mut known = HashSet::with_capacity(members.len());
+    for (place, member) in members.iter().enumerate() {
+        let mut key = Vec::with_capacity(member.len());
+        collation.append_key(member, &mut key);
+        if !known.insert(key) {
+            let shown = String::from_utf8_lossy(&data_type.members[place]).into_owned();
+            let type_name = if is_set { "SET" } else { "ENUM" };
+            let arguments: [&dyn std::fmt::Display; 3] = [&name, &shown, &type_name];
+            return Err(ClientError::new(ER_DUPLICATED_VALUE_IN_TYPE, &arguments));
+        }
+    }
+    Ok(ColumnType::named(kind, members, collation))
 }
 
 fn temporal(name: &str, of: &TypeName, decimals: Option<u32>) -> Defined<ColumnType> {

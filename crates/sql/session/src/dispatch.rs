@@ -126,9 +126,14 @@ impl Session {
         let kind = &parsed.statement.kind;
         self.state.worker.counters().count_statement(counted(kind));
         if keeps_diagnostics(kind) {
+            self.state.has_old_warnings.set(true);
             return Box::pin(self.plain_statement(parsed)).await;
         }
-        self.state.clear_diagnostics();
+        if reads_variables_alone(kind) {
+            self.state.has_old_warnings.set(true);
+        } else {
+            self.state.clear_diagnostics();
+        }
         // Each client's task has room for the largest statement that is not boxed here: BEGIN and
         // COMMIT are all that must not cost an allocation.
         if let StatementKind::Transaction(statement) = kind {
@@ -292,6 +297,22 @@ fn keeps_diagnostics(kind: &StatementKind) -> bool {
         StatementKind::Program(_) => true,
         _ => false,
     }
+}
+
+/// `SELECT @@warning_count` and its like: it can warn of nothing, and tells of the last statement.
+fn reads_variables_alone(kind: &StatementKind) -> bool {
+    use syntax::ast::{ExprKind, QueryBody, SelectItem};
+    let StatementKind::Query(query) = kind else {
+        return false;
+    };
+    let QueryBody::Select(select) = &query.body else {
+        return false;
+    };
+    let is_variable = |item: &SelectItem| {
+        matches!(item, SelectItem::Expr { expr, .. }
+            if matches!(expr.kind, ExprKind::SystemVariable(_)))
+    };
+    select.from.is_empty() && query.into.is_none() && select.items.iter().all(is_variable)
 }
 
 /// How a statement is counted.

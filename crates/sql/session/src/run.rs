@@ -197,7 +197,9 @@ impl Session {
         result: &mut ResultState,
         plan: &Plan,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        self.state.clear_diagnostics();
+        if !self.state.has_old_warnings.get() {
+            self.state.clear_diagnostics();
+        }
         let mark = self.begin_steps();
         let deadline = self.statement_deadline();
         self.steps(execution, parameters, result, plan, (mark, deadline))

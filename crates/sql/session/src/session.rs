@@ -487,6 +487,9 @@ impl Session {
 
     /// Warnings of the last statement, as far as the packets can count.
     pub(crate) fn warning_count(&self) -> u16 {
+        if self.state.has_old_warnings.get() {
+            return 0;
+        }
         let count = self.state.diagnostics.borrow().warnings().count();
         u16::try_from(count).unwrap_or(u16::MAX)
     }

@@ -51,6 +51,8 @@ pub struct State {
     pub database: RefCell<Option<Rc<str>>>,
     /// Warnings of the last statement that had any to clear.
     pub diagnostics: RefCell<Rc<Diagnostics>>,
+    /// They are an earlier statement's: the latest one only tells of them.
+    pub has_old_warnings: Cell<bool>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
     /// `FOUND_ROWS()`.
@@ -95,6 +97,7 @@ impl State {
             user_variables: RefCell::default(),
             database: RefCell::new(None),
             diagnostics: RefCell::default(),
+            has_old_warnings: Cell::new(false),
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
@@ -217,6 +220,7 @@ impl State {
 
     /// Forgets the last statement's warnings.
     pub fn clear_diagnostics(&self) {
+        self.has_old_warnings.set(false);
         let mut diagnostics = self.diagnostics.borrow_mut();
         match Rc::get_mut(&mut diagnostics) {
             Some(own) => own.clear(),

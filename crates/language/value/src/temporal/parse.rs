@@ -50,14 +50,20 @@ pub fn parse_datetime(text: &[u8]) -> Option<ParsedDateTime> {
     }
     let after = text.get(scan.at + run).copied();
     let compact = run > 4 || matches!(after, None | Some(b'.' | b'T' | b't'));
-    let parsed = if compact && !(run <= 4 && after == Some(b'.')) {
-        scan.compact_datetime(run)?
+    let (parsed, is_short_year) = if compact && !(run <= 4 && after == Some(b'.')) {
+        (scan.compact_datetime(run)?, !has_long_year(run))
     } else {
-        scan.delimited_datetime(run)?
+        (scan.delimited_datetime()?, run <= 2)
     };
     let (date, [hour, minute, second], (micros, next_digit), has_time) = parsed;
     scan.skip_blanks();
     let [year, month, day] = date;
+    // Of nothing but zeros the year is none.
+    let is_zero = date == [0; 3] && [hour, minute, second, micros] == [0; 4];
+    let year = match is_short_year && !is_zero {
+        true => two_digit_year(year),
+        false => year,
+    };
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -192,13 +198,7 @@ impl Scan<'_> {
 
     /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS, YYYYMMDDHHMMSS and what lies between.
     fn compact_datetime(&mut self, run: usize) -> Option<Parts> {
-        let long_year = run == 4 || run == 8 || run >= 14;
-        let year = self.number(if long_year { 4 } else { 2 })?;
-        let year = if long_year {
-            year
-        } else {
-            two_digit_year(year)
-        };
+        let year = self.number(if has_long_year(run) { 4 } else { 2 })?;
         let month = self.number(2)?;
         let day = self.number(2)?;
         if matches!(self.peek(), Some(b'T' | b't')) {
@@ -220,9 +220,8 @@ impl Scan<'_> {
         ))
     }
 
-    fn delimited_datetime(&mut self, run: usize) -> Option<Parts> {
+    fn delimited_datetime(&mut self) -> Option<Parts> {
         let year = self.number(4)?;
-        let year = if run <= 2 { two_digit_year(year) } else { year };
         let mut date = [year, 0, 0];
         for part in &mut date[1..] {
             if !self.peek().is_some_and(|byte| byte.is_ascii_punctuation()) {
@@ -324,6 +323,11 @@ impl Scan<'_> {
         }
         parts
     }
+}
+
+/// True of so many digits in a row that the year is written with four of them.
+const fn has_long_year(run: usize) -> bool {
+    run == 4 || run == 8 || run >= 14
 }
 
 fn two_digit_year(year: u32) -> u32 {

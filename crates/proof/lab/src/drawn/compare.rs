@@ -7,7 +7,7 @@ use testkit::{Client, Outcome};
 
 use crate::target::Running;
 
-use super::statement::Statement;
+use super::statement::{Change, Statement};
 use super::table::Table;
 
 /// The two servers, asked by turns.
@@ -114,9 +114,28 @@ impl Pair {
                 if is_1292(&expected) != is_1292(&got) {
                     return Ok(Verdict::Strictness);
                 }
-                Ok(verdict(&text, &expected, &got))
+                let verdict = verdict(&text, &expected, &got);
+                if matches!(verdict, Verdict::Differ(_)) && self.has_two_minds(change, tables)? {
+                    return Ok(Verdict::TwoMinds);
+                }
+                Ok(verdict)
             }
         }
+    }
+
+    /// True if MariaDB finds other rows to change without indexes.
+    fn has_two_minds(&mut self, change: &Change, tables: &[Table]) -> Result<bool> {
+        let Some(table) = tables.iter().find(|it| it.name == change.table) else {
+            return Ok(false);
+        };
+        let Some(filter) = change.filter_text() else {
+            return Ok(false);
+        };
+        let (name, keys) = (&table.name, table.keys.join(", "));
+        let plain = format!("SELECT id FROM {name} WHERE {filter}");
+        let bare = format!("SELECT id FROM {name} IGNORE INDEX ({keys}) WHERE {filter}");
+        let plain = answer(&mut self.reference, &plain, false, false)?;
+        Ok(plain != answer(&mut self.reference, &bare, false, false)?)
     }
 
     fn judge_select(&mut self, statement: &Statement, tables: &[Table]) -> Result<Verdict> {

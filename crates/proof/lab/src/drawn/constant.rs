@@ -200,7 +200,8 @@ impl Family {
             // What a BIT is beside texts and dates depends in MariaDB on the other operands.
             1..=6 if self == Family::Bit => self.value(random),
             0 => "NULL".to_owned(),
-            1..=3 => random.of(FAMILIES).value(random),
+            // MariaDB answers a text with a date beside a TIME in its own way in each clause.
+            1..=3 if self != Family::Time => random.of(FAMILIES).value(random),
             4 | 5 => random.of(TYPED).to_owned(),
             6 => {
                 let value = self.value(random);

@@ -472,9 +472,13 @@ impl Change {
         }
     }
 
+    pub(super) fn filter_text(&self) -> Option<String> {
+        self.filter.as_ref().map(Predicate::text)
+    }
+
     fn text(&self) -> String {
-        let filter = match &self.filter {
-            Some(filter) => format!(" WHERE {}", filter.text()),
+        let filter = match self.filter_text() {
+            Some(filter) => format!(" WHERE {filter}"),
             None => String::new(),
         };
         format!("{}{filter}{}", self.head, self.tail)

@@ -198,9 +198,9 @@ fn as_digits(expression: Expression) -> Expression {
         return expression;
     }
     let number = value.as_ref().to_decimal(&mut Warnings::new(0));
-    let whole = number.filter(|number| {
-        let rounded = number.round(0, Rounding::Truncate);
-        rounded.is_ok_and(|rounded| rounded == *number)
+    let whole = number.and_then(|number| {
+        let rounded = number.round(0, Rounding::Truncate).ok()?;
+        (rounded == number).then_some(rounded)
     });
     match whole.and_then(|number| number.to_string().parse::<i64>().ok()) {
         Some(digits) => Expression::constant(Value::Int(digits), ColumnType::new(TypeKind::BigInt)),
@@ -214,24 +214,17 @@ fn as_year(expression: Expression) -> Expression {
     match &expression.kind {
         ExpressionKind::AsYear(_) => expression,
         _ if column_type.kind == TypeKind::Null => expression,
-        ExpressionKind::Constant(value) if column_type.kind.is_temporal() => {
-            match value::compared_year(value.as_ref(), column_type) {
-                Some(year) => {
-                    let year = Value::Int(year.cast_signed());
-                    Expression::constant(year, ColumnType::new(TypeKind::Int))
-                }
-                None => expression,
-            }
-        }
-        _ if column_type.kind.is_temporal()
-            || !expression.slots().is_empty()
+        _ if !expression.slots().is_empty()
             || !expression.subqueries().is_empty()
             || expression.is_volatile() =>
         {
             expression
         }
         _ => Expression {
-            column_type: column_type.clone(),
+            column_type: match column_type.kind.is_temporal() {
+                true => ColumnType::new(TypeKind::Int),
+                false => column_type.clone(),
+            },
             nullable: expression.nullable,
             kind: ExpressionKind::AsYear(Box::new(expression)),
         },

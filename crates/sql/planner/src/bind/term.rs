@@ -268,7 +268,7 @@ impl Binder<'_> {
             CompareOperator::Equal | CompareOperator::NullSafeEqual | CompareOperator::NotEqual
         );
         if !is_equality {
-            return Err(not_supported("order comparison of rows"));
+            return self.compare_rows_by_order(operator, lefts, rights);
         }
         let part_operator = match operator {
             CompareOperator::NotEqual => CompareOperator::Equal,
@@ -287,6 +287,36 @@ impl Binder<'_> {
             ));
         }
         Ok(all)
+    }
+
+    /// Rows by `<` and its kin: the first parts that differ decide.
+    fn compare_rows_by_order(
+        &mut self,
+        operator: CompareOperator,
+        lefts: &[Expr],
+        rights: &[Expr],
+    ) -> Bound {
+        let (Some((left, lefts)), Some((right, rights))) =
+            (lefts.split_first(), rights.split_first())
+        else {
+            return Err(error(ER_OPERAND_COLUMNS, &[&lefts.len()]));
+        };
+        if lefts.is_empty() {
+            return self.compare_terms(operator, left, right);
+        }
+        let strictly = match operator {
+            CompareOperator::LessOrEqual => CompareOperator::Less,
+            CompareOperator::GreaterOrEqual => CompareOperator::Greater,
+            other => other,
+        };
+        let decides = self.compare_terms(strictly, left, right)?;
+        let is_equal = self.compare_terms(CompareOperator::Equal, left, right)?;
+        let rest = self.compare_rows_by_order(operator, lefts, rights)?;
+        Ok(join_conditions(
+            false,
+            decides,
+            join_conditions(true, is_equal, rest),
+        ))
     }
 
     fn like(&mut self, kind: &ExprKind) -> Bound {
@@ -340,24 +370,35 @@ impl Binder<'_> {
     fn between(&mut self, negated: bool, value: &Expr, low: &Expr, high: &Expr) -> Bound {
         let value = self.term(value)?;
         let (low, high) = (self.term(low)?, self.term(high)?);
-        let (low, high) = (constant_for(&value, low), constant_for(&value, high));
-        let is_text = |class| matches!(class, Class::Text(_));
-        let is_number = |class| matches!(class, Class::Integer | Class::Decimal | Class::Double);
-        let lower_class = self.class_of_types(&value, &low);
-        let upper_class = self.class_of_types(&value, &high);
-        if lower_class != upper_class && !(is_number(lower_class) && is_number(upper_class)) {
-            // All three are compared as the type in which they meet.
-            let between = self.library("BETWEEN", vec![value, low, high])?;
-            let nullable = between.nullable;
-            return Ok(match negated {
-                true => Expression::condition(ExpressionKind::Not(Box::new(between)), nullable),
-                false => between,
-            });
-        }
         let (at_least, at_most) = (
             CompareOperator::GreaterOrEqual,
             CompareOperator::LessOrEqual,
         );
+        let is_date = |side: &Expression| side.column_type.kind.is_temporal();
+        let (low, high) = match is_date(&low) || is_date(&high) {
+            true => (low, high),
+            false => (constant_for(&value, low), constant_for(&value, high)),
+        };
+        let is_text = |class| matches!(class, Class::Text(_));
+        let is_number = |class| matches!(class, Class::Integer | Class::Decimal | Class::Double);
+        let lower_class = self.class_of_types(&value, &low);
+        let upper_class = self.class_of_types(&value, &high);
+        let is_dated = |class| matches!(class, Class::DateTime | Class::Time);
+        if lower_class != upper_class && (is_dated(lower_class) || is_dated(upper_class)) {
+            // One date among the three makes dates of all.
+            let class = match lower_class == Class::DateTime || upper_class == Class::DateTime {
+                true => Class::DateTime,
+                false => Class::Time,
+            };
+            let above = Self::comparison_in(class, at_least, value.clone(), low);
+            let below = Self::comparison_in(class, at_most, value, high);
+            return Ok(negated_if(negated, join_conditions(true, above, below)));
+        }
+        if lower_class != upper_class && !(is_number(lower_class) && is_number(upper_class)) {
+            // All three are compared as the type in which they meet.
+            let between = self.library("BETWEEN", vec![value, low, high])?;
+            return Ok(negated_if(negated, between));
+        }
         let (above, below) = if is_text(lower_class) {
             let class = Class::Text(self.texts_collation(&[&value, &low, &high], "between")?);
             (
@@ -370,15 +411,7 @@ impl Binder<'_> {
                 self.comparison(at_most, value, high)?,
             )
         };
-        let both = join_conditions(true, above, below);
-        if negated {
-            let nullable = both.nullable;
-            return Ok(Expression::condition(
-                ExpressionKind::Not(Box::new(both)),
-                nullable,
-            ));
-        }
-        Ok(both)
+        Ok(negated_if(negated, join_conditions(true, above, below)))
     }
 
     fn in_list(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
@@ -565,6 +598,15 @@ impl Binder<'_> {
 }
 
 /// `AND` or `OR` of two, without nesting one in its own kind.
+/// The condition, or its `NOT`.
+fn negated_if(negated: bool, condition: Expression) -> Expression {
+    if !negated {
+        return condition;
+    }
+    let nullable = condition.nullable;
+    Expression::condition(ExpressionKind::Not(Box::new(condition)), nullable)
+}
+
 pub(crate) fn join_conditions(is_and: bool, left: Expression, right: Expression) -> Expression {
     let nullable = left.nullable || right.nullable;
     let mut list = Vec::new();

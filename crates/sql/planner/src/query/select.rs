@@ -102,14 +102,21 @@ impl Binder<'_> {
         if let ExpressionKind::And(list) | ExpressionKind::Or(list) = &mut condition.kind {
             return list.iter_mut().try_for_each(|it| self.find_zero_dates(it));
         }
+        let (is, is_inverse) = match &condition.kind {
+            ExpressionKind::Not(inner) => (&inner.kind, true),
+            kind => (kind, false),
+        };
         let ExpressionKind::Is {
             operand,
             test: Test::Null,
-            negated: false,
-        } = &condition.kind
+            negated,
+        } = is
         else {
             return Ok(());
         };
+        if *negated != is_inverse {
+            return Ok(());
+        }
         let is_date = matches!(
             operand.column_type.kind,
             TypeKind::Date | TypeKind::DateTime
