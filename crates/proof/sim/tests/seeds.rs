@@ -16,9 +16,9 @@ fn fixed_seeds_hold() {
 }
 
 /// Seeds that have met a full disk, reads that failed, dropped tables after which the store did not
-/// open, an index half built, a transaction rolled back twice, and an entry that was taken back
-/// without having been put.
+/// open, an index half built, a transaction rolled back twice, an entry that was taken back
+/// without having been put, and a checkpoint between a page's making and its tablespace's drop.
 #[test]
 fn seeds_that_found_faults_hold() {
-    hold([20, 21, 60, 436]);
+    hold([20, 21, 60, 436, 7024]);
 }

@@ -5,9 +5,11 @@
 //! part of the past. A crash in between begins the same again: an operation is applied only to a
 //! page whose LSN is older, and pages go to their files only with operations that are durable.
 //!
-//! A page that cannot be read is no error if the first operation on it makes it anew.
+//! A page that cannot be read is no error if the first operation on it makes it anew, nor if its
+//! tablespace is dropped later: pages of a dropped one are thrown away unwritten, so a checkpoint
+//! between their making and the drop leaves a file without them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -99,6 +101,8 @@ pub(crate) struct Redo<'a> {
     files: HashMap<SpaceId, Option<File>>,
     /// Tablespaces that had operations but no file, and no drop yet.
     missing: BTreeSet<SpaceId>,
+    /// Pages that had operations but could not be read, and why; no drop of their tablespace yet.
+    unreadable: BTreeMap<PageId, StoreError>,
     /// Tablespaces whose drop was met. Their ids are never used again, so what the log has on them
     /// behind it (a change that was under way when the drop was noted) needs no file.
     dropped: BTreeSet<SpaceId>,
@@ -120,6 +124,7 @@ impl<'a> Redo<'a> {
             pages: HashMap::new(),
             files: HashMap::new(),
             missing: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
             dropped: BTreeSet::new(),
             newest: (Lsn::ZERO, PageId::default()),
         })
@@ -173,14 +178,24 @@ impl<'a> Redo<'a> {
             self.missing.insert(id.space);
             return Ok(());
         };
-        if !self.pages.contains_key(&id) {
-            let bytes = self.read(id, &file, op.kind == ops::PAGE_CREATE).await?;
-            self.pages.insert(id, bytes);
+        let is_made = op.kind == ops::PAGE_CREATE;
+        if !self.pages.contains_key(&id) && (is_made || !self.unreadable.contains_key(&id)) {
+            match self.read(id, &file).await? {
+                Ok(bytes) => {
+                    self.pages.insert(id, bytes);
+                }
+                Err(_) if is_made => {
+                    self.unreadable.remove(&id);
+                    self.pages.insert(id, vec![0; self.size().bytes()]);
+                }
+                Err(error) => {
+                    self.unreadable.insert(id, error);
+                }
+            }
         }
-        let page = self
-            .pages
-            .get_mut(&id)
-            .expect("it was put there if it was missing");
+        let Some(page) = self.pages.get_mut(&id) else {
+            return Ok(());
+        };
         if page_lsn(page).is_some_and(|lsn| end <= lsn) {
             return Ok(());
         }
@@ -208,12 +223,12 @@ impl<'a> Redo<'a> {
         }
     }
 
+    /// The page in the file; the inner error says why what is there is none.
     async fn read(
         &mut self,
         id: PageId,
         file: &File,
-        may_be_absent: bool,
-    ) -> Result<Vec<u8>, RecoveryError> {
+    ) -> Result<Result<Vec<u8>, StoreError>, RecoveryError> {
         let size = self.size();
         let offset = space::page_offset(id.page, size);
         let (bytes, outcome) = self
@@ -221,17 +236,16 @@ impl<'a> Redo<'a> {
             .read(file, offset, IoBuffer::zeroed(size.bytes()))
             .await;
         let length = outcome?;
-        match verify(bytes.get(..length).unwrap_or(&[]), id, size) {
+        Ok(match verify(bytes.get(..length).unwrap_or(&[]), id, size) {
             Ok(header) => {
                 self.newest = self.newest.max((header.lsn, id));
                 Ok(bytes.to_vec())
             }
-            Err(_) if may_be_absent => Ok(vec![0; size.bytes()]),
             Err(error) => {
                 let path = space::path(self.directory, id.space);
-                Err(space::damaged(&path, id, &error).into())
+                Err(space::damaged(&path, id, &error))
             }
-        }
+        })
     }
 
     async fn file(&mut self, id: SpaceId) -> Result<Option<File>, RecoveryError> {
@@ -255,6 +269,7 @@ impl<'a> Redo<'a> {
         self.missing.remove(&id);
         self.dropped.insert(id);
         self.pages.retain(|page, _| page.space != id);
+        self.unreadable.retain(|page, _| page.space != id);
         if self.file(id).await?.is_some() {
             self.files.insert(id, None);
             self.disk.remove(&space::path(self.directory, id))?;
@@ -293,6 +308,9 @@ impl<'a> Redo<'a> {
         let (lsn, page) = self.newest;
         if log_end < lsn {
             return Err(RecoveryError::PageAhead { page, lsn, log_end });
+        }
+        if let Some((_, error)) = self.unreadable.pop_first() {
+            return Err(error.into());
         }
         self.missing
             .first()
