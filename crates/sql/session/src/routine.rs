@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `store` keeps routines in their table; `definition` answers CREATE, ALTER, DROP and SHOW
-//! CREATE; `compile` makes [`program::Compiled`] out of a tree; `run` is the loop over
+//! CREATE; `compile` makes `program::Compiled` out of a tree; `run` is the loop over
 //! instructions, `evaluate` what they have in common: a fragment of the text, planned once, whose
 //! parameters are the routine's variables. `call` passes arguments and changes whose rights
 //! hold; `condition` finds handlers, `signal` raises and reads conditions.
