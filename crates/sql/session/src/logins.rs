@@ -15,16 +15,9 @@ use sync::Mutex;
 /// All connections that are logging in, of all workers.
 #[derive(Debug, Default)]
 pub struct Logins {
-    /// By id, which grows: the first is the oldest.
-    waiting: Mutex<BTreeMap<u64, Waiting>>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    /// It has to go.
-    is_evicted: bool,
-    /// Whom to wake for it.
-    waker: Option<Waker>,
+    /// By id, which grows: the first is the oldest. Whom to wake when it has to go, which is when
+    /// it is taken out by another.
+    waiting: Mutex<BTreeMap<u64, Option<Waker>>>,
 }
 
 /// A connection's place among those; dropped when the login is over.
@@ -38,21 +31,18 @@ impl Logins {
     /// Enters a connection. The oldest one's number if there are more than `limit` now, in which
     /// case that one has been told to go.
     pub(crate) fn enter(self: &Arc<Self>, id: u64, limit: usize) -> (LoginPlace, Option<u64>) {
-        let mut evicted = None;
-        let waker = {
+        let evicted = {
             let mut waiting = self.waiting.lock();
-            waiting.insert(id, Waiting::default());
+            waiting.insert(id, None);
             let is_crowded = limit < waiting.len();
-            let oldest = waiting.iter_mut().find(|(_, one)| !one.is_evicted);
-            oldest.filter(|_| is_crowded).and_then(|(id, oldest)| {
-                oldest.is_evicted = true;
-                evicted = Some(*id);
-                oldest.waker.take()
-            })
+            is_crowded.then(|| waiting.pop_first()).flatten()
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let evicted = evicted.map(|(id, waker)| {
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+            id
+        });
         let logins = Arc::clone(self);
         (LoginPlace { logins, id }, evicted)
     }
@@ -69,11 +59,11 @@ impl LoginPlace {
         poll_fn(|context| {
             let mut waiting = self.logins.waiting.lock();
             match waiting.get_mut(&self.id) {
-                Some(one) if !one.is_evicted => {
-                    one.waker = Some(context.waker().clone());
+                Some(waker) => {
+                    *waker = Some(context.waker().clone());
                     Poll::Pending
                 }
-                _ => Poll::Ready(()),
+                None => Poll::Ready(()),
             }
         })
         .await;
@@ -105,7 +95,7 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert!(pin!(first.evicted()).poll(&mut context).is_ready());
         assert!(pin!(second.evicted()).poll(&mut context).is_pending());
-        drop(first);
+        // One that has been told to go counts no more, gone or not.
         drop(second);
         let (_fourth, evicted) = logins.enter(4, 2);
         assert_eq!((evicted, logins.count()), (None, 2));
