@@ -60,7 +60,7 @@ pub(crate) enum Outcome {
     Left,
 }
 
-/// What [`give_way`] comes back with.
+/// What [`give_way`](crate::give_way) comes back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WayGiven {
     /// Go on.
