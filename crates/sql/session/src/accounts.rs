@@ -7,11 +7,10 @@ use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE, decode_account, en
 use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
-use store::{
-    Durability, Fetched, Inserted, KeyRange, Mutation, RowBatch, RowKey, RowLock, ScanOptions,
-    Store, StoreError, Table, Transaction, TransactionOptions, until_done,
-};
+use store::{RowBatch, Store, StoreError};
 use value::{Value, ValueRef};
+
+use crate::system_rows::{self, RowChange};
 
 /// The login's view of the accounts at one moment.
 #[derive(Debug)]
@@ -54,18 +53,6 @@ pub enum AccountChange {
     Remove(AccountName),
 }
 
-/// The table of accounts, if it has been made.
-async fn account_table(store: &dyn Store) -> Result<Option<std::rc::Rc<dyn Table>>, StoreError> {
-    let definitions = store.definitions();
-    let definition = definitions.iter().find(|definition| {
-        definition.name.database == SYSTEM_DATABASE && definition.name.table == ACCOUNT_TABLE
-    });
-    let Some(definition) = definition else {
-        return Ok(None);
-    };
-    until_done(|| store.table(definition.id)).await.map(Some)
-}
-
 /// Makes the system database, the table of accounts and the first accounts where they are missing.
 pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     let has_database = store
@@ -77,7 +64,7 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
             .create_database(SYSTEM_DATABASE, value::CollationId::UTF8MB4_GENERAL_CI)
             .await?;
     }
-    if account_table(store).await?.is_none() {
+    if system_rows::find(store, ACCOUNT_TABLE).await?.is_none() {
         store
             .create_table(catalog::account_record::account_table())
             .await?;
@@ -96,22 +83,19 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
 
 /// Reads all accounts. One that is damaged is left out and told of.
 pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
-    let Some(table) = account_table(store).await? else {
+    let Some(table) = system_rows::find(store, ACCOUNT_TABLE).await? else {
         return Ok(Accounts::default());
     };
-    let mut txn = store.begin(options());
-    let mut cursor = table.scan(scan(KeyRange::all()));
-    let mut batch = RowBatch::new(Arc::clone(table.layout()));
-    while until_done(|| cursor.fetch(&mut *txn, 64, &mut batch)).await? == Fetched::More {}
-    until_done(|| txn.commit(Durability::Lazy)).await?;
-    let accounts = (0..batch.len()).filter_map(|row| {
-        let account = read_row(&batch, row);
+    let accounts = system_rows::read_all(store, &*table, |batch, row| {
+        let account = read_row(batch, row);
         if account.is_none() {
-            tracing::error!(row, "an account cannot be read and lets nobody in");
+            tracing::error!("an account cannot be read and lets nobody in");
         }
         account
     });
-    Ok(Accounts::new(accounts.collect()))
+    Ok(Accounts::new(
+        accounts.await?.into_iter().flatten().collect(),
+    ))
 }
 
 /// True while who comes from where root may log in is root without a password.
@@ -137,85 +121,23 @@ fn read_row(batch: &RowBatch, row: usize) -> Option<Account> {
 
 /// Makes the changes, all or none, durably.
 pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), StoreError> {
-    let table = account_table(store).await?.ok_or(StoreError::NoSuchTable)?;
-    let mut txn = store.begin(options());
-    for change in changes {
-        let applied = apply_one(&*table, &mut *txn, change).await;
-        if let Err(error) = applied {
-            until_done(|| txn.rollback()).await?;
-            return Err(error);
-        }
-    }
-    until_done(|| txn.commit(Durability::Durable)).await
-}
-
-async fn apply_one(
-    table: &dyn Table,
-    txn: &mut dyn Transaction,
-    change: &AccountChange,
-) -> Result<(), StoreError> {
-    txn.begin_statement();
-    let name = match change {
-        AccountChange::Put(account) => &account.name,
-        AccountChange::Remove(name) => name,
-    };
-    let key = [&name.host, &name.user].map(|text| Value::bytes(text.as_bytes()));
-    let mut options = scan(KeyRange::equal(key.to_vec()));
-    options.lock = RowLock::Exclusive;
-    let mut cursor = table.scan(options);
-    let mut found = RowBatch::new(Arc::clone(table.layout()));
-    while until_done(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More
-        && found.is_empty()
-    {}
-    let existing = (!found.is_empty()).then(|| found.key(0));
-    match change {
-        AccountChange::Put(account) => put(table, txn, existing, account).await,
-        AccountChange::Remove(_) => match existing {
-            Some(key) => until_done(|| table.delete(txn, key)).await.map(|_| ()),
-            None => Ok(()),
-        },
-    }
-}
-
-async fn put(
-    table: &dyn Table,
-    txn: &mut dyn Transaction,
-    existing: Option<RowKey<'_>>,
-    account: &Account,
-) -> Result<(), StoreError> {
-    let text = encode_account(account);
-    let row = [&account.name.host, &account.name.user, &text]
-        .map(|text| ValueRef::Bytes(text.as_bytes()));
-    match existing {
-        Some(key) => match until_done(|| table.update(txn, key, &row)).await? {
-            Mutation::Done => Ok(()),
-            Mutation::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
-            Mutation::Gone => Err(StoreError::NoSuchTable),
-        },
-        None => match until_done(|| table.insert(txn, &row)).await? {
-            Inserted::Done => Ok(()),
-            Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
-        },
-    }
-}
-
-fn options() -> TransactionOptions {
-    TransactionOptions {
-        isolation: store::Isolation::ReadCommitted,
-        read_only: false,
-        lock_wait_timeout_s: 50,
-    }
-}
-
-fn scan(range: KeyRange) -> ScanOptions {
-    ScanOptions {
-        index: Some(0),
-        range,
-        direction: store::Direction::Forward,
-        lock: RowLock::None,
-        columns: None,
-        wait: store::LockWait::Wait,
-    }
+    let table = system_rows::find(store, ACCOUNT_TABLE).await?;
+    let table = table.ok_or(StoreError::NoSuchTable)?;
+    let bytes = |text: &str| Value::bytes(text.as_bytes());
+    let changes = changes.iter().map(|change| {
+        let (name, account) = match change {
+            AccountChange::Put(account) => (&account.name, Some(account)),
+            AccountChange::Remove(name) => (name, None),
+        };
+        let key = vec![bytes(&name.host), bytes(&name.user)];
+        let row = account.map(|account| {
+            let mut row = key.clone();
+            row.push(bytes(&encode_account(account)));
+            row
+        });
+        RowChange { key, row }
+    });
+    system_rows::apply(store, &*table, changes).await
 }
 
 /// The stored form of a password under a plugin.

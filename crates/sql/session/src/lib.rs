@@ -45,6 +45,7 @@ mod run;
 mod set_statement;
 mod show_statement;
 mod splice;
+mod system_rows;
 mod tracker;
 mod transaction_statement;
 mod wait;

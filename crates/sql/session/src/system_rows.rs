@@ -1,0 +1,127 @@
+//! Rows of the server's own tables: read whole, and changed by their primary keys.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::account_record::SYSTEM_DATABASE;
+use store::{
+    Direction, Durability, Fetched, Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch,
+    RowLock, ScanOptions, Store, StoreError, Table, Transaction, TransactionOptions, until_done,
+};
+use value::Value;
+
+/// Rows read at a time.
+const FETCH_ROWS: usize = 64;
+
+/// What to do with the row of a key.
+pub(crate) struct RowChange {
+    /// The values of the primary key.
+    pub(crate) key: Vec<Value>,
+    /// The row to be there from now on; `None`: none.
+    pub(crate) row: Option<Vec<Value>>,
+}
+
+/// A table of the system database, if it has been made.
+pub(crate) async fn find(
+    store: &dyn Store,
+    name: &str,
+) -> Result<Option<Rc<dyn Table>>, StoreError> {
+    let definitions = store.definitions();
+    let definition = definitions.iter().find(|definition| {
+        definition.name.database == SYSTEM_DATABASE && definition.name.table == name
+    });
+    match definition {
+        Some(definition) => until_done(|| store.table(definition.id)).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// All rows of a table, each as `decode` makes it of its place in a batch.
+pub(crate) async fn read_all<T>(
+    store: &dyn Store,
+    table: &dyn Table,
+    decode: impl Fn(&RowBatch, usize) -> T,
+) -> Result<Vec<T>, StoreError> {
+    let mut txn = store.begin(options());
+    let mut cursor = table.scan(scan(KeyRange::all(), RowLock::None));
+    let mut batch = RowBatch::new(Arc::clone(table.layout()));
+    let mut rows = Vec::new();
+    loop {
+        batch.clear();
+        let fetched = until_done(|| cursor.fetch(&mut *txn, FETCH_ROWS, &mut batch)).await?;
+        rows.extend((0..batch.len()).map(|row| decode(&batch, row)));
+        if fetched == Fetched::End {
+            break;
+        }
+    }
+    until_done(|| txn.commit(Durability::Lazy)).await?;
+    Ok(rows)
+}
+
+/// Makes the changes, all or none, durably.
+pub(crate) async fn apply(
+    store: &dyn Store,
+    table: &dyn Table,
+    changes: impl Iterator<Item = RowChange>,
+) -> Result<(), StoreError> {
+    let mut txn = store.begin(options());
+    for change in changes {
+        if let Err(error) = apply_one(table, &mut *txn, change).await {
+            until_done(|| txn.rollback()).await?;
+            return Err(error);
+        }
+    }
+    until_done(|| txn.commit(Durability::Durable)).await
+}
+
+async fn apply_one(
+    table: &dyn Table,
+    txn: &mut dyn Transaction,
+    change: RowChange,
+) -> Result<(), StoreError> {
+    txn.begin_statement();
+    let range = KeyRange::equal(change.key);
+    let mut cursor = table.scan(scan(range, RowLock::Exclusive));
+    let mut found = RowBatch::new(Arc::clone(table.layout()));
+    while until_done(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More
+        && found.is_empty()
+    {}
+    let existing = (!found.is_empty()).then(|| found.key(0));
+    let Some(row) = change.row else {
+        return match existing {
+            Some(key) => until_done(|| table.delete(txn, key)).await.map(|_| ()),
+            None => Ok(()),
+        };
+    };
+    let row: Vec<_> = row.iter().map(Value::as_ref).collect();
+    match existing {
+        Some(key) => match until_done(|| table.update(txn, key, &row)).await? {
+            Mutation::Done => Ok(()),
+            Mutation::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
+            Mutation::Gone => Err(StoreError::NoSuchTable),
+        },
+        None => match until_done(|| table.insert(txn, &row)).await? {
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
+        },
+    }
+}
+
+fn options() -> TransactionOptions {
+    TransactionOptions {
+        isolation: Isolation::ReadCommitted,
+        read_only: false,
+        lock_wait_timeout_s: 50,
+    }
+}
+
+fn scan(range: KeyRange, lock: RowLock) -> ScanOptions {
+    ScanOptions {
+        index: Some(0),
+        range,
+        direction: Direction::Forward,
+        lock,
+        columns: None,
+        wait: LockWait::Wait,
+    }
+}
