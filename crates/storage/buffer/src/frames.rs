@@ -15,6 +15,8 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use format::{Lsn, PageId, PageSize};
+use rustix::io::Errno;
+use rustix::mm::{Advice, madvise};
 use sync::HybridLatch;
 use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -26,8 +28,8 @@ pub(crate) const HEAT_USED: u8 = 2;
 /// Heat of a page that was just loaded because somebody waits for it.
 pub(crate) const HEAT_LOADED: u8 = 3;
 
-/// Alignment of the frames' memory: what direct I/O wants.
-const MEMORY_ALIGNMENT: usize = 4096;
+/// Alignment of the frames' memory: a huge page, and more than direct I/O wants.
+const MEMORY_ALIGNMENT: usize = 2 << 20;
 
 /// The number of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,6 +126,14 @@ impl Frame {
     }
 }
 
+/// Asks for huge pages: a row that is read at random misses the translation of its page otherwise,
+/// which costs a tenth of a short statement. A kernel that has none serves small ones.
+fn advise_huge_pages(memory: NonNull<u8>, bytes: usize) {
+    let advice = Advice::LinuxHugepage;
+    // SAFETY: the caller allocated `bytes` from `memory` on; the advice changes no byte of them.
+    let _: Result<(), Errno> = unsafe { madvise(memory.as_ptr().cast(), bytes, advice) };
+}
+
 /// All frames of a pool and their memory.
 pub(crate) struct Frames {
     headers: Box<[Frame]>,
@@ -156,6 +166,7 @@ impl Frames {
         let shift = allocation.addr().get().wrapping_neg() % MEMORY_ALIGNMENT;
         // SAFETY: `shift` is below MEMORY_ALIGNMENT, which was allocated in addition.
         let memory = unsafe { allocation.add(shift) };
+        advise_huge_pages(memory, layout.size() - MEMORY_ALIGNMENT);
         let headers = (0..count).map(|_| Frame::new()).collect();
         Self {
             headers,

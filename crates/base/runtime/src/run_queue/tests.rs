@@ -99,7 +99,7 @@ impl Clients {
 const TURN_MAX: Duration = Duration::from_millis(2);
 
 fn shifts(count: usize) -> Duration {
-    (SHIFT + TURN_MAX) * u32::try_from(count).unwrap()
+    (SHIFT_MAX + TURN_MAX) * u32::try_from(count).unwrap()
 }
 
 #[test]
@@ -128,11 +128,11 @@ fn few_clients_go_first_come_first_served() {
 #[test]
 fn a_cohort_is_served_over_and_over_and_then_another() {
     let mut clients = Clients::new(1024, |_, _| Standing::Free);
-    clients.run(SHIFT / 2);
+    clients.run(SHIFT_MIN / 2);
     let served = clients.clients.iter().filter(|(_, count, _)| 0 < *count);
     assert_eq!(served.count(), COHORT_COUNT);
     assert!(3 < clients.clients[0].1);
-    clients.run(SHIFT);
+    clients.run(SHIFT_MIN);
     assert!(0 < clients.clients[COHORT_COUNT].1);
     assert_eq!(clients.clients[2 * COHORT_COUNT].1, 0);
 }
@@ -205,7 +205,7 @@ fn transactions_that_were_begun_are_ended_before_many_others_begin() {
 #[test]
 fn what_yields_neither_stops_clients_nor_is_stopped() {
     let mut clients = Clients::new(2000, |_, _| Standing::Free);
-    clients.run(SHIFT * 3);
+    clients.run(SHIFT_MAX * 3);
     (5000..5010).for_each(|task| clients.queue.push_yielded(task));
     let mut yielded_count = 0;
     for _ in 0..1000 {
@@ -245,7 +245,7 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     while !queue.is_empty() {
         queue.begin_turn(now);
         // The kernel gave the core to others for longer than a shift.
-        now = now + SHIFT;
+        now = now + SHIFT_MIN;
         for task in std::iter::from_fn(|| queue.pop()).take(10) {
             [&mut engaged, &mut free][task % 2].push(task);
         }
@@ -326,5 +326,26 @@ fn nothing_is_lost_and_equals_keep_their_order() {
             assert!(inside.remove(&task));
         }
         assert!(inside.is_empty() && queue.is_empty());
+    }
+}
+
+/// A shift lasts `SHIFT_MIN` if those whom it admitted were served often enough in it, otherwise up
+/// to `SHIFT_MAX`.
+#[test]
+fn a_shift_lasts_until_its_cohort_was_served() {
+    for (poll, lasts) in [(1, SHIFT_MIN), (60, 60 * SHIFT_MIN / 40), (1000, SHIFT_MAX)] {
+        let mut clients = Clients::new(2000, |_, _| Standing::Free);
+        clients.poll = Duration::from_micros(poll);
+        clients.turn();
+        let (shift, began) = (clients.queue.shift(), Instant::from_nanos(1));
+        while clients.queue.shift() == shift {
+            clients.turn();
+        }
+        let (lasted, turn) = (clients.now.since(began), clients.poll * 25);
+        let exceeded = lasted.saturating_sub(lasts);
+        assert!(
+            lasts <= lasted && exceeded <= 3 * turn,
+            "{poll}: {lasted:?}"
+        );
     }
 }
