@@ -425,6 +425,20 @@ fn joins_pair_rows() {
     let derived = "SELECT d.n, c.title FROM (SELECT city, COUNT(*) n FROM people GROUP BY city) d \
                    JOIN cities c ON c.id = d.city ORDER BY c.title";
     bench.check(derived, &["2 Oulu", "2 Turku"]);
+    // The condition with `o` is no part of the group's hash table, which stays from row to row.
+    let group = "SELECT o.id, q.id FROM people o LEFT JOIN (cities c JOIN people q \
+                 ON q.age = c.id * 10 + 10) ON q.age > o.age ORDER BY o.id, q.id";
+    let pairs = ["1 2", "2 NULL", "3 NULL", "4 1", "4 2", "5 NULL"];
+    bench.check(group, &pairs);
+    let inside = "SELECT o.id, q.id FROM people o LEFT JOIN (cities c LEFT JOIN people q \
+                  ON q.age = c.id * 10 + 10) ON q.age > o.age ORDER BY o.id, q.id";
+    bench.check(inside, &pairs);
+    let judged = "SELECT a.id, b.id FROM people a JOIN people b ON a.age = b.age + 10 AND b.id < \
+                  (SELECT MAX(q.id) FROM people q WHERE q.city = a.city) ORDER BY a.id";
+    bench.check(judged, &["2 1", "3 2"]);
+    let around = "SELECT o.id, (SELECT COUNT(*) FROM cities c JOIN people q \
+                  ON q.age = c.id * 10 + 10 WHERE q.age > o.age) FROM people o ORDER BY o.id";
+    bench.check(around, &["1 1", "2 0", "3 0", "4 2", "5 0"]);
     bench.end();
 }
 

@@ -543,7 +543,11 @@ impl Binder<'_> {
             .filter(|(_, condition)| self.equal_sides(condition, &item.slots, placed).is_some())
             .map(|(place, _)| place)
             .collect();
-        if equal.is_empty() {
+        // A pair of rows is judged where no subquery can be run.
+        let is_judged = |condition: &Expression| {
+            self.is_of_item(condition, &item.slots) || condition.subqueries().is_empty()
+        };
+        if equal.is_empty() || !conditions.iter().all(is_judged) {
             return None;
         }
         match &item.source {
@@ -554,6 +558,22 @@ impl Binder<'_> {
             }
             Source::Derived { .. } | Source::Latest(_) | Source::Group(_) => Some(equal),
         }
+    }
+
+    /// True if of this query's tables a condition reads the item's alone: not those placed before
+    /// it, nor, where the item is in a group, those outside of the group, whose rows change while
+    /// the hash table stays.
+    fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
+        let relations = &self
+            .blocks
+            .last()
+            .expect("a block is bound")
+            .scope
+            .relations;
+        let is_of_query = |slot: &usize| relations.iter().any(|relation| relation.slot == *slot);
+        let read = self.slots_of(condition);
+        read.iter()
+            .all(|slot| item.contains(slot) || !is_of_query(slot))
     }
 
     /// The (left, right) sides of an equality between placed slots and the item's own.
@@ -605,16 +625,10 @@ impl Binder<'_> {
                     unreachable!("an equality is a comparison")
                 };
                 classes.push(compare.class);
-            } else if self
-                .slots_of(&condition)
-                .iter()
-                .all(|slot| !placed.contains(slot))
-            {
+            } else if self.is_of_item(&condition, &slots) {
                 own.push(condition);
-            } else if condition.subqueries().is_empty() {
-                residual.push(condition);
             } else {
-                return Err(not_supported("a subquery in the condition of this join"));
+                residual.push(condition);
             }
         }
         let (right, _) = self.item_node(item, own, false, None)?;

@@ -2,8 +2,8 @@
 //! looks up.
 //!
 //! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`); its operators
-//! do not run while the slots are exchanged. They read no slot but their own (the planner sees to
-//! it), so the table holds for the whole execution.
+//! do not run while the slots are exchanged. Of the query's slots they read no others (the planner
+//! sees to it), so the table holds until the query is started afresh for another row around it.
 
 use std::rc::Rc;
 
