@@ -2,11 +2,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod byte_store;
+pub mod chunked_vec;
 pub mod convert;
+pub mod key_table;
 pub mod slab;
 
+pub use byte_store::{ByteStore, Span};
+pub use chunked_vec::ChunkedVec;
 pub use convert::{
     align_up, f64_to_f32, f64_to_i64, f64_to_u64, i64_to_f64, low_u8, low_u16, low_u32, to_u32,
     to_u64, to_usize, u64_to_f64,
 };
+pub use key_table::KeyTable;
 pub use slab::Slab;

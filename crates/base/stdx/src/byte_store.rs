@@ -1,0 +1,108 @@
+//! [`ByteStore`]: many strings of bytes side by side, in chunks, found again by their [`Span`]s.
+
+use crate::chunked_vec::CHUNK_BYTES;
+use crate::to_u32;
+
+/// What is longer gets a chunk of its own, so that no more than this is left unused of one.
+const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
+
+/// Strings of bytes. They are added and read, and dropped all at once.
+#[derive(Debug, Clone, Default)]
+pub struct ByteStore {
+    chunks: Vec<Vec<u8>>,
+    /// The chunk that is being filled, once there is one.
+    open: usize,
+    /// Capacity of all chunks.
+    allocated: usize,
+}
+
+/// Where a string stands in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    chunk: u32,
+    start: u32,
+    length: usize,
+}
+
+impl ByteStore {
+    /// Adds a string.
+    pub fn push(&mut self, bytes: &[u8]) -> Span {
+        let has_room = |chunk: &Vec<u8>| chunk.len() + bytes.len() <= CHUNK_BYTES;
+        let place = if self.chunks.get(self.open).is_some_and(has_room) {
+            self.open
+        } else if self.chunks.is_empty() || SHARED_BYTES_MAX < bytes.len() {
+            self.push_chunk(bytes.len())
+        } else {
+            self.open = self.push_chunk(CHUNK_BYTES);
+            self.open
+        };
+        let chunk = &mut self.chunks[place];
+        let (start, before) = (chunk.len(), chunk.capacity());
+        chunk.extend_from_slice(bytes);
+        self.allocated += chunk.capacity() - before;
+        Span {
+            chunk: to_u32(place),
+            start: to_u32(start),
+            length: bytes.len(),
+        }
+    }
+
+    fn push_chunk(&mut self, capacity: usize) -> usize {
+        let chunk = Vec::with_capacity(capacity);
+        self.allocated += chunk.capacity();
+        self.chunks.push(chunk);
+        self.chunks.len() - 1
+    }
+
+    /// The string.
+    ///
+    /// # Panics
+    /// May panic if the span is of another store, or from before a `clear`.
+    #[inline]
+    pub fn get(&self, span: Span) -> &[u8] {
+        let start = span.start as usize;
+        &self.chunks[span.chunk as usize][start..start + span.length]
+    }
+
+    /// Drops all strings and keeps the memory of a chunk.
+    pub fn clear(&mut self) {
+        self.chunks.truncate(1);
+        self.chunks.retain(|chunk| chunk.capacity() <= CHUNK_BYTES);
+        self.chunks.iter_mut().for_each(Vec::clear);
+        self.allocated = self.chunks.iter().map(Vec::capacity).sum();
+        self.open = 0;
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory_bytes(&self) -> usize {
+        self.allocated + self.chunks.capacity() * size_of::<Vec<u8>>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_come_back_as_they_went_in() {
+        let mut store = ByteStore::default();
+        for _ in 0..2 {
+            let lengths = [0, 1, 300_000, 5, 100_000, 70_000, 0, 200_000, 9, 60_000, 3];
+            let text = |length: usize| vec![crate::low_u8(crate::to_u64(length)); length];
+            let spans: Vec<Span> = lengths
+                .iter()
+                .cycle()
+                .take(500)
+                .map(|&length| store.push(&text(length)))
+                .collect();
+            for (span, &length) in spans.iter().zip(lengths.iter().cycle()) {
+                assert_eq!(store.get(*span), text(length));
+            }
+            let held: usize = lengths.iter().cycle().take(500).sum();
+            let taken = store.memory_bytes();
+            assert!(held <= taken && taken < held + held / 2, "{held} {taken}");
+            store.clear();
+            assert!(store.memory_bytes() < CHUNK_BYTES + 4096);
+        }
+    }
+}
