@@ -378,6 +378,7 @@ impl SelectRunner {
     fn run(&mut self, cx: &mut Context<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
         loop {
             if !self.holds_row {
+                cx.frame.recycle();
                 if !self.root.next(cx)? {
                     break;
                 }
@@ -393,7 +394,6 @@ impl SelectRunner {
             } else if give_row(&self.query.output, cx, sink)? == Flow::Pause {
                 return Ok(Progress::Paused);
             }
-            cx.frame.recycle();
         }
         let returned_rows = self.returned_rows;
         let found_rows = self.root.found_rows();
