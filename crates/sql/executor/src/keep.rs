@@ -27,6 +27,7 @@ pub(crate) fn push_values(
     expressions: &[Expression],
 ) -> Outcome<()> {
     let evaluator = cx.evaluator();
+    cx.statement.spend(ROW_COST)?;
     for expression in expressions {
         match evaluator.evaluate(expression) {
             Ok(value) => {
@@ -44,3 +45,6 @@ pub(crate) fn push_values(
     }
     Ok(())
 }
+
+/// What keeping a row costs beside its values, in bytes looked at.
+const ROW_COST: usize = 64;

@@ -1,71 +1,78 @@
 //! [`KeptSlots`]: copies of slots' current rows, to make them current again later.
 //!
 //! Hash joins and sorts read their input to its end before they give a row. The copies have the
-//! shape of the slots they come from. Once all rows are kept, the copies *become* the slots'
-//! contents by an exchange, and giving a row only says which one is current; the working contents
-//! stand aside until the next run.
+//! shape of the slots they come from and stand in packs, so that no large buffer is ever moved.
+//! To give a row, its pack is exchanged with the slot's content; what the slot held before stands
+//! in the pack's place until filling begins anew.
+//!
+//! (I1) What a slot held when filling began it holds when filling begins again. Operators below
+//! that exchange contents of the same slots so find theirs.
 
 use expression::{Frame, Rows, SlotContent};
+use stdx::ChunkedVec;
 use store::RowBatch;
 
 #[derive(Debug, Default)]
 pub(crate) struct KeptSlots {
-    slots: Vec<usize>,
-    /// Of each kept row, for each slot, the row in its contents; `None` is a row of NULLs.
-    places: Vec<Option<usize>>,
-    /// Kept rows while filling, working contents after the exchange.
-    other_contents: Vec<SlotContent>,
+    slots: Vec<KeptSlot>,
+    /// Of each kept row, for each slot, where it stands.
+    places: ChunkedVec<Place>,
     row_count: usize,
     bytes: usize,
 }
 
+/// The kept rows of one slot.
+#[derive(Debug)]
+struct KeptSlot {
+    slot: usize,
+    packs: Vec<SlotContent>,
+    /// The pack that is the slot's content.
+    shown: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    pack: u32,
+    /// In the pack; [`NO_ROW`] is a row of NULLs.
+    row: u32,
+}
+
+const NO_ROW: u32 = u32::MAX;
+
+/// A pack of table rows is full beyond this.
+const PACK_BYTES: usize = 256 << 10;
+
 impl KeptSlots {
     /// For these slots.
     pub(crate) fn new(slots: &[usize]) -> Self {
+        let slots = slots.iter().map(|&slot| KeptSlot {
+            slot,
+            packs: Vec::new(),
+            shown: None,
+        });
         Self {
-            slots: slots.to_vec(),
+            slots: slots.collect(),
             ..Self::default()
         }
     }
 
     /// Forgets the kept rows; filling begins.
-    pub(crate) fn start(&mut self, frame: &Frame) {
+    pub(crate) fn start(&mut self, frame: &mut Frame) {
         self.places.clear();
         self.row_count = 0;
         self.bytes = 0;
-        self.other_contents.clear();
-        for &slot in &self.slots {
-            self.other_contents.push(match &frame.slots[slot].content {
-                SlotContent::Batch(batch) => {
-                    SlotContent::Batch(RowBatch::new(batch.layout().clone()))
-                }
-                SlotContent::Rows(rows) => SlotContent::Rows(Rows::new(rows.width())),
-            });
+        for kept in &mut self.slots {
+            kept.hide(frame);
+            kept.packs.clear();
         }
     }
 
     /// Copies the slots' current rows; gives the number by which they are set again.
     pub(crate) fn keep(&mut self, frame: &Frame) -> usize {
-        for (&slot, kept) in self.slots.iter().zip(&mut self.other_contents) {
-            let slot = &frame.slots[slot];
-            let Some(row) = slot.row else {
-                self.places.push(None);
-                continue;
-            };
-            match (&slot.content, kept) {
-                (SlotContent::Batch(batch), SlotContent::Batch(kept)) => {
-                    let (bytes, key) = (batch.row(row), batch.key(row));
-                    self.bytes += bytes.len() + key.0.len() + 32;
-                    self.places.push(Some(kept.len()));
-                    kept.push(key.0, |buffer| buffer.extend_from_slice(bytes));
-                }
-                (SlotContent::Rows(rows), SlotContent::Rows(kept)) => {
-                    self.bytes += rows.width() * 32;
-                    self.places.push(Some(kept.len()));
-                    kept.push_row_of(rows, row);
-                }
-                _ => unreachable!("kept contents have the slot's shape"),
-            }
+        for kept in &mut self.slots {
+            let (place, bytes) = kept.keep(frame);
+            self.places.push(place);
+            self.bytes += bytes;
         }
         self.row_count += 1;
         self.row_count - 1
@@ -73,22 +80,88 @@ impl KeptSlots {
 
     /// Bytes of the kept rows.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Filling is over: the kept rows become the slots' contents.
-    pub(crate) fn exchange(&mut self, frame: &mut Frame) {
-        for (&slot, other) in self.slots.iter().zip(&mut self.other_contents) {
-            std::mem::swap(&mut frame.slots[slot].content, other);
-            frame.slots[slot].row = None;
-        }
+        self.bytes + self.places.memory_bytes()
     }
 
     /// Makes a kept row current, or rows of NULLs.
-    pub(crate) fn set(&self, frame: &mut Frame, kept_row: Option<usize>) {
+    pub(crate) fn set(&mut self, frame: &mut Frame, kept_row: Option<usize>) {
         let width = self.slots.len();
-        for (place, &slot) in self.slots.iter().enumerate() {
-            frame.slots[slot].row = kept_row.and_then(|row| self.places[row * width + place]);
+        for (index, kept) in self.slots.iter_mut().enumerate() {
+            let place = kept_row.map(|row| self.places[row * width + index]);
+            let place = place.filter(|place| place.row != NO_ROW);
+            if let Some(place) = place {
+                kept.show(place.pack as usize, frame);
+            }
+            frame.slots[kept.slot].row = place.map(|place| place.row as usize);
         }
+    }
+}
+
+impl KeptSlot {
+    /// Copies the slot's current row; with the bytes that it takes.
+    fn keep(&mut self, frame: &Frame) -> (Place, usize) {
+        let slot = &frame.slots[self.slot];
+        let Some(row) = slot.row else {
+            let (pack, row) = (0, NO_ROW);
+            return (Place { pack, row }, 0);
+        };
+        if self.packs.last().is_none_or(is_full) {
+            self.packs.push(empty_like(&slot.content));
+        }
+        let pack = self.packs.last_mut().expect("pushed above");
+        let (kept_row, bytes) = match (&slot.content, pack) {
+            (SlotContent::Batch(batch), SlotContent::Batch(pack)) => {
+                let before = pack.memory_bytes();
+                let bytes = batch.row(row);
+                pack.push(batch.key(row).0, |buffer| buffer.extend_from_slice(bytes));
+                (pack.len() - 1, pack.memory_bytes() - before)
+            }
+            (SlotContent::Rows(rows), SlotContent::Rows(pack)) => {
+                let before = pack.memory_bytes();
+                pack.push_row_of(rows, row);
+                (pack.len() - 1, pack.memory_bytes() - before)
+            }
+            _ => unreachable!("kept contents have the slot's shape"),
+        };
+        let place = Place {
+            pack: stdx::to_u32(self.packs.len() - 1),
+            row: stdx::to_u32(kept_row),
+        };
+        (place, bytes)
+    }
+
+    /// Makes a pack the slot's content.
+    fn show(&mut self, pack: usize, frame: &mut Frame) {
+        if self.shown != Some(pack) {
+            self.hide(frame);
+            self.exchange(pack, frame);
+            self.shown = Some(pack);
+        }
+    }
+
+    /// Makes the slot's content what it was before.
+    fn hide(&mut self, frame: &mut Frame) {
+        if let Some(pack) = self.shown.take() {
+            self.exchange(pack, frame);
+        }
+    }
+
+    fn exchange(&mut self, pack: usize, frame: &mut Frame) {
+        std::mem::swap(&mut frame.slots[self.slot].content, &mut self.packs[pack]);
+    }
+}
+
+/// Computed rows grow in chunks themselves; table rows do not.
+fn is_full(pack: &SlotContent) -> bool {
+    match pack {
+        SlotContent::Batch(batch) => PACK_BYTES <= batch.memory_bytes(),
+        SlotContent::Rows(_) => false,
+    }
+}
+
+fn empty_like(content: &SlotContent) -> SlotContent {
+    match content {
+        SlotContent::Batch(batch) => SlotContent::Batch(RowBatch::new(batch.layout().clone())),
+        SlotContent::Rows(rows) => SlotContent::Rows(Rows::new(rows.width())),
     }
 }

@@ -15,6 +15,7 @@ mod execution;
 mod halt;
 mod keep;
 mod kept_slots;
+mod keys;
 mod merge_sort;
 mod operator;
 mod sink;

@@ -1,38 +1,54 @@
 //! A stable sort whose comparison may fail, or take long: the one of `std` must be given a total
 //! order to its end.
 //!
-//! Runs that are in order already are found first; then neighbours are merged, pass by pass.
+//! Runs that are in order already are found first; then neighbours are merged, pass by pass. All
+//! lists are in chunks, so that no step takes long.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
-/// Sorts `items`; equal ones keep their order. On failure they are in any order, none is lost.
+use stdx::ChunkedVec;
+
+/// Sorts `items`; equal ones keep their order. `moved` is told how many items were moved without
+/// a comparison, again and again. On failure they are in any order, none is lost.
 ///
 /// # Errors
-/// What `compare` fails with.
+/// What `compare` and `moved` fail with.
 pub(crate) fn merge_sort<E>(
-    items: &mut Vec<u32>,
+    items: &mut ChunkedVec<u32>,
     mut compare: impl FnMut(u32, u32) -> Result<Ordering, E>,
+    mut moved: impl FnMut(usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut ends = run_ends(items, &mut compare)?;
-    let mut merged = Vec::with_capacity(items.len());
     while 1 < ends.len() {
+        let mut merged = ChunkedVec::new();
+        let mut merged_ends = ChunkedVec::new();
         let mut start = 0;
-        let mut merged_ends = Vec::with_capacity(ends.len().div_ceil(2));
-        merged.clear();
-        for pair in ends.chunks(2) {
-            let middle = pair[0];
-            let end = pair.get(1).copied().unwrap_or(middle);
-            merge(
-                &items[start..middle],
-                &items[middle..end],
-                &mut merged,
-                &mut compare,
-            )?;
-            merged_ends.push(end);
+        for pair in (0..ends.len()).step_by(2) {
+            let middle = ends[pair] as usize;
+            let end = if pair + 1 < ends.len() {
+                ends[pair + 1] as usize
+            } else {
+                middle
+            };
+            let (mut left, mut right) = (start, middle);
+            while left < middle && right < end {
+                let (first, second) = (items[left], items[right]);
+                if compare(first, second)?.is_le() {
+                    merged.push(first);
+                    left += 1;
+                } else {
+                    merged.push(second);
+                    right += 1;
+                }
+            }
+            copy(items, left..middle, &mut merged, &mut moved)?;
+            copy(items, right..end, &mut merged, &mut moved)?;
+            merged_ends.push(stdx::to_u32(end));
             start = end;
         }
         assert_eq!(merged.len(), items.len(), "a pass merges all");
-        std::mem::swap(items, &mut merged);
+        *items = merged;
         ends = merged_ends;
     }
     Ok(())
@@ -40,38 +56,33 @@ pub(crate) fn merge_sort<E>(
 
 /// Where the runs that are in order end, behind their last items.
 fn run_ends<E>(
-    items: &[u32],
+    items: &ChunkedVec<u32>,
     compare: &mut impl FnMut(u32, u32) -> Result<Ordering, E>,
-) -> Result<Vec<usize>, E> {
-    let mut ends = Vec::new();
-    for (index, pair) in items.windows(2).enumerate() {
-        if compare(pair[0], pair[1])?.is_gt() {
-            ends.push(index + 1);
+) -> Result<ChunkedVec<u32>, E> {
+    let mut ends = ChunkedVec::new();
+    for next in 1..items.len() {
+        if compare(items[next - 1], items[next])?.is_gt() {
+            ends.push(stdx::to_u32(next));
         }
     }
-    ends.push(items.len());
+    ends.push(stdx::to_u32(items.len()));
     Ok(ends)
 }
 
-fn merge<E>(
-    mut left: &[u32],
-    mut right: &[u32],
-    merged: &mut Vec<u32>,
-    compare: &mut impl FnMut(u32, u32) -> Result<Ordering, E>,
+/// Items that are copied before `moved` is told.
+const PIECE_LEN: usize = 4096;
+
+fn copy<E>(
+    items: &ChunkedVec<u32>,
+    range: Range<usize>,
+    merged: &mut ChunkedVec<u32>,
+    moved: &mut impl FnMut(usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    while let (Some((&first, rest)), Some((&second, behind))) =
-        (left.split_first(), right.split_first())
-    {
-        if compare(first, second)?.is_le() {
-            merged.push(first);
-            left = rest;
-        } else {
-            merged.push(second);
-            right = behind;
-        }
+    for start in range.clone().step_by(PIECE_LEN) {
+        let end = range.end.min(start + PIECE_LEN);
+        merged.extend((start..end).map(|index| items[index]));
+        moved(end - start)?;
     }
-    merged.extend_from_slice(left);
-    merged.extend_from_slice(right);
     Ok(())
 }
 
@@ -92,35 +103,57 @@ mod tests {
                 })
                 .collect();
             let key = |item: u32| keys[item as usize];
-            let mut items: Vec<u32> = (0..count).collect();
-            let mut expected = items.clone();
-            let Ok(()) = merge_sort(&mut items, |a, b| Ok::<_, Infallible>(key(a).cmp(&key(b))));
+            let mut items: ChunkedVec<u32> = (0..count).collect();
+            let mut expected: Vec<u32> = (0..count).collect();
+            let compare = |a, b| Ok::<_, Infallible>(key(a).cmp(&key(b)));
+            let Ok(()) = merge_sort(&mut items, compare, |_| Ok(()));
             expected.sort_by_key(|&item| key(item));
-            assert_eq!(items, expected);
+            assert!(items.iter().eq(&expected));
         }
     }
 
     #[test]
     fn a_comparison_may_end_it() {
-        let mut items: Vec<u32> = (0..100).rev().collect();
+        let mut items: ChunkedVec<u32> = (0..100).rev().collect();
         let mut left = 150;
-        let sorted = merge_sort(&mut items, |a, b| {
+        let compare = |a: u32, b: u32| {
             left -= 1;
             if left == 0 { Err(()) } else { Ok(a.cmp(&b)) }
-        });
-        assert_eq!(sorted, Err(()));
+        };
+        assert_eq!(merge_sort(&mut items, compare, |_| Ok(())), Err(()));
+        let mut items: Vec<u32> = items.iter().copied().collect();
         items.sort_unstable();
         assert!(items.into_iter().eq(0..100));
     }
 
     #[test]
     fn what_is_in_order_is_looked_at_once() {
-        let mut items: Vec<u32> = (0..1000).collect();
+        let mut items: ChunkedVec<u32> = (0..1000).collect();
         let mut count = 0;
-        let Ok(()) = merge_sort(&mut items, |a, b| {
+        let compare = |a: u32, b: u32| {
             count += 1;
             Ok::<_, Infallible>(a.cmp(&b))
-        });
+        };
+        let Ok(()) = merge_sort(&mut items, compare, |_| Ok(()));
         assert_eq!(count, 999);
+    }
+
+    #[test]
+    fn long_copies_are_told_of_piece_by_piece() {
+        let count = 100_000;
+        let mut items: ChunkedVec<u32> = (count..2 * count).chain(0..count).collect();
+        let mut told = Vec::new();
+        let sorted = merge_sort(
+            &mut items,
+            |a, b| Ok::<_, Infallible>(a.cmp(&b)),
+            |moved| {
+                told.push(moved);
+                Ok(())
+            },
+        );
+        assert_eq!(sorted, Ok(()));
+        assert!(items.iter().copied().eq(0..2 * count));
+        assert_eq!(told.iter().sum::<usize>(), count as usize);
+        assert!(told.iter().all(|&moved| moved <= PIECE_LEN));
     }
 }

@@ -1,24 +1,28 @@
 //! [`Rows`]: computed rows, side by side in few allocations.
 //!
 //! Sorting, grouping, derived tables and the row that an INSERT is making keep their values here.
-//! A cell is `Copy`; bytes and decimals stand in vectors of their own, so a row costs no
-//! allocation of its own and a value is read back by reference.
+//! A cell is `Copy`; bytes and decimals stand apart, so a row costs no allocation of its own and a
+//! value is read back by reference. All grows in chunks: millions of rows are never moved.
 
+use stdx::{ByteStore, ChunkedVec, Span};
 use value::decimal::DecimalRef;
 use value::{Date, DateTime, Decimal, Time, Value, ValueRef};
 
 /// Rows of a fixed number of columns.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    /// Columns of a row; constant but for `reset`.
+    /// Columns of a row; constant.
     width: usize,
     /// `width` cells a row, row after row.
-    cells: Vec<Cell>,
+    cells: ChunkedVec<Cell>,
     /// What `Cell::Bytes` points into.
-    bytes: Vec<u8>,
+    bytes: ByteStore,
     /// What `Cell::Decimal` points into.
-    decimals: Vec<Decimal>,
+    decimals: ChunkedVec<Decimal>,
 }
+
+/// Memory that rows keep from one statement to the next.
+const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// One value, or where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +33,7 @@ enum Cell {
     Float(f32),
     Double(f64),
     Decimal(usize),
-    Bytes { start: usize, length: usize },
+    Bytes(Span),
     Date(Date),
     Time(Time),
     DateTime(DateTime),
@@ -59,11 +63,9 @@ impl Rows {
         self.cells.is_empty()
     }
 
-    /// Bytes of memory in use.
+    /// Bytes that are allocated.
     pub fn memory_bytes(&self) -> usize {
-        self.cells.len() * size_of::<Cell>()
-            + self.bytes.len()
-            + self.decimals.len() * size_of::<Decimal>()
+        self.cells.memory_bytes() + self.bytes.memory_bytes() + self.decimals.memory_bytes()
     }
 
     /// About how many bytes a row takes.
@@ -75,11 +77,19 @@ impl Rows {
         texts.sum::<usize>() + self.width * size_of::<Cell>()
     }
 
-    /// Forgets the rows and keeps the memory.
+    /// Forgets the rows and keeps the memory of few.
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
         self.decimals.clear();
+    }
+
+    /// Forgets the rows, and gives back their memory where it is much.
+    pub fn shrink(&mut self) {
+        self.clear();
+        if KEPT_BYTES_MAX < self.memory_bytes() {
+            *self = Self::new(self.width);
+        }
     }
 
     /// Adds one value; a row is there once it has all its columns.
@@ -144,7 +154,7 @@ impl Rows {
             Cell::Float(number) => ValueRef::Float(number),
             Cell::Double(number) => ValueRef::Double(number),
             Cell::Decimal(place) => ValueRef::Decimal(DecimalRef::Whole(&self.decimals[place])),
-            Cell::Bytes { start, length } => ValueRef::Bytes(&self.bytes[start..start + length]),
+            Cell::Bytes(span) => ValueRef::Bytes(self.bytes.get(span)),
             Cell::Date(date) => ValueRef::Date(date),
             Cell::Time(time) => ValueRef::Time(time),
             Cell::DateTime(time) => ValueRef::DateTime(time),
@@ -172,14 +182,7 @@ impl Rows {
                 self.decimals.push(number.to_decimal());
                 Cell::Decimal(self.decimals.len() - 1)
             }
-            ValueRef::Bytes(bytes) => {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(bytes);
-                Cell::Bytes {
-                    start,
-                    length: bytes.len(),
-                }
-            }
+            ValueRef::Bytes(bytes) => Cell::Bytes(self.bytes.push(bytes)),
             ValueRef::Date(date) => Cell::Date(date),
             ValueRef::Time(time) => Cell::Time(time),
             ValueRef::DateTime(time) => Cell::DateTime(time),

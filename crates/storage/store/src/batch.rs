@@ -48,10 +48,15 @@ impl RowBatch {
 
     /// Gives back what large rows have made it take; the rows are forgotten if they are many.
     pub fn shrink(&mut self) {
-        if KEPT_BYTES_MAX < self.bytes.capacity() {
-            self.clear();
-            self.bytes = Vec::new();
+        if KEPT_BYTES_MAX < self.memory_bytes() {
+            *self = Self::new(Arc::clone(&self.layout));
         }
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory_bytes(&self) -> usize {
+        let ends = self.row_ends.capacity() + self.key_ends.capacity();
+        self.bytes.capacity() + self.key_bytes.capacity() + ends * size_of::<usize>()
     }
 
     /// Bytes of all rows.

@@ -1,20 +1,20 @@
 //! `GROUP BY` and aggregates.
 //!
-//! Two ways. *Hashed*: a table from the groups' keys to their accumulators, given at the end in
-//! the order in which groups were first seen. *Ordered*: rows come with equal keys side by side;
+//! Two ways. *Hashed*: a table from the groups' keys to their accumulators; at the end the groups
+//! are finished and given one by one, in the order in which they were first seen. *Ordered*: rows come with equal keys side by side;
 //! each change of the keys closes the groups behind the first key that changed, which is also
 //! what `WITH ROLLUP` needs. Without keys there is one group, even without rows.
 
 use std::rc::Rc;
 
-use expression::{AggregateCall, Rows, Share, append_group_key};
-use foldhash::{HashMap, HashMapExt};
+use expression::{AggregateCall, Rows, Share};
 use planner::Aggregate;
+use stdx::ChunkedVec;
 use value::ValueRef;
 
-use super::distinct::KEY_BYTES;
 use crate::context::{Context, Dependents};
 use crate::keep;
+use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
 mod accumulator;
@@ -29,20 +29,20 @@ pub(crate) struct AggregateOperator {
     dependents: Dependents,
     state: State,
     holds_row: bool,
-    /// From a key to the group's number; hashed only.
-    groups: HashMap<Box<[u8]>, usize>,
+    /// The groups by their keys; hashed only.
+    groups: Keys,
     /// The groups' keys: of all groups when hashed, of the open one when ordered.
     keys: Rows,
     /// The row's keys; scratch.
     row_keys: Rows,
     /// Accumulators, `plan.calls.len()` a group; ordered: a level of the rollup is a group, the
     /// one with all keys first.
-    accumulators: Vec<Accumulator>,
+    accumulators: ChunkedVec<Accumulator>,
     /// Ordered: a group is open.
     is_open: bool,
+    /// What accumulators keep beside themselves.
     kept_bytes: usize,
     share: Share,
-    key: Vec<u8>,
     /// The next row of the slot to give.
     at: usize,
 }
@@ -51,7 +51,9 @@ pub(crate) struct AggregateOperator {
 enum State {
     Start,
     Reading,
-    /// The input has ended; the slot's rows are the last.
+    /// The input has ended; this hashed group is to be given next.
+    Giving(usize),
+    /// The slot's rows are the last.
     Ended,
 }
 
@@ -62,14 +64,13 @@ impl AggregateOperator {
             dependents: Dependents::new(&plan.dependent),
             state: State::Start,
             holds_row: false,
-            groups: HashMap::new(),
+            groups: Keys::default(),
             keys: Rows::new(plan.keys.len()),
             row_keys: Rows::new(plan.keys.len()),
-            accumulators: Vec::new(),
+            accumulators: ChunkedVec::new(),
             is_open: false,
             kept_bytes: 0,
             share: Share::default(),
-            key: Vec::new(),
             at: 0,
             plan,
         }
@@ -111,24 +112,16 @@ impl AggregateOperator {
     }
 
     fn take_hashed(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        self.key.clear();
+        self.groups.begin();
         for (value, key) in self.row_keys.row(0).zip(&self.plan.keys) {
-            cx.spend_on(value)?;
-            append_group_key(value, &key.column_type, &mut self.key);
+            self.groups.push(value, &key.column_type, cx)?;
         }
-        let group = match self.groups.get(self.key.as_slice()) {
-            Some(&group) => group,
-            None => {
-                let group = self.groups.len();
-                self.groups.insert(self.key.as_slice().into(), group);
-                self.keys.push_row_of(&self.row_keys, 0);
-                self.open_group();
-                let calls = self.plan.calls.len() * size_of::<Accumulator>();
-                self.kept_bytes += self.key.len() + KEY_BYTES + calls;
-                cx.keep(&mut self.share, self.kept_bytes + self.keys.memory_bytes())?;
-                group
-            }
-        };
+        let (group, is_new) = self.groups.insert(cx)?;
+        if is_new {
+            self.keys.push_row_of(&self.row_keys, 0);
+            self.open_group();
+            self.count_kept(cx)?;
+        }
         self.accumulate(group, cx)
     }
 
@@ -213,7 +206,8 @@ impl AggregateOperator {
         }
         let call_count = self.plan.calls.len();
         for (call, place) in self.plan.calls.iter().zip(group * call_count..) {
-            let result = self.accumulators[place].finish(call, cx.statement)?;
+            let accumulator = &mut self.accumulators[place];
+            let result = accumulator.finish(call, cx.statement, &mut self.kept_bytes)?;
             cx.frame.rows_mut(self.plan.slot).push(result.as_ref());
         }
         Ok(())
@@ -221,29 +215,46 @@ impl AggregateOperator {
 
     fn accumulate(&mut self, group: usize, cx: &Context<'_>) -> Outcome<()> {
         let call_count = self.plan.calls.len();
+        let before = self.kept_bytes;
         for (call, place) in self.plan.calls.iter().zip(group * call_count..) {
-            self.accumulators[place].add(call, cx)?;
+            self.accumulators[place].add(call, cx, &mut self.kept_bytes)?;
+        }
+        if self.kept_bytes != before {
+            self.count_kept(cx)?;
         }
         Ok(())
     }
 
-    /// Gives all groups that are left when the input has ended.
+    /// Says how much is kept of all groups.
+    fn count_kept(&mut self, cx: &Context<'_>) -> Outcome<()> {
+        let groups = self.keys.memory_bytes() + self.accumulators.memory_bytes();
+        cx.keep(&mut self.share, groups + self.kept_bytes)
+    }
+
+    /// Gives the groups that are open when the input has ended; those of a table are left.
     fn finish(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.state = State::Ended;
+        self.row_keys.clear();
         if self.plan.keys.is_empty() {
             return self.give_group(0, 0, 0, cx);
         }
-        if self.plan.is_ordered {
-            if self.is_open {
-                self.close_levels(0, cx)?;
-                if self.plan.with_rollup {
-                    self.give_group(self.plan.keys.len(), 0, 0, cx)?;
-                }
-            }
+        if !self.plan.is_ordered {
+            self.state = State::Giving(0);
             return Ok(());
         }
-        for group in 0..self.groups.len() {
-            cx.statement.spend(GROUP_COST)?;
-            self.give_group(group, self.plan.keys.len(), group, cx)?;
+        if self.is_open {
+            self.close_levels(0, cx)?;
+            if self.plan.with_rollup {
+                self.give_group(self.plan.keys.len(), 0, 0, cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees the accumulators, of which there may be millions.
+    fn release(&mut self, cx: &Context<'_>) -> Outcome<()> {
+        while self.accumulators.drop_some() {
+            cx.statement.spend(RELEASE_COST)?;
         }
         Ok(())
     }
@@ -286,10 +297,23 @@ impl Operator for AggregateOperator {
                 cx.frame.rows_mut(self.plan.slot).clear();
                 self.at = 0;
             }
+            match self.state {
+                State::Giving(group) if group < self.groups.len() => {
+                    cx.charge(1)?;
+                    self.state = State::Giving(group + 1);
+                    self.give_group(group, self.plan.keys.len(), group, cx)?;
+                    continue;
+                }
+                State::Giving(_) => {
+                    self.release(cx)?;
+                    self.state = State::Ended;
+                    return Ok(false);
+                }
+                State::Start | State::Reading | State::Ended => {}
+            }
             if !self.holds_row {
                 if !self.input.next(cx)? {
                     self.finish(cx)?;
-                    self.state = State::Ended;
                     continue;
                 }
                 self.holds_row = true;
@@ -302,8 +326,8 @@ impl Operator for AggregateOperator {
     }
 }
 
-/// What giving a group costs, in bytes looked at.
-const GROUP_COST: usize = 64;
+/// What freeing a chunk of accumulators costs, in bytes looked at.
+const RELEASE_COST: usize = 32 << 10;
 
 /// True if every argument of the call is there; a call leaves out rows where one is NULL.
 fn arguments_are_there(call: &AggregateCall, cx: &Context<'_>) -> Outcome<bool> {

@@ -77,6 +77,7 @@ impl DerivedOperator {
         if self.at >= cx.frame.rows(self.plan.slot).len() {
             return Ok(false);
         }
+        cx.charge(1)?;
         cx.frame.slots[self.plan.slot].row = Some(self.at);
         self.at += 1;
         Ok(true)

@@ -5,12 +5,11 @@
 
 use std::rc::Rc;
 
-use expression::{Share, append_group_key};
-use foldhash::{HashSet, HashSetExt};
 use planner::Computed;
 
 use crate::context::{Context, Dependents};
 use crate::keep;
+use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -18,53 +17,8 @@ pub(crate) struct DistinctOperator {
     input: Box<dyn Operator>,
     plan: Rc<Computed>,
     dependents: Dependents,
-    seen: Seen,
+    seen: Keys,
     holds_row: bool,
-}
-
-/// What a key takes beside its bytes: its place in a table that is half full, and an allocation's
-/// overhead.
-pub(crate) const KEY_BYTES: usize = 2 * size_of::<Box<[u8]>>() + 16;
-
-/// Keys that were there before.
-#[derive(Debug)]
-pub(crate) struct Seen {
-    keys: HashSet<Box<[u8]>>,
-    bytes: usize,
-    share: Share,
-    /// The key being made; reused.
-    pub(crate) key: Vec<u8>,
-}
-
-impl Seen {
-    pub(crate) fn new() -> Self {
-        Self {
-            keys: HashSet::new(),
-            bytes: 0,
-            share: Share::default(),
-            key: Vec::new(),
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.keys.clear();
-        self.bytes = 0;
-        self.share.clear();
-    }
-
-    /// Adds the key that was made; false if it was there before.
-    pub(crate) fn insert(&mut self) -> bool {
-        if self.keys.contains(self.key.as_slice()) {
-            return false;
-        }
-        self.bytes += self.key.len() + KEY_BYTES;
-        self.keys.insert(self.key.as_slice().into())
-    }
-
-    /// Says how much is kept.
-    pub(crate) fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
-        cx.keep(&mut self.share, self.bytes)
-    }
 }
 
 impl DistinctOperator {
@@ -74,7 +28,7 @@ impl DistinctOperator {
             input,
             plan,
             dependents,
-            seen: Seen::new(),
+            seen: Keys::default(),
             holds_row: false,
         }
     }
@@ -100,15 +54,14 @@ impl Operator for DistinctOperator {
             self.holds_row = false;
             cx.frame.rows_mut(self.plan.slot).clear();
             keep::push_row(cx, self.plan.slot, &self.plan.kept)?;
-            self.seen.key.clear();
+            self.seen.begin();
             let rows = cx.frame.rows(self.plan.slot);
             for (column, kept) in self.plan.kept.iter().take(self.plan.key_count).enumerate() {
                 let value = rows.get(0, column);
-                cx.spend_on(value)?;
-                append_group_key(value, &kept.column_type, &mut self.seen.key);
+                self.seen.push(value, &kept.column_type, cx)?;
             }
-            if self.seen.insert() {
-                self.seen.keep(cx)?;
+            let (_, is_new) = self.seen.insert(cx)?;
+            if is_new {
                 cx.frame.slots[self.plan.slot].row = Some(0);
                 return Ok(true);
             }

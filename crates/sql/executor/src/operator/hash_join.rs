@@ -1,20 +1,20 @@
 //! Hash join: the right side is read once into a table by its keys, then each row of the left
 //! looks up.
 //!
-//! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`); its operators
-//! do not run while the slots are exchanged. Of the query's slots they read no others (the planner
-//! sees to it), so the table holds until the query is started afresh for another row around it.
+//! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`), those of one
+//! key as a list; its operators do not run while rows are given. Of the query's slots they read no
+//! others (the planner sees to it), so the table holds until the query is started afresh for
+//! another row around it.
 
 use std::rc::Rc;
 
-use expression::{Expression, Share, append_class_key};
-use foldhash::{HashMap, HashMapExt};
+use expression::{Expression, Share};
 use planner::{HashJoin, JoinKind};
-use smallvec::SmallVec;
+use stdx::ChunkedVec;
 
-use super::distinct::KEY_BYTES;
 use crate::context::Context;
 use crate::kept_slots::KeptSlots;
+use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -23,18 +23,26 @@ pub(crate) struct HashJoinOperator {
     right: Box<dyn Operator>,
     plan: Rc<HashJoin>,
     state: State,
-    table: HashMap<Box<[u8]>, SmallVec<[u32; 2]>>,
+    keys: Keys,
+    /// The kept rows of each key, by its number.
+    lists: ChunkedVec<List>,
+    /// By kept row: the next of the same key, or [`NONE`].
+    next_rows: ChunkedVec<u32>,
     kept: KeptSlots,
-    /// Bytes of the table.
-    key_bytes: usize,
     share: Share,
-    /// The key being made; reused.
-    key: Vec<u8>,
-    /// Rows that match the left row, and the next of them to judge.
-    matches: SmallVec<[u32; 2]>,
-    at: usize,
+    /// The next row that matches the left row, or [`NONE`].
+    at: u32,
     has_partner: bool,
 }
+
+/// Kept rows of one key.
+#[derive(Debug, Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -57,13 +65,12 @@ impl HashJoinOperator {
             right,
             plan,
             state: State::Start,
-            table: HashMap::new(),
+            keys: Keys::default(),
+            lists: ChunkedVec::new(),
+            next_rows: ChunkedVec::new(),
             kept,
-            key_bytes: 0,
             share: Share::default(),
-            key: Vec::new(),
-            matches: SmallVec::new(),
-            at: 0,
+            at: NONE,
             has_partner: false,
         }
     }
@@ -74,34 +81,35 @@ impl HashJoinOperator {
 
     fn build(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         while self.right.next(cx)? {
-            if !make_key(&mut self.key, &self.plan.right_keys, &self.plan, cx)? {
+            if !make_key(&mut self.keys, &self.plan.right_keys, &self.plan, cx)? {
                 continue;
             }
             let row = stdx::to_u32(self.kept.keep(cx.frame));
-            match self.table.get_mut(self.key.as_slice()) {
-                Some(rows) => rows.push(row),
-                None => {
-                    self.key_bytes += self.key.len() + 2 * KEY_BYTES;
-                    let rows = SmallVec::from_slice(&[row]);
-                    self.table.insert(self.key.as_slice().into(), rows);
-                }
+            self.next_rows.push(NONE);
+            let (number, is_new) = self.keys.insert(cx)?;
+            if is_new {
+                let (first, last) = (row, row);
+                self.lists.push(List { first, last });
+            } else {
+                let list = &mut self.lists[number];
+                self.next_rows[list.last as usize] = row;
+                list.last = row;
             }
-            cx.keep(&mut self.share, self.kept.memory_bytes() + self.key_bytes)?;
+            let lists = self.lists.memory_bytes() + self.next_rows.memory_bytes();
+            cx.keep(&mut self.share, self.kept.memory_bytes() + lists)?;
         }
-        self.kept.exchange(cx.frame);
         self.state = State::Left;
         Ok(())
     }
 
     /// Finds the kept rows with the left row's key.
     fn look_up(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        self.matches.clear();
-        self.at = 0;
+        self.at = NONE;
         self.has_partner = false;
-        if make_key(&mut self.key, &self.plan.left_keys, &self.plan, cx)?
-            && let Some(rows) = self.table.get(self.key.as_slice())
+        if make_key(&mut self.keys, &self.plan.left_keys, &self.plan, cx)?
+            && let Some(number) = self.keys.find()
         {
-            self.matches.extend_from_slice(rows);
+            self.at = self.lists[number].first;
         }
         Ok(())
     }
@@ -109,19 +117,18 @@ impl HashJoinOperator {
 
 /// Makes a side's key; false if a part is NULL, which equals nothing.
 fn make_key(
-    key: &mut Vec<u8>,
+    keys: &mut Keys,
     expressions: &[Expression],
     plan: &HashJoin,
     cx: &mut Context<'_>,
 ) -> Outcome<bool> {
-    key.clear();
+    keys.begin();
     for (expression, class) in expressions.iter().zip(&plan.classes) {
         let value = cx.evaluator().evaluate_as(expression, *class)?;
         if value.is_null() {
             return Ok(false);
         }
-        cx.spend_on(value)?;
-        append_class_key(value, *class, key);
+        keys.push_class(value, *class, cx)?;
     }
     cx.frame.recycle();
     Ok(true)
@@ -131,11 +138,9 @@ impl Operator for HashJoinOperator {
     fn rewind(&mut self, how: Rewind) {
         self.left.rewind(how);
         self.right.rewind(how);
-        self.matches.clear();
+        self.at = NONE;
         self.state = match how {
             Rewind::Again if self.is_built() => State::Left,
-            // Contents that are still exchanged serve as working ones: they are cleared when
-            // the right side's scans start.
             Rewind::Again | Rewind::Fresh => State::Start,
         };
     }
@@ -144,8 +149,9 @@ impl Operator for HashJoinOperator {
         loop {
             match self.state {
                 State::Start => {
-                    self.table.clear();
-                    self.key_bytes = 0;
+                    self.keys.clear();
+                    self.lists.clear();
+                    self.next_rows.clear();
                     self.share.clear();
                     self.kept.start(cx.frame);
                     self.state = State::Building;
@@ -160,17 +166,18 @@ impl Operator for HashJoinOperator {
                     self.state = State::Matching;
                 }
                 State::Matching => {
-                    let Some(&row) = self.matches.get(self.at) else {
+                    if self.at == NONE {
                         self.state = State::Left;
                         if !self.has_partner && self.plan.kind == JoinKind::Left {
                             self.kept.set(cx.frame, None);
                             return Ok(true);
                         }
                         continue;
-                    };
+                    }
                     cx.charge(1)?;
-                    self.at += 1;
-                    self.kept.set(cx.frame, Some(row as usize));
+                    let row = self.at as usize;
+                    self.at = self.next_rows[row];
+                    self.kept.set(cx.frame, Some(row));
                     if let Some(residual) = &self.plan.residual
                         && !cx.is_true(residual)?
                     {

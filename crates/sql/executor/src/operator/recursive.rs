@@ -7,13 +7,13 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_QUERY_RESULT_INCOMPLETE};
-use expression::{Rows, Share, SqlMode, append_group_key, failure};
+use expression::{Rows, Share, SqlMode, failure};
 use planner::{Latest, Query, Recursive};
 use value::Place;
 
-use super::distinct::Seen;
 use crate::context::{Context, Dependents};
 use crate::keep;
+use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
 /// Steps after which a recursion is ended with a warning (MariaDB's `max_recursive_iterations`).
@@ -26,7 +26,7 @@ pub(crate) struct RecursiveOperator {
     /// The input that is read.
     at: usize,
     holds_row: bool,
-    seen: Seen,
+    seen: Keys,
     /// Rows of the step at hand.
     made: Rows,
     share: Share,
@@ -59,7 +59,7 @@ impl RecursiveOperator {
             plan,
             at: 0,
             holds_row: false,
-            seen: Seen::new(),
+            seen: Keys::default(),
             row_count: 0,
             step_count: 0,
         }
@@ -72,7 +72,7 @@ impl RecursiveOperator {
         cx.frame.rows_mut(slot).clear();
         keep::push_row(cx, slot, &query.output)?;
         self.row_count += 1;
-        self.seen.key.clear();
+        self.seen.begin();
         let mut rules = cx.statement.store_rules();
         rules.strict = cx.statement.options.sql_mode.has(SqlMode::STRICT);
         for (column, (from, (name, to))) in query.output.iter().zip(&self.plan.columns).enumerate()
@@ -93,14 +93,17 @@ impl RecursiveOperator {
                 cx.frame.rows_mut(slot).set(0, column, stored.as_ref());
             }
             let value = cx.frame.rows(slot).get(0, column);
-            cx.spend_on(value)?;
-            append_group_key(value, to, &mut self.seen.key);
+            if self.plan.is_distinct {
+                self.seen.push(value, to, cx)?;
+            }
         }
-        if self.plan.is_distinct && !self.seen.insert() {
-            return Ok(false);
+        if self.plan.is_distinct {
+            let (_, is_new) = self.seen.insert(cx)?;
+            if !is_new {
+                return Ok(false);
+            }
         }
         self.made.push_row_of(cx.frame.rows(slot), 0);
-        self.seen.keep(cx)?;
         let latest = cx.frame.rows(self.plan.latest_slot).memory_bytes();
         cx.keep(&mut self.share, self.made.memory_bytes() + latest)?;
         Ok(true)
@@ -195,6 +198,7 @@ impl Operator for LatestOperator {
         if self.at >= cx.frame.rows(latest_slot).len() {
             return Ok(false);
         }
+        cx.charge(1)?;
         // The row is copied: joins and sorts may exchange what stands in the slot.
         let mut row = std::mem::take(cx.frame.rows_mut(slot));
         row.clear();

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use expression::{Failure, Rows, Share, Statement, compare_values_metered};
 use planner::Sort;
+use stdx::ChunkedVec;
 
 use super::LimitCounts;
 use crate::context::{Context, Dependents};
@@ -20,8 +21,11 @@ use crate::{Operator, Outcome, Rewind};
 /// Below this, a limit does not make the sort cut: the memory is small anyway.
 const CUT_ROWS_MIN: usize = 1024;
 
-/// What sorting takes for a row: its number, twice while runs are merged.
-const ORDER_BYTES: usize = 2 * size_of::<u32>();
+/// What sorting takes for a row: its number, twice while runs are merged, and their ends.
+const ORDER_BYTES: usize = 3 * size_of::<u32>();
+
+/// What giving a row its number costs, in bytes looked at.
+const ORDER_COST: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct SortOperator {
@@ -35,7 +39,7 @@ pub(crate) struct SortOperator {
     /// Table rows that are kept beside; their numbers are those of the slot's rows.
     kept_slots: KeptSlots,
     /// Row numbers in the order they are given.
-    order: Vec<u32>,
+    order: ChunkedVec<u32>,
     share: Share,
     at: usize,
 }
@@ -60,7 +64,7 @@ impl SortOperator {
                 count: u64::MAX,
                 offset: 0,
             },
-            order: Vec::new(),
+            order: ChunkedVec::new(),
             share: Share::default(),
             at: 0,
         }
@@ -99,7 +103,6 @@ impl SortOperator {
                 cx.keep(&mut self.share, bytes + rows.len() * ORDER_BYTES)?;
             }
         }
-        self.kept_slots.exchange(cx.frame);
         let rows = cx.frame.rows(self.plan.slot);
         self.sort(rows, cx.statement)?;
         let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
@@ -127,11 +130,16 @@ impl SortOperator {
     fn sort(&mut self, rows: &Rows, statement: &Statement<'_>) -> Outcome<()> {
         let count = u32::try_from(rows.len()).expect("kept rows are bounded by their bytes");
         self.order.clear();
-        self.order.extend(0..count);
+        for row in 0..count {
+            statement.spend(ORDER_COST)?;
+            self.order.push(row);
+        }
         let plan = &self.plan;
-        merge_sort(&mut self.order, |a, b| {
-            compare_rows(plan, rows, a as usize, b as usize, statement)
-        })?;
+        merge_sort(
+            &mut self.order,
+            |a, b| compare_rows(plan, rows, a as usize, b as usize, statement),
+            |count| statement.spend(count * ORDER_COST),
+        )?;
         Ok(())
     }
 }
@@ -173,9 +181,11 @@ impl Operator for SortOperator {
         if self.state == State::Filling {
             self.fill(cx)?;
         }
-        let Some(&row) = self.order.get(self.at) else {
+        if self.at >= self.order.len() {
             return Ok(false);
-        };
+        }
+        cx.charge(1)?;
+        let row = self.order[self.at];
         self.at += 1;
         cx.frame.slots[self.plan.slot].row = Some(row as usize);
         self.kept_slots.set(cx.frame, Some(row as usize));

@@ -6,13 +6,13 @@
 
 use std::rc::Rc;
 
-use expression::{Share, append_group_key, convert_value};
-use foldhash::{HashMap, HashMapExt};
+use expression::{Share, convert_value};
 use planner::{Query, SetOperation, Union};
+use stdx::ChunkedVec;
 
-use super::distinct::{KEY_BYTES, Seen};
 use crate::context::{Context, Dependents};
 use crate::keep;
+use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -22,10 +22,9 @@ pub(crate) struct UnionOperator {
     /// The input that is read.
     at: usize,
     holds_row: bool,
-    seen: Seen,
-    /// Rows of the second query by key, of EXCEPT and INTERSECT.
-    counts: HashMap<Box<[u8]>, u64>,
-    counted_bytes: usize,
+    seen: Keys,
+    /// How many rows of the second query have a key, by its number, of EXCEPT and INTERSECT.
+    counts: ChunkedVec<u64>,
     share: Share,
 }
 
@@ -54,9 +53,8 @@ impl UnionOperator {
             at: first_input(plan.operation),
             plan,
             holds_row: false,
-            seen: Seen::new(),
-            counts: HashMap::new(),
-            counted_bytes: 0,
+            seen: Keys::default(),
+            counts: ChunkedVec::new(),
             share: Share::default(),
         }
     }
@@ -67,7 +65,7 @@ impl UnionOperator {
         let query = &self.inputs[self.at].query;
         cx.frame.rows_mut(slot).clear();
         keep::push_row(cx, slot, &query.output)?;
-        self.seen.key.clear();
+        self.seen.begin();
         for (column, (from, to)) in query.output.iter().zip(&self.plan.types).enumerate() {
             if from.column_type != *to {
                 let value = cx.frame.rows(slot).get(0, column);
@@ -75,8 +73,7 @@ impl UnionOperator {
                 cx.frame.rows_mut(slot).set(0, column, converted.as_ref());
             }
             let value = cx.frame.rows(slot).get(0, column);
-            cx.spend_on(value)?;
-            append_group_key(value, to, &mut self.seen.key);
+            self.seen.push(value, to, cx)?;
         }
         if self.plan.operation != SetOperation::Union {
             return self.weigh_row(cx);
@@ -89,47 +86,52 @@ impl UnionOperator {
         if !later_distinct {
             return Ok(true);
         }
-        let is_new = self.seen.insert();
-        self.seen.keep(cx)?;
+        let (_, is_new) = self.seen.insert(cx)?;
         Ok(is_new || !self.plan.distinct[self.at])
     }
 
     /// Counts a row of the second query; says of one of the first whether it is passed on.
     fn weigh_row(&mut self, cx: &Context<'_>) -> Outcome<bool> {
-        let key = self.seen.key.as_slice();
-        let count = self.counts.get_mut(key);
         if self.at == 1 {
-            match count {
-                Some(count) => *count += 1,
-                None => {
-                    self.counted_bytes += key.len() + KEY_BYTES + 16;
-                    self.counts.insert(key.into(), 1);
-                    cx.keep(&mut self.share, self.counted_bytes)?;
-                }
-            }
+            let (number, _) = self.counted(cx)?;
+            self.counts[number] += 1;
             return Ok(false);
         }
-        let is_passed = match (self.plan.operation, count) {
-            (SetOperation::Except { all: true }, Some(count @ 1..)) => {
-                *count -= 1;
-                false
-            }
-            (SetOperation::Except { all: true }, _) => true,
-            (SetOperation::Except { all: false }, Some(_)) => false,
-            (SetOperation::Except { all: false }, None) => {
+        let is_passed = match self.plan.operation {
+            SetOperation::Except { all: false } => {
                 // Counted, so that it is not passed on again.
-                self.counted_bytes += key.len() + KEY_BYTES + 16;
-                self.counts.insert(key.into(), 1);
-                cx.keep(&mut self.share, self.counted_bytes)?;
-                true
+                let (_, is_new) = self.counted(cx)?;
+                is_new
             }
-            (SetOperation::Intersect { all }, Some(count @ 1..)) => {
-                *count = if all { *count - 1 } else { 0 };
-                true
+            operation => {
+                let number = self.seen.find();
+                let count = number.map(|number| &mut self.counts[number]);
+                let has_left = count.filter(|count| **count != 0);
+                match (operation, has_left) {
+                    (SetOperation::Except { .. }, Some(count)) => {
+                        *count -= 1;
+                        false
+                    }
+                    (SetOperation::Except { .. }, None) => true,
+                    (SetOperation::Intersect { all }, Some(count)) => {
+                        *count = if all { *count - 1 } else { 0 };
+                        true
+                    }
+                    _ => false,
+                }
             }
-            _ => false,
         };
         Ok(is_passed)
+    }
+
+    /// The number of the row's key, and whether the key is new; then it is counted as no row yet.
+    fn counted(&mut self, cx: &Context<'_>) -> Outcome<(usize, bool)> {
+        let (number, is_new) = self.seen.insert(cx)?;
+        if is_new {
+            self.counts.push(0);
+            cx.keep(&mut self.share, self.counts.memory_bytes())?;
+        }
+        Ok((number, is_new))
     }
 }
 
@@ -148,7 +150,6 @@ impl Operator for UnionOperator {
         self.holds_row = false;
         self.seen.clear();
         self.counts.clear();
-        self.counted_bytes = 0;
         self.share.clear();
     }
 

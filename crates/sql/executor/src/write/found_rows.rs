@@ -4,10 +4,11 @@
 //! locked, before it is changed.
 
 use expression::Share;
-use foldhash::{HashSet, HashSetExt};
+use stdx::{ByteStore, ChunkedVec, Span};
 use store::{RowKey, RowLock};
 
 use crate::context::Context;
+use crate::keys::Keys;
 use crate::operator::Operator;
 use crate::{Outcome, Rewind};
 
@@ -71,13 +72,13 @@ struct FoundRows {
     /// (table, slot) of each key.
     kept: Vec<(usize, usize)>,
     /// Slots that are changed, each with the keys that were changed already.
-    targets: Vec<(usize, HashSet<Box<[u8]>>)>,
+    targets: Vec<(usize, Keys)>,
     /// Whether each target of the row at hand is there for the first time.
     first: Vec<bool>,
-    bytes: Vec<u8>,
+    bytes: ByteStore,
     share: Share,
-    /// Where each key ends; `None` is a row of NULLs.
-    ends: Vec<Option<usize>>,
+    /// Where each key stands; `None` is a row of NULLs.
+    keys: ChunkedVec<Option<Span>>,
     /// The next row to give.
     at: usize,
     /// The next slot of that row to look up.
@@ -88,11 +89,14 @@ impl FoundRows {
     fn new(kept: &[(usize, usize)], targets: &[usize]) -> Self {
         Self {
             kept: kept.to_vec(),
-            targets: targets.iter().map(|&slot| (slot, HashSet::new())).collect(),
+            targets: targets
+                .iter()
+                .map(|&slot| (slot, Keys::default()))
+                .collect(),
             first: vec![true; targets.len()],
-            bytes: Vec::new(),
+            bytes: ByteStore::default(),
             share: Share::default(),
-            ends: Vec::new(),
+            keys: ChunkedVec::new(),
             at: 0,
             slot_at: 0,
         }
@@ -100,7 +104,8 @@ impl FoundRows {
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.ends.clear();
+        self.keys.clear();
+        self.share.clear();
         self.at = 0;
         self.slot_at = 0;
         for (_, seen) in &mut self.targets {
@@ -112,14 +117,13 @@ impl FoundRows {
     fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
         for &(_, slot) in &self.kept {
             let Some(row) = cx.frame.slots[slot].row else {
-                self.ends.push(None);
+                self.keys.push(None);
                 continue;
             };
-            self.bytes
-                .extend_from_slice(cx.frame.batch(slot).key(row).0);
-            self.ends.push(Some(self.bytes.len()));
+            let key = self.bytes.push(cx.frame.batch(slot).key(row).0);
+            self.keys.push(Some(key));
         }
-        let bytes = self.bytes.len() + self.ends.len() * size_of::<Option<usize>>();
+        let bytes = self.bytes.memory_bytes() + self.keys.memory_bytes();
         cx.keep(&mut self.share, bytes)
     }
 
@@ -127,7 +131,7 @@ impl FoundRows {
     /// left out.
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let width = self.kept.len();
-        while width > 0 && self.at * width < self.ends.len() {
+        while width > 0 && self.at * width < self.keys.len() {
             while self.slot_at < width {
                 cx.charge(1)?;
                 let (table, slot) = self.kept[self.slot_at];
@@ -143,7 +147,7 @@ impl FoundRows {
             self.slot_at = 0;
             self.at += 1;
             if is_whole {
-                self.note_first(cx);
+                self.note_first(cx)?;
                 return Ok(true);
             }
         }
@@ -162,23 +166,22 @@ impl FoundRows {
             .any(|(slot, _)| cx.frame.slots[*slot].row.is_some())
     }
 
-    fn note_first(&mut self, cx: &Context<'_>) {
+    fn note_first(&mut self, cx: &Context<'_>) -> Outcome<()> {
         for ((slot, seen), first) in self.targets.iter_mut().zip(&mut self.first) {
             *first = match cx.frame.slots[*slot].row {
-                Some(row) => seen.insert(cx.frame.batch(*slot).key(row).0.into()),
+                Some(row) => {
+                    seen.set(cx.frame.batch(*slot).key(row).0);
+                    let (_, is_new) = seen.insert(cx)?;
+                    is_new
+                }
                 None => false,
             };
         }
+        Ok(())
     }
 
     fn key(&self, place: usize) -> Option<&[u8]> {
-        let end = self.ends[place]?;
-        let start = self.ends[..place]
-            .iter()
-            .rev()
-            .find_map(|end| *end)
-            .unwrap_or(0);
-        Some(&self.bytes[start..end])
+        self.keys[place].map(|key| self.bytes.get(key))
     }
 }
 

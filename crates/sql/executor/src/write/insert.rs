@@ -101,6 +101,7 @@ impl InsertRunner {
         self.dependents.rewind();
         self.holds_row = false;
         self.kept.clear();
+        self.share.clear();
         self.is_kept_complete = false;
         self.state = State::Next;
         self.taken = 0;

@@ -2,21 +2,20 @@
 
 use errcode::{ClientError, ER_DATA_OUT_OF_RANGE};
 use expression::{
-    AggregateCall, AggregateFunction, Class, Evaluator, Expression, Statement, append_group_key,
-    convert_value,
+    AggregateCall, AggregateFunction, Class, Evaluator, Expression, Statement, convert_value,
 };
 use value::{Decimal, TypeKind, Value, ValueRef};
 
-use super::super::distinct::Seen;
 use super::group_concat::Concatenation;
 use crate::Outcome;
 use crate::context::Context;
+use crate::keys::Keys;
 
 /// A call's state within one group.
 #[derive(Debug)]
 pub(super) struct Accumulator {
     /// Values that were there before, for `DISTINCT`.
-    seen: Option<Box<Seen>>,
+    seen: Option<Box<Keys>>,
     total: Total,
 }
 
@@ -67,15 +66,20 @@ impl Accumulator {
             },
             F::GroupConcat => Total::Concatenation(Box::default()),
         };
-        let seen = call.is_distinct.then(|| Box::new(Seen::new()));
+        let seen = call.is_distinct.then(Box::default);
         Self { seen, total }
     }
 
-    /// Takes the row at hand.
-    pub(super) fn add(&mut self, call: &AggregateCall, cx: &Context<'_>) -> Outcome<()> {
+    /// Takes the row at hand. `kept_bytes` are those of the values that accumulators keep.
+    pub(super) fn add(
+        &mut self,
+        call: &AggregateCall,
+        cx: &Context<'_>,
+        kept_bytes: &mut usize,
+    ) -> Outcome<()> {
         if call.function == AggregateFunction::First {
             if let Total::Picked(picked @ None) = &mut self.total {
-                *picked = Some(cx.evaluate(&call.arguments[0])?.to_value());
+                keep(picked, cx.evaluate(&call.arguments[0])?, kept_bytes);
             }
             return Ok(());
         }
@@ -86,16 +90,14 @@ impl Accumulator {
             if !super::arguments_are_there(call, cx)? {
                 return Ok(());
             }
-            seen.key.clear();
+            seen.begin();
             for argument in &call.arguments {
-                let value = cx.evaluate(argument)?;
-                cx.spend_on(value)?;
-                append_group_key(value, &argument.column_type, &mut seen.key);
+                seen.push(cx.evaluate(argument)?, &argument.column_type, cx)?;
             }
-            if !seen.insert() {
+            let (_, is_new) = seen.insert(cx)?;
+            if !is_new {
                 return Ok(());
             }
-            seen.keep(cx)?;
         }
         let evaluator = cx.evaluator();
         match &mut self.total {
@@ -104,7 +106,7 @@ impl Accumulator {
                     *count += 1;
                 }
             }
-            Total::Picked(picked) => pick(picked, call, &evaluator)?,
+            Total::Picked(picked) => pick(picked, call, &evaluator, kept_bytes)?,
             Total::Bits(bits) => {
                 if let Some(number) = evaluator.bits(&call.arguments[0])? {
                     match call.function {
@@ -135,16 +137,21 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The result.
+    /// The result, which is moved out.
     pub(super) fn finish(
         &mut self,
         call: &AggregateCall,
         statement: &Statement<'_>,
+        kept_bytes: &mut usize,
     ) -> Outcome<Value> {
         let is_average = call.function == AggregateFunction::Average;
         Ok(match &mut self.total {
             Total::Count(count) => Value::Int(*count),
-            Total::Picked(picked) => picked.clone().unwrap_or(Value::Null),
+            Total::Picked(picked) => {
+                let value = picked.take().unwrap_or(Value::Null);
+                *kept_bytes -= heap_bytes(&value);
+                value
+            }
             Total::Bits(bits) => Value::UInt(*bits),
             Total::Integer { count: 0, .. }
             | Total::Decimal { count: 0, .. }
@@ -217,6 +224,7 @@ fn pick(
     picked: &mut Option<Value>,
     call: &AggregateCall,
     evaluator: &Evaluator<'_>,
+    kept_bytes: &mut usize,
 ) -> Outcome<()> {
     let argument = &call.arguments[0];
     let value = evaluator.evaluate(argument)?;
@@ -235,9 +243,25 @@ fn pick(
         }
     };
     if is_better {
-        *picked = Some(value.to_value());
+        keep(picked, value, kept_bytes);
     }
     Ok(())
+}
+
+/// Keeps a value in place of the one before.
+fn keep(picked: &mut Option<Value>, value: ValueRef<'_>, kept_bytes: &mut usize) {
+    *kept_bytes -= picked.as_ref().map_or(0, heap_bytes);
+    let value = value.to_value();
+    *kept_bytes += heap_bytes(&value);
+    *picked = Some(value);
+}
+
+/// Bytes that a value takes beside itself.
+fn heap_bytes(value: &Value) -> usize {
+    match value {
+        Value::Bytes(bytes) => bytes.capacity(),
+        _ => 0,
+    }
 }
 
 fn decimal_result(

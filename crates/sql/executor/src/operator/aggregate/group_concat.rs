@@ -3,14 +3,13 @@
 use std::cmp::Ordering;
 
 use errcode::{ClientError, ER_CUT_VALUE_GROUP_CONCAT};
-use expression::{
-    AggregateCall, Failure, Rows, Share, Statement, append_group_key, compare_values_metered,
-};
+use expression::{AggregateCall, Failure, Rows, Share, Statement, compare_values_metered};
+use stdx::ChunkedVec;
 use value::{Value, ValueRef};
 
-use super::super::distinct::Seen;
 use crate::Outcome;
 use crate::context::Context;
+use crate::keys::Keys;
 use crate::merge_sort::merge_sort;
 
 /// The texts of a group, each with the keys of its order.
@@ -26,7 +25,7 @@ impl Concatenation {
     pub(super) fn add(
         &mut self,
         call: &AggregateCall,
-        seen: Option<&mut Seen>,
+        seen: Option<&mut Keys>,
         cx: &Context<'_>,
     ) -> Outcome<()> {
         if !super::arguments_are_there(call, cx)? {
@@ -40,13 +39,12 @@ impl Concatenation {
             }
         }
         if let Some(seen) = seen {
-            seen.key.clear();
-            cx.statement.spend(text.len())?;
-            append_group_key(ValueRef::Bytes(&text), &call.column_type, &mut seen.key);
-            if !seen.insert() {
+            seen.begin();
+            seen.push(ValueRef::Bytes(&text), &call.column_type, cx)?;
+            let (_, is_new) = seen.insert(cx)?;
+            if !is_new {
                 return Ok(());
             }
-            seen.keep(cx)?;
         }
         if self.rows.width() == 0 {
             self.rows = Rows::new(1 + call.order.len());
@@ -68,9 +66,13 @@ impl Concatenation {
             return Ok(Value::Null);
         }
         let count = u32::try_from(self.rows.len()).expect("kept rows are bounded by their bytes");
-        let mut order: Vec<u32> = (0..count).collect();
+        let mut order: ChunkedVec<u32> = (0..count).collect();
         if !call.order.is_empty() {
-            merge_sort(&mut order, |a, b| self.compare(call, a, b, statement))?;
+            merge_sort(
+                &mut order,
+                |a, b| self.compare(call, a, b, statement),
+                |count| statement.spend(count * size_of::<u32>()),
+            )?;
         }
         let (count, offset) = call.limit.unwrap_or((u64::MAX, 0));
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
