@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, Frame, Memory, Slot, Statement};
+use expression::{Expression, Frame, Memory, Slot, Statement, clear_values};
 use planner::{Action, Plan, Query, SlotShape};
 use smallvec::SmallVec;
 use store::{RowBatch, Store, StoreError, Table, Transaction};
@@ -102,6 +102,8 @@ pub struct Execution {
     parameters: Vec<Value>,
     /// Rows that the statement inserted by earlier runs.
     earlier_rows: u64,
+    /// What the machine had allocated when its last run ended.
+    memory_bytes: usize,
     state: State,
 }
 
@@ -124,8 +126,8 @@ struct Machine {
     memory: Rc<Memory>,
 }
 
-/// An execution that is idle keeps no larger buffers: many of them lie in caches.
-const IDLE_BYTES_MAX: usize = 64 << 10;
+/// An execution that has taken more is not kept idle: many of them lie in caches.
+const IDLE_BYTES_MAX: usize = 128 << 10;
 
 impl std::fmt::Debug for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -152,6 +154,7 @@ impl Execution {
             machine: None,
             parameters: Vec::new(),
             earlier_rows: 0,
+            memory_bytes: 0,
             state: State::Idle,
         }
     }
@@ -194,6 +197,7 @@ impl Execution {
         let outcome = self.run(world, sink);
         if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
             self.state = State::Idle;
+            clear_values(&mut self.parameters);
             if let Some(machine) = &mut self.machine {
                 machine.frame.shrink();
             }
@@ -201,11 +205,9 @@ impl Execution {
         outcome
     }
 
-    /// The most bytes of rows that it has kept, and may still have room for.
-    pub fn kept_bytes(&self) -> usize {
-        self.machine
-            .as_ref()
-            .map_or(0, |machine| machine.memory.peak())
+    /// About how many bytes it keeps for rows and texts while it waits for its next run.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
     fn run(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
@@ -233,9 +235,12 @@ impl Execution {
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
             Runner::Delete(runner) => runner.run(&mut cx, sink),
         };
-        let is_over = matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_)));
-        if is_over && IDLE_BYTES_MAX < machine.memory.peak() {
-            self.machine = None;
+        if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
+            self.memory_bytes = machine.memory_bytes();
+            if IDLE_BYTES_MAX < self.memory_bytes {
+                self.machine = None;
+                self.memory_bytes = 0;
+            }
         }
         outcome
     }
@@ -271,6 +276,12 @@ impl Execution {
 }
 
 impl Machine {
+    /// The most bytes that are kept, and about what is allocated beside: operators have buffers
+    /// for a row or for keys, which are no larger than what has passed through the frame.
+    fn memory_bytes(&self) -> usize {
+        self.memory.peak() + self.frame.memory_bytes()
+    }
+
     fn open(plan: &Rc<Plan>, world: &World<'_>, schema_version: u64) -> Outcome<Self> {
         let mut tables = Vec::with_capacity(plan.tables.len());
         for table in &plan.tables {

@@ -24,6 +24,8 @@ pub struct Frame {
     pub subqueries: Vec<SubqueryResult>,
     /// Where expressions put strings that they compute.
     arena: Bump,
+    /// The most that the arena had taken when it was given back.
+    arena_bytes_max: usize,
 }
 
 /// One current row.
@@ -74,8 +76,7 @@ pub struct Members {
 
 /// Strings beyond this make the arena start over at the next row.
 const ARENA_BYTES_MAX: usize = 64 * 1024;
-/// An arena that was larger is given back: a reset one keeps half of it or more, and a session
-/// keeps its frames.
+/// An arena that was larger is given back: a reset one keeps half of it or more.
 const ARENA_BYTES_KEPT: usize = 1 << 20;
 
 impl Frame {
@@ -87,6 +88,7 @@ impl Frame {
             parameters: Vec::new(),
             subqueries,
             arena: Bump::new(),
+            arena_bytes_max: 0,
         }
     }
 
@@ -115,19 +117,41 @@ impl Frame {
         let bytes = self.arena.allocated_bytes();
         if ARENA_BYTES_KEPT < bytes {
             self.arena = Bump::new();
+            self.arena_bytes_max = self.arena_bytes_max.max(bytes);
         } else if ARENA_BYTES_MAX < bytes {
             self.arena.reset();
         }
     }
 
-    /// Forgets what is large; called when a statement is over.
+    /// Forgets the values and what is large; called when a statement is over.
     pub fn shrink(&mut self) {
-        self.recycle();
-        for slot in &mut self.slots {
-            if let SlotContent::Batch(batch) = &mut slot.content {
-                batch.shrink();
-            }
+        if ARENA_BYTES_MAX < self.arena.allocated_bytes() {
+            self.arena = Bump::new();
         }
+        for slot in &mut self.slots {
+            match &mut slot.content {
+                SlotContent::Batch(batch) => batch.shrink(),
+                SlotContent::Rows(rows) => rows.shrink(),
+            }
+            slot.row = None;
+        }
+        self.subqueries.fill(SubqueryResult::Pending);
+        clear_values(&mut self.parameters);
+        self.arena_bytes_max = 0;
+    }
+
+    /// Bytes that are allocated, or were since the last `shrink` for computed strings.
+    pub fn memory_bytes(&self) -> usize {
+        let slots = self.slots.iter().map(|slot| match &slot.content {
+            SlotContent::Batch(batch) => batch.memory_bytes(),
+            SlotContent::Rows(rows) => rows.memory_bytes(),
+        });
+        let values = self.parameters.iter().map(|value| match value {
+            Value::Bytes(bytes) => size_of::<Value>() + bytes.capacity(),
+            _ => size_of::<Value>(),
+        });
+        let arena = self.arena_bytes_max.max(self.arena.allocated_bytes());
+        slots.sum::<usize>() + values.sum::<usize>() + arena
     }
 
     /// The batch of a slot of table rows.
@@ -178,6 +202,17 @@ impl Frame {
         }
     }
 }
+
+/// Drops values, and the room for them where they were many.
+pub fn clear_values(values: &mut Vec<Value>) {
+    if VALUE_COUNT_KEPT < values.capacity() {
+        *values = Vec::new();
+    }
+    values.clear();
+}
+
+/// More parameters than this are not made room for before they come.
+const VALUE_COUNT_KEPT: usize = 512;
 
 impl Slot {
     /// A slot for rows of a table.

@@ -22,7 +22,7 @@ mod tree;
 
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
-pub use frame::{Frame, Members, Slot, SlotContent, SubqueryResult};
+pub use frame::{Frame, Members, Slot, SlotContent, SubqueryResult, clear_values};
 pub use key::{
     KeyClock, KeyValue, append_class_key, append_group_key, compare_in, compare_metered,
     compare_values, compare_values_metered, key_value, like_prefix,

@@ -13,7 +13,7 @@
 //! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
 //! not used since the hand of its clock came by last.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ pub const KEY_BYTES_MAX: usize = 8 << 10;
 /// Executions that wait for the next run of one plan: as many as may be waiting for pages or locks
 /// at once without being made anew each time.
 const IDLE_COUNT_MAX: usize = 32;
+
+/// What the executions that wait for the next run of one plan keep together, in bytes of rows.
+const IDLE_BYTES_MAX: usize = 256 << 10;
 
 /// What of the session a plan depends on, beside the types of its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +107,8 @@ pub struct SharedPlan {
         reason = "they are handed about, and each is larger than half a kilobyte"
     )]
     idle: RefCell<Vec<Box<Execution>>>,
+    /// What the idle ones keep.
+    idle_bytes: Cell<usize>,
 }
 
 impl SharedPlan {
@@ -114,6 +119,7 @@ impl SharedPlan {
             kind,
             allowed: RefCell::default(),
             idle: RefCell::default(),
+            idle_bytes: Cell::default(),
         })
     }
 
@@ -125,13 +131,19 @@ impl SharedPlan {
     /// An execution, to be given back.
     pub fn take(&self) -> Box<Execution> {
         let idle = self.idle.borrow_mut().pop();
+        if let Some(execution) = &idle {
+            let left = self.idle_bytes.get() - execution.memory_bytes();
+            self.idle_bytes.set(left);
+        }
         idle.unwrap_or_else(|| Box::new(Execution::new(Rc::clone(&self.plan))))
     }
 
     /// Gives an execution back that ended well.
     pub fn give_back(&self, execution: Box<Execution>) {
         let mut idle = self.idle.borrow_mut();
-        if idle.len() < IDLE_COUNT_MAX {
+        let bytes = self.idle_bytes.get() + execution.memory_bytes();
+        if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
+            self.idle_bytes.set(bytes);
             idle.push(execution);
         }
     }

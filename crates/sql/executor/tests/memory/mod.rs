@@ -1,5 +1,7 @@
 //! What statements keep in memory is counted, and given back; what takes long gives way.
 
+use value::Value;
+
 use crate::bench::Bench;
 
 const LIMIT: usize = 4 << 20;
@@ -28,6 +30,38 @@ fn check_refused(bench: &mut Bench, sql: &str) {
     let error = bench.run(sql).expect_err(sql);
     let expected = format!("--max-session-mem-used={LIMIT}");
     assert!(error.contains(&expected), "{sql}: {error}");
+}
+
+/// Executions wait in caches for their next run; what was large must not be kept there.
+#[test]
+fn an_idle_execution_keeps_no_large_buffers() {
+    let mut bench = Bench::new();
+    let kept = |bench: &mut Bench, sql: &str, parameters: &[Value]| {
+        let mut execution = bench.execution(sql).expect(sql);
+        let (first, _) = bench.execute(&mut execution, parameters).expect(sql);
+        let kept_bytes = execution.memory_bytes();
+        let (again, _) = bench.execute(&mut execution, parameters).expect(sql);
+        assert_eq!(again, first, "{sql} again");
+        kept_bytes
+    };
+    assert!(0 < kept(&mut bench, "SELECT name FROM people ORDER BY age", &[]));
+    let large = Value::bytes("x".repeat(1 << 20));
+    let cases = [
+        "SELECT REPEAT(name, 50000) FROM people ORDER BY 1",
+        "SELECT REPEAT(name, 50000) FROM people",
+        "SELECT id FROM people WHERE name = ?",
+        "SELECT id FROM people WHERE name = (SELECT REPEAT(MIN(name), 50000) FROM people)",
+        "REPLACE INTO cities SELECT 9, LEFT(?, 3)",
+        "SELECT LENGTH(?)",
+    ];
+    for sql in cases {
+        let parameters = &[large.clone()][..sql.matches('?').count()];
+        assert_eq!(kept(&mut bench, sql, parameters), 0, "{sql}");
+    }
+    let many = vec![Value::Int(1); 10_000];
+    let marks = vec!["?"; many.len()].join(", ");
+    let sql = format!("SELECT id FROM people WHERE age + 1 IN ({marks})");
+    assert_eq!(kept(&mut bench, &sql, &many), 0);
 }
 
 /// Each pause comes before the row's computed strings are forgotten.
