@@ -115,6 +115,26 @@ fn what_sessions_keep_is_bounded_for_each_and_for_all() {
 }
 
 #[test]
+fn rows_that_wait_to_be_fetched_are_bounded() {
+    let (_server, mut client) = start();
+    numbers(&mut client, 100);
+    let query = "select concat(i, repeat('x', 90000)) from d.n";
+    let open = format!("begin not atomic declare c cursor for {query}; open c; end");
+    assert_eq!(error_number(&mut client, &open), 1290);
+    let first_and_second = format!("{query} into @a");
+    assert_eq!(error_number(&mut client, &first_and_second), 1172);
+    // What was fetched is not kept any more.
+    let query = format!("{query} where i < 60");
+    let both = format!(
+        "begin not atomic declare t longtext; declare done int default 0; \
+         declare a cursor for {query}; declare b cursor for {query}; \
+         declare continue handler for not found set done = 1; \
+         open a; while done = 0 do fetch a into t; end while; open b; close b; close a; end"
+    );
+    assert_eq!(error_number(&mut client, &both), 0);
+}
+
+#[test]
 fn savepoints_and_prepared_statements_count() {
     let (_server, mut client) = start();
     client

@@ -2,16 +2,17 @@
 //!
 //! The statement has ended when its cursor opens, so a cursor holds no lock, no snapshot and no
 //! table; it holds its rows, which count as what the session keeps (`max_session_mem_used`).
-//! Cursors only go forward.
+//! Cursors only go forward. Rows stand in packs, each of which is freed once it was fetched.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use executor::{Flow, Outcome, RowSink};
-use expression::Share;
+use expression::{Rows, Share};
 use planner::OutputColumn;
 use value::{Value, ValueRef};
 
-use errcode::{ClientError, ER_STMT_HAS_NO_OPEN_CURSOR};
+use errcode::{ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_TOO_MANY_ROWS};
 use wire::{OkPacket, ResultHead, StatusFlags};
 
 use crate::prepared::unknown_statement;
@@ -25,9 +26,14 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct CursorRows {
     columns: Vec<OutputColumn>,
-    rows: std::collections::VecDeque<Vec<Value>>,
+    packs: VecDeque<Rows>,
+    /// Rows of the first pack that were fetched.
+    fetched: usize,
+    /// Of all packs.
     bytes: usize,
     share: Share,
+    /// A second row is an error.
+    is_single: bool,
     /// Whose it is.
     state: Option<Rc<State>>,
 }
@@ -39,16 +45,20 @@ impl RowSink for CursorRows {
     }
 
     fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow> {
-        let values: Vec<Value> = row.iter().map(|value| value.to_value()).collect();
-        let text_bytes = values.iter().map(|value| match value {
-            Value::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        });
-        self.bytes += size_of_val(values.as_slice()) + text_bytes.sum::<usize>();
-        if let Some(state) = &self.state {
-            state.keep(&mut self.share, self.bytes)?;
+        if self.is_single && !self.packs.is_empty() {
+            return Err(ClientError::new(ER_TOO_MANY_ROWS, &[]).into());
         }
-        self.rows.push_back(values);
+        let is_full = |pack: &Rows| PACK_BYTES <= pack.memory_bytes();
+        if self.packs.back().is_none_or(is_full) {
+            self.packs.push_back(Rows::new(row.len()));
+        }
+        let pack = self.packs.back_mut().expect("pushed above");
+        let before = pack.memory_bytes();
+        for value in row {
+            pack.push(*value);
+        }
+        let grown = pack.memory_bytes() - before;
+        self.count(self.bytes + grown)?;
         Ok(Flow::More)
     }
 }
@@ -62,14 +72,29 @@ impl CursorRows {
         }
     }
 
+    /// The same; a second row is error 1172.
+    pub(crate) fn of_one_row(state: &Rc<State>) -> Self {
+        Self {
+            is_single: true,
+            ..Self::of(state)
+        }
+    }
+
+    /// Forgets the rows: the statement begins anew.
+    pub(crate) fn clear(&mut self) {
+        self.packs.clear();
+        self.fetched = 0;
+        self.give_back(self.bytes);
+    }
+
     /// All of them.
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = Vec<Value>> {
-        self.rows.into_iter()
+    pub(crate) fn into_rows(mut self) -> impl Iterator<Item = Vec<Value>> {
+        std::iter::from_fn(move || self.take_row())
     }
 
     /// The next row, and what its columns are.
     pub(crate) fn next_row(&mut self) -> Option<(Vec<Value>, &[OutputColumn])> {
-        let row = self.rows.pop_front()?;
+        let row = self.take_row()?;
         Some((row, &self.columns))
     }
 
@@ -80,12 +105,43 @@ impl CursorRows {
 
     /// At most so many rows, and whether they were the last: fewer than asked for.
     fn take(&mut self, count: usize) -> (Vec<Vec<Value>>, bool) {
-        let taken = self.rows.drain(..count.min(self.rows.len()));
-        let taken: Vec<_> = taken.collect();
+        let rows = std::iter::from_fn(|| self.take_row());
+        let taken: Vec<_> = rows.take(count).collect();
         let is_last = taken.len() < count;
         (taken, is_last)
     }
+
+    fn take_row(&mut self) -> Option<Vec<Value>> {
+        let pack = self.packs.front()?;
+        let row = pack.to_values(self.fetched);
+        self.fetched += 1;
+        if self.fetched == pack.len() {
+            let bytes = pack.memory_bytes();
+            self.packs.pop_front();
+            self.fetched = 0;
+            self.give_back(bytes);
+        }
+        Some(row)
+    }
+
+    /// So much is not kept any more.
+    fn give_back(&mut self, bytes: usize) {
+        let counted = self.count(self.bytes - bytes);
+        assert!(counted.is_ok(), "less is never too much");
+    }
+
+    /// So much is kept now.
+    fn count(&mut self, bytes: usize) -> Result<(), ClientError> {
+        if let Some(state) = &self.state {
+            state.keep(&mut self.share, bytes)?;
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
 }
+
+/// A pack has no more rows once it takes so much.
+const PACK_BYTES: usize = 256 << 10;
 
 impl Session {
     /// Answers the execution that opened a cursor: definitions, and that rows wait.

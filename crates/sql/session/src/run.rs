@@ -13,8 +13,7 @@ use std::time::Duration;
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK,
     ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
-    ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_TOO_MANY_ROWS,
-    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, Progress, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
@@ -76,7 +75,8 @@ impl Session {
         let mut result = ResultState::new(protocol, charset, self.status());
         let is_taken = !plan.into_variables.is_empty();
         if is_taken {
-            self.cursor = Some(CursorRows::of(&self.state));
+            check_into(&plan)?;
+            self.cursor = Some(CursorRows::of_one_row(&self.state));
         }
         let mut execution = shared.take();
         let outcome = self
@@ -106,19 +106,12 @@ impl Session {
     /// `SELECT .. INTO @a, b`: the only row becomes the variables' values.
     fn assign_row(&mut self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
         let names = &plan.into_variables;
-        if names.len() != plan.columns.len() {
-            let code = ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT;
-            return Err(ClientError::new(code, &[]));
-        }
         let mut rows = rows.into_rows();
         let Some(row) = rows.next() else {
             let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
             diagnostics.push(Level::Warning, ClientError::new(ER_SP_FETCH_NO_DATA, &[]));
             return Ok(Reply::Ok(Done::default()));
         };
-        if rows.next().is_some() {
-            return Err(ClientError::new(ER_TOO_MANY_ROWS, &[]));
-        }
         for ((target, value), column) in names.iter().zip(row).zip(plan.columns.iter()) {
             let column_type = &column.column_type;
             match target {
@@ -596,6 +589,15 @@ pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// `SELECT .. INTO` names as many variables as there are columns.
+fn check_into(plan: &Plan) -> Result<(), ClientError> {
+    if plan.into_variables.len() == plan.columns.len() {
+        return Ok(());
+    }
+    let code = ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT;
+    Err(ClientError::new(code, &[]))
 }
 
 /// True if a warning of the statement is its error in strict mode: what is written may depend on

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use value::{ColumnType, Level, TypeKind, Value};
 
-use crate::cursor::CursorRows;
 use crate::reply::Stop;
 use crate::run::timed_out;
 use crate::session::Session;
@@ -200,7 +199,7 @@ impl Session {
             return Err(ClientError::not_supported(&"GET_LOCK that waits after rows").into());
         }
         if let Some(cursor) = &mut self.cursor {
-            *cursor = CursorRows::of(&self.state);
+            cursor.clear();
         }
         let server = Arc::clone(&self.state.worker.server);
         let own = self.state.seat.id();

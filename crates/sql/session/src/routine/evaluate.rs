@@ -178,7 +178,7 @@ impl Session {
         shared: &SharedPlan,
         values: &[Value],
     ) -> Result<Option<CursorRows>, Stop> {
-        self.cursor = Some(CursorRows::default());
+        self.cursor = Some(CursorRows::of(&self.state));
         let ran = self.run_shared(shared, values, self.protocol).await;
         let rows = self.cursor.take();
         match ran? {
