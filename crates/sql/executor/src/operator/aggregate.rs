@@ -1,9 +1,10 @@
 //! `GROUP BY` and aggregates.
 //!
 //! Two ways. *Hashed*: a table from the groups' keys to their accumulators; at the end the groups
-//! are finished and given one by one, in the order in which they were first seen. *Ordered*: rows come with equal keys side by side;
-//! each change of the keys closes the groups behind the first key that changed, which is also
-//! what `WITH ROLLUP` needs. Without keys there is one group, even without rows.
+//! are finished and given one by one, in the order in which they were first seen. *Ordered*: rows
+//! come with equal keys side by side; each change of the keys closes the groups behind the first
+//! key that changed, which is also what `WITH ROLLUP` needs. Without keys there is one group, even
+//! without rows.
 
 use std::rc::Rc;
 
