@@ -147,6 +147,30 @@ fn programs_that_contradict_themselves_are_told_how() {
 }
 
 #[test]
+fn many_names_are_found_without_a_walk_over_all() {
+    let count = 100_000;
+    let mut body = String::from("BEGIN ");
+    for number in 0..count {
+        body.push_str(&format!("DECLARE a{number} INT; "));
+    }
+    body.push_str("DECLARE x, y, z ENUM('a', 'b') DEFAULT 'a'; ");
+    for number in 0..count {
+        body.push_str(&format!("SET a{number} = 1; "));
+    }
+    let program = program(&format!("{body} END"));
+    let StepKind::SetLocal { slot, .. } = &steps(&program)[count - 1].kind else {
+        panic!("no assignment");
+    };
+    assert_eq!(*slot as usize, 2 + count - 1, "behind the parameters");
+    let StepKind::Block(block) = &program.body.kind else {
+        panic!("no block");
+    };
+    let last = block.variables.last().unwrap();
+    assert_eq!(last.slots.len(), 3);
+    assert!(last.value.is_some());
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     for part in [
         "BEGIN ",

@@ -30,11 +30,13 @@ mod condition;
 mod definition;
 mod evaluate;
 mod frame;
+mod held;
 mod program;
 mod run;
 mod signal;
 
 pub(crate) use call::{Output, parameters_of};
+pub(crate) use held::HeldPlans;
 
 use frame::Frame;
 use program::Compiled;

@@ -5,7 +5,7 @@
 //! nothing of parameters.
 
 use syntax::token::{Kind, Lexer};
-use value::{ColumnType, Decimal, TypeKind, Value};
+use value::{Charset, ColumnType, Decimal, TypeKind, Value};
 
 /// The text with values in place of its parameters. There must be as many values.
 pub(crate) fn splice(
@@ -102,7 +102,11 @@ fn append_literal(out: &mut Vec<u8>, value: &Value, column_type: &ColumnType, mo
 fn append_text(out: &mut Vec<u8>, bytes: &[u8], column_type: &ColumnType, mode: syntax::Mode) {
     let is_binary = column_type.collation == value::CollationId::BINARY
         && matches!(column_type.kind, TypeKind::LongText | TypeKind::VarChar);
-    if is_binary || std::str::from_utf8(bytes).is_err() {
+    // The text around is UTF-8: what is in no subset of it says what it is.
+    let is_latin1 = column_type.charset() == Charset::Latin1 && !bytes.is_ascii();
+    if is_latin1 || is_binary || std::str::from_utf8(bytes).is_err() {
+        let introducer: &[u8] = if is_latin1 { b"_latin1 " } else { b"" };
+        out.extend_from_slice(introducer);
         out.extend_from_slice(b"X'");
         for byte in bytes {
             out.extend_from_slice(format!("{byte:02x}").as_bytes());
@@ -159,5 +163,15 @@ mod tests {
         let mode = syntax::Mode::default();
         let spliced = splice(b"DO ?", mode, &[Value::bytes(b"\x00\xff")], &types);
         assert_eq!(spliced, b"DO X'00ff'");
+    }
+
+    #[test]
+    fn text_of_latin1_stays_it_though_its_bytes_be_utf8() {
+        let latin1 = CollationId::from_name("latin1_swedish_ci").unwrap();
+        let types = [ColumnType::varchar(9, latin1), ColumnType::varchar(9, latin1)];
+        let values = [Value::bytes(b"\xc3\xa9"), Value::bytes(b"plain")];
+        let mode = syntax::Mode::default();
+        let spliced = splice(b"DO ?, ?", mode, &values, &types);
+        assert_eq!(spliced, b"DO _latin1 X'c3a9', 'plain'");
     }
 }

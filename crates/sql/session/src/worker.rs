@@ -11,7 +11,7 @@ use store::Store;
 use crate::metadata::MetadataWorker;
 use crate::plan_cache::PlanCache;
 use crate::prepared_text::PreparedTexts;
-use crate::routine::CompiledRoutines;
+use crate::routine::{CompiledRoutines, HeldPlans};
 use crate::server::{Counters, Server};
 use crate::variables::LoginVariables;
 
@@ -35,6 +35,8 @@ pub struct Worker {
     pub(crate) prepared_texts: RefCell<PreparedTexts>,
     /// Stored programs that have run, ready to run again.
     pub(crate) programs: RefCell<CompiledRoutines>,
+    /// Plans that their statements keep.
+    pub(crate) held_plans: RefCell<HeldPlans>,
     /// Variables as the last login made them.
     pub(crate) login_variables: RefCell<LoginVariables>,
     /// Names as of the last look at the store's schema version.
@@ -70,6 +72,7 @@ impl Worker {
             plans: RefCell::default(),
             prepared_texts: RefCell::default(),
             programs: RefCell::default(),
+            held_plans: RefCell::default(),
             login_variables: RefCell::default(),
             names,
         })

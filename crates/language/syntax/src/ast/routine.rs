@@ -9,6 +9,9 @@
 //! Each variable, a parameter included, has a place of its own in the routine, its *slot*: two
 //! variables of one name in two blocks have two. Cursors and conditions are numbered likewise.
 
+use std::ops::Range;
+use std::rc::Rc;
+
 use super::{DataType, Expr, Ident, IntoTarget, ObjectName, Statement, SystemVariable, UserName};
 use crate::token::Span;
 
@@ -126,8 +129,8 @@ pub struct Program {
 pub struct ProgramVariable {
     /// Its name.
     pub name: Ident,
-    /// Its type; none for what `CASE` keeps: that of the value.
-    pub data_type: Option<DataType>,
+    /// Its type; none for what `CASE` keeps: that of the value. Those of one DECLARE share it.
+    pub data_type: Option<Rc<DataType>>,
     /// Which way a parameter passes its value; variables have `In`.
     pub direction: Direction,
 }
@@ -262,14 +265,23 @@ pub struct Call {
 pub struct Block {
     /// The number of its label, by which it can be left.
     pub label: Option<u32>,
-    /// Variables that begin with it, in order, each with what it begins as.
-    pub variables: Vec<(u32, Option<ProgramExpr>)>,
-    /// Cursors declared here, which close with it.
-    pub cursors: Vec<u32>,
+    /// Its `DECLARE` of variables, in order.
+    pub variables: Vec<Declaration>,
+    /// Cursors declared here, which close with it: the numbers from one to before another.
+    pub cursors: Range<u32>,
     /// Handlers that hold within it.
     pub handlers: Vec<Handler>,
     /// What it does.
     pub body: Vec<Step>,
+}
+
+/// `DECLARE a, b t DEFAULT e`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declaration {
+    /// The variables, which have numbers in a row.
+    pub slots: Range<u32>,
+    /// What each begins as.
+    pub value: Option<ProgramExpr>,
 }
 
 /// `CASE [e] WHEN .. THEN .. ELSE .. END CASE`.

@@ -1,11 +1,14 @@
 //! The statements that bodies of stored programs are made of.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use super::cursor::{Cursor, Parsed};
 use super::error::RoutineError;
 use super::routine::check_statement;
 use super::scope::{Meaning, routine_fail};
 use crate::ast::{
-    BinaryOperator, Block, CaseStep, Direction, Expr, ExprKind, Handler, Ident, LoopKind, LoopStep,
+    BinaryOperator, Block, CaseStep, ConditionValue, Declaration, Direction, Expr, ExprKind, Handler, Ident, LoopKind, LoopStep,
     ProgramExpr, ProgramStatement, RoutineKind, SetItem, Statement, StatementKind, Step, StepKind,
 };
 use crate::keyword::Keyword as K;
@@ -160,15 +163,17 @@ impl Cursor<'_> {
         let scope = self.scope_of()?;
         let outer_names = scope.name_count();
         let outer_start = std::mem::replace(&mut scope.block_start, outer_names);
+        let cursor = scope.cursor_count();
         let mut block = Block {
             label: number,
             variables: Vec::new(),
-            cursors: Vec::new(),
+            cursors: cursor..cursor,
             handlers: Vec::new(),
             body: Vec::new(),
         };
+        let mut handled = HashSet::new();
         while self.is(K::Declare) {
-            self.declare(&mut block)?;
+            self.declare(&mut block, &mut handled)?;
             self.expect_kind(Kind::Semicolon)?;
         }
         block.body = self.steps()?;
@@ -180,10 +185,15 @@ impl Cursor<'_> {
         Ok(StepKind::Block(Box::new(block)))
     }
 
-    fn declare(&mut self, block: &mut Block) -> Parsed<()> {
+    /// A declaration of the block, whose handlers are for what is in `handled`.
+    fn declare(
+        &mut self,
+        block: &mut Block,
+        handled: &mut HashSet<ConditionValue>,
+    ) -> Parsed<()> {
         let start = self.bump().span;
         if self.is_any(&[K::Continue, K::Exit, K::Undo]) && self.keyword_at(1) == Some(K::Handler) {
-            return self.declare_handler(block);
+            return self.declare_handler(block, handled);
         }
         let is_late = !block.cursors.is_empty() || !block.handlers.is_empty();
         match self.keyword_at(1) {
@@ -216,17 +226,22 @@ impl Cursor<'_> {
         } else {
             None
         };
+        let data_type = Rc::new(data_type);
+        let scope = self.scope_of()?;
+        let first = scope.variable_count();
         for name in names {
-            let scope = self.scope_of()?;
             let is_variable = |meaning| matches!(meaning, Meaning::Variable(_));
             if scope.has_declared(&name.text, is_variable) {
                 return Err(routine_fail(RoutineError::VariableAgain, name.span));
             }
             let text = name.text.clone();
-            let slot = scope.add_variable(name, Some(data_type.clone()), Direction::In);
+            let slot = scope.add_variable(name, Some(Rc::clone(&data_type)), Direction::In);
             scope.declare(&text, Meaning::Variable(slot));
-            block.variables.push((slot, default.clone()));
         }
+        block.variables.push(Declaration {
+            slots: first..scope.variable_count(),
+            value: default,
+        });
         Ok(())
     }
 
@@ -259,14 +274,18 @@ impl Cursor<'_> {
         if scope.has_declared(&name.text, |meaning| matches!(meaning, Meaning::Cursor(_))) {
             return Err(routine_fail(RoutineError::CursorAgain, name.span));
         }
-        let number = u32::try_from(scope.cursors.len()).unwrap_or(u32::MAX);
+        let number = scope.cursor_count();
         scope.cursors.push(statement);
         scope.declare(&name.text, Meaning::Cursor(number));
-        block.cursors.push(number);
+        block.cursors.end = number + 1;
         Ok(())
     }
 
-    fn declare_handler(&mut self, block: &mut Block) -> Parsed<()> {
+    fn declare_handler(
+        &mut self,
+        block: &mut Block,
+        handled: &mut HashSet<ConditionValue>,
+    ) -> Parsed<()> {
         let start = self.start();
         let is_exit = match self.bump().keyword {
             Some(K::Exit) => true,
@@ -275,16 +294,8 @@ impl Cursor<'_> {
         };
         self.expect_all(&[K::Handler, K::For])?;
         let conditions = self.list(Self::handled_condition)?;
-        let mut seen: Vec<_> = block
-            .handlers
-            .iter()
-            .flat_map(|handler| handler.conditions.iter())
-            .collect();
-        for condition in &conditions {
-            if seen.contains(&condition) {
-                return Err(routine_fail(RoutineError::HandlerAgain, start));
-            }
-            seen.push(condition);
+        if !conditions.iter().all(|condition| handled.insert(*condition)) {
+            return Err(routine_fail(RoutineError::HandlerAgain, start));
         }
         // No label around a handler is in its sight.
         let labels = std::mem::take(&mut self.scope_of()?.labels);

@@ -1,5 +1,7 @@
 //! `CREATE`, `ALTER` and `DROP` of procedures and functions, and `CALL`.
 
+use std::rc::Rc;
+
 use super::create::CreateHead;
 use super::cursor::{Cursor, Parsed};
 use super::error::RoutineError;
@@ -103,7 +105,7 @@ impl Cursor<'_> {
             return Err(routine_fail(RoutineError::ParameterAgain, name.span));
         }
         let text = name.text.clone();
-        let slot = scope.add_variable(name, Some(data_type), direction);
+        let slot = scope.add_variable(name, Some(Rc::new(data_type)), direction);
         scope.declare(&text, Meaning::Variable(slot));
         Ok(())
     }

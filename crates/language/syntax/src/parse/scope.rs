@@ -1,5 +1,8 @@
 //! The names in sight within the body of a stored program.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, RoutineError, SyntaxErrorKind};
 use crate::ast::{
@@ -18,6 +21,8 @@ pub(super) struct Scope {
     pub(super) cursors: Vec<ProgramStatement>,
     /// Names in sight, the innermost last.
     names: Vec<Name>,
+    /// Where in `names` each text stands, the innermost last: bodies may declare a million names.
+    places: HashMap<Rc<str>, Vec<usize>>,
     /// Where the names of the block at hand begin.
     pub(super) block_start: usize,
     /// Labels in sight, the innermost last.
@@ -32,7 +37,7 @@ pub(super) struct Scope {
 
 struct Name {
     /// In lower case.
-    text: String,
+    text: Rc<str>,
     meaning: Meaning,
 }
 
@@ -61,6 +66,7 @@ impl Scope {
             variables: Vec::new(),
             cursors: Vec::new(),
             names: Vec::new(),
+            places: HashMap::new(),
             block_start: 0,
             labels: Vec::new(),
             label_count: 0,
@@ -69,14 +75,24 @@ impl Scope {
         })
     }
 
+    /// How many variables there are: the number of the next.
+    pub(super) fn variable_count(&self) -> u32 {
+        u32::try_from(self.variables.len()).unwrap_or(u32::MAX)
+    }
+
+    /// How many cursors there are: the number of the next.
+    pub(super) fn cursor_count(&self) -> u32 {
+        u32::try_from(self.cursors.len()).unwrap_or(u32::MAX)
+    }
+
     /// A variable that no name means yet.
     pub(super) fn add_variable(
         &mut self,
         name: Ident,
-        data_type: Option<DataType>,
+        data_type: Option<Rc<DataType>>,
         direction: Direction,
     ) -> u32 {
-        let slot = u32::try_from(self.variables.len()).unwrap_or(u32::MAX);
+        let slot = self.variable_count();
         self.variables.push(ProgramVariable {
             name,
             data_type,
@@ -87,18 +103,17 @@ impl Scope {
 
     /// Brings a name into sight.
     pub(super) fn declare(&mut self, name: &str, meaning: Meaning) {
-        self.names.push(Name {
-            text: name.to_lowercase(),
-            meaning,
-        });
+        let text: Rc<str> = name.to_lowercase().into();
+        let places = self.places.entry(Rc::clone(&text)).or_default();
+        places.push(self.names.len());
+        self.names.push(Name { text, meaning });
     }
 
     /// Whether the block at hand has declared a name of this kind.
     pub(super) fn has_declared(&self, name: &str, is_kind: impl Fn(Meaning) -> bool) -> bool {
-        let name = name.to_lowercase();
-        let own = self.names.get(self.block_start..).unwrap_or_default();
-        own.iter()
-            .any(|own| own.text == name && is_kind(own.meaning))
+        self.named(name)
+            .take_while(|(at, _)| self.block_start <= *at)
+            .any(|(_, meaning)| is_kind(meaning))
     }
 
     /// The number of names in sight, to be given to [`Scope::forget`].
@@ -108,16 +123,29 @@ impl Scope {
 
     /// Puts names out of sight that came after so many.
     pub(super) fn forget(&mut self, name_count: usize) {
-        self.names.truncate(name_count);
+        for name in self.names.drain(name_count.min(self.names.len())..).rev() {
+            if let Some(places) = self.places.get_mut(&name.text) {
+                places.pop();
+                if places.is_empty() {
+                    self.places.remove(&name.text);
+                }
+            }
+        }
+    }
+
+    /// What a name means, the innermost first, and where among the names that is.
+    fn named(&self, name: &str) -> impl Iterator<Item = (usize, Meaning)> {
+        let places = match self.names.is_empty() {
+            true => None,
+            false => self.places.get(name.to_lowercase().as_str()),
+        };
+        let places = places.map(Vec::as_slice).unwrap_or_default();
+        let of = |at: &usize| Some((*at, self.names.get(*at)?.meaning));
+        places.iter().rev().filter_map(of)
     }
 
     fn find<T>(&self, name: &str, pick: impl Fn(Meaning) -> Option<T>) -> Option<T> {
-        if self.names.is_empty() {
-            return None;
-        }
-        let name = name.to_lowercase();
-        let mut inner = self.names.iter().rev().filter(|found| found.text == name);
-        inner.find_map(|found| pick(found.meaning))
+        self.named(name).find_map(|(_, meaning)| pick(meaning))
     }
 
     /// The variable that a name means.

@@ -294,19 +294,26 @@ impl Session {
     /// From here on the definition's settings and rights hold.
     fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
         let own = self.state.account_name();
-        let account = match &routine.definer {
+        let definer = match &routine.definer {
             definer if routine.is_invoker || *definer == own => None,
-            definer => Some(self.state.act_as(&self.definer(definer)?)),
+            definer => Some(self.definer(definer)?),
         };
-        let around = Around {
-            database: self.state.database.borrow().clone(),
-            variables: self.state.variables.borrow().clone(),
-            account,
-        };
-        *self.state.database.borrow_mut() = Some(routine.database.as_str().into());
+        let variables = self.variables_within(routine)?;
+        // Nothing fails from here on: who has become the definer becomes himself again.
+        let state = &self.state;
+        let database = Some(routine.database.as_str().into());
+        Ok(Around {
+            database: state.database.replace(database),
+            variables: state.variables.replace(variables),
+            account: definer.map(|definer| state.act_as(&definer)),
+        })
+    }
+
+    /// The session's variables as they are within a routine.
+    fn variables_within(&self, routine: &Routine) -> Result<Variables, ClientError> {
+        let mut variables = self.state.variables.borrow().clone();
         let values = [&routine.sql_mode, &routine.connection_collation];
         let globals = self.state.worker.server.settings();
-        let mut variables = self.state.variables.borrow_mut();
         for (name, value) in KEPT_VARIABLES.into_iter().zip(values) {
             if variables.settings().text(name) != value.as_str() {
                 let value = NewValue::Text(value.clone());
@@ -314,7 +321,7 @@ impl Session {
                 set.map_err(|error| crate::state::variable_error(name, &error))?;
             }
         }
-        Ok(around)
+        Ok(variables)
     }
 
     fn definer(&self, name: &AccountName) -> Result<Arc<catalog::Account>, ClientError> {

@@ -11,6 +11,7 @@
 //! LEAVE and ITERATE first undo what the blocks between have done, then jump. They never lead out
 //! of a handler: labels around a handler are not in its sight.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use errcode::ClientError;
@@ -34,22 +35,7 @@ pub(crate) fn compile(
     text: &Rc<[u8]>,
     collation: CollationId,
 ) -> Result<Compiled, ClientError> {
-    let mut variables = Vec::with_capacity(program.variables.len());
-    for variable in &program.variables {
-        let declared = match &variable.data_type {
-            Some(data_type) => {
-                let name = &variable.name.text;
-                Some(define::column_type(name, data_type, collation)?)
-            }
-            None => None,
-        };
-        variables.push(Variable {
-            name: variable.name.text.clone(),
-            column_type: declared.clone().map(local_type),
-            declared,
-            direction: variable.direction,
-        });
-    }
+    let variables = variables_of(program, collation)?;
     let mut compiler = Compiler {
         text: Rc::clone(text),
         code: Vec::new(),
@@ -57,7 +43,7 @@ pub(crate) fn compile(
         contexts: Vec::new(),
         block_count: 0,
         has_results: false,
-        line: 1,
+        line: LineCounter::default(),
         lines: Vec::new(),
     };
     compiler.step(&program.body);
@@ -73,6 +59,36 @@ pub(crate) fn compile(
         handlers: compiler.handlers,
         has_results: compiler.has_results,
     })
+}
+
+/// The variables of a program. Those of one DECLARE have the very same type, which may be long.
+fn variables_of(
+    program: &ast::Program,
+    collation: CollationId,
+) -> Result<Vec<Variable>, ClientError> {
+    let mut variables = Vec::with_capacity(program.variables.len());
+    let mut last: Option<(&Rc<ast::DataType>, ColumnType)> = None;
+    for variable in &program.variables {
+        let name = &variable.name.text;
+        let declared = match (&variable.data_type, &last) {
+            (None, _) => None,
+            (Some(own), Some((known, column_type))) if Rc::ptr_eq(own, known) => {
+                Some(column_type.clone())
+            }
+            (Some(own), _) => {
+                let column_type = define::column_type(name, own, collation)?;
+                last = Some((own, column_type.clone()));
+                Some(column_type)
+            }
+        };
+        variables.push(Variable {
+            name: name.clone(),
+            column_type: declared.clone().map(local_type),
+            declared,
+            direction: variable.direction,
+        });
+    }
+    Ok(variables)
 }
 
 /// The type of a variable. A TIMESTAMP is kept as it is on the session's wall.
@@ -92,10 +108,37 @@ struct Compiler {
     contexts: Vec<Context>,
     block_count: usize,
     has_results: bool,
-    /// The line of the step at hand, from 1.
-    line: u32,
+    /// The line of the step at hand.
+    line: LineCounter,
     /// The line of each instruction.
     lines: Vec<u32>,
+}
+
+/// The line of a place in a text. Places come in order, so that all lines of a text are counted by
+/// reading it once: a body may hold a million steps.
+#[derive(Debug, Default)]
+struct LineCounter {
+    /// Where it is.
+    offset: usize,
+    /// How many lines have ended before.
+    ended: u32,
+}
+
+impl LineCounter {
+    fn go_to(&mut self, text: &[u8], offset: usize) {
+        if offset < self.offset {
+            *self = Self::default();
+        }
+        let passed = text.get(self.offset..offset).unwrap_or_default();
+        let ends = passed.iter().filter(|byte| **byte == b'\n').count();
+        self.ended = self.ended.saturating_add(stdx::to_u32(ends));
+        self.offset = offset;
+    }
+
+    /// From 1.
+    fn line(&self) -> u32 {
+        self.ended.saturating_add(1)
+    }
 }
 
 /// Something around a place of the program.
@@ -103,7 +146,7 @@ enum Context {
     Block {
         label: Option<u32>,
         handler_count: usize,
-        cursors: Vec<usize>,
+        cursors: Range<usize>,
         /// Jumps to its end.
         leaves: Vec<usize>,
     },
@@ -131,7 +174,7 @@ impl Compiler {
 
     fn emit(&mut self, instruction: Instruction) -> usize {
         self.code.push(instruction);
-        self.lines.push(self.line);
+        self.lines.push(self.line.line());
         self.code.len() - 1
     }
 
@@ -155,10 +198,8 @@ impl Compiler {
     }
 
     fn step(&mut self, step: &Step) {
-        let before = self.text.get(..stdx::to_usize(step.span.start));
-        let before = before.unwrap_or_default();
-        let ends = before.iter().filter(|byte| **byte == b'\n').count();
-        self.line = stdx::to_u32(ends) + 1;
+        let start = stdx::to_usize(step.span.start);
+        self.line.go_to(&self.text, start);
         match &step.kind {
             StepKind::Statement(statement) => {
                 self.has_results |= gives_rows(&statement.statement.kind);
@@ -188,7 +229,7 @@ impl Compiler {
         match kind {
             StepKind::SetLocal { slot, value } => Instruction::SetLocal {
                 slot: stdx::to_usize(*slot),
-                value: boxed(value),
+                value: Rc::new(self.expression(value)),
             },
             StepKind::SetUser { name, value } => Instruction::SetUser {
                 name: name.clone(),
@@ -255,18 +296,20 @@ impl Compiler {
     }
 
     fn block(&mut self, block: &Block) {
-        for (slot, value) in &block.variables {
-            let slot = stdx::to_usize(*slot);
-            let value = value.as_ref().map(|value| self.expression(value));
-            self.emit(match value {
-                Some(value) => Instruction::SetLocal {
-                    slot,
-                    value: Box::new(value),
-                },
-                None => Instruction::Clear(slot),
-            });
+        for declaration in &block.variables {
+            let value = declaration.value.as_ref();
+            let value = value.map(|value| Rc::new(self.expression(value)));
+            for slot in declaration.slots.clone().map(stdx::to_usize) {
+                self.emit(match &value {
+                    Some(value) => Instruction::SetLocal {
+                        slot,
+                        value: Rc::clone(value),
+                    },
+                    None => Instruction::Clear(slot),
+                });
+            }
         }
-        let cursors: Vec<usize> = block.cursors.iter().map(|it| stdx::to_usize(*it)).collect();
+        let cursors = stdx::to_usize(block.cursors.start)..stdx::to_usize(block.cursors.end);
         if !cursors.is_empty() {
             self.emit(Instruction::CloseAll(cursors.clone()));
         }
@@ -369,7 +412,7 @@ impl Compiler {
 
     fn case(&mut self, case: &CaseStep) {
         if let Some((slot, value)) = &case.operand {
-            let value = Box::new(self.expression(value));
+            let value = Rc::new(self.expression(value));
             let slot = stdx::to_usize(*slot);
             self.emit(Instruction::SetLocal { slot, value });
         }
@@ -519,7 +562,7 @@ fn fragment(statement: Statement, text: &Rc<[u8]>, locals: &[ast::LocalUse]) -> 
         },
         locals: locals.iter().map(of).collect(),
         only: None,
-        held: std::cell::RefCell::default(),
+        held: std::cell::Cell::default(),
     }
 }
 
@@ -577,5 +620,43 @@ fn gives_rows(kind: &StatementKind) -> bool {
         StatementKind::Show(_) | StatementKind::Explain(_) => true,
         StatementKind::Admin(ast::Admin::Table { .. }) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiled(text: String) -> Compiled {
+        let text: Rc<[u8]> = text.into_bytes().into();
+        let statement = syntax::parse::parse(&text, syntax::Mode::default()).unwrap();
+        let StatementKind::Program(program) = &statement.kind else {
+            panic!("no program");
+        };
+        compile(program, &text, CollationId::UTF8MB4_GENERAL_CI).unwrap()
+    }
+
+    #[test]
+    fn lines_of_many_steps_are_counted_in_one_pass() {
+        let count = 100_000;
+        let padding = "SET @a = 1 /* of some length, so that the text is some megabytes */;\n";
+        let text = format!("BEGIN NOT ATOMIC\n{}END", padding.repeat(count));
+        let compiled = compiled(text);
+        assert_eq!(compiled.lines.len(), count);
+        let expected: Vec<u32> = (2..).take(count).collect();
+        assert_eq!(compiled.lines, expected);
+    }
+
+    #[test]
+    fn variables_of_one_declaration_share_its_value() {
+        let compiled = compiled("BEGIN NOT ATOMIC DECLARE a, b INT DEFAULT 1 + 1; END".to_owned());
+        let [
+            Instruction::SetLocal { slot: 0, value: a },
+            Instruction::SetLocal { slot: 1, value: b },
+        ] = compiled.code.as_slice()
+        else {
+            panic!("{:?}", compiled.code);
+        };
+        assert!(Rc::ptr_eq(a, b));
     }
 }

@@ -9,7 +9,7 @@ use syntax::ast::ConditionValue;
 use value::{Level, Trouble};
 
 use super::Programs;
-use super::frame::{Frame, RunningHandler};
+use super::frame::{Frame, HeldHandler, RunningHandler};
 use crate::registry::KillOrder;
 use crate::reply::Stop;
 use crate::session::Session;
@@ -58,8 +58,8 @@ impl Frame {
     /// The handler for a condition: its place among those that hold.
     fn handler_for(&self, condition: &Condition) -> Option<usize> {
         let mut best: Option<(usize, u8, usize)> = None;
-        for (place, &number) in self.handlers.iter().enumerate().rev() {
-            let handler = &self.program.handlers[number];
+        for (place, held) in self.handlers.iter().enumerate().rev() {
+            let handler = &self.program.handlers[held.number];
             if best.is_some_and(|(_, _, block)| block != handler.block) {
                 break;
             }
@@ -78,9 +78,11 @@ impl Frame {
     /// Begins the handler at that place: where the program goes on. `resume` is where it goes on
     /// behind the condition.
     fn begin_handler(&mut self, place: usize, condition: Condition, resume: usize) -> usize {
-        let handler = &self.program.handlers[self.handlers[place]];
+        let held = self.handlers[place];
+        let handler = &self.program.handlers[held.number];
         let block = handler.block;
-        let is_of_block = |number: &usize| self.program.handlers[*number].block == block;
+        let is_of_block =
+            |held: &HeldHandler| self.program.handlers[held.number].block == block;
         let base = self.handlers.iter().position(is_of_block).unwrap_or(place);
         let (entry, resume) = match handler.is_exit {
             true => (handler.entry, handler.exit),
@@ -90,6 +92,7 @@ impl Frame {
         let mut saved = self.handlers.split_off(base);
         if is_exit {
             saved.clear();
+            self.running.truncate(held.running_count);
         }
         self.running.push(RunningHandler {
             saved,

@@ -13,6 +13,7 @@ use planner::{OutputColumn, StatementLimits};
 use value::{ColumnType, Place, TypeKind, Value, ValueRef};
 
 use super::frame::Frame;
+use super::held::HeldPlan;
 use super::program::Fragment;
 use crate::cursor::CursorRows;
 use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
@@ -23,15 +24,6 @@ use crate::run::Ran;
 use crate::session::Session;
 use crate::splice::splice_at;
 use crate::virtual_store::SessionNames;
-
-/// A plan that a fragment keeps.
-#[derive(Debug)]
-pub(crate) struct HeldPlan {
-    /// The types of the variables and the session's surroundings.
-    key: Vec<u8>,
-    schema_version: u64,
-    shared: Rc<SharedPlan>,
-}
 
 /// Whether a doubtful value is an error in strict mode: where it goes into a variable it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,29 +83,33 @@ impl Session {
             PlanCache::write_prepared_key(&mut key, b"", types, surroundings);
         });
         let schema_version = self.state.worker.store.schema_version();
-        let held = fragment.held.borrow().clone();
-        if let Some(held) = held
-            && held.key == key
-            && held.schema_version == schema_version
-        {
+        let worker = Rc::clone(&self.state.worker);
+        let held = fragment.held.get();
+        let found = worker
+            .held_plans
+            .borrow_mut()
+            .find(held, &key, schema_version);
+        if let Some(shared) = found {
             self.buffers.key = key;
-            return Ok(Rc::clone(&held.shared));
+            return Ok(shared);
         }
         let names = SessionNames::new(&self.state);
         let planned = self.plan_with(&fragment.parsed, types, &names, limits);
         let is_own = names.has_asked_variable();
-        let held_key = key.clone();
+        let held_key = Rc::from(key.as_slice());
         self.buffers.key = key;
         let plan = planned?;
         let is_own = is_own || !is_cacheable(&plan) || !plan.warnings.is_empty();
         let shared = SharedPlan::new(plan, counted(&fragment.parsed.statement.kind));
-        *fragment.held.borrow_mut() = (!is_own).then(|| {
-            Rc::new(HeldPlan {
+        if !is_own {
+            let plan = HeldPlan {
                 key: held_key,
                 schema_version,
                 shared: Rc::clone(&shared),
-            })
-        });
+            };
+            let ticket = worker.held_plans.borrow_mut().put(held, plan);
+            fragment.held.set(Some(ticket));
+        }
         Ok(shared)
     }
 

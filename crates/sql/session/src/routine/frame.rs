@@ -27,17 +27,27 @@ pub(crate) struct Frame {
     pub(crate) types: Vec<ColumnType>,
     /// The rows of open cursors.
     pub(crate) cursors: Vec<Option<CursorRows>>,
-    /// Which handlers hold, by number.
-    pub(crate) handlers: Vec<usize>,
+    /// Which handlers hold.
+    pub(crate) handlers: Vec<HeldHandler>,
     /// Handlers that are running.
     pub(crate) running: Vec<RunningHandler>,
+}
+
+/// A handler that holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldHandler {
+    /// Its number.
+    pub(crate) number: usize,
+    /// How many handlers were running when its block began: those that began later are within it,
+    /// and an EXIT handler leaves them with its block.
+    pub(crate) running_count: usize,
 }
 
 /// A handler that is running.
 #[derive(Debug)]
 pub(crate) struct RunningHandler {
     /// The handlers that hold again when it is done: none of an EXIT handler.
-    pub(crate) saved: Vec<usize>,
+    pub(crate) saved: Vec<HeldHandler>,
     /// Where the program goes on then.
     pub(crate) resume: usize,
     /// What it handles.

@@ -4,7 +4,8 @@
 //! plans that fragments keep, so one program is run by any number of sessions of a worker, and
 //! by itself.
 
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use syntax::ast::{
@@ -13,7 +14,7 @@ use syntax::ast::{
 };
 use value::ColumnType;
 
-use super::evaluate::HeldPlan;
+use super::held::Ticket;
 use crate::dispatch::Parsed;
 
 /// A program, ready to run.
@@ -59,8 +60,8 @@ pub(crate) struct Fragment {
     pub(crate) locals: Vec<(usize, syntax::Span)>,
     /// The whole of it is this variable.
     pub(crate) only: Option<usize>,
-    /// The plan that it ran last.
-    pub(crate) held: RefCell<Option<Rc<HeldPlan>>>,
+    /// The plan that it ran last, if that is kept still.
+    pub(crate) held: Cell<Option<Ticket>>,
 }
 
 impl Fragment {
@@ -107,7 +108,7 @@ pub(crate) enum Instruction {
     /// A variable becomes NULL.
     Clear(usize),
     /// A variable becomes a value.
-    SetLocal { slot: usize, value: Box<Fragment> },
+    SetLocal { slot: usize, value: Rc<Fragment> },
     /// `@name` becomes a value.
     SetUser { name: String, value: Box<Fragment> },
     /// A system variable becomes a value, or its default.
@@ -130,8 +131,8 @@ pub(crate) enum Instruction {
     LeaveHandlers(usize),
     /// The handler at hand is done.
     EndHandler,
-    /// These cursors are closed, if they are open.
-    CloseAll(Vec<usize>),
+    /// The cursors of these numbers are closed, if they are open.
+    CloseAll(Range<usize>),
     /// `OPEN`.
     Open(usize),
     /// `FETCH`.

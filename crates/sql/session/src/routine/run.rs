@@ -18,7 +18,7 @@ use wire::StatusFlags;
 
 use super::compile::compile;
 use super::evaluate::Strictness;
-use super::frame::Frame;
+use super::frame::{Frame, HeldHandler};
 use super::program::Instruction;
 use crate::dispatch::Parsed;
 use crate::registry::KillOrder;
@@ -128,7 +128,13 @@ impl Session {
             Instruction::Jump(target) => return Ok(*target),
             Instruction::EndHandler => return Ok(self.end_handler()),
             Instruction::EnterHandlers { first, count } => {
-                self.frame().handlers.extend(*first..*first + *count);
+                let frame = self.frame();
+                let running_count = frame.running.len();
+                let held = |number| HeldHandler {
+                    number,
+                    running_count,
+                };
+                frame.handlers.extend((*first..*first + *count).map(held));
             }
             Instruction::LeaveHandlers(count) => {
                 let handlers = &mut self.frame().handlers;
@@ -136,9 +142,7 @@ impl Session {
             }
             Instruction::Clear(slot) => self.frame().values[*slot] = value::Value::Null,
             Instruction::CloseAll(cursors) => {
-                for &cursor in cursors {
-                    self.frame().cursors[cursor] = None;
-                }
+                self.frame().cursors[cursors.clone()].fill_with(|| None);
             }
             Instruction::GetDiagnostics(asked) => {
                 let (asked, number) = &**asked;
