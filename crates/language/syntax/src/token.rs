@@ -139,6 +139,8 @@ pub enum Kind {
     Comma,
     /// `.`.
     Dot,
+    /// `..`.
+    DotDot,
     /// `;`.
     Semicolon,
     /// `:`.
@@ -453,7 +455,8 @@ impl<'a> Lexer<'a> {
         }
         let digits = self.count_while(0, |byte| byte.is_ascii_digit());
         match self.peek(digits) {
-            Some(b'.') => {
+            // `1..3` is a range of integers.
+            Some(b'.') if self.peek(digits + 1) != Some(b'.') => {
                 self.at += digits + 1;
                 self.fraction()
             }
@@ -525,6 +528,10 @@ impl<'a> Lexer<'a> {
             return self.fraction();
         }
         self.at += 1;
+        if self.peek(0) == Some(b'.') {
+            self.at += 1;
+            return Kind::DotDot;
+        }
         self.is_name_next = follows_word && self.peek(0).is_some_and(is_word_byte);
         Kind::Dot
     }

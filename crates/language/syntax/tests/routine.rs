@@ -130,6 +130,26 @@ fn programs_that_contradict_themselves_are_told_how() {
             "A",
         ),
         ("USE d", RoutineError::Statement("USE"), "USE"),
+        (
+            "FOR i IN x..2 DO SELECT i; END FOR",
+            RoutineError::UndeclaredVariable,
+            "x",
+        ),
+        (
+            "FOR r IN c DO SELECT r.a; END FOR",
+            RoutineError::UndeclaredVariable,
+            "c",
+        ),
+        (
+            "BEGIN DECLARE c CURSOR (x INT) FOR SELECT x; OPEN c; END",
+            RoutineError::CursorParameterCount,
+            "c",
+        ),
+        (
+            "BEGIN DECLARE c CURSOR (x INT, X INT) FOR SELECT x; END",
+            RoutineError::ParameterAgain,
+            "X",
+        ),
     ];
     for (body, kind, name) in wrong {
         let expected = (SyntaxErrorKind::Routine(kind), name.to_owned());
@@ -141,8 +161,71 @@ fn programs_that_contradict_themselves_are_told_how() {
         "IF 1 THEN END IF",
         "BEGIN SELECT 1 END",
         "FOR i IN 1..2 DO",
+        "FOR i IN 1..2 DO END FOR",
+        "FOR i IN (SELECT 1)..(SELECT 3) DO SELECT i; END FOR",
+        "BEGIN DECLARE c CURSOR () FOR SELECT 1; END",
+        "FOR r IN 1 DO SELECT 1; END FOR",
     ] {
         assert_eq!(error(body).0, SyntaxErrorKind::Unexpected, "{body}");
+    }
+}
+
+#[test]
+fn loops_over_integers_and_rows_declare_what_runs() {
+    let program = program(
+        "BEGIN DECLARE c CURSOR (x INT, y CHAR(1)) FOR SELECT x, z FROM t; \
+         FOR i IN REVERSE 1..a DO SET b = i; END FOR; \
+         l: FOR r IN c(1, 'y') DO SET b = r.one; SET r.Two = R.ONE; END FOR l; \
+         FOR r IN (SELECT 1 AS n) DO SELECT r.n, r, i; END FOR; END",
+    );
+    let StepKind::Loop(integers) = &steps(&program)[0].kind else {
+        panic!("no loop");
+    };
+    let LoopKind::Range(range) = &integers.kind else {
+        panic!("no range");
+    };
+    assert!(range.is_reverse && range.last.locals.is_empty());
+    assert_eq!(range.first.locals[0].slot, 0, "from the parameter down");
+    let StepKind::Loop(rows) = &steps(&program)[1].kind else {
+        panic!("no loop");
+    };
+    let LoopKind::Rows(range) = &rows.kind else {
+        panic!("no rows");
+    };
+    let slots: Vec<u32> = range.open.arguments.iter().map(|(slot, _)| *slot).collect();
+    assert_eq!(slots, [2, 3], "behind the procedure's own");
+    assert_eq!(program.cursors[0].locals[0].slot, 2);
+    let fields: Vec<&str> = range
+        .row
+        .fields
+        .iter()
+        .map(|(name, _)| &*name.text)
+        .collect();
+    assert_eq!(fields, ["one", "Two"]);
+    let StepKind::Loop(rows) = &steps(&program)[2].kind else {
+        panic!("no loop");
+    };
+    let StepKind::Statement(statement) = &rows.body[0].kind else {
+        panic!("no statement");
+    };
+    assert_eq!(
+        statement.locals.len(),
+        1,
+        "neither the row nor what is gone"
+    );
+}
+
+#[test]
+fn a_range_has_its_own_token() {
+    for body in [
+        "FOR i IN 1..3 DO SELECT i; END FOR",
+        "FOR i IN 1 .. 3 DO SELECT i; END FOR",
+        "FOR i IN 1...5 DO SELECT i; END FOR",
+        "FOR i IN a..a+1 DO SELECT i; END FOR",
+        "FOR i IN REVERSE(1)..3 DO SELECT i; END FOR",
+        "FOR i IN (1)..(3) DO SELECT i; END FOR",
+    ] {
+        program(body);
     }
 }
 

@@ -29,6 +29,7 @@ mod compile;
 mod condition;
 mod definition;
 mod evaluate;
+mod for_loop;
 mod frame;
 mod held;
 mod program;
@@ -132,6 +133,7 @@ pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
         | RoutineError::VariableAgain
         | RoutineError::ConditionAgain
         | RoutineError::CursorAgain
+        | RoutineError::CursorParameterCount
         | RoutineError::BadState => ClientError::new(code, &[&name]),
         RoutineError::SignalItemAgain => ClientError::new(code, &[&name.to_uppercase()]),
         RoutineError::ResultSet => ClientError::new(code, &[&"a function"]),

@@ -168,7 +168,10 @@ mod tests {
     #[test]
     fn text_of_latin1_stays_it_though_its_bytes_be_utf8() {
         let latin1 = CollationId::from_name("latin1_swedish_ci").unwrap();
-        let types = [ColumnType::varchar(9, latin1), ColumnType::varchar(9, latin1)];
+        let types = [
+            ColumnType::varchar(9, latin1),
+            ColumnType::varchar(9, latin1),
+        ];
         let values = [Value::bytes(b"\xc3\xa9"), Value::bytes(b"plain")];
         let mode = syntax::Mode::default();
         let spliced = splice(b"DO ?, ?", mode, &values, &types);

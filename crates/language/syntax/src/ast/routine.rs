@@ -230,8 +230,8 @@ pub enum StepKind {
     Leave(u32),
     /// `ITERATE l`: the label's number.
     Iterate(u32),
-    /// `OPEN c`.
-    Open(u32),
+    /// `OPEN c(..)`.
+    Open(OpenCursor),
     /// `FETCH c INTO ..`.
     Fetch {
         /// The cursor.
@@ -306,6 +306,50 @@ pub struct LoopStep {
     pub body: Vec<Step>,
 }
 
+/// `OPEN c(a, b)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenCursor {
+    /// The cursor.
+    pub cursor: u32,
+    /// Its parameters, each with the value that it takes.
+    pub arguments: Vec<(u32, ProgramExpr)>,
+}
+
+/// `i IN [REVERSE] a..b`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IntegerRange {
+    /// The variable that runs.
+    pub index: u32,
+    /// What it begins as.
+    pub first: ProgramExpr,
+    /// What keeps how far it runs.
+    pub limit: u32,
+    /// How far it runs.
+    pub last: ProgramExpr,
+    /// `REVERSE`: downwards.
+    pub is_reverse: bool,
+}
+
+/// `r IN c` and `r IN (SELECT ..)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CursorRange {
+    /// The cursor, opened before the loop and closed behind it.
+    pub open: OpenCursor,
+    /// The query stands in the loop: whoever leaves it closes the cursor.
+    pub is_own: bool,
+    /// The columns of a row that are used, each with the variable that it is: `r.a`.
+    pub row: RowVariable,
+}
+
+/// A row of a cursor, as far as it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowVariable {
+    /// Its name.
+    pub name: Ident,
+    /// The fields, as they are written where they are first used, each with its variable.
+    pub fields: Vec<(Ident, u32)>,
+}
+
 /// Kinds of loops.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopKind {
@@ -315,6 +359,10 @@ pub enum LoopKind {
     While(ProgramExpr),
     /// `REPEAT .. UNTIL e`.
     Until(ProgramExpr),
+    /// `FOR i IN a..b DO`.
+    Range(Box<IntegerRange>),
+    /// `FOR r IN c DO`.
+    Rows(Box<CursorRange>),
 }
 
 /// `DECLARE .. HANDLER FOR ..`.

@@ -88,6 +88,8 @@ pub enum RoutineError {
     SignalCondition,
     /// A function that gives rows to the client: error 1415.
     ResultSet,
+    /// A cursor that is opened with more or fewer values than it has parameters: error 4080.
+    CursorParameterCount,
 }
 
 impl RoutineError {
@@ -119,6 +121,7 @@ impl RoutineError {
             Self::ResultSet => 1415,
             Self::SignalItemAgain => 1641,
             Self::SignalCondition => 1646,
+            Self::CursorParameterCount => 4080,
         }
     }
 }

@@ -234,9 +234,10 @@ impl Cursor<'_> {
 
     /// What a name stands for: a variable of the routine around it, or a column.
     pub(super) fn column_or_local(&mut self, start: Span, column: ColumnName) -> Expr {
-        let local = match column.table {
-            None => self.local(&column.column),
-            Some(_) => None,
+        let local = match (&column.schema, &column.table) {
+            (None, None) => self.local(&column.column),
+            (None, Some(row)) => self.local_field(row, &column.column),
+            _ => None,
         };
         let kind = match local {
             Some(number) => ExprKind::Parameter(number),

@@ -21,6 +21,7 @@ mod data_type;
 mod dml;
 mod error;
 mod expr;
+mod for_loop;
 mod function;
 mod index;
 mod literal;

@@ -8,8 +8,9 @@ use super::error::RoutineError;
 use super::routine::check_statement;
 use super::scope::{Meaning, routine_fail};
 use crate::ast::{
-    BinaryOperator, Block, CaseStep, ConditionValue, Declaration, Direction, Expr, ExprKind, Handler, Ident, LoopKind, LoopStep,
-    ProgramExpr, ProgramStatement, RoutineKind, SetItem, Statement, StatementKind, Step, StepKind,
+    BinaryOperator, Block, CaseStep, ConditionValue, Declaration, Direction, Expr, ExprKind,
+    Handler, Ident, LoopKind, LoopStep, ProgramExpr, ProgramStatement, RoutineKind, SetItem,
+    Statement, StatementKind, Step, StepKind,
 };
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
@@ -41,7 +42,7 @@ impl Cursor<'_> {
     }
 
     /// At least one statement.
-    fn some_steps(&mut self) -> Parsed<Vec<Step>> {
+    pub(super) fn some_steps(&mut self) -> Parsed<Vec<Step>> {
         if self.is_any(&LIST_ENDS) {
             return Err(self.fail());
         }
@@ -93,6 +94,9 @@ impl Cursor<'_> {
         if word == K::Begin {
             return self.block_behind_begin(label);
         }
+        if word == K::For {
+            return self.for_behind_word(label);
+        }
         let number = self.enter(label.as_ref(), true)?;
         let step = match word {
             K::Loop => {
@@ -126,7 +130,7 @@ impl Cursor<'_> {
     }
 
     /// Brings a label into sight.
-    fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
+    pub(super) fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
         let Some(label) = label else {
             return Ok(None);
         };
@@ -138,7 +142,7 @@ impl Cursor<'_> {
     }
 
     /// The label that may stand behind END, and the label's end.
-    fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
+    pub(super) fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
         if !self.is_end() && Self::is_name(self.peek()) {
             let end = self.ident()?;
             let is_same =
@@ -186,11 +190,7 @@ impl Cursor<'_> {
     }
 
     /// A declaration of the block, whose handlers are for what is in `handled`.
-    fn declare(
-        &mut self,
-        block: &mut Block,
-        handled: &mut HashSet<ConditionValue>,
-    ) -> Parsed<()> {
+    fn declare(&mut self, block: &mut Block, handled: &mut HashSet<ConditionValue>) -> Parsed<()> {
         let start = self.bump().span;
         if self.is_any(&[K::Continue, K::Exit, K::Undo]) && self.keyword_at(1) == Some(K::Handler) {
             return self.declare_handler(block, handled);
@@ -261,21 +261,17 @@ impl Cursor<'_> {
 
     fn declare_cursor(&mut self, block: &mut Block) -> Parsed<()> {
         let name = self.ident()?;
-        self.expect_all(&[K::Cursor, K::For])?;
-        let (start, unexpected) = (self.start(), self.fail());
-        let statement = self.program_statement()?;
-        let StatementKind::Query(query) = &statement.statement.kind else {
-            return Err(unexpected);
-        };
-        if query.into.is_some() {
-            return Err(routine_fail(RoutineError::CursorInto, start));
-        }
+        self.expect(K::Cursor)?;
+        let outer_names = self.scope_of()?.name_count();
+        let parameters = self.cursor_parameters()?;
+        self.expect(K::For)?;
+        let statement = self.cursor_query()?;
         let scope = self.scope_of()?;
+        scope.forget(outer_names);
         if scope.has_declared(&name.text, |meaning| matches!(meaning, Meaning::Cursor(_))) {
             return Err(routine_fail(RoutineError::CursorAgain, name.span));
         }
-        let number = scope.cursor_count();
-        scope.cursors.push(statement);
+        let number = scope.add_cursor(statement, parameters);
         scope.declare(&name.text, Meaning::Cursor(number));
         block.cursors.end = number + 1;
         Ok(())
@@ -294,7 +290,10 @@ impl Cursor<'_> {
         };
         self.expect_all(&[K::Handler, K::For])?;
         let conditions = self.list(Self::handled_condition)?;
-        if !conditions.iter().all(|condition| handled.insert(*condition)) {
+        if !conditions
+            .iter()
+            .all(|condition| handled.insert(*condition))
+        {
             return Err(routine_fail(RoutineError::HandlerAgain, start));
         }
         // No label around a handler is in its sight.
@@ -409,12 +408,11 @@ impl Cursor<'_> {
             }
             self.eat(K::From);
         }
-        let name = self.ident()?;
-        let Some(cursor) = self.scope_of()?.cursor(&name.text) else {
-            return Err(routine_fail(RoutineError::UndeclaredCursor, name.span));
-        };
+        if word == K::Open {
+            return Ok(StepKind::Open(self.open_cursor()?));
+        }
+        let cursor = self.known_cursor()?;
         Ok(match word {
-            K::Open => StepKind::Open(cursor),
             K::Close => StepKind::Close(cursor),
             _ => {
                 self.expect(K::Into)?;
@@ -463,6 +461,19 @@ impl Cursor<'_> {
     fn set_item_kind(&mut self, start: Span) -> Parsed<StepKind> {
         let token = self.peek();
         let is_assigned = matches!(self.kind_at(1), Kind::Equal | Kind::Assign);
+        let is_field = self.kind_at(1) == Kind::Dot
+            && matches!(self.kind_at(3), Kind::Equal | Kind::Assign)
+            && Self::is_name(token)
+            && Self::is_name(self.peek_at(2));
+        if is_field {
+            let field = self.peek_at(2);
+            let (row, field) = (self.ident_of(token)?, self.ident_of(field)?);
+            if let Some(slot) = self.scope_of()?.field(&row.text, &field) {
+                self.skip(4);
+                let value = Box::new(self.program_expr()?);
+                return Ok(StepKind::SetLocal { slot, value });
+            }
+        }
         if is_assigned && Self::is_name(token) {
             let name = self.ident_of(token)?;
             if let Some(slot) = self.scope_of()?.variable(&name.text) {

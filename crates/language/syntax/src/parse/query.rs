@@ -1,6 +1,8 @@
 //! Queries.
 
 use super::cursor::{Cursor, Parsed};
+use super::error::RoutineError;
+use super::scope::routine_fail;
 use crate::ast::{
     CommonTable, Expr, ExprKind, FileFormat, Ident, IntoTarget, Limit, Literal, LockWait,
     OrderItem, Query, QueryBody, RowLock, Select, SelectInto, SelectItem, SelectOptions,
@@ -558,6 +560,14 @@ impl Cursor<'_> {
             return Ok(IntoTarget::User(self.variable_name()?));
         }
         let name = self.ident()?;
+        if self.kind() == Kind::Dot {
+            self.bump();
+            let field = self.ident()?;
+            let unknown = routine_fail(RoutineError::UndeclaredVariable, name.span);
+            let scope = self.scope_of().map_err(|_| unknown)?;
+            let slot = scope.field(&name.text, &field);
+            return slot.map(IntoTarget::Slot).ok_or(unknown);
+        }
         Ok(match self.local_target(&name)? {
             Some(slot) => IntoTarget::Slot(slot),
             None => IntoTarget::Local(name),

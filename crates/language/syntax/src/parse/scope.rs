@@ -1,13 +1,14 @@
 //! The names in sight within the body of a stored program.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, RoutineError, SyntaxErrorKind};
 use crate::ast::{
     ConditionValue, DataType, Direction, Ident, LocalUse, ProgramExpr, ProgramStatement,
-    ProgramVariable, RoutineKind,
+    ProgramVariable, RoutineKind, RowVariable,
 };
 use crate::token::Span;
 
@@ -19,6 +20,10 @@ pub(super) struct Scope {
     pub(super) variables: Vec<ProgramVariable>,
     /// The queries of all cursors, by number.
     pub(super) cursors: Vec<ProgramStatement>,
+    /// The parameters of each cursor: variables that its query alone sees.
+    pub(super) cursor_parameters: Vec<Range<u32>>,
+    /// Rows of cursors, by number.
+    pub(super) rows: Vec<Row>,
     /// Names in sight, the innermost last.
     names: Vec<Name>,
     /// Where in `names` each text stands, the innermost last: bodies may declare a million names.
@@ -35,6 +40,13 @@ pub(super) struct Scope {
     pub(super) has_return: bool,
 }
 
+/// A row of a cursor, whose fields become variables where they are first used.
+pub(super) struct Row {
+    pub(super) variable: RowVariable,
+    /// The fields by their names in lower case.
+    by_name: HashMap<String, u32>,
+}
+
 struct Name {
     /// In lower case.
     text: Rc<str>,
@@ -46,6 +58,8 @@ struct Name {
 pub(super) enum Meaning {
     /// A variable, by slot.
     Variable(u32),
+    /// A row, by number.
+    Row(u32),
     /// A condition.
     Condition(ConditionValue),
     /// A cursor, by number.
@@ -65,6 +79,8 @@ impl Scope {
             kind,
             variables: Vec::new(),
             cursors: Vec::new(),
+            cursor_parameters: Vec::new(),
+            rows: Vec::new(),
             names: Vec::new(),
             places: HashMap::new(),
             block_start: 0,
@@ -83,6 +99,14 @@ impl Scope {
     /// How many cursors there are: the number of the next.
     pub(super) fn cursor_count(&self) -> u32 {
         u32::try_from(self.cursors.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A cursor that no name means yet.
+    pub(super) fn add_cursor(&mut self, query: ProgramStatement, parameters: Range<u32>) -> u32 {
+        let number = self.cursor_count();
+        self.cursors.push(query);
+        self.cursor_parameters.push(parameters);
+        number
     }
 
     /// A variable that no name means yet.
@@ -150,10 +174,46 @@ impl Scope {
 
     /// The variable that a name means.
     pub(super) fn variable(&self, name: &str) -> Option<u32> {
-        self.find(name, |meaning| match meaning {
-            Meaning::Variable(slot) => Some(slot),
+        let found = self.find(name, |meaning| match meaning {
+            Meaning::Variable(slot) => Some(Some(slot)),
+            Meaning::Row(_) => Some(None),
             _ => None,
-        })
+        });
+        found.flatten()
+    }
+
+    /// The variable that `row.field` means.
+    pub(super) fn field(&mut self, row: &str, field: &Ident) -> Option<u32> {
+        let found = self.find(row, |meaning| match meaning {
+            Meaning::Variable(_) => Some(None),
+            Meaning::Row(number) => Some(Some(number)),
+            _ => None,
+        });
+        let number = usize::try_from(found.flatten()?).ok()?;
+        let key = field.text.to_lowercase();
+        if let Some(slot) = self.rows.get(number)?.by_name.get(&key) {
+            return Some(*slot);
+        }
+        let slot = self.add_variable(field.clone(), None, Direction::In);
+        let row = self.rows.get_mut(number)?;
+        row.by_name.insert(key, slot);
+        row.variable.fields.push((field.clone(), slot));
+        Some(slot)
+    }
+
+    /// Brings a row into sight; gives its number.
+    pub(super) fn add_row(&mut self, name: Ident) -> usize {
+        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let text = name.text.clone();
+        self.rows.push(Row {
+            variable: RowVariable {
+                name,
+                fields: Vec::new(),
+            },
+            by_name: HashMap::new(),
+        });
+        self.declare(&text, Meaning::Row(number));
+        self.rows.len() - 1
     }
 
     pub(super) fn condition(&self, name: &str) -> Option<ConditionValue> {
@@ -203,6 +263,18 @@ impl Cursor<'_> {
         let slot = scope.variable(&name.text)?;
         self.parameter_count += 1;
         Some(scope.note_use(slot, name.span))
+    }
+
+    /// The number of the parameter that `row.field` stands for, if there is such a row.
+    pub(super) fn local_field(&mut self, row: &Ident, field: &Ident) -> Option<u32> {
+        let scope = self.scope.as_mut()?;
+        let slot = scope.field(&row.text, field)?;
+        self.parameter_count += 1;
+        let span = Span {
+            start: row.span.start,
+            end: field.span.end,
+        };
+        Some(scope.note_use(slot, span))
     }
 
     /// The number of the parameter that a variable is, whatever its name.

@@ -111,6 +111,7 @@ impl Session {
             name: String::new(),
             column_type: None,
             declared: None,
+            is_nullable: true,
             direction: Direction::In,
         };
         let program = Compiled {

@@ -5,6 +5,8 @@
 //!          body; leave handlers; (exit:) close cursors
 //! while:   (start:) unless condition jump end; body; jump start; (end:)
 //! repeat:  (start:) body; (test:) unless condition jump start; (end:)
+//! for i:   first value; limit; (start:) range test; body; (next:) range next; (end:)
+//! for r:   open; (start:) next row; body; jump start; (end:) close
 //! case:    operand; unless condition jump next; branch; jump end; (next:) ..; no case; (end:)
 //! ```
 //!
@@ -21,7 +23,9 @@ use syntax::ast::{
 };
 use value::{CollationId, ColumnType, TypeKind};
 
-use super::program::{Argument, Call, Compiled, Fragment, Handler, Instruction, Signal, Variable};
+use super::program::{
+    Argument, Call, Compiled, Fragment, Handler, Instruction, IntegerRange, RowOf, Signal, Variable,
+};
 use crate::define;
 use crate::dispatch::Parsed;
 
@@ -35,7 +39,7 @@ pub(crate) fn compile(
     text: &Rc<[u8]>,
     collation: CollationId,
 ) -> Result<Compiled, ClientError> {
-    let variables = variables_of(program, collation)?;
+    let mut variables = variables_of(program, collation)?;
     let mut compiler = Compiler {
         text: Rc::clone(text),
         code: Vec::new(),
@@ -43,10 +47,14 @@ pub(crate) fn compile(
         contexts: Vec::new(),
         block_count: 0,
         has_results: false,
+        counting: Vec::new(),
         line: LineCounter::default(),
         lines: Vec::new(),
     };
     compiler.step(&program.body);
+    for &slot in &compiler.counting {
+        variables[slot].is_nullable = false;
+    }
     let cursors = program.cursors.iter();
     let cursors = cursors.map(|cursor| compiler.statement(&cursor.statement, &cursor.locals));
     Ok(Compiled {
@@ -85,6 +93,7 @@ fn variables_of(
             name: name.clone(),
             column_type: declared.clone().map(local_type),
             declared,
+            is_nullable: true,
             direction: variable.direction,
         });
     }
@@ -108,6 +117,8 @@ struct Compiler {
     contexts: Vec<Context>,
     block_count: usize,
     has_results: bool,
+    /// Variables that FOR loops count with.
+    counting: Vec<usize>,
     /// The line of the step at hand.
     line: LineCounter,
     /// The line of each instruction.
@@ -152,9 +163,10 @@ enum Context {
     },
     Loop {
         label: Option<u32>,
-        start: usize,
+        /// Where it begins anew; none if that comes later.
+        start: Option<usize>,
         leaves: Vec<usize>,
-        /// Jumps to where it begins anew, if that comes later.
+        /// Jumps to where it begins anew.
         iterates: Vec<usize>,
     },
 }
@@ -183,9 +195,10 @@ impl Compiler {
         let here = self.here();
         for &jump in jumps {
             match &mut self.code[jump] {
-                Instruction::Jump(target) | Instruction::JumpUnless { target, .. } => {
-                    *target = here;
-                }
+                Instruction::Jump(target)
+                | Instruction::JumpUnless { target, .. }
+                | Instruction::RangeTest { target, .. }
+                | Instruction::NextRow { target, .. } => *target = here,
                 other => unreachable!("no jump: {other:?}"),
             }
         }
@@ -214,6 +227,7 @@ impl Compiler {
             } => self.branches(branches, otherwise.as_deref(), None),
             StepKind::Case(case) => self.case(case),
             StepKind::Loop(step) => self.repeat(step),
+            StepKind::Open(open) => self.open(open),
             StepKind::Leave(label) => self.leave(*label),
             StepKind::Iterate(label) => self.iterate(*label),
             kind => {
@@ -240,7 +254,6 @@ impl Compiler {
                 value: value.as_deref().map(boxed),
             },
             StepKind::Call(call) => Instruction::Call(Box::new(self.call(call))),
-            StepKind::Open(cursor) => Instruction::Open(stdx::to_usize(*cursor)),
             StepKind::Close(cursor) => Instruction::Close(stdx::to_usize(*cursor)),
             StepKind::Fetch { cursor, into } => Instruction::Fetch {
                 cursor: stdx::to_usize(*cursor),
@@ -421,6 +434,11 @@ impl Compiler {
     }
 
     fn repeat(&mut self, step: &LoopStep) {
+        match &step.kind {
+            LoopKind::Range(range) => return self.integers(step, range),
+            LoopKind::Rows(range) => return self.rows(step, range),
+            LoopKind::Endless | LoopKind::While(_) | LoopKind::Until(_) => {}
+        }
         let start = self.here();
         let mut tests = Vec::new();
         if let LoopKind::While(condition) = &step.kind {
@@ -431,20 +449,7 @@ impl Compiler {
                 resume: UNKNOWN,
             }));
         }
-        self.contexts.push(Context::Loop {
-            label: step.label,
-            start,
-            leaves: Vec::new(),
-            iterates: Vec::new(),
-        });
-        self.steps(&step.body);
-        let Some(Context::Loop {
-            leaves, iterates, ..
-        }) = self.contexts.pop()
-        else {
-            unreachable!("what was pushed above")
-        };
-        self.land(&iterates);
+        let leaves = self.loop_body(step, Some(start));
         if let LoopKind::Until(condition) = &step.kind {
             let condition = Box::new(self.condition(condition));
             let test = self.emit(Instruction::JumpUnless {
@@ -459,6 +464,88 @@ impl Compiler {
         self.land(&leaves);
         self.land(&tests);
         self.resume_here(&tests);
+    }
+
+    /// What a loop repeats. ITERATE goes to `start`, or behind it all. Gives the jumps to the
+    /// loop's end.
+    fn loop_body(&mut self, step: &LoopStep, start: Option<usize>) -> Vec<usize> {
+        self.contexts.push(Context::Loop {
+            label: step.label,
+            start,
+            leaves: Vec::new(),
+            iterates: Vec::new(),
+        });
+        self.steps(&step.body);
+        let Some(Context::Loop {
+            leaves, iterates, ..
+        }) = self.contexts.pop()
+        else {
+            unreachable!("what was pushed above")
+        };
+        self.land(&iterates);
+        leaves
+    }
+
+    /// FOR over integers.
+    fn integers(&mut self, step: &LoopStep, range: &ast::IntegerRange) {
+        for (slot, value) in [(range.index, &range.first), (range.limit, &range.last)] {
+            let (slot, value) = (stdx::to_usize(slot), Rc::new(self.expression(value)));
+            self.counting.push(slot);
+            self.emit(Instruction::SetLocal { slot, value });
+        }
+        let range = IntegerRange {
+            index: stdx::to_usize(range.index),
+            limit: stdx::to_usize(range.limit),
+            is_reverse: range.is_reverse,
+        };
+        let target = UNKNOWN;
+        let start = self.emit(Instruction::RangeTest { range, target });
+        let leaves = self.loop_body(step, None);
+        self.emit(Instruction::RangeNext { range, start });
+        self.land(&[start]);
+        self.land(&leaves);
+    }
+
+    /// FOR over the rows of a cursor. One of its own is closed by whoever leaves the loop.
+    fn rows(&mut self, step: &LoopStep, range: &ast::CursorRange) {
+        let cursor = stdx::to_usize(range.open.cursor);
+        if range.is_own {
+            let cursors = cursor..cursor + 1;
+            self.emit(Instruction::CloseAll(cursors.clone()));
+            self.contexts.push(Context::Block {
+                label: None,
+                handler_count: 0,
+                cursors,
+                leaves: Vec::new(),
+            });
+        }
+        self.open(&range.open);
+        let fields = range.row.fields.iter();
+        let fields = fields.map(|(name, slot)| (name.text.clone(), stdx::to_usize(*slot)));
+        let row = Box::new(RowOf {
+            cursor,
+            name: range.row.name.text.clone(),
+            fields: fields.collect(),
+        });
+        let target = UNKNOWN;
+        let start = self.emit(Instruction::NextRow { row, target });
+        let leaves = self.loop_body(step, Some(start));
+        self.emit(Instruction::Jump(start));
+        self.land(&[start]);
+        self.land(&leaves);
+        if range.is_own {
+            self.contexts.pop();
+        }
+        self.emit(Instruction::Close(cursor));
+    }
+
+    /// OPEN: the cursor's parameters are assigned, then its query runs.
+    fn open(&mut self, open: &ast::OpenCursor) {
+        for (slot, value) in &open.arguments {
+            let (slot, value) = (stdx::to_usize(*slot), Rc::new(self.expression(value)));
+            self.emit(Instruction::SetLocal { slot, value });
+        }
+        self.emit(Instruction::Open(stdx::to_usize(open.cursor)));
     }
 
     /// Undoes what the blocks within a labelled thing have done; gives its place among the
@@ -505,11 +592,21 @@ impl Compiler {
 
     fn iterate(&mut self, label: u32) {
         let place = self.unwind(label, false);
-        let start = match &self.contexts[place] {
-            Context::Loop { start, .. } => *start,
+        let jump = self.emit(Instruction::Jump(UNKNOWN));
+        let known = match &mut self.contexts[place] {
+            Context::Loop {
+                start, iterates, ..
+            } => {
+                if start.is_none() {
+                    iterates.push(jump);
+                }
+                *start
+            }
             Context::Block { .. } => unreachable!("the parser knows loops"),
         };
-        self.emit(Instruction::Jump(start));
+        if let Some(start) = known {
+            self.code[jump] = Instruction::Jump(start);
+        }
     }
 }
 

@@ -81,8 +81,7 @@ impl Frame {
         let held = self.handlers[place];
         let handler = &self.program.handlers[held.number];
         let block = handler.block;
-        let is_of_block =
-            |held: &HeldHandler| self.program.handlers[held.number].block == block;
+        let is_of_block = |held: &HeldHandler| self.program.handlers[held.number].block == block;
         let base = self.handlers.iter().position(is_of_block).unwrap_or(place);
         let (entry, resume) = match handler.is_exit {
             true => (handler.entry, handler.exit),

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use errcode::ClientError;
+use errcode::{ClientError, ER_BAD_NULL_ERROR};
 use executor::{Flow, Outcome, RowSink};
 use expression::{SqlMode, Statement, fits_as_is, store_value};
 use planner::{OutputColumn, StatementLimits};
@@ -61,14 +61,21 @@ impl Session {
     }
 
     /// The values and types of a fragment's variables.
-    fn locals_of(&self, fragment: &Fragment) -> (Vec<Value>, Vec<ColumnType>) {
+    fn locals_of(&self, fragment: &Fragment) -> Result<(Vec<Value>, Vec<ColumnType>), ClientError> {
         let Some(frame) = self.programs.frames.last() else {
-            return (Vec::new(), Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         };
+        if !frame.absent.is_empty() {
+            let absent = fragment.locals.iter();
+            let mut absent = absent.filter_map(|(slot, _)| frame.absent.get(slot));
+            if let Some(error) = absent.next() {
+                return Err(error.clone());
+            }
+        }
         let of = |(slot, _): &(usize, syntax::Span)| {
             (frame.values[*slot].clone(), frame.types[*slot].clone())
         };
-        fragment.locals.iter().map(of).unzip()
+        Ok(fragment.locals.iter().map(of).unzip())
     }
 
     /// The plan of a fragment, made now or kept.
@@ -121,10 +128,11 @@ impl Session {
     ) -> Result<(Value, ColumnType), Stop> {
         if let Some(slot) = fragment.only
             && let Some(frame) = self.programs.frames.last()
+            && frame.absent.is_empty()
         {
             return Ok((frame.values[slot].clone(), frame.types[slot].clone()));
         }
-        let (values, types) = self.locals_of(fragment);
+        let (values, types) = self.locals_of(fragment)?;
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let shared = self.fragment_plan(fragment, &types, StatementLimits::default())?;
             let plan = Rc::clone(shared.plan());
@@ -185,7 +193,7 @@ impl Session {
 
     /// The rows of a program's cursor.
     pub(crate) async fn cursor_rows(&mut self, fragment: &Fragment) -> Result<CursorRows, Stop> {
-        let (values, types) = self.locals_of(fragment);
+        let (values, types) = self.locals_of(fragment)?;
         let limits = self.state.variables.borrow().active().limits;
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let shared = self.fragment_plan(fragment, &types, limits)?;
@@ -212,7 +220,7 @@ impl Session {
             .worker
             .counters()
             .count_statement(counted(&parsed.statement.kind));
-        let (values, types) = self.locals_of(fragment);
+        let (values, types) = self.locals_of(fragment)?;
         let limits = self.state.variables.borrow().active().limits;
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let aside = self.set_diagnostics_aside();
@@ -243,7 +251,7 @@ impl Session {
 
     /// A statement that is no plan, with the values of its variables in place of their names.
     fn spliced(&self, fragment: &Fragment) -> Result<Parsed, ClientError> {
-        let (values, types) = self.locals_of(fragment);
+        let (values, types) = self.locals_of(fragment)?;
         let span = fragment.parsed.statement.span;
         let places: Vec<_> = fragment.locals.iter().map(|(_, place)| *place).collect();
         let text = splice_at(
@@ -272,6 +280,9 @@ impl Session {
             frame.types[slot] = from.clone();
             return Ok(());
         };
+        if value.is_null() && !variable.is_nullable {
+            return Err(ClientError::new(ER_BAD_NULL_ERROR, &[&variable.name]));
+        }
         if value.is_null() || fits_as_is(value.as_ref(), from, to) {
             frame.values[slot] = value;
             return Ok(());

@@ -3,6 +3,7 @@
 //! Handlers that hold are a stack, the innermost last. While one runs, it and those declared in its
 //! block and within that are off the stack: a condition in a handler is for those around its block.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use catalog::{Routine, RoutineKey};
@@ -25,12 +26,22 @@ pub(crate) struct Frame {
     pub(crate) values: Vec<Value>,
     /// Their types.
     pub(crate) types: Vec<ColumnType>,
-    /// The rows of open cursors.
-    pub(crate) cursors: Vec<Option<CursorRows>>,
+    /// Open cursors.
+    pub(crate) cursors: Vec<Option<OpenCursor>>,
+    /// Variables that are fields of rows, which the rows at hand have not: what their use is.
+    pub(crate) absent: BTreeMap<usize, ClientError>,
     /// Which handlers hold.
     pub(crate) handlers: Vec<HeldHandler>,
     /// Handlers that are running.
     pub(crate) running: Vec<RunningHandler>,
+}
+
+/// A cursor that is open.
+#[derive(Debug)]
+pub(crate) struct OpenCursor {
+    pub(crate) rows: CursorRows,
+    /// Where the fields of a FOR loop's row are among the columns, once that is known.
+    pub(crate) places: Option<Rc<[Option<usize>]>>,
 }
 
 /// A handler that holds.
@@ -65,6 +76,7 @@ impl Frame {
             values: vec![Value::Null; program.variables.len()],
             types: program.variables.iter().map(of).collect(),
             cursors: program.cursors.iter().map(|_| None).collect(),
+            absent: BTreeMap::new(),
             handlers: Vec::new(),
             running: Vec::new(),
             program,

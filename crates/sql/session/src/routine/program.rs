@@ -47,6 +47,8 @@ pub(crate) struct Variable {
     pub(crate) column_type: Option<ColumnType>,
     /// The type that it was declared with: of a TIMESTAMP the other is DATETIME.
     pub(crate) declared: Option<ColumnType>,
+    /// It takes NULL; what a FOR loop counts with does not.
+    pub(crate) is_nullable: bool,
     /// Which way a parameter passes its value.
     pub(crate) direction: Direction,
 }
@@ -142,12 +144,39 @@ pub(crate) enum Instruction {
     },
     /// `CLOSE`.
     Close(usize),
+    /// A FOR loop over integers goes on elsewhere when it is behind its limit.
+    RangeTest { range: IntegerRange, target: usize },
+    /// A FOR loop over integers begins anew, there, with the next.
+    RangeNext { range: IntegerRange, start: usize },
+    /// A FOR loop over rows takes the next one, or goes on elsewhere.
+    NextRow { row: Box<RowOf>, target: usize },
     /// No branch of CASE: error 1339.
     CaseNotFound,
     /// `SIGNAL` and `RESIGNAL`.
     Signal(Box<Signal>),
     /// `GET DIAGNOSTICS`; with the expression of a condition's number.
     GetDiagnostics(Box<(GetDiagnostics, Option<Fragment>)>),
+}
+
+/// The variables of a FOR loop over integers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IntegerRange {
+    /// What runs.
+    pub(crate) index: usize,
+    /// How far it runs.
+    pub(crate) limit: usize,
+    /// It runs downwards.
+    pub(crate) is_reverse: bool,
+}
+
+/// The row of a FOR loop over rows.
+#[derive(Debug)]
+pub(crate) struct RowOf {
+    pub(crate) cursor: usize,
+    /// The row's name, for messages.
+    pub(crate) name: String,
+    /// The columns that are used, each with its variable.
+    pub(crate) fields: Vec<(String, usize)>,
 }
 
 /// `CALL`, with its arguments.

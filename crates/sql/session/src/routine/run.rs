@@ -18,7 +18,7 @@ use wire::StatusFlags;
 
 use super::compile::compile;
 use super::evaluate::Strictness;
-use super::frame::{Frame, HeldHandler};
+use super::frame::{Frame, HeldHandler, OpenCursor};
 use super::program::Instruction;
 use crate::dispatch::Parsed;
 use crate::registry::KillOrder;
@@ -262,6 +262,20 @@ impl Session {
                     return Ok(*target);
                 }
             }
+            Instruction::RangeTest { range, target } => {
+                if !self.is_in_range(*range) {
+                    return Ok(*target);
+                }
+            }
+            Instruction::RangeNext { range, start } => {
+                self.go_on_in_range(*range)?;
+                return Ok(*start);
+            }
+            Instruction::NextRow { row, target } => {
+                if !self.next_row(row)? {
+                    return Ok(*target);
+                }
+            }
             Instruction::Open(cursor) => self.open_cursor(*cursor).await?,
             Instruction::Fetch { cursor, into } => self.fetch(*cursor, into)?,
             Instruction::Close(cursor) => {
@@ -292,12 +306,12 @@ impl Session {
             return Err(ClientError::new(ER_SP_CURSOR_ALREADY_OPEN, &[]).into());
         }
         let rows = Box::pin(self.cursor_rows(&program.cursors[cursor])).await?;
-        self.frame().cursors[cursor] = Some(rows);
+        self.frame().cursors[cursor] = Some(OpenCursor { rows, places: None });
         Ok(())
     }
 
     fn fetch(&mut self, cursor: usize, into: &[IntoTarget]) -> Result<(), ClientError> {
-        let Some(rows) = &mut self.frame().cursors[cursor] else {
+        let Some(OpenCursor { rows, .. }) = &mut self.frame().cursors[cursor] else {
             return Err(ClientError::new(ER_SP_CURSOR_NOT_OPEN, &[]));
         };
         if rows.column_count() != into.len() {
