@@ -1,5 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use errcode::{
@@ -174,8 +175,9 @@ impl Binder<'_> {
             {
                 return Err(not_supported("a subquery in ON DUPLICATE KEY UPDATE"));
             }
-            bound.push(Assignment { column, value });
+            bound.push(Assignment::new(column, value));
         }
+        mark_reads(self.block().scope.relations[0].slot, &mut bound);
         Ok(bound)
     }
 
@@ -240,10 +242,11 @@ impl Binder<'_> {
                     targets.len() - 1
                 }
             };
-            targets[position].assignments.push(Assignment {
-                column: place.column,
-                value,
-            });
+            let assignment = Assignment::new(place.column, value);
+            targets[position].assignments.push(assignment);
+        }
+        for target in &mut targets {
+            mark_reads(target.slot, &mut target.assignments);
         }
         let conditions = self.where_clause(update.condition.as_ref())?;
         let order = self.write_order(&update.order_by)?;
@@ -399,6 +402,20 @@ impl Binder<'_> {
 }
 
 /// The columns that an INSERT gives values for.
+/// Notes which assignments to a slot's row read what those before them have changed.
+fn mark_reads(slot: usize, assignments: &mut [Assignment]) {
+    let mut changed = BTreeSet::new();
+    for assignment in assignments {
+        if let Some(value) = &assignment.value {
+            assignment.reads_assigned = value.contains(&|part| {
+                matches!(&part.kind, ExpressionKind::Column(place)
+                    if place.slot == slot && changed.contains(&place.column))
+            });
+        }
+        changed.insert(assignment.column);
+    }
+}
+
 fn target_columns(
     insert: &ast::Insert,
     definition: &TableDefinition,

@@ -564,6 +564,19 @@ pub struct Assignment {
     pub column: usize,
     /// The value; `None` is `DEFAULT`.
     pub value: Option<Expression>,
+    /// The value reads a column of the row that an assignment before this one has changed.
+    pub reads_assigned: bool,
+}
+
+impl Assignment {
+    /// An assignment that reads none before it.
+    pub(crate) fn new(column: usize, value: Option<Expression>) -> Self {
+        Self {
+            column,
+            value,
+            reads_assigned: false,
+        }
+    }
 }
 
 /// `UPDATE`.

@@ -21,24 +21,48 @@ pub(super) enum NullRule {
     Keep,
 }
 
-/// Puts the value of `expression` into `rows[0][column]`, converted to the column.
-pub(super) fn assign(
-    cx: &Context<'_>,
-    rows: &mut Rows,
+/// What a column gets.
+#[derive(Debug)]
+pub(super) enum Assigned<'a> {
+    /// The value as it is.
+    AsItIs(ValueRef<'a>),
+    /// Converted to the column.
+    Converted(Value),
+}
+
+impl Assigned<'_> {
+    fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::AsItIs(value) => *value,
+            Self::Converted(value) => value.as_ref(),
+        }
+    }
+
+    /// The value, which borrows no row.
+    pub(super) fn into_value(self) -> Value {
+        match self {
+            Self::AsItIs(value) => value.to_value(),
+            Self::Converted(value) => value,
+        }
+    }
+}
+
+/// The value of `expression`, converted to the column.
+pub(super) fn assigned<'a>(
+    cx: &'a Context<'_>,
     definition: &TableDefinition,
     column: usize,
-    expression: &Expression,
+    expression: &'a Expression,
     row_number: u64,
     null_rule: NullRule,
-) -> Outcome<()> {
+) -> Outcome<Assigned<'a>> {
     let target = &definition.columns[column];
     let value = cx.evaluate(expression)?;
     if value.is_null() {
-        return assign_null(cx, rows, (target, column), row_number, null_rule);
+        return null_of(cx, target, row_number, null_rule);
     }
     if fits_as_is(value, &expression.column_type, &target.column_type) {
-        rows.set(0, column, value);
-        return Ok(());
+        return Ok(Assigned::AsItIs(value));
     }
     let stored = store_value(
         value,
@@ -53,22 +77,35 @@ pub(super) fn assign(
         cx.statement,
     )?;
     if stored.is_null() {
-        return assign_null(cx, rows, (target, column), row_number, null_rule);
+        return null_of(cx, target, row_number, null_rule);
     }
-    rows.set(0, column, stored.as_ref());
-    Ok(())
+    Ok(Assigned::Converted(stored))
 }
 
-fn assign_null(
+/// Puts the value of `expression` into `rows[0][column]`, converted to the column.
+pub(super) fn assign(
     cx: &Context<'_>,
     rows: &mut Rows,
-    (target, column): (&ColumnDefinition, usize),
+    definition: &TableDefinition,
+    column: usize,
+    expression: &Expression,
     row_number: u64,
     null_rule: NullRule,
 ) -> Outcome<()> {
+    let value = assigned(cx, definition, column, expression, row_number, null_rule)?;
+    rows.set(0, column, value.as_ref());
+    Ok(())
+}
+
+/// What a column gets where the value is NULL.
+fn null_of<'a>(
+    cx: &Context<'_>,
+    target: &ColumnDefinition,
+    row_number: u64,
+    null_rule: NullRule,
+) -> Outcome<Assigned<'a>> {
     if target.nullable || null_rule == NullRule::Keep {
-        rows.set(0, column, ValueRef::Null);
-        return Ok(());
+        return Ok(Assigned::AsItIs(ValueRef::Null));
     }
     let error = match null_rule {
         NullRule::Load => ClientError::new(ER_WARN_NULL_TO_NOTNULL, &[&target.name, &row_number]),
@@ -78,8 +115,7 @@ fn assign_null(
         return Err(error.into());
     }
     cx.statement.warn(error);
-    rows.set(0, column, zero_of(&target.column_type).as_ref());
-    Ok(())
+    Ok(Assigned::Converted(zero_of(&target.column_type)))
 }
 
 /// Puts a column's default into `rows[0][column]`.

@@ -9,11 +9,11 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, Rows, Share, SqlMode};
+use expression::{Expression, ExpressionKind, Rows, Share, SqlMode};
 use planner::{Insert, InsertSource, OnDuplicate};
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
 
-use super::assign::{self, NullRule, assign, assign_default, duplicate_entry, row_refs};
+use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
 use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
 use crate::execution::give_row;
@@ -46,6 +46,8 @@ pub(crate) struct InsertRunner {
     numbers_left: u64,
     /// Values of the expressions read columns of the row being made.
     reads_new_row: bool,
+    /// The columns that the source does not give.
+    missing: Vec<usize>,
     /// The row at hand got its number from the counter.
     is_generated: bool,
     summary: Summary,
@@ -88,6 +90,7 @@ impl InsertRunner {
             next_number: 0,
             numbers_left: 0,
             reads_new_row: reads_slot(&plan, plan.new_slot),
+            missing: missing_columns(&plan),
             is_generated: false,
             summary: Summary::default(),
             plan,
@@ -258,21 +261,22 @@ impl InsertRunner {
         let rows = cx.frame.rows_mut(slot);
         rows.clear();
         rows.push_null_row();
-        for column in 0..definition.columns.len() {
-            if self.plan.columns.contains(&column) {
-                continue;
-            }
+        for &column in &self.missing {
             let default = self.plan.defaults[column].as_ref();
-            with_row(cx, slot, false, |cx, rows| {
+            with_row(cx, slot, |cx, rows| {
                 assign_default(cx, rows, definition, column, default, row_number)
             })?;
         }
         for (place, &column) in self.plan.columns.iter().enumerate() {
             let rule = self.null_rule(definition.columns[column].auto_increment);
-            let reads_new_row = self.reads_new_row;
             match source(place, self.taken) {
+                Some(Source::Expression(value)) if self.reads_new_row && reads(value, slot) => {
+                    let value = assigned(cx, definition, column, value, row_number, rule)?;
+                    let value = value.into_value();
+                    cx.frame.rows_mut(slot).set(0, column, value.as_ref());
+                }
                 Some(Source::Expression(value)) => {
-                    with_row(cx, slot, reads_new_row, |cx, rows| {
+                    with_row(cx, slot, |cx, rows| {
                         assign(cx, rows, definition, column, value, row_number, rule)
                     })?;
                 }
@@ -283,13 +287,13 @@ impl InsertRunner {
                 }) => {
                     let value = self.kept.get(row, kept_column).to_value();
                     let value = Expression::constant(value, from.column_type.clone());
-                    with_row(cx, slot, false, |cx, rows| {
+                    with_row(cx, slot, |cx, rows| {
                         assign(cx, rows, definition, column, &value, row_number, rule)
                     })?;
                 }
                 None => {
                     let default = self.plan.defaults[column].as_ref();
-                    with_row(cx, slot, false, |cx, rows| {
+                    with_row(cx, slot, |cx, rows| {
                         assign_default(cx, rows, definition, column, default, row_number)
                     })?;
                 }
@@ -526,18 +530,14 @@ enum Source<'p> {
     },
 }
 
-/// Runs `fill` on the slot's row. The row stands outside the frame meanwhile; where the filling
-/// reads it, a copy stays behind.
+/// Runs `fill` on the slot's row, which it does not read: the row stands outside the frame
+/// meanwhile.
 fn with_row(
     cx: &mut Context<'_>,
     slot: usize,
-    reads_row: bool,
     fill: impl FnOnce(&Context<'_>, &mut Rows) -> Outcome<()>,
 ) -> Outcome<()> {
     let mut rows = std::mem::take(cx.frame.rows_mut(slot));
-    if reads_row {
-        *cx.frame.rows_mut(slot) = rows.clone();
-    }
     let outcome = fill(cx, &mut rows);
     *cx.frame.rows_mut(slot) = rows;
     outcome
@@ -549,5 +549,20 @@ fn reads_slot(plan: &Insert, slot: usize) -> bool {
         return false;
     };
     let mut values = rows.iter().flatten().flatten();
-    values.any(|value| value.slots().contains(&slot))
+    values.any(|value| reads(value, slot))
+}
+
+fn reads(value: &Expression, slot: usize) -> bool {
+    value
+        .contains(&|part| matches!(&part.kind, ExpressionKind::Column(place) if place.slot == slot))
+}
+
+/// The columns that the source does not give.
+fn missing_columns(plan: &Insert) -> Vec<usize> {
+    let mut is_missing = vec![true; plan.defaults.len()];
+    for &column in &plan.columns {
+        is_missing[column] = false;
+    }
+    let columns = 0..is_missing.len();
+    columns.filter(|&column| is_missing[column]).collect()
 }

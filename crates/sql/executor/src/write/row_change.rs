@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use store::{RowBatch, TableDefinition};
 use value::ValueRef;
 
-use super::assign::{NullRule, assign, assign_default};
+use super::assign::{Assigned, NullRule, assign, assign_default, assigned};
 use crate::Outcome;
 use crate::context::Context;
 
@@ -32,32 +32,26 @@ impl RowChange {
         row_number: u64,
     ) -> Outcome<bool> {
         self.load(cx, slot, definition.columns.len())?;
-        let reads_itself = assignments.len() > 1;
-        for (place, assignment) in assignments.iter().enumerate() {
-            // The first assignment reads the row as it is; later ones read what was assigned.
-            let exchanged = reads_itself && place > 0;
-            let mut rows = std::mem::take(&mut self.new);
-            if exchanged {
-                self.new = rows.clone();
-                self.show_new(cx, slot);
-            }
-            let outcome = match &assignment.value {
-                Some(value) => {
+        for assignment in assignments {
+            let column = assignment.column;
+            match &assignment.value {
+                Some(value) if assignment.reads_assigned => {
+                    self.show_new(cx, slot);
                     let rule = NullRule::Zero;
-                    let column = assignment.column;
-                    assign(cx, &mut rows, definition, column, value, row_number, rule)
+                    let value = assigned(cx, definition, column, value, row_number, rule)
+                        .map(Assigned::into_value);
+                    self.hide_new(cx, slot);
+                    self.new.set(0, column, value?.as_ref());
+                }
+                Some(value) => {
+                    let (rows, rule) = (&mut self.new, NullRule::Zero);
+                    assign(cx, rows, definition, column, value, row_number, rule)?;
                 }
                 None => {
-                    let default = defaults.get(assignment.column).and_then(Option::as_ref);
-                    let column = assignment.column;
-                    assign_default(cx, &mut rows, definition, column, default, row_number)
+                    let default = defaults.get(column).and_then(Option::as_ref);
+                    assign_default(cx, &mut self.new, definition, column, default, row_number)?;
                 }
-            };
-            if exchanged {
-                self.show_new(cx, slot);
             }
-            self.new = rows;
-            outcome?;
         }
         let is_changed = self.differs(cx, slot, definition)?;
         if is_changed {
@@ -79,21 +73,26 @@ impl RowChange {
         Ok(())
     }
 
-    /// Exchanges the slot's stored row with the copy, or back.
+    /// Puts the new row in place of the slot's stored one, for a value that reads it.
     fn show_new(&mut self, cx: &mut Context<'_>, slot: usize) {
         let shown = &mut cx.frame.slots[slot];
         let new = SlotContent::Rows(std::mem::take(&mut self.new));
-        match std::mem::replace(&mut shown.content, new) {
-            SlotContent::Batch(batch) => {
-                self.stored = Some((batch, shown.row));
-                shown.row = Some(0);
-            }
-            SlotContent::Rows(_) => {
-                let (batch, row) = self.stored.take().expect("the stored row stands aside");
-                shown.content = SlotContent::Batch(batch);
-                shown.row = row;
-            }
-        }
+        let SlotContent::Batch(batch) = std::mem::replace(&mut shown.content, new) else {
+            unreachable!("the slot holds rows of a table");
+        };
+        self.stored = Some((batch, shown.row.replace(0)));
+    }
+
+    /// Takes it back.
+    fn hide_new(&mut self, cx: &mut Context<'_>, slot: usize) {
+        let shown = &mut cx.frame.slots[slot];
+        let (batch, row) = self.stored.take().expect("the stored row stands aside");
+        let stored = SlotContent::Batch(batch);
+        let SlotContent::Rows(new) = std::mem::replace(&mut shown.content, stored) else {
+            unreachable!("the slot shows the new row");
+        };
+        shown.row = row;
+        self.new = new;
     }
 
     fn differs(
