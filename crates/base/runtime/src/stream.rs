@@ -6,8 +6,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use env::Instant;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt,
@@ -116,24 +117,49 @@ impl Stream {
     /// [`crate::spent_buffer`] will give the buffer to somebody. If that fails so does a later
     /// receive or send. Dropping the stream drops what is still on its way.
     pub async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> io::Result<Option<Vec<u8>>> {
-        if bytes.is_empty() {
-            if mode == SendMode::Wait {
-                self.posted().await;
+        let mut unsent = Some(bytes);
+        poll_fn(|context| self.poll_send_by(&mut unsent, mode, context)).await
+    }
+
+    /// As [`Stream::send_by`], for those who write their own futures. Takes the bytes out of
+    /// `unsent` as it starts to send them; once it has, it is polled again to the end of that send.
+    pub fn poll_send_by(
+        &mut self,
+        unsent: &mut Option<Vec<u8>>,
+        mode: SendMode,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<Vec<u8>>>> {
+        if let Some(bytes) = unsent {
+            if !bytes.is_empty() {
+                self.check_idle()?;
             }
-            return Ok(Some(bytes));
+            if !bytes.is_empty() || mode == SendMode::Wait {
+                ready!(self.driver.poll_detached(self.key, context.waker()));
+            }
         }
-        let is_posted = mode == SendMode::Post && bytes.capacity() <= POSTED_BYTES_MAX;
-        self.start_send(smallvec![bytes]).await?;
-        if is_posted && self.driver.detach_send(self.key) {
-            self.sending = SendState::Idle;
-            return Ok(None);
+        if let Some(bytes) = unsent.take() {
+            if bytes.is_empty() {
+                return Poll::Ready(Ok(Some(bytes)));
+            }
+            let is_posted = mode == SendMode::Post && bytes.capacity() <= POSTED_BYTES_MAX;
+            self.start_send(smallvec![bytes]);
+            if is_posted && self.driver.detach_send(self.key) {
+                self.sending = SendState::Idle;
+                return Poll::Ready(Ok(None));
+            }
         }
-        let mut buffers = self.end_send().await?;
+        let mut buffers = ready!(self.poll_end_send(context))?;
         let mut bytes = buffers
             .pop()
             .expect("the driver gives back what it was given");
         bytes.clear();
-        Ok(Some(bytes))
+        Poll::Ready(Ok(Some(bytes)))
+    }
+
+    /// Since when the peer has made no room for more of what is being sent or was posted: the
+    /// beginning of that, at first. `None`: nothing is.
+    pub fn stalled_since(&self) -> Option<Instant> {
+        self.driver.stalled_since(self.key)
     }
 
     /// Whether something that was posted is still on its way.
@@ -145,45 +171,41 @@ impl Stream {
     pub async fn send_many(&mut self, buffers: Vec<Vec<u8>>) -> io::Result<()> {
         let buffers: SendBuffers = buffers.into_iter().filter(|it| !it.is_empty()).collect();
         if !buffers.is_empty() {
-            self.start_send(buffers).await?;
-            self.end_send().await?;
+            self.check_idle()?;
+            poll_fn(|context| self.driver.poll_detached(self.key, context.waker())).await;
+            self.start_send(buffers);
+            poll_fn(|context| self.poll_end_send(context)).await?;
         }
         Ok(())
     }
 
-    /// Waits until nothing that was posted is on its way.
-    async fn posted(&self) {
-        poll_fn(|context| self.driver.poll_detached(self.key, context.waker())).await;
+    /// An error unless a send may start, after what was posted.
+    fn check_idle(&self) -> io::Result<()> {
+        if self.sending == SendState::Idle {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::BrokenPipe,
+            "an earlier send on this stream failed or was given up",
+        ))
     }
 
-    /// Starts a send, after what was posted.
-    async fn start_send(&mut self, buffers: SendBuffers) -> io::Result<()> {
-        if self.sending != SendState::Idle {
-            return Err(io::Error::new(
-                io::ErrorKind::BrokenPipe,
-                "an earlier send on this stream failed or was given up",
-            ));
-        }
-        self.posted().await;
+    fn start_send(&mut self, buffers: SendBuffers) {
         self.sending = SendState::Started;
-        self.driver.start_send(self.key, buffers);
-        Ok(())
+        self.driver.start_send(self.key, buffers, current().now());
     }
 
-    async fn end_send(&mut self) -> io::Result<SendBuffers> {
-        let result = poll_fn(|context| {
-            if !current().spend(context.waker()) {
-                return Poll::Pending;
-            }
-            self.driver.poll_send(self.key, context.waker())
-        })
-        .await;
+    fn poll_end_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<SendBuffers>> {
+        if !current().spend(context.waker()) {
+            return Poll::Pending;
+        }
+        let result = ready!(self.driver.poll_send(self.key, context.waker()));
         self.sending = if result.is_ok() {
             SendState::Idle
         } else {
             SendState::Broken
         };
-        result
+        Poll::Ready(result)
     }
 
     /// Waits until the peer has ended its side, closed or reset. Takes no bytes: those that came

@@ -253,7 +253,7 @@ pub const TABLE: &[Setting] = &[
         "net_write_timeout",
         number(1, YEAR_S),
         "60",
-        "Seconds for a client to take any of its reply.",
+        "Seconds for a client to take more of its reply, however much there is.",
     ),
     session(
         "net_buffer_length",

@@ -5,7 +5,6 @@
 //! is rare is boxed by its caller.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -35,7 +34,7 @@ pub(crate) struct Connection {
     pub(crate) shared: Rc<Shared>,
     /// Most time for the rest of a packet.
     pub(crate) read_timeout: Duration,
-    /// Most time for sending a reply to a client that does not read.
+    /// Most time for a client to make room for more of a reply.
     pub(crate) write_timeout: Duration,
 }
 
@@ -89,17 +88,18 @@ impl Connection {
         standing: Standing,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
-        let write_limit = Limit::after(self.write_timeout);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
+        let write_timeout = self.write_timeout;
         let bytes = poll_fn(|context| {
             if let Poll::Ready(bytes) = stream.poll_receive(context) {
                 return Poll::Ready(bytes.map_err(Disconnect::from));
             }
             runtime::set_standing(standing);
             // A reply that was posted and that the peer does not take.
-            if write_limit.0 < limit.0 && stream.is_posting() {
+            let write_limit = stream.stalled_since().map(|since| since + write_timeout);
+            if let Some(write_limit) = write_limit.filter(|at| *at < limit.0) {
                 return alarm
-                    .poll_until(write_limit.0, context)
+                    .poll_until(write_limit, context)
                     .map(|()| Err(Disconnect::WriteTimeout));
             }
             alarm
@@ -125,7 +125,8 @@ impl Connection {
         Ok(self.channel.receive(bytes)?)
     }
 
-    /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer does not take it.
+    /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer takes nothing of it for so
+    /// long.
     pub(crate) async fn flush(&mut self) -> Result<(), Disconnect> {
         let bytes = self.channel.seal()?;
         self.send(bytes).await
@@ -149,15 +150,19 @@ impl Connection {
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
         add(&self.shared.counters().sent_bytes, count);
-        let limit = Limit::after(self.write_timeout);
-        let alarm = &mut self.alarm;
-        let mut sending = pin!(self.stream.send_by(bytes, mode));
+        let mut unsent = Some(bytes);
+        let (stream, alarm) = (&mut self.stream, &mut self.alarm);
+        let write_timeout = self.write_timeout;
         let sent = poll_fn(|context| {
-            if let Poll::Ready(sent) = sending.as_mut().poll(context) {
+            if let Poll::Ready(sent) = stream.poll_send_by(&mut unsent, mode, context) {
                 return Poll::Ready(sent.map_err(Disconnect::from));
             }
+            // Its own send, or the posted one that it waits for.
+            let Some(since) = stream.stalled_since() else {
+                return Poll::Pending;
+            };
             alarm
-                .poll_until(limit.0, context)
+                .poll_until(since + write_timeout, context)
                 .map(|()| Err(Disconnect::WriteTimeout))
         });
         if let Some(buffer) = sent.await? {

@@ -279,3 +279,33 @@ fn reader_that_stops_is_disconnected_and_hurts_no_other() {
     }
     assert!(received < 100 << 20, "{received} bytes of a gigabyte");
 }
+
+#[test]
+fn reader_that_takes_a_row_slowly_gets_all_of_it() {
+    const ROW_BYTES: usize = 96 << 20;
+    const STEP_BYTES: usize = 8 << 20;
+    let server = TestServer::start(Options {
+        write_timeout: Duration::from_millis(1600),
+        connect_timeout: Duration::from_millis(400),
+        ..options()
+    });
+    let mut slow = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+    slow.command(
+        CommandByte::QUERY,
+        format!("ROWS 1 {ROW_BYTES}").as_bytes(),
+    );
+    let mut received = 0;
+    let mut buffer = vec![0; 1 << 20];
+    while received < ROW_BYTES {
+        let until = received + STEP_BYTES;
+        while received < until.min(ROW_BYTES) {
+            let count = slow.stream.read(&mut buffer).expect("the row goes on");
+            assert_ne!(count, 0, "cut off after {received} bytes");
+            received += count;
+        }
+        // As long as a silent client may stay: a fourth of the limit, and the row takes the limit
+        // nearly twice, even if sockets hold a third of it.
+        let mut silent = support::tcp(server.address);
+        silent.read_to_end(&mut Vec::new()).unwrap();
+    }
+}

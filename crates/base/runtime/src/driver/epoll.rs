@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use env::Disk;
+use env::linux::SystemClock;
+use env::{Clock as _, Disk, Instant};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags};
@@ -65,6 +66,8 @@ struct Sending {
     buffers: SendBuffers,
     /// Bytes of all buffers that are sent.
     sent: usize,
+    /// When `sent` last grew; at first, when it began.
+    stalled_since: Instant,
     /// Set when nothing more is to be done.
     result: Option<io::Result<()>>,
 }
@@ -182,12 +185,13 @@ impl Driver for EpollDriver {
         })
     }
 
-    fn start_send(&self, key: SocketKey, buffers: SendBuffers) {
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant) {
         self.with_socket(key, |socket| {
             assert!(socket.sending.is_none(), "one send at a time");
             socket.sending = Some(Sending {
                 buffers,
                 sent: 0,
+                stalled_since: now,
                 result: None,
             });
             socket.advance_send();
@@ -212,6 +216,13 @@ impl Driver for EpollDriver {
     fn detach_send(&self, _key: SocketKey) -> bool {
         // It went out as it was started, or waits for a peer that takes no more.
         false
+    }
+
+    fn stalled_since(&self, key: SocketKey) -> Option<Instant> {
+        self.with_socket(key, |socket| {
+            let sending = socket.sending.as_ref()?;
+            Some(sending.stalled_since)
+        })
     }
 
     fn is_detached(&self, _key: SocketKey) -> bool {
@@ -326,6 +337,9 @@ impl Socket {
                 Ok(count) => {
                     sending.sent += count;
                     self.is_writable = count == asked;
+                    if !self.is_writable {
+                        sending.stalled_since = SystemClock.now();
+                    }
                 }
                 Err(Errno::AGAIN) => self.is_writable = false,
                 Err(error) => sending.result = Some(Err(error.into())),

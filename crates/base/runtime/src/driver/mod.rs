@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use env::Disk;
+use env::{Disk, Instant};
 use smallvec::SmallVec;
 
 pub(crate) use epoll::EpollDriver;
@@ -47,8 +47,8 @@ pub(crate) trait Driver {
     /// Bytes from the peer; empty at their end.
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
 
-    /// Starts to send all of `buffers`. Nothing else may be being sent.
-    fn start_send(&self, key: SocketKey, buffers: SendBuffers);
+    /// Starts to send all of `buffers`, now. Nothing else may be being sent.
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant);
 
     /// The buffers given to `start_send`, once all is sent.
     fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>>;
@@ -56,6 +56,10 @@ pub(crate) trait Driver {
     /// Lets the send under way end by itself: nobody polls it, and its buffers become spent. Not
     /// every driver can: `false`, and it has to be polled.
     fn detach_send(&self, key: SocketKey) -> bool;
+
+    /// When the send under way began, or when the peer last made room for more of it, whichever
+    /// was later; `None`: there is no send.
+    fn stalled_since(&self, key: SocketKey) -> Option<Instant>;
 
     /// Whether a detached send is under way.
     fn is_detached(&self, key: SocketKey) -> bool;

@@ -1,6 +1,7 @@
 //! Streams and listeners.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
@@ -252,6 +253,47 @@ fn a_slow_reader_holds_its_sender_back_and_nobody_else() {
             let expected = pattern(1 << 20).repeat(64);
             assert!(receive_exactly(&mut slow, 64 << 20).await == expected);
             assert!(slow.receive().await.unwrap().is_empty());
+        });
+    });
+}
+
+#[test]
+fn a_send_tells_since_when_its_peer_takes_nothing() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        let serve = |stream: Stream| async move {
+            let stream = Rc::new(RefCell::new(stream));
+            set_local(stream.clone());
+            let mut unsent = Some(pattern(64 << 20));
+            poll_fn(|context| {
+                let mut stream = stream.borrow_mut();
+                stream.poll_send_by(&mut unsent, SendMode::Wait, context)
+            })
+            .await
+            .unwrap();
+        };
+        runtime.serve(listener, serve).unwrap();
+        runtime.block_on_worker(0, move || async move {
+            let mut slow = Stream::connect(&address).await.unwrap();
+            let since = || local::<RefCell<Stream>>()?.borrow().stalled_since();
+            // Until the sockets are full.
+            let mut full = None;
+            while full.is_none() || full != since() {
+                full = since();
+                sleep(Duration::from_millis(20)).await;
+            }
+            let mut taken = 0;
+            while full == since() {
+                taken += slow.receive().await.unwrap().len();
+                assert!(taken < 64 << 20, "the sender sees that its peer takes some");
+                yield_now().await;
+            }
+            receive_exactly(&mut slow, (64 << 20) - taken).await;
+            while since().is_some() {
+                yield_now().await;
+            }
         });
     });
 }

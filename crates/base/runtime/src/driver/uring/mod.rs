@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use env::Disk;
+use env::{Disk, Instant};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -312,8 +312,8 @@ impl Driver for UringDriver {
         polled
     }
 
-    fn start_send(&self, key: SocketKey, buffers: SendBuffers) {
-        let entry = self.with_socket(key, |socket| socket.start_send(key.0, buffers));
+    fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant) {
+        let entry = self.with_socket(key, |socket| socket.start_send(key.0, buffers, now));
         self.push(&entry);
     }
 
@@ -336,6 +336,13 @@ impl Driver for UringDriver {
             sending.is_detached = true;
         });
         true
+    }
+
+    fn stalled_since(&self, key: SocketKey) -> Option<Instant> {
+        self.with_socket(key, |socket| {
+            let sending = socket.sending.as_ref()?;
+            Some(sending.stalled_since)
+        })
     }
 
     fn is_detached(&self, key: SocketKey) -> bool {

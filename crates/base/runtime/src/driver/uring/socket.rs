@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::rc::Rc;
 use std::task::Waker;
 
+use env::linux::SystemClock;
+use env::{Clock as _, Instant};
 use io_uring::{cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -30,9 +32,6 @@ const SEND_BYTES_MAX: usize = 1 << 30;
 
 /// Buffers passed to one vectored write.
 const SLICES_MAX: usize = 64;
-
-/// MSG_WAITALL: go on after a short send by itself.
-const SEND_WAIT_ALL: u32 = 0x100;
 
 /// One socket.
 pub(super) struct Socket {
@@ -66,6 +65,8 @@ pub(super) struct Sending {
     pub(super) buffers: SendBuffers,
     /// Bytes of all buffers that are sent.
     sent: usize,
+    /// When `sent` last grew; at first, when it began.
+    pub(super) stalled_since: Instant,
     /// The slices of a vectored write; they point into `buffers`.
     slices: Vec<IoSlice<'static>>,
     /// Nobody waits for it; it goes with its last completion.
@@ -215,6 +216,9 @@ impl Socket {
                 sending.sent += count;
                 if sending.is_complete() {
                     sending.result = Some(Ok(()));
+                } else {
+                    // Not the turn's time: that is from before the wait for this completion.
+                    sending.stalled_since = SystemClock.now();
                 }
             }
             Err(Errno::INTR) => {}
@@ -253,11 +257,17 @@ impl Socket {
     }
 
     /// Notes what is to be sent and gives the operation that does it.
-    pub(super) fn start_send(&mut self, index: usize, buffers: SendBuffers) -> squeue::Entry {
+    pub(super) fn start_send(
+        &mut self,
+        index: usize,
+        buffers: SendBuffers,
+        now: Instant,
+    ) -> squeue::Entry {
         assert!(self.sending.is_none(), "one send at a time");
         self.sending = Some(Sending {
             buffers,
             sent: 0,
+            stalled_since: now,
             slices: Vec::new(),
             is_detached: false,
             result: None,
@@ -265,7 +275,8 @@ impl Socket {
         self.next_send(index)
     }
 
-    /// The operation that sends what is left.
+    /// The operation that sends what is left, or as much of it as the socket takes at a time: who
+    /// waits has to see whether the peer takes any (so no MSG_WAITALL).
     fn next_send(&mut self, index: usize) -> squeue::Entry {
         self.arm(Kind::Send);
         let fd = self.fd();
@@ -274,9 +285,9 @@ impl Socket {
         if let [only] = &sending.buffers[..] {
             let rest = &only[sending.sent..];
             let length = rest.len().min(SEND_BYTES_MAX);
-            let flags = SendFlags::NOSIGNAL.bits() | SEND_WAIT_ALL;
+            let flags = SendFlags::NOSIGNAL.bits().cast_signed();
             return opcode::Send::new(fd, rest.as_ptr(), stdx::to_u32(length))
-                .flags(flags.cast_signed())
+                .flags(flags)
                 .build()
                 .user_data(user_data);
         }
