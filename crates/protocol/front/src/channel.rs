@@ -10,12 +10,16 @@
 //! is handed out with the buffer itself. The buffers come from the worker's pool and go back when
 //! they are empty and the client is waited for ([`Channel::rest`]).
 //!
+//! Compression and encryption give way between pieces: a row of many MiB is the others' time, too.
+//! One received piece, of 16 MiB at the most, is decompressed in one go.
+//!
 //! Bounds: `plain` and `compressed` hold at most one packet of the allowed size and one receive
 //! buffer; nothing is received before the packets that are there have been taken.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
+use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
     CompressionError, CompressionMethod, DecompressStep, Deframer, FrameError, Located,
@@ -40,6 +44,9 @@ pub enum ChannelError {
     /// Memory for compression is not to be had.
     #[error("a reply could not be compressed")]
     Compress(#[source] std::io::Error),
+    /// The server stops while it compresses or encrypts.
+    #[error("the server stops")]
+    Stopping,
 }
 
 /// The payload of a received packet. Dropped, its buffer goes back to the worker's pool.
@@ -69,6 +76,9 @@ impl Drop for PacketBytes {
         self.shared.give_buffer(std::mem::take(&mut self.buffer));
     }
 }
+
+/// What is encrypted before others may go on: some 100 us of work, and whole records.
+const ENCRYPTED_BYTES_MAX: usize = 128 << 10;
 
 /// Where a compressed packet's header has its sequence id.
 const COMPRESSED_SEQUENCE_AT: usize = 3;
@@ -281,6 +291,7 @@ impl Channel {
                     if !self.decompress_piece()? {
                         return Ok(None);
                     }
+                    give_way()?;
                 }
             }
         }
@@ -305,15 +316,28 @@ impl Channel {
         if self.out.pending_bytes() == 0 {
             return Ok(());
         }
-        let mut compressor = self.shared.compressor().borrow_mut();
         if compression.staged.capacity() == 0 {
             compression.staged = self.shared.take_buffer();
         }
         let (method, staged) = (compression.method, &mut compression.staged);
         let ids = &mut compression.out_sequence;
-        let outcome = compressor.compress(method, self.out.as_bytes(), ids, staged);
+        let mut outcome = Ok(());
+        let mut rest = self.out.as_bytes();
+        while !rest.is_empty() && outcome.is_ok() {
+            // Borrowed for a piece at a time: others compress while this one gives way.
+            let mut compressor = self.shared.compressor().borrow_mut();
+            let used = compressor.compress_piece(method, rest, ids, staged);
+            drop(compressor);
+            outcome = match used {
+                Ok(used) => {
+                    rest = rest.get(used..).unwrap_or_default();
+                    give_way()
+                }
+                Err(error) => Err(ChannelError::Compress(error)),
+            };
+        }
         self.out.clear();
-        outcome.map_err(ChannelError::Compress)
+        outcome
     }
 
     /// Hands out the packet at `start..end` of the plain bytes: with their buffer if little else
@@ -387,7 +411,10 @@ impl Channel {
         let Some(tls) = &mut self.tls else {
             return Ok(bytes);
         };
-        tls.send(&bytes, input.appendable(&self.shared))?;
+        for piece in bytes.chunks(ENCRYPTED_BYTES_MAX) {
+            tls.send(piece, input.appendable(&self.shared))?;
+            give_way()?;
+        }
         self.shared.give_buffer(bytes);
         Ok(tls.take_outgoing())
     }
@@ -434,5 +461,13 @@ impl Channel {
         // A failure leaves nothing to say; the connection ends either way.
         let _ = tls.close();
         tls.take_outgoing()
+    }
+}
+
+/// Lets others go on, if this has taken long. Nothing of the worker's is borrowed.
+fn give_way() -> Result<(), ChannelError> {
+    match runtime::give_way() {
+        WayGiven::Yes => Ok(()),
+        WayGiven::Ending => Err(ChannelError::Stopping),
     }
 }

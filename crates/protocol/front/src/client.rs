@@ -313,7 +313,7 @@ impl Client {
             }
             ChannelError::Frame(FrameError::OutOfOrder { .. }) => ER_NET_PACKETS_OUT_OF_ORDER,
             ChannelError::Compression(_) => ER_NET_UNCOMPRESS_ERROR,
-            ChannelError::Tls(_) | ChannelError::Compress(_) => {
+            ChannelError::Tls(_) | ChannelError::Compress(_) | ChannelError::Stopping => {
                 return self.connection.send_alert(error).await;
             }
         };

@@ -290,10 +290,7 @@ fn reader_that_takes_a_row_slowly_gets_all_of_it() {
         ..options()
     });
     let mut slow = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
-    slow.command(
-        CommandByte::QUERY,
-        format!("ROWS 1 {ROW_BYTES}").as_bytes(),
-    );
+    slow.command(CommandByte::QUERY, format!("ROWS 1 {ROW_BYTES}").as_bytes());
     let mut received = 0;
     let mut buffer = vec![0; 1 << 20];
     while received < ROW_BYTES {
@@ -307,5 +304,28 @@ fn reader_that_takes_a_row_slowly_gets_all_of_it() {
         // nearly twice, even if sockets hold a third of it.
         let mut silent = support::tcp(server.address);
         silent.read_to_end(&mut Vec::new()).unwrap();
+    }
+}
+
+#[test]
+fn others_are_answered_while_a_long_row_is_compressed() {
+    let server = TestServer::start(options());
+    let mut other = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+    for method in [Capabilities::COMPRESS, Capabilities::ZSTD_COMPRESSION] {
+        let login = LoginAs {
+            capabilities: method,
+            ..LoginAs::user("native")
+        };
+        let socket = support::tcp(server.address);
+        let stream = Box::new(socket.try_clone().unwrap());
+        let mut client = TestClient::log_in_over(stream, &login).unwrap();
+        client.command(CommandByte::QUERY, b"ROWS 1 50000000");
+        socket.set_nonblocking(true).unwrap();
+        let mut answered = 0;
+        while socket.peek(&mut [0]).is_err() {
+            assert!(other.ping());
+            answered += 1;
+        }
+        assert!(10 < answered, "{answered} answers");
     }
 }

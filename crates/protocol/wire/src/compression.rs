@@ -30,8 +30,9 @@ pub const COMPRESSED_HEADER_BYTES: usize = 7;
 /// Pieces below this size are sent as they are, as MySQL and MariaDB do.
 const COMPRESS_BYTES_MIN: usize = 50;
 
-/// Largest piece. The format allows 16 MiB; smaller pieces bound what both sides hold at once.
-const PIECE_BYTES_MAX: usize = 1 << 20;
+/// Largest piece. The format allows 16 MiB; a small one bounds what both sides hold at once, and
+/// takes less than a millisecond to compress. zlib looks back no farther than half of it.
+const PIECE_BYTES_MAX: usize = 64 << 10;
 
 /// Step in which the buffer grows while a piece is decompressed.
 const GROW_BYTES: usize = 64 << 10;
@@ -40,6 +41,10 @@ const GROW_BYTES: usize = 64 << 10;
 /// percent.
 const ZLIB_LEVEL: u32 = 3;
 
+/// Highest level of zstd, whatever a client asks for: the server's time is not the client's to
+/// spend. About as slow as [`ZLIB_LEVEL`]; level 22 takes twenty times as long.
+const ZSTD_LEVEL_MAX: u8 = 6;
+
 /// How pieces are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionMethod {
@@ -47,7 +52,7 @@ pub enum CompressionMethod {
     Zlib,
     /// zstd, agreed by ZSTD_COMPRESSION.
     Zstd {
-        /// 1 to 22; others are brought into that range.
+        /// 1 to 6; others are brought into that range.
         level: u8,
     },
 }
@@ -121,32 +126,51 @@ impl Compressor {
         sequence: &mut u8,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        for piece in stream.chunks(PIECE_BYTES_MAX) {
-            let start = out.len();
-            out.extend_from_slice(&[0; COMPRESSED_HEADER_BYTES]);
-            let body = out.len();
-            let mut plain_bytes = 0;
-            if piece.len() >= COMPRESS_BYTES_MIN {
-                match method {
-                    CompressionMethod::Zlib => self.zlib(piece, out)?,
-                    CompressionMethod::Zstd { level } => self.zstd(level, piece, out)?,
-                }
-                plain_bytes = piece.len();
-            }
-            if plain_bytes == 0 || out.len() - body >= piece.len() {
-                out.truncate(body);
-                out.extend_from_slice(piece);
-                plain_bytes = 0;
-            }
-            let [a, b, c, ..] = (out.len() - body).to_le_bytes();
-            let [d, e, f, ..] = plain_bytes.to_le_bytes();
-            let header = out
-                .get_mut(start..body)
-                .expect("the header was just appended");
-            header.copy_from_slice(&[a, b, c, *sequence, d, e, f]);
-            *sequence = sequence.wrapping_add(1);
+        let mut rest = stream;
+        while !rest.is_empty() {
+            let used = self.compress_piece(method, rest, sequence, out)?;
+            rest = rest.get(used..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// As [`Compressor::compress`], but of the stream's first piece alone; answers how many of its
+    /// bytes that is. For those who let others go on between pieces.
+    ///
+    /// # Errors
+    /// Only if zlib or zstd cannot get memory.
+    pub fn compress_piece(
+        &mut self,
+        method: CompressionMethod,
+        stream: &[u8],
+        sequence: &mut u8,
+        out: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        let piece = stream.get(..PIECE_BYTES_MAX).unwrap_or(stream);
+        let start = out.len();
+        out.extend_from_slice(&[0; COMPRESSED_HEADER_BYTES]);
+        let body = out.len();
+        let mut plain_bytes = 0;
+        if piece.len() >= COMPRESS_BYTES_MIN {
+            match method {
+                CompressionMethod::Zlib => self.zlib(piece, out)?,
+                CompressionMethod::Zstd { level } => self.zstd(level, piece, out)?,
+            }
+            plain_bytes = piece.len();
+        }
+        if plain_bytes == 0 || out.len() - body >= piece.len() {
+            out.truncate(body);
+            out.extend_from_slice(piece);
+            plain_bytes = 0;
+        }
+        let [a, b, c, ..] = (out.len() - body).to_le_bytes();
+        let [d, e, f, ..] = plain_bytes.to_le_bytes();
+        let header = out
+            .get_mut(start..body)
+            .expect("the header was just appended");
+        header.copy_from_slice(&[a, b, c, *sequence, d, e, f]);
+        *sequence = sequence.wrapping_add(1);
+        Ok(piece.len())
     }
 
     fn zlib(&mut self, piece: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
@@ -169,7 +193,7 @@ impl Compressor {
             Some(compressor) => compressor,
             None => self.zstd.insert(zstd::bulk::Compressor::new(1)?),
         };
-        compressor.set_compression_level(i32::from(level.clamp(1, 22)))?;
+        compressor.set_compression_level(i32::from(level.clamp(1, ZSTD_LEVEL_MAX)))?;
         self.scratch.clear();
         self.scratch
             .reserve(zstd::zstd_safe::compress_bound(piece.len()));
@@ -407,10 +431,31 @@ mod tests {
             compressor
                 .compress(method, &stream, &mut sequence, &mut out)
                 .unwrap();
-            assert_eq!(sequence, 4);
+            assert_eq!(sequence, 49);
             assert!(out.len() < stream.len() / 20);
             assert!(decompress_all(method, &out).unwrap() == stream);
         }
+    }
+
+    #[test]
+    fn no_client_has_more_time_spent_on_it_than_the_highest_level_takes() {
+        // Words in no order: each level finds more in them than the one before.
+        let words = (0_u64..40_000).map(|index| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50);
+        let stream: Vec<u8> = words
+            .flat_map(|word| format!("{word} ").into_bytes())
+            .collect();
+        let compressed = |level| {
+            let mut out = Vec::new();
+            Compressor::new()
+                .compress(CompressionMethod::Zstd { level }, &stream, &mut 0, &mut out)
+                .unwrap();
+            out
+        };
+        assert_ne!(compressed(1), compressed(ZSTD_LEVEL_MAX));
+        for level in [ZSTD_LEVEL_MAX + 1, 22, u8::MAX] {
+            assert!(compressed(level) == compressed(ZSTD_LEVEL_MAX), "{level}");
+        }
+        assert!(compressed(0) == compressed(1));
     }
 
     #[test]

@@ -314,6 +314,16 @@ impl TestClient {
         Ok(client)
     }
 
+    /// Logs in without TLS over a connected stream.
+    pub(crate) fn log_in_over(
+        stream: Box<dyn Wire>,
+        login: &LoginAs<'_>,
+    ) -> Result<TestClient, ClientError> {
+        let mut client = TestClient::connect(stream);
+        client.finish_login(login)?;
+        Ok(client)
+    }
+
     fn start_tls(mut self, server: SocketAddr, login: &LoginAs<'_>) -> TestClient {
         drop(self.stream);
         let mut socket = tcp(server);
