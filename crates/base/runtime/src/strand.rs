@@ -21,7 +21,7 @@
 //! (I4) `CURRENT` points to the yielder of the strand that runs, and is empty while none does.
 //!
 //! Cost: two switches of some nanoseconds a poll; [`STACK_BYTES`] of addresses a strand, of which
-//! the system backs what was touched.
+//! the system backs what was touched; two of the process' mappings (see [`left_count_max`]).
 
 use std::cell::Cell;
 use std::fmt;
@@ -36,6 +36,20 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 /// As much as a thread has by default.
 const STACK_BYTES: usize = 2 << 20;
+
+/// Mappings of a strand: its stack, and the guard below that.
+const MAPPINGS_A_STRAND: usize = 2;
+
+/// Mappings that a process may have, by Linux' default for `vm.max_map_count`. At the limit it is
+/// not only strands that the kernel refuses, but memory.
+const MAPPINGS_MAX: usize = 65_530;
+
+/// Polls that may stand in their middle at a time, of all workers together: half of the mappings.
+const LEFT_COUNT_MAX: usize = 16_000;
+const _: () = assert!(LEFT_COUNT_MAX * MAPPINGS_A_STRAND <= MAPPINGS_MAX / 2);
+
+/// Of one worker, however few there are: more would only wait longer for their turns.
+const WORKER_LEFT_COUNT_MAX: usize = 4096;
 
 /// What a task is.
 pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
@@ -159,6 +173,13 @@ fn work(yielder: &Yielder<Order, Outcome>, first: Order) {
     }
 }
 
+/// Polls of a worker that may stand in their middle at a time, each with a stack of its own, where
+/// there are `worker_count` of them. A task beyond them computes on until it suspends by itself:
+/// slower for others, and nothing is refused.
+pub(crate) fn left_count_max(worker_count: usize) -> usize {
+    WORKER_LEFT_COUNT_MAX.min(LEFT_COUNT_MAX / worker_count.max(1))
+}
+
 /// True on a strand, where [`leave`] works.
 pub(crate) fn is_current() -> bool {
     CURRENT.with(|current| current.get().is_some())
@@ -191,6 +212,15 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
+
+    #[test]
+    fn all_workers_together_leave_room_for_other_mappings() {
+        for worker_count in 1..=1024 {
+            let of_each = left_count_max(worker_count);
+            assert!((1..=4096).contains(&of_each));
+            assert!(worker_count * of_each * MAPPINGS_A_STRAND <= MAPPINGS_MAX / 2);
+        }
+    }
 
     #[test]
     fn a_poll_is_left_and_resumed_where_it_was() {

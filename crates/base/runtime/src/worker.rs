@@ -44,10 +44,6 @@ const POLLS_A_LOOK: usize = 4;
 /// How long a task computes before it gives way in the middle of it (design: 64 rows or 200 us).
 const SLICE: Duration = Duration::from_micros(200);
 
-/// Polls of a worker that may stand in their middle at a time, each with a stack of its own. A task
-/// beyond them computes on until it suspends by itself: slower for others, and nothing is refused.
-const STRANDS_LEFT_MAX: usize = 4096;
-
 /// Idle strands that a worker keeps: the next task that computes for long finds one.
 const STRANDS_IDLE_MAX: usize = 8;
 
@@ -351,7 +347,8 @@ impl Worker {
                 return WayGiven::Yes;
             }
         }
-        if !strand::is_current() || STRANDS_LEFT_MAX <= self.left_count.get() {
+        let left_count_max = strand::left_count_max(self.shared.mailboxes.len());
+        if !strand::is_current() || left_count_max <= self.left_count.get() {
             return WayGiven::Yes;
         }
         strand::leave()
