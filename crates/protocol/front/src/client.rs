@@ -98,7 +98,7 @@ impl Client {
             write_timeout: shared.options().write_timeout,
         };
         ErrorPacket::encode_in_place_of_greeting(connection.channel.out(), error);
-        connection.close().await;
+        let _ = connection.close().await;
     }
 
     async fn log_in(
@@ -276,9 +276,16 @@ impl Client {
         self.connection.stream.hung_up().await;
     }
 
+    /// Sends what was written and tells the client that nothing follows: it reads the end of the
+    /// connection. What is left is to close it.
+    pub async fn hang_up(&mut self) -> Result<(), Disconnect> {
+        self.connection.close().await
+    }
+
     /// Sends what was written and ends the connection in order.
     pub async fn close(mut self) {
-        Box::pin(self.connection.close()).await;
+        // What a client that is gone was to be told does not matter any more.
+        let _ = Box::pin(self.connection.close()).await;
     }
 
     async fn receive_packet(&mut self, timeout: Duration) -> Result<PacketBytes, Disconnect> {

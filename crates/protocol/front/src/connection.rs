@@ -264,13 +264,13 @@ impl Connection {
         Disconnect::Protocol(error)
     }
 
-    /// Sends what was written and ends the connection in order.
-    pub(crate) async fn close(&mut self) {
+    /// Sends what was written and ends the connection in order. Harmless once it has been ended.
+    pub(crate) async fn close(&mut self) -> Result<(), Disconnect> {
+        self.flush().await?;
         // What cannot be sent any more does not matter any more.
-        if self.flush().await.is_ok() {
-            let farewell = self.channel.close();
-            let _ = self.send(farewell).await;
-            let _ = self.stream.shut_down_sending();
-        }
+        let farewell = self.channel.close();
+        let _ = self.send(farewell).await;
+        let _ = self.stream.shut_down_sending();
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! KILL, FLUSH, and looking after tables.
 
+use std::time::Duration;
+
 use catalog::{Privilege, PrivilegeSet};
 use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_TABLEACCESS_DENIED_ERROR};
 use syntax::ast::{Admin, ObjectName, TableVerb};
@@ -9,6 +11,9 @@ use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::sink::{number_column, text_column};
+
+/// Most time for which KILL waits for an idle session to hang up: its client may take nothing.
+const HANG_UP_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Things that FLUSH can be asked for and that need nothing done here: there is no table cache,
 /// query cache or log of that kind to flush, and privileges are always those of the tables.
@@ -43,17 +48,21 @@ impl Session {
     }
 
     /// KILL [QUERY] with an id that an expression gave.
-    pub(crate) fn kill_statement(&mut self, id: &Value, is_query: bool) -> Result<Reply, Stop> {
+    pub(crate) async fn kill_statement(
+        &mut self,
+        id: &Value,
+        is_query: bool,
+    ) -> Result<Reply, Stop> {
         let id = match id {
             Value::Int(id) => u64::try_from(*id).unwrap_or(0),
             Value::UInt(id) => *id,
             _ => 0,
         };
-        self.kill(id, is_query)
+        self.kill(id, is_query).await
     }
 
     /// Ends another session, or its statement, or this one.
-    pub(crate) fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
+    pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
         let registry = &self.state.worker.server.registry;
         let Some(seat) = registry.find(id) else {
             return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
@@ -70,6 +79,12 @@ impl Session {
         });
         if id == self.state.seat.id() {
             return Err(self.interrupted());
+        }
+        // One that runs a statement has a client that waits for its reply.
+        if !is_query && seat.line().command == "Sleep" {
+            let hung_up = runtime::timeout(HANG_UP_TIME_MAX, seat.hung_up());
+            // A client that takes nothing is cut off by its own session's limit.
+            let _ = hung_up.await;
         }
         Ok(Reply::Ok(Done::default()))
     }

@@ -220,7 +220,7 @@ impl Session {
             StatementKind::Account(statement) => self.account_statement(statement, parsed).await,
             StatementKind::Admin(Admin::Kill { query, id }) => {
                 let id = self.constant(id, parsed).await?;
-                self.kill_statement(&id, *query)
+                self.kill_statement(&id, *query).await
             }
             StatementKind::Admin(statement) => self.admin_statement(statement).await,
             StatementKind::Refused(refused) => self.refused_statement(refused, parsed),

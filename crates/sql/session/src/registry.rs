@@ -2,8 +2,10 @@
 //!
 //! A session owns a [`Seat`]; the registry has the other end. A seat's owner writes what it is
 //! doing with plain stores under its own small mutex, nobody else does; killing sets the seat's
-//! order and wakes the session, which looks at it wherever it may suspend. Sessions are found by
-//! id in a sharded map that is touched at connect, kill and listing alone.
+//! order and wakes the session, which looks at it wherever it may suspend. An idle session obeys
+//! by hanging up, and who killed it is answered after that: a client that then looks at its killed
+//! connection sees the end of it, as with MariaDB, which closes the socket itself. Sessions are
+//! found by id in a sharded map that is touched at connect, kill and listing alone.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -61,7 +63,12 @@ pub struct Seat {
 #[derive(Debug)]
 struct Order {
     order: KillOrder,
+    /// The session's.
     waker: Option<Waker>,
+    /// It takes no command any more, and its client knows.
+    has_hung_up: bool,
+    /// Who waits for that.
+    killers: Vec<Waker>,
 }
 
 impl Seat {
@@ -103,6 +110,32 @@ impl Seat {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// The session says that it takes no command any more, and that its client knows.
+    pub fn hang_up(&self) {
+        let killers = {
+            let mut current = self.order.lock();
+            current.has_hung_up = true;
+            std::mem::take(&mut current.killers)
+        };
+        killers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ready once the session has hung up.
+    pub async fn hung_up(&self) {
+        poll_fn(|context| {
+            let mut current = self.order.lock();
+            if current.has_hung_up {
+                return Poll::Ready(());
+            }
+            let killers = &mut current.killers;
+            if !killers.iter().any(|it| it.will_wake(context.waker())) {
+                killers.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// A new statement begins: an order against the last one is void.
@@ -162,6 +195,8 @@ impl Registry {
             order: Mutex::new(Order {
                 order: KillOrder::None,
                 waker: None,
+                has_hung_up: false,
+                killers: Vec::new(),
             }),
             order_flag: AtomicU32::new(0),
         });
@@ -176,6 +211,7 @@ impl Registry {
 
     /// Takes a session out.
     pub fn leave(&self, seat: &Seat) {
+        seat.hang_up();
         let removed = self.seats.lock().remove(&seat.id);
         assert!(removed.is_some(), "a session leaves once");
     }
@@ -231,6 +267,19 @@ mod tests {
         registry.leave(&seat);
         assert!(registry.find(b).is_none());
         assert_eq!(registry.count(), 1);
+    }
+
+    #[test]
+    fn who_kills_learns_that_the_session_has_hung_up() {
+        let registry = Registry::default();
+        let seat = registry.enter(line(1), 1).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut told = pin!(seat.hung_up());
+        assert!(told.as_mut().poll(&mut context).is_pending());
+        assert!(told.as_mut().poll(&mut context).is_pending());
+        assert_eq!(seat.order.lock().killers.len(), 1);
+        registry.leave(&seat);
+        assert!(told.as_mut().poll(&mut context).is_ready());
     }
 
     #[test]

@@ -321,7 +321,9 @@ impl Session {
             Either::Left(_) | Either::Right(()) => {
                 let error = ClientError::new(ER_CONNECTION_KILLED, &[]);
                 ErrorPacket::encode(self.client.out(), &error);
-                self.client.flush().await?;
+                // Its transaction is rolled back after that: the killer does not wait so long.
+                Box::pin(self.client.hang_up()).await?;
+                self.state.seat.hang_up();
                 return Ok(Next::End);
             }
         };
@@ -382,7 +384,9 @@ impl Session {
                 self.has_multi_statements = allowed;
                 Ok(Reply::Rows(Done::default()))
             }
-            Command::ProcessKill { connection_id } => self.kill(connection_id.into(), false),
+            Command::ProcessKill { connection_id } => {
+                Box::pin(self.kill(connection_id.into(), false)).await
+            }
             Command::Prepare(text) => self.prepare_command(text).await,
             Command::Execute(execute) => self.execute_command(&execute).await,
             Command::SendLongData {
