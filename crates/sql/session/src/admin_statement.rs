@@ -179,11 +179,9 @@ impl Session {
             syntax::print::quoted_name(&definition.name.table)
         );
         let select = self.parse(target.as_bytes())?;
-        let plan = std::rc::Rc::new(self.plan(&select, &[])?);
-        let mut kept = executor::KeptRows::default();
-        let mut execution = executor::Execution::new(plan);
-        let (kind, message) = match self.run_into(&mut execution, &[], &mut kept, false).await {
-            Ok(()) => ("status", "OK".to_owned()),
+        let read = self.run_select(&select, |_| executor::KeptRows::default());
+        let (kind, message) = match read.await {
+            Ok(_) => ("status", "OK".to_owned()),
             Err(Stop::Error(error)) => ("Error", error.message),
             Err(stop) => return Err(stop),
         };
@@ -208,15 +206,11 @@ impl Session {
                 syntax::print::quoted_name(&definition.name.table)
             );
             let select = self.parse(text.as_bytes())?;
-            let plan = std::rc::Rc::new(self.plan(&select, &[])?);
-            let types: Vec<_> = plan
-                .columns
-                .iter()
-                .map(|column| column.column_type.clone())
-                .collect();
-            let mut sum = crate::checksum::ChecksumSink::new(types);
-            let mut execution = executor::Execution::new(plan);
-            self.run_into(&mut execution, &[], &mut sum, false).await?;
+            let sink_for = |plan: &planner::Plan| {
+                let types = plan.columns.iter().map(|it| it.column_type.clone());
+                crate::checksum::ChecksumSink::new(types.collect())
+            };
+            let (_, sum) = self.run_select(&select, sink_for).await?;
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, Value::Int(i64::from(sum.checksum()))]);
         }

@@ -25,7 +25,7 @@ use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::{Failed, Ran};
 use crate::session::Session;
-use crate::sink::ResultState;
+use crate::sink::{ResultState, Rows};
 
 /// Plans of one command that are kept, by the places of DEFAULT and IGNORE.
 const PLAN_COUNT_MAX: usize = 16;
@@ -165,9 +165,10 @@ impl Session {
                 self.hold_tables(&plan).await.map_err(failed)?;
                 let mut result =
                     ResultState::new(RowProtocol::Binary, None, StatusFlags::default());
+                let mut unsent = Rows::Client(&mut result);
                 let since = (mark, deadline);
                 let ran = self
-                    .steps(&mut execution, &row.values, &mut result, &plan, since)
+                    .steps(&mut execution, &row.values, &mut unsent, &plan, since)
                     .await;
                 try_count += 1;
                 match ran {

@@ -24,7 +24,7 @@ use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::{Failed, Ran};
 use crate::session::Session;
-use crate::sink::ResultState;
+use crate::sink::{ResultState, Rows};
 
 /// A file being loaded.
 struct Loading<'s> {
@@ -202,9 +202,10 @@ impl Session {
         }
         loading.execution.set_earlier_rows(loading.rows);
         let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
+        let mut rows = Rows::Client(&mut result);
         let since = (loading.mark, loading.deadline);
         let summary = self
-            .steps(&mut loading.execution, &values, &mut result, &plan, since)
+            .steps(&mut loading.execution, &values, &mut rows, &plan, since)
             .await?;
         loading.rows += 1;
         let total = &mut loading.total;

@@ -15,11 +15,13 @@ use errcode::{
     ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
     ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
-use executor::{Effect, Execution, Halt, Progress, Summary, World};
+use executor::{Effect, Execution, Halt, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
-use store::{Durability, Suspend, TableDefinition, TableId, TransactionOptions, WaitReason};
+use store::{
+    Durability, Suspend, TableDefinition, TableId, Transaction, TransactionOptions, WaitReason,
+};
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -32,7 +34,7 @@ use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::server::StatementKind;
 use crate::session::{Either, Session, first_of};
-use crate::sink::{PacketSink, ResultState};
+use crate::sink::{ResultState, Rows};
 use crate::transaction::{End, end_step};
 use crate::virtual_store::VirtualStore;
 
@@ -80,7 +82,12 @@ impl Session {
         }
         let mut execution = shared.take();
         let outcome = self
-            .step_to_end(&mut execution, parameters, &mut result, &plan)
+            .step_to_end(
+                &mut execution,
+                parameters,
+                &mut Rows::Client(&mut result),
+                &plan,
+            )
             .await;
         if outcome.is_ok() {
             shared.give_back(execution);
@@ -130,20 +137,73 @@ impl Session {
         }))
     }
 
+    /// Runs a reading plan of the session's own; its rows go to `sink`. Tables are held, read and
+    /// locked in the session's transaction, or in one that ends with the run. None if the plan is
+    /// stale; nothing was done then.
+    pub(crate) async fn run_into(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        sink: &mut dyn RowSink,
+        is_strict: bool,
+    ) -> Result<Option<Summary>, Stop> {
+        let plan = Rc::clone(execution.plan());
+        assert!(!plan.is_write(), "what the session asks itself only reads");
+        let mut rows = Rows::Own { sink, is_strict };
+        if plan.tables.is_empty() {
+            let ran = self.run_without_tables(execution, parameters, &mut rows, &plan);
+            return ran.await.map(Some);
+        }
+        self.hold_tables(&plan).await?;
+        let since = (self.begin_steps(), self.statement_deadline());
+        let outcome = self
+            .steps(execution, parameters, &mut rows, &plan, since)
+            .await;
+        self.transaction.seen.reads = true;
+        self.end_run(outcome).await
+    }
+
+    /// What uses no table needs no transaction: one that is made for it goes without a trace.
+    async fn run_without_tables(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        rows: &mut Rows<'_>,
+        plan: &Plan,
+    ) -> Result<Summary, Stop> {
+        let was_open = self.transaction.opened().is_some();
+        let since = (self.opened_transaction().mark(), self.statement_deadline());
+        let outcome = self.steps(execution, parameters, rows, plan, since).await;
+        if !was_open {
+            self.transaction.forget_unused();
+        }
+        outcome.map_err(|failed| failed.stop)
+    }
+
     /// Runs a changing statement of the server's own on tables that this session has taken
     /// strongly. Nothing is written to the client and nothing is committed.
     pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
         let plan = Rc::new(self.plan_own(parsed)?);
         let mut execution = Execution::new(Rc::clone(&plan));
         let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
+        let mut rows = Rows::Client(&mut result);
         let outcome = self
-            .step_to_end(&mut execution, &[], &mut result, &plan)
+            .step_to_end(&mut execution, &[], &mut rows, &plan)
             .await;
         outcome.map(|_| ()).map_err(|failed| failed.stop)
     }
 
-    /// Keeps the definitions of the plan's tables still to the end of the transaction.
+    /// Keeps the definitions of the plan's tables still to the end of the transaction. Where that
+    /// fails and no transaction is open, none is kept: nothing would end it.
     pub(crate) async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
+        let held = self.hold_each(plan).await;
+        if held.is_err() && !self.transaction.is_open() {
+            self.transaction.end();
+        }
+        held
+    }
+
+    async fn hold_each(&mut self, plan: &Plan) -> Result<(), Stop> {
         for table in &plan.tables {
             let id = table.definition.id;
             if !self.locked.is_empty() {
@@ -187,7 +247,7 @@ impl Session {
         &mut self,
         execution: &mut Execution,
         parameters: &[Value],
-        result: &mut ResultState,
+        rows: &mut Rows<'_>,
         plan: &Plan,
     ) -> impl Future<Output = Result<Summary, Failed>> {
         if !self.state.has_old_warnings.get() {
@@ -195,19 +255,23 @@ impl Session {
         }
         let mark = self.begin_steps();
         let deadline = self.statement_deadline();
-        self.steps(execution, parameters, result, plan, (mark, deadline))
+        self.steps(execution, parameters, rows, plan, (mark, deadline))
     }
 
     /// Begins a statement in the transaction, which begins with it if there is none; gives the
     /// place that its failure goes back to.
     pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
-        let transaction_options = self.transaction_options();
-        let worker_store = Rc::clone(&self.state.worker.store);
-        let open = self
-            .transaction
-            .store_transaction(&*worker_store, || transaction_options);
+        let open = self.opened_transaction();
         open.begin_statement();
         open.mark()
+    }
+
+    /// The store's transaction, made if there is none.
+    fn opened_transaction(&mut self) -> &mut Box<dyn Transaction> {
+        let options = self.transaction_options();
+        let worker_store = Rc::clone(&self.state.worker.store);
+        self.transaction
+            .store_transaction(&*worker_store, || options)
     }
 
     /// Runs an execution to its end within a statement that has begun: since when, and until when
@@ -216,7 +280,7 @@ impl Session {
         &mut self,
         execution: &mut Execution,
         parameters: &[Value],
-        result: &mut ResultState,
+        rows: &mut Rows<'_>,
         plan: &Plan,
         (mark, deadline): (store::UndoMark, Option<u64>),
     ) -> Result<Summary, Failed> {
@@ -224,7 +288,10 @@ impl Session {
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
         let has_strict = options.sql_mode.has(SqlMode::STRICT);
-        let is_strict = plan.is_write() && !plan.is_ignore() && has_strict;
+        let is_strict = match rows {
+            Rows::Own { is_strict, .. } => *is_strict,
+            Rows::Client(_) => plan.is_write() && !plan.is_ignore() && has_strict,
+        };
         let statement = Statement {
             session: &*state,
             options: &options,
@@ -243,14 +310,12 @@ impl Session {
                     txn: &mut **open,
                     statement: &statement,
                 };
-                let mut packets = PacketSink {
-                    client: &mut self.client,
-                    result,
-                };
-                match &mut self.cursor {
-                    Some(cursor) => execution.step(&mut world, cursor),
-                    None => execution.step(&mut world, &mut packets),
-                }
+                rows.step(
+                    execution,
+                    &mut world,
+                    &mut self.client,
+                    self.cursor.as_mut(),
+                )
             };
             let failed = |stop| Failed {
                 stop,
@@ -262,8 +327,7 @@ impl Session {
                 Box::pin(self.sleep_off(deadline)).await.map_err(failed)?;
             }
             if state.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
-                let has_sent_rows = result.row_count != 0;
-                Box::pin(self.wait_for_lock(has_sent_rows, deadline))
+                Box::pin(self.wait_for_lock(rows.has_sent_any(), deadline))
                     .await
                     .map_err(failed)?;
                 Box::pin(self.roll_back_to(mark)).await.map_err(failed)?;
@@ -286,13 +350,21 @@ impl Session {
         }
     }
 
-    /// Ends the statement: commits or rolls back what is its to end, and makes its reply.
+    /// Ends the statement, and makes its reply.
     pub(crate) async fn finish_run(
         &mut self,
         outcome: Result<Summary, Failed>,
         has_rows: bool,
         is_write: bool,
     ) -> Result<Ran, Stop> {
+        Ok(match self.end_run(outcome).await? {
+            Some(summary) => Ran::Reply(self.reply_of(&summary, has_rows, is_write)),
+            None => Ran::Stale,
+        })
+    }
+
+    /// Commits or rolls back what is the statement's to end; none if its plan was stale.
+    async fn end_run(&mut self, outcome: Result<Summary, Failed>) -> Result<Option<Summary>, Stop> {
         let is_own_transaction =
             !self.transaction.is_begun() && self.state.variables.borrow().active().autocommit;
         match outcome {
@@ -300,7 +372,7 @@ impl Session {
                 if is_own_transaction {
                     self.commit().await?;
                 }
-                Ok(Ran::Reply(self.reply_of(&summary, has_rows, is_write)))
+                Ok(Some(summary))
             }
             Err(Failed {
                 stop,
@@ -317,7 +389,7 @@ impl Session {
                     self.roll_back_to(mark).await?;
                 }
                 if effect == Effect::StalePlan {
-                    Ok(Ran::Stale)
+                    Ok(None)
                 } else {
                     Err(stop)
                 }

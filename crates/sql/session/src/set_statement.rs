@@ -1,20 +1,20 @@
 //! SET: system and user variables, names and passwords.
 
 use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
-use executor::{Execution, KeptRows, Progress, RowSink, World};
-use expression::{Statement, Surroundings};
+use executor::{Execution, KeptRows, RowSink};
+use expression::Surroundings;
+use planner::Plan;
 use std::rc::Rc;
 use std::time::Duration;
 use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
 use value::{Charset, CollationId, ColumnType, Level, Trouble, TypeKind, Value};
 
 use crate::accounts::{AccountChange, hash_password};
-use crate::dispatch::Parsed;
+use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::state::variable_error;
 use crate::variables::{self, NewValue, VariableError};
-use crate::virtual_store::VirtualStore;
 
 /// What SET NAMES sets.
 const NAMES_VARIABLES: [&str; 3] = [
@@ -282,16 +282,11 @@ impl Session {
     ) -> Result<(Value, ColumnType), Stop> {
         let source = parsed.source(expression.span);
         let select = self.parse(&[b"SELECT ", source].concat())?;
-        let plan = Rc::new(self.plan_own(&select)?);
-        self.check_privileges(&plan)?;
+        let (plan, kept) = self.run_select(&select, |_| KeptRows::default()).await?;
         let column_type = plan.columns.first().map_or_else(
             || ColumnType::new(TypeKind::Null),
             |column| column.column_type.clone(),
         );
-        crate::run::check_parameters(&plan, &[])?;
-        let mut kept = KeptRows::default();
-        let mut execution = Execution::new(plan);
-        self.run_into(&mut execution, &[], &mut kept, false).await?;
         let value = kept
             .rows
             .into_iter()
@@ -300,63 +295,25 @@ impl Session {
         Ok((value.unwrap_or_default(), column_type))
     }
 
-    /// Runs a reading plan of the server's own; its rows go to `sink`.
-    pub(crate) async fn run_into(
+    /// Runs a SELECT of the session's own; gives its plan, and the sink that was made for it and
+    /// has got its rows.
+    pub(crate) async fn run_select<S: RowSink>(
         &mut self,
-        execution: &mut Execution,
-        parameters: &[Value],
-        sink: &mut dyn RowSink,
-        is_strict: bool,
-    ) -> Result<(), Stop> {
-        let state = Rc::clone(&self.state);
-        let options = state.statement_options();
-        let diagnostics = Rc::clone(&state.diagnostics.borrow());
-        let statement = Statement {
-            session: &*state,
-            options: &options,
-            diagnostics: &diagnostics,
-            is_strict,
-        };
-        let store = VirtualStore::new(Rc::clone(&state));
-        let transaction_options = self.transaction_options();
-        let worker_store = Rc::clone(&state.worker.store);
-        let mut own = None;
-        if self.transaction.opened().is_none() {
-            own = Some(worker_store.begin(transaction_options));
-        }
-        state.clear_waits();
-        execution.start(parameters);
-        let deadline = self.statement_deadline();
-        loop {
-            let stepped = {
-                let txn = match &mut own {
-                    Some(own) => own,
-                    None => self.transaction.opened().expect("looked at above"),
-                };
-                let mut world = World {
-                    store: &store,
-                    txn: &mut **txn,
-                    statement: &statement,
-                };
-                execution.step(&mut world, sink)
-            };
-            if state.has_sleep() && !matches!(stepped, Err(executor::Halt::Error(_))) {
-                Box::pin(self.sleep_off(deadline)).await?;
-            }
-            if state.wants_lock() && matches!(stepped, Err(executor::Halt::Error(_))) {
-                Box::pin(self.wait_for_lock(false, deadline)).await?;
-                execution.start(parameters);
-                continue;
-            }
-            match stepped {
-                Ok(Progress::Done(_)) => return Ok(()),
-                Ok(Progress::Paused) => {}
-                Err(executor::Halt::Suspend(suspend)) => {
-                    self.wait_for(suspend.reason(), suspend).await?;
-                }
-                Err(executor::Halt::Error(error)) => return Err(error.error.into()),
+        select: &Parsed,
+        sink_for: impl Fn(&Plan) -> S,
+    ) -> Result<(Rc<Plan>, S), Stop> {
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let plan = Rc::new(self.plan_own(select)?);
+            self.check_privileges(&plan)?;
+            crate::run::check_parameters(&plan, &[])?;
+            let mut sink = sink_for(&plan);
+            let mut execution = Execution::new(Rc::clone(&plan));
+            let ran = self.run_into(&mut execution, &[], &mut sink, false);
+            if ran.await?.is_some() {
+                return Ok((plan, sink));
             }
         }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
     }
 
     async fn set_password(

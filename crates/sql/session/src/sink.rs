@@ -1,11 +1,12 @@
 //! Results on their way to the client's output buffer.
 
-use executor::{Flow, Outcome, RowSink};
+use executor::{Execution, Flow, Outcome, Progress, RowSink, World};
 use front::Client;
 use planner::{KeyFlag, OutputColumn};
 use value::{Charset, CollationId, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
+use crate::cursor::CursorRows;
 use crate::row_encoder::{RowEncoder, RowProtocol};
 
 /// Collation number of what is no text.
@@ -51,6 +52,45 @@ impl ResultState {
     /// True once the head is written, so that the client expects rows or an error.
     pub fn has_begun(&self) -> bool {
         self.encoder.is_some()
+    }
+}
+
+/// Where the rows of a run go.
+pub(crate) enum Rows<'r> {
+    /// To the client, or to what keeps them for it (`Session::cursor`).
+    Client(&'r mut ResultState),
+    /// Into a sink of the session's own.
+    Own {
+        sink: &'r mut dyn RowSink,
+        /// Whether a doubtful value is an error, as it is where a row is written.
+        is_strict: bool,
+    },
+}
+
+impl Rows<'_> {
+    /// One step of an execution, whose rows go there.
+    pub(crate) fn step(
+        &mut self,
+        execution: &mut Execution,
+        world: &mut World<'_>,
+        client: &mut Client,
+        cursor: Option<&mut CursorRows>,
+    ) -> Outcome<Progress> {
+        match (self, cursor) {
+            (Self::Own { sink, .. }, _) => execution.step(world, *sink),
+            (Self::Client(_), Some(cursor)) => execution.step(world, cursor),
+            (Self::Client(result), None) => {
+                execution.step(world, &mut PacketSink { client, result })
+            }
+        }
+    }
+
+    /// True if there are rows that cannot be taken back.
+    pub(crate) fn has_sent_any(&self) -> bool {
+        match self {
+            Self::Client(result) => result.row_count != 0,
+            Self::Own { .. } => false,
+        }
     }
 }
 

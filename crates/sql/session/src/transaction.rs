@@ -143,6 +143,11 @@ impl TransactionState {
             .is_some()
     }
 
+    /// Forgets the store's transaction, of which nothing was asked.
+    pub fn forget_unused(&mut self) {
+        self.open = None;
+    }
+
     /// Forgets everything: the store's transaction has ended.
     pub fn end(&mut self) {
         self.open = None;

@@ -135,32 +135,19 @@ impl Session {
         let (values, types) = self.locals_of(fragment)?;
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let shared = self.fragment_plan(fragment, &types, StatementLimits::default())?;
-            let plan = Rc::clone(shared.plan());
             self.check_shared_privileges(&shared)?;
-            let value = if plan.tables.is_empty() {
-                let mut first = FirstValue::default();
-                let mut execution = shared.take();
-                let is_strict = strictness == Strictness::OfMode && self.has_strict_mode();
-                self.run_into(&mut execution, &values, &mut first, is_strict)
-                    .await?;
-                shared.give_back(execution);
-                first.0
-            } else {
-                let before = (self.state.row_count.get(), self.state.found_rows.get());
-                let rows = self.run_for_rows(&shared, &values).await?;
-                self.state.row_count.set(before.0);
-                self.state.found_rows.set(before.1);
-                let Some(rows) = rows else {
-                    continue;
-                };
-                rows.into_rows()
-                    .next()
-                    .and_then(|row| row.into_iter().next())
-            };
+            let mut first = FirstValue::default();
+            let mut execution = shared.take();
+            let is_strict = strictness == Strictness::OfMode && self.has_strict_mode();
+            let ran = self.run_into(&mut execution, &values, &mut first, is_strict);
+            if ran.await?.is_none() {
+                continue;
+            }
+            shared.give_back(execution);
             let null = || ColumnType::new(TypeKind::Null);
-            let column = plan.columns.first();
+            let column = shared.plan().columns.first();
             let column_type = column.map_or_else(null, |column| column.column_type.clone());
-            return Ok((value.unwrap_or_default(), column_type));
+            return Ok((first.0.unwrap_or_default(), column_type));
         }
         Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
     }
