@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use syntax::print::quoted_name;
 
@@ -247,16 +248,44 @@ fn is_like(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'%')
 }
 
-/// All accounts, most specific first. Immutable: a change publishes a new one.
+/// All accounts, most specific first. Immutable: a change publishes a new one, which shares with
+/// it what has not changed. So an account can be known again by its address.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     /// In the order of matching.
-    ordered: Vec<Account>,
+    ordered: Vec<Arc<Account>>,
 }
 
 impl Accounts {
     /// Puts accounts in the order of matching.
-    pub fn new(mut accounts: Vec<Account>) -> Self {
+    pub fn new(accounts: Vec<Account>) -> Self {
+        Self::ordered(accounts.into_iter().map(Arc::new).collect())
+    }
+
+    /// These after changes: the account that each name has from then on, or none.
+    pub fn after(&self, changes: impl IntoIterator<Item = (AccountName, Option<Account>)>) -> Self {
+        let mut accounts = self.ordered.clone();
+        for (name, account) in changes {
+            accounts.retain(|known| known.name != name);
+            accounts.extend(account.map(Arc::new));
+        }
+        Self::ordered(accounts)
+    }
+
+    /// These, which have been read anew; what is as it was before is shared with that.
+    pub fn sharing(mut self, before: &Self) -> Self {
+        let known: BTreeMap<_, _> = before.iter().map(|it| (&it.name, it)).collect();
+        for account in &mut self.ordered {
+            if let Some(&known) = known.get(&account.name)
+                && **known == **account
+            {
+                *account = Arc::clone(known);
+            }
+        }
+        self
+    }
+
+    fn ordered(mut accounts: Vec<Arc<Account>>) -> Self {
         accounts.sort_by_cached_key(|account| {
             let host = &account.name.host;
             let wildcard = host.find(['%', '_']);
@@ -273,7 +302,7 @@ impl Accounts {
     }
 
     /// The account that a client with this user name from there is, if any.
-    pub fn find(&self, user: &str, origin: Origin) -> Option<&Account> {
+    pub fn find(&self, user: &str, origin: Origin) -> Option<&Arc<Account>> {
         self.ordered.iter().find(|account| {
             let name = &account.name;
             (name.user.is_empty() || name.user == user) && origin.matches(&name.host)
@@ -281,12 +310,12 @@ impl Accounts {
     }
 
     /// The account of exactly this name.
-    pub fn by_name(&self, name: &AccountName) -> Option<&Account> {
+    pub fn by_name(&self, name: &AccountName) -> Option<&Arc<Account>> {
         self.ordered.iter().find(|account| account.name == *name)
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Account> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Account>> {
         self.ordered.iter()
     }
 }
@@ -351,6 +380,33 @@ mod tests {
         assert_eq!(host("root", from("::ffff:127.0.0.1")), Some("localhost"));
         let other = accounts.find("app", Origin::Socket).unwrap();
         assert_eq!((&*other.name.user, &*other.name.host), ("", "localhost"));
+    }
+
+    #[test]
+    fn what_a_change_leaves_is_shared_with_what_was() {
+        let before = Accounts::new(vec![account("a", "%"), account("b", "%")]);
+        let name = |user| account(user, "%").name;
+        let of = |accounts: &Accounts, user| accounts.by_name(&name(user)).cloned();
+        let locked = Account {
+            locked: true,
+            ..account("b", "%")
+        };
+        let added = account("c", "h");
+        let after = before.after([
+            (name("b"), Some(locked.clone())),
+            (added.name.clone(), Some(added)),
+        ]);
+        let same = |left: &Accounts, right: &Accounts, user| {
+            Arc::ptr_eq(&of(left, user).unwrap(), &of(right, user).unwrap())
+        };
+        assert!(same(&before, &after, "a") && !same(&before, &after, "b"));
+        assert_eq!(of(&after, "b").as_deref(), Some(&locked));
+        assert_eq!(after.iter().next().unwrap().name.user, "c", "in order");
+        let gone = after.after([(name("a"), None)]);
+        assert_eq!((of(&gone, "a"), gone.iter().count()), (None, 2));
+        let read = Accounts::new(vec![account("b", "%"), account("a", "%")]);
+        let read = read.sharing(&after);
+        assert!(same(&read, &after, "a") && !same(&read, &after, "b"));
     }
 
     #[test]

@@ -114,7 +114,8 @@ impl RoutineKey {
     }
 }
 
-/// All routines at one moment.
+/// All routines at one moment. A change publishes new ones, which share with them what has not
+/// changed: so what was made of a routine holds as long as its address does.
 #[derive(Debug, Default)]
 pub struct Routines {
     by_key: BTreeMap<RoutineKey, Arc<Routine>>,
@@ -127,6 +128,30 @@ impl Routines {
         Self {
             by_key: keyed.collect(),
         }
+    }
+
+    /// These after changes: the routine that each key has from then on, or none.
+    pub fn after(&self, changes: impl IntoIterator<Item = (RoutineKey, Option<Routine>)>) -> Self {
+        let mut by_key = self.by_key.clone();
+        for (key, routine) in changes {
+            match routine {
+                Some(routine) => by_key.insert(key, Arc::new(routine)),
+                None => by_key.remove(&key),
+            };
+        }
+        Self { by_key }
+    }
+
+    /// These, which have been read anew; what is as it was before is shared with that.
+    pub fn sharing(mut self, before: &Self) -> Self {
+        for (key, routine) in &mut self.by_key {
+            if let Some(known) = before.find(key)
+                && **known == **routine
+            {
+                *routine = Arc::clone(known);
+            }
+        }
+        self
     }
 
     /// The routine of a key.
@@ -406,6 +431,29 @@ mod tests {
             function.show_create(),
             "CREATE DEFINER=`a@b`@`%` FUNCTION `Add`(IN a INT) RETURNS int(11)\nBEGIN END"
         );
+    }
+
+    #[test]
+    fn what_a_change_leaves_is_shared_with_what_was() {
+        let named = |name: &str| Routine {
+            name: name.to_owned(),
+            ..routine()
+        };
+        let before = Routines::new(vec![named("a"), named("b")]);
+        let changed = Routine {
+            comment: "other".to_owned(),
+            ..named("b")
+        };
+        let after = before.after([(changed.key(), Some(changed)), (named("c").key(), None)]);
+        let same = |left: &Routines, right: &Routines, name| {
+            let find = |routines: &Routines| routines.find(&named(name).key()).cloned().unwrap();
+            Arc::ptr_eq(&find(left), &find(right))
+        };
+        assert!(same(&before, &after, "a") && !same(&before, &after, "b"));
+        let read = Routines::new(vec![named("a"), named("b")]).sharing(&after);
+        assert!(same(&read, &after, "a") && !same(&read, &after, "b"));
+        let gone = after.after([(named("A").key(), None)]);
+        assert_eq!(gone.iter().count(), 1);
     }
 
     #[test]

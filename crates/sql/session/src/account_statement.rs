@@ -1,7 +1,5 @@
 //! CREATE USER, GRANT and their like.
 
-use std::rc::Rc;
-
 use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
 use catalog::{Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet};
 use errcode::{
@@ -10,7 +8,7 @@ use errcode::{
 };
 use syntax::ast::{self, AccountOptions, GrantTarget, UserName, UserSpec};
 
-use crate::accounts::{self, AccountChange, hash_password};
+use crate::accounts::{AccountChange, hash_password};
 use crate::dispatch::Parsed;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
@@ -27,6 +25,7 @@ impl Session {
         _: &Parsed,
     ) -> Result<Reply, Stop> {
         self.commit().await?;
+        let turn = self.change_turn().await?;
         let changes = match statement {
             ast::Account::CreateUser {
                 or_replace,
@@ -70,17 +69,8 @@ impl Session {
                 return Err(ClientError::not_supported(&refused.name).into());
             }
         };
-        self.change_accounts(&changes).await?;
+        self.change_accounts(&turn, &changes).await?;
         Ok(Reply::Ok(Done::default()))
-    }
-
-    /// Writes the changes and publishes the accounts as they are then.
-    pub(crate) async fn change_accounts(&mut self, changes: &[AccountChange]) -> Result<(), Stop> {
-        let worker = Rc::clone(&self.state.worker);
-        accounts::apply(&*worker.store, changes).await?;
-        let all = accounts::load(&*worker.store).await?;
-        worker.server.set_accounts(all);
-        Ok(())
     }
 
     /// The account that a statement names.
@@ -95,7 +85,8 @@ impl Session {
     }
 
     fn existing_account(&self, name: &AccountName) -> Option<Account> {
-        self.state.worker.server.accounts().by_name(name).cloned()
+        let accounts = self.state.worker.server.accounts();
+        accounts.by_name(name).map(|account| Account::clone(account))
     }
 
     fn created(

@@ -4,19 +4,44 @@ use std::sync::Arc;
 
 use auth::{Method, StoredSecret};
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE, decode_account, encode_account};
+use catalog::routine::ROUTINE_TABLE;
 use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
 use store::{RowBatch, Store, StoreError};
 use value::{Value, ValueRef};
 
+use crate::server::Server;
 use crate::system_rows::{self, RowChange};
 
-/// The login's view of the accounts at one moment.
+/// One login's view of the accounts.
 #[derive(Debug)]
 pub struct Door {
-    /// All accounts.
-    pub accounts: Arc<Accounts>,
+    server: Arc<Server>,
+    /// The accounts as the login began. It takes as long as the client likes.
+    accounts: Arc<Accounts>,
+}
+
+impl Door {
+    /// The door as a login begins.
+    pub fn new(server: &Arc<Server>) -> Self {
+        Self {
+            server: Arc::clone(server),
+            accounts: server.accounts(),
+        }
+    }
+
+    /// The account by which a client has proved who it is, unless it was removed meanwhile, or lets
+    /// others in.
+    pub fn lets_in(&self, name: &AccountName) -> Option<Arc<Account>> {
+        let proved = self.accounts.by_name(name)?;
+        let accounts = self.server.accounts();
+        let account = accounts.by_name(name)?;
+        let is_same = account.credential == proved.credential
+            && account.locked == proved.locked
+            && account.requires_tls == proved.requires_tls;
+        is_same.then(|| Arc::clone(account))
+    }
 }
 
 /// Where a client comes from, in the catalogue's terms.
@@ -53,7 +78,26 @@ pub enum AccountChange {
     Remove(AccountName),
 }
 
+impl AccountChange {
+    /// Whose it is, and the account that there is from then on.
+    fn parts(&self) -> (&AccountName, Option<&Account>) {
+        match self {
+            Self::Put(account) => (&account.name, Some(account)),
+            Self::Remove(name) => (name, None),
+        }
+    }
+}
+
+/// The accounts after changes.
+pub fn after(accounts: &Accounts, changes: &[AccountChange]) -> Accounts {
+    let parts = changes.iter().map(AccountChange::parts);
+    accounts.after(parts.map(|(name, account)| (name.clone(), account.cloned())))
+}
+
 /// Makes the system database, the table of accounts and the first accounts where they are missing.
+/// The table of routines is made after them: while it is not there, the first start has not come to
+/// its end, and a table of accounts that is empty has not been filled. Later it would be as its
+/// administrator wants it.
 pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     let has_database = store
         .databases()
@@ -68,6 +112,9 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
         store
             .create_table(catalog::account_record::account_table())
             .await?;
+    }
+    let is_first_start = system_rows::find(store, ROUTINE_TABLE).await?.is_none();
+    if is_first_start && load(store).await?.iter().next().is_none() {
         let first = catalog::account_record::first_accounts();
         apply(
             store,
@@ -125,10 +172,7 @@ pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), S
     let table = table.ok_or(StoreError::NoSuchTable)?;
     let bytes = |text: &str| Value::bytes(text.as_bytes());
     let changes = changes.iter().map(|change| {
-        let (name, account) = match change {
-            AccountChange::Put(account) => (&account.name, Some(account)),
-            AccountChange::Remove(name) => (name, None),
-        };
+        let (name, account) = change.parts();
         let key = vec![bytes(&name.host), bytes(&name.user)];
         let row = account.map(|account| {
             let mut row = key.clone();
@@ -152,4 +196,81 @@ pub fn hash_password(
     let secret = StoredSecret::from_password(method, password, &mut auth::Random(&mut fill));
     let too_long = |_| ClientError::new(errcode::ER_NOT_VALID_PASSWORD, &[&"it is too long"]);
     Ok(String::from_utf8_lossy(&secret.map_err(too_long)?.to_text()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use catalog::account_record::{account_table, first_accounts};
+    use settings::Settings;
+    use testkit::naive_store::NaiveStore;
+
+    use super::*;
+
+    fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            if let Poll::Ready(outcome) = future.as_mut().poll(&mut context) {
+                return outcome.unwrap();
+            }
+        }
+    }
+
+    fn names(store: &NaiveStore) -> Vec<String> {
+        let accounts = done(load(store));
+        accounts.iter().map(|it| it.name.user.clone()).collect()
+    }
+
+    /// The first start may end anywhere; root is there after the next.
+    #[test]
+    fn a_first_start_that_was_cut_short_is_completed() {
+        let store = NaiveStore::new();
+        store.suspend_every(3);
+        store.add_table(account_table());
+        assert!(names(&store).is_empty());
+        done(bootstrap(&store));
+        assert_eq!(names(&store), ["root"]);
+        done(bootstrap(&store));
+        assert_eq!(names(&store), ["root"]);
+    }
+
+    /// Nobody gets in by a start who was shut out.
+    #[test]
+    fn a_server_whose_accounts_are_gone_makes_none() {
+        let store = NaiveStore::new();
+        done(bootstrap(&store));
+        done(crate::routine::store::bootstrap(&store));
+        let root = first_accounts().remove(0);
+        done(apply(&store, &[AccountChange::Remove(root.name)]));
+        done(bootstrap(&store));
+        assert!(names(&store).is_empty());
+    }
+
+    /// A login takes as long as the client likes; the accounts change meanwhile.
+    #[test]
+    fn who_was_shut_out_during_the_login_is_not_let_in() {
+        let server = Server::new(Settings::default(), 1, 0);
+        let account = |hash: &str, locked| {
+            let mut account = first_accounts().remove(0);
+            account.credential.hash = hash.to_owned();
+            account.locked = locked;
+            account
+        };
+        let name = account("", false).name;
+        let publish = |accounts| server.set_accounts(Accounts::new(accounts));
+        publish(vec![account("", false)]);
+        let door = Door::new(&server);
+        assert!(door.lets_in(&name).is_some());
+        for changed in [vec![], vec![account("x", false)], vec![account("", true)]] {
+            publish(changed);
+            assert!(door.lets_in(&name).is_none());
+        }
+        let mut granted = account("", false);
+        granted.grants = catalog::Grants::default();
+        publish(vec![granted.clone()]);
+        assert_eq!(door.lets_in(&name).as_deref(), Some(&granted));
+    }
 }

@@ -99,7 +99,8 @@ impl Session {
                 return Err(ClientError::not_supported(&format!("FLUSH {thing}")).into());
             }
             if thing == "PRIVILEGES" {
-                self.change_accounts(&[]).await?;
+                let turn = self.change_turn().await?;
+                self.reload_published(&turn).await?;
                 self.state.worker.front.forget_proven();
             }
         }

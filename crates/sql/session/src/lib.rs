@@ -39,6 +39,7 @@ mod load_statement;
 mod long_data;
 mod prepared;
 mod prepared_text;
+mod published;
 mod reply;
 mod rights;
 mod run;

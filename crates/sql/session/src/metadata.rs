@@ -29,6 +29,10 @@ pub(crate) fn database_lock(name: &str) -> TableId {
     TableId(DATABASE_LOCK_MIN | FixedState::with_seed(0).hash_one(name) >> 2)
 }
 
+/// What stands for the tables of which all sessions share snapshots: held strongly by who changes
+/// one of them.
+pub(crate) const PUBLISHED_LOCK: TableId = TableId(DATABASE_LOCK_MIN - 1);
+
 /// Above all ids of tables that are stored (they count from 1) and below those of virtual ones.
 const DATABASE_LOCK_MIN: u64 = 1 << 62;
 

@@ -4,8 +4,8 @@
 //! what is of the whole server. Who has no privilege on a table does not learn whether it exists.
 //!
 //! The table of accounts, that of stored programs and their database cannot be dropped, renamed
-//! or altered by anybody: a server that finds no accounts at its start makes the first one, root
-//! without a password.
+//! or altered by anybody: a server that finds no such table at its start makes the first account,
+//! root without a password.
 
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
 use catalog::routine::ROUTINE_TABLE;

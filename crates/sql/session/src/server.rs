@@ -36,9 +36,9 @@ pub struct Server {
     prepared_count: AtomicU64,
     /// Held by who replaces the settings.
     settings_change: Mutex<()>,
-    /// All accounts; replaced by who has changed their table.
+    /// All accounts; replaced by whose turn it is to change them (`published.rs`).
     accounts: ArcSwap<Accounts>,
-    /// All stored programs; replaced by who has changed their table.
+    /// All stored programs, likewise.
     routines: ArcSwap<Routines>,
     /// One for each worker.
     counters: Box<[CachePadded<Counters>]>,

@@ -93,9 +93,7 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
         return Client::refuse(stream, &worker.front, &is_full).await;
     }
     let id = server.registry.next_id();
-    let door = Door {
-        accounts: server.accounts(),
-    };
+    let door = Door::new(&server);
     let port = stream.peer_address().map(|address| address.port());
     let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
     let client = {
@@ -130,7 +128,7 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
 
 fn is_administrator(door: &Door, client: &Client) -> bool {
     let (user, host) = client.info().account.clone();
-    let account = door.accounts.by_name(&catalog::AccountName { user, host });
+    let account = door.lets_in(&catalog::AccountName { user, host });
     account.is_some_and(|account| {
         account
             .grants
@@ -170,7 +168,7 @@ impl Session {
         let (user, host) = info.account.clone();
         let name = catalog::AccountName { user, host };
         let user_text = format!("{}@{}", info.user, info.peer.host());
-        let Some(account) = door.accounts.by_name(&name).cloned() else {
+        let Some(account) = door.lets_in(&name) else {
             let denied = ClientError::access_denied(&info.user, &info.peer.host(), true);
             return Err(Box::new((client, denied)));
         };
@@ -563,9 +561,7 @@ impl Session {
         self.abandon_transaction().await;
         self.state.release_named_locks();
         self.locked.clear();
-        let door = Door {
-            accounts: self.state.worker.server.accounts(),
-        };
+        let door = Door::new(&self.state.worker.server);
         if let Err(failure) = self.client.change_user(change, &door).await {
             tell_failure(self.state.seat.id(), &failure);
             return Ok(Next::End);
@@ -574,11 +570,7 @@ impl Session {
         let (user, host) = info.account.clone();
         let user_text = format!("{}@{}", info.user, info.peer.host());
         let user_name = info.user.clone();
-        let account = door
-            .accounts
-            .by_name(&catalog::AccountName { user, host })
-            .cloned();
-        let Some(account) = account else {
+        let Some(account) = door.lets_in(&catalog::AccountName { user, host }) else {
             return Ok(Next::End);
         };
         self.prepared = PreparedStatements::default();

@@ -1,5 +1,6 @@
 //! SET: system and user variables, names and passwords.
 
+use catalog::Account;
 use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
 use executor::{Execution, KeptRows, RowSink};
 use expression::Surroundings;
@@ -327,11 +328,13 @@ impl Session {
         if name != own {
             self.check_may_change_accounts()?;
         }
+        self.commit().await?;
+        let turn = self.change_turn().await?;
         let accounts = self.state.worker.server.accounts();
         let Some(account) = accounts.by_name(&name) else {
             return Err(ClientError::new(errcode::ER_PASSWORD_NO_MATCH, &[]).into());
         };
-        let mut account = account.clone();
+        let mut account = Account::clone(account);
         account.credential.hash = if is_clear && !text.is_empty() {
             let front = Rc::clone(&self.state.worker.front);
             hash_password(&account.credential.plugin, text, &front.options().random)?
@@ -339,7 +342,8 @@ impl Session {
             check_hash(&account.credential.plugin, text)?;
             String::from_utf8_lossy(text).into_owned()
         };
-        self.change_accounts(&[AccountChange::Put(account)]).await
+        let changes = [AccountChange::Put(account)];
+        self.change_accounts(&turn, &changes).await
     }
 }
 

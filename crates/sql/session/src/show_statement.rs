@@ -392,9 +392,9 @@ impl Session {
                 }
                 let accounts = self.state.worker.server.accounts();
                 let found = accounts.by_name(&name).cloned();
-                std::sync::Arc::new(found.ok_or_else(|| {
+                found.ok_or_else(|| {
                     ClientError::new(errcode::ER_NONEXISTING_GRANT, &[&name.user, &name.host])
-                })?)
+                })?
             }
         };
         let name = format!("Grants for {}@{}", account.name.user, account.name.host);

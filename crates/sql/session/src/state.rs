@@ -39,7 +39,8 @@ pub struct State {
     pub seat: Arc<Seat>,
     /// `USER()`: who it said it is. Changed by COM_CHANGE_USER.
     pub user_text: RefCell<String>,
-    /// The account that it was let in by, as of the login.
+    /// The account that it was let in by, as it was when it was looked up last. Shared with the
+    /// accounts that are published, so that sessions of one account know it by its address.
     account: RefCell<Arc<Account>>,
     /// The accounts among which `account` was looked up last.
     seen_accounts: RefCell<Option<Arc<Accounts>>>,
@@ -78,7 +79,12 @@ pub struct State {
 
 impl State {
     /// A session's memory after its login.
-    pub fn new(worker: Rc<Worker>, seat: Arc<Seat>, user_text: String, account: Account) -> Self {
+    pub fn new(
+        worker: Rc<Worker>,
+        seat: Arc<Seat>,
+        user_text: String,
+        account: Arc<Account>,
+    ) -> Self {
         let settings = worker.server.settings();
         let facts = RefCell::new(SessionFacts {
             version: settings.text("version").to_owned(),
@@ -91,7 +97,7 @@ impl State {
             worker,
             seat,
             user_text: RefCell::new(user_text),
-            account: RefCell::new(Arc::new(account)),
+            account: RefCell::new(account),
             seen_accounts: RefCell::default(),
             variables: RefCell::new(variables),
             user_variables: RefCell::default(),
@@ -154,9 +160,9 @@ impl State {
         if !seen.as_ref().is_some_and(|seen| server.are_current(seen)) {
             let accounts = server.accounts();
             if let Some(current) = accounts.by_name(&account.name)
-                && *current != **account
+                && !Arc::ptr_eq(current, &account)
             {
-                *account = Arc::new(current.clone());
+                *account = Arc::clone(current);
             }
             *seen = Some(accounts);
         }
@@ -164,14 +170,14 @@ impl State {
     }
 
     /// The session goes on under another account: COM_CHANGE_USER.
-    pub fn set_account(&self, user_text: String, account: Account) {
+    pub fn set_account(&self, user_text: String, account: Arc<Account>) {
         {
             let mut facts = self.facts.borrow_mut();
             facts.user.clone_from(&user_text);
             facts.current_user = account_text(&account.name);
         }
         *self.user_text.borrow_mut() = user_text;
-        *self.account.borrow_mut() = Arc::new(account);
+        *self.account.borrow_mut() = account;
         *self.seen_accounts.borrow_mut() = None;
     }
 

@@ -468,7 +468,7 @@ fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> 
         )
         .has(crate::Privilege::Select);
     let own = facts.account;
-    let accounts = facts.accounts.iter();
+    let accounts = facts.accounts.iter().map(|account| &**account);
     accounts.filter(move |account| may_see || account.name == *own)
 }
 

@@ -327,7 +327,7 @@ impl Session {
 
     fn definer(&self, name: &AccountName) -> Result<Arc<catalog::Account>, ClientError> {
         let accounts = self.state.worker.server.accounts();
-        let account = accounts.by_name(name).cloned().map(Arc::new);
+        let account = accounts.by_name(name).cloned();
         account.ok_or_else(|| ClientError::new(ER_NO_SUCH_USER, &[&name.user, &name.host]))
     }
 

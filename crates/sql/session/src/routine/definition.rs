@@ -3,7 +3,6 @@
 //! A definition is checked by making the program ready to run, then kept as text. Each change
 //! commits what is open and is durable when it is acknowledged.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::{AccountName, Privilege, Routine, RoutineKey};
@@ -18,7 +17,7 @@ use value::{Level, Value};
 
 use super::compile::compile;
 use super::program::Instruction;
-use super::store::{self, RoutineChange};
+use super::store::RoutineChange;
 use crate::define::checked_name;
 use crate::dispatch::Parsed;
 use crate::reply::{Done, Reply, Stop};
@@ -38,6 +37,8 @@ impl Session {
         self.begin_routine_change().await?;
         let database = self.routine_database(&create.name)?;
         self.check_database_privilege(Privilege::CreateRoutine, &database)?;
+        let _database = self.hold_database(&database).await?;
+        let turn = self.change_turn().await?;
         let names = self.state.worker.names();
         let Some(of) = names.database(&database) else {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&database]).into());
@@ -61,7 +62,7 @@ impl Session {
         check_variables(&compiled.code)?;
         let routine = self.new_routine(create, parsed, (database, name), of.collation)?;
         let change = RoutineChange::Put(Box::new(routine));
-        self.change_routines(&[change]).await?;
+        self.change_routines(&turn, &[change]).await?;
         Ok(Reply::Ok(Done::default()))
     }
 
@@ -125,6 +126,7 @@ impl Session {
     /// Answers ALTER PROCEDURE.
     pub(crate) async fn alter_routine(&mut self, alter: &AlterRoutine) -> Result<Reply, Stop> {
         self.begin_routine_change().await?;
+        let turn = self.change_turn().await?;
         let (database, key) = self.routine_key(alter.kind, &alter.name)?;
         let name = &alter.name.name.text;
         self.check_routine_privilege(Privilege::AlterRoutine, &key, &database, name)?;
@@ -133,20 +135,21 @@ impl Session {
         characterize(&mut changed, &alter.characteristics);
         changed.modified = self.state.wall_now().truncated(0);
         let change = RoutineChange::Put(Box::new(changed));
-        self.change_routines(&[change]).await?;
+        self.change_routines(&turn, &[change]).await?;
         Ok(Reply::Ok(Done::default()))
     }
 
     /// Answers DROP PROCEDURE.
     pub(crate) async fn drop_routine(&mut self, drop: &DropRoutine) -> Result<Reply, Stop> {
         self.begin_routine_change().await?;
+        let turn = self.change_turn().await?;
         let (database, key) = self.routine_key(drop.kind, &drop.name)?;
         let name = &drop.name.name.text;
         self.check_routine_privilege(Privilege::AlterRoutine, &key, &database, name)?;
         match self.existing_routine(drop.kind, &key, &database, name) {
             Ok(routine) => {
-                self.change_routines(&[RoutineChange::Remove(routine)])
-                    .await?
+                let change = RoutineChange::Remove(routine);
+                self.change_routines(&turn, &[change]).await?;
             }
             Err(error) if drop.if_exists => self.note_error(error),
             Err(error) => return Err(error.into()),
@@ -156,6 +159,7 @@ impl Session {
 
     /// The routines of a database go with it.
     pub(crate) async fn drop_routines_of(&mut self, database: &str) -> Result<(), Stop> {
+        let turn = self.change_turn().await?;
         let routines = self.state.worker.server.routines();
         let own = routines.of_database(database);
         let gone: Vec<_> = own
@@ -164,7 +168,7 @@ impl Session {
         if gone.is_empty() {
             return Ok(());
         }
-        self.change_routines(&gone).await
+        self.change_routines(&turn, &gone).await
     }
 
     /// Answers SHOW CREATE PROCEDURE. Who may not see the body gets NULL for it.
@@ -268,15 +272,6 @@ impl Session {
     fn note_error(&self, error: ClientError) {
         let diagnostics = self.state.diagnostics.borrow();
         diagnostics.push(Level::Note, error);
-    }
-
-    /// Writes the changes and publishes the routines as they are then.
-    async fn change_routines(&mut self, changes: &[RoutineChange]) -> Result<(), Stop> {
-        let worker = Rc::clone(&self.state.worker);
-        store::apply(&*worker.store, changes).await?;
-        let all = store::load(&*worker.store).await?;
-        worker.server.set_routines(all);
-        Ok(())
     }
 }
 

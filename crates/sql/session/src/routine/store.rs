@@ -51,6 +51,14 @@ fn read_row(batch: &RowBatch, row: usize) -> Option<Routine> {
     Routine::from_row(&values?)
 }
 
+/// The routines after changes.
+pub fn after(routines: &Routines, changes: &[RoutineChange]) -> Routines {
+    routines.after(changes.iter().map(|change| match change {
+        RoutineChange::Put(routine) => (routine.key(), Some(Routine::clone(routine))),
+        RoutineChange::Remove(routine) => (routine.key(), None),
+    }))
+}
+
 /// Makes the changes, all or none, durably.
 pub async fn apply(store: &dyn Store, changes: &[RoutineChange]) -> Result<(), StoreError> {
     let table = system_rows::find(store, ROUTINE_TABLE).await?;

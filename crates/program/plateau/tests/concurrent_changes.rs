@@ -1,0 +1,93 @@
+//! Accounts and stored programs that several sessions change at the same time: no change is lost.
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, ServerKind};
+
+const ROUNDS: usize = 60;
+
+fn start() -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.start().expect("the server starts");
+    let mut root = server.connect().expect("it serves");
+    root.run("create database d").expect("a database");
+    (server, root)
+}
+
+/// Sends a statement to each at once; the numbers of their errors, 0 for none, in order.
+fn at_once(clients: &mut [Client], statements: &[String]) -> Vec<u16> {
+    for (client, statement) in clients.iter_mut().zip(statements) {
+        client.send_query(statement.as_bytes()).expect("it reads");
+    }
+    let answers =
+        clients.iter_mut().map(
+            |client| match &client.read_outcomes().expect("an answer")[..] {
+                [Outcome::Error(error)] => error.number,
+                _ => 0,
+            },
+        );
+    answers.collect()
+}
+
+fn clients(server: &Server, count: usize) -> Vec<Client> {
+    let connect = |_| server.connect().expect("it serves");
+    (0..count).map(connect).collect()
+}
+
+#[test]
+fn grants_at_the_same_time_are_all_kept() {
+    let (mut server, mut root) = start();
+    let mut clients = clients(&server, 4);
+    let grant = |number| format!("grant select on `g{number}`.* to u@localhost");
+    let grants: Vec<_> = (0..clients.len()).map(grant).collect();
+    root.run("create user u@localhost").expect("an account");
+    for _ in 0..ROUNDS {
+        root.run("revoke all privileges, grant option from u@localhost")
+            .expect("no rights");
+        assert_eq!(at_once(&mut clients, &grants), [0; 4]);
+        let shown = root.rows("show grants for u@localhost").expect("grants");
+        assert_eq!(shown.len(), 1 + clients.len(), "{shown:?}");
+    }
+    drop((root, clients));
+    server.kill().expect("it ends");
+    server.start_again().expect("and starts");
+    let mut root = server.connect().expect("it serves");
+    let shown = root.rows("show grants for u@localhost").expect("grants");
+    assert_eq!(shown.len(), 5, "{shown:?}");
+}
+
+#[test]
+fn procedures_made_at_the_same_time_are_all_there_and_once() {
+    let (server, mut root) = start();
+    let mut clients = clients(&server, 4);
+    let make = |name: usize| format!("create procedure d.p{name}() set @p = {name}");
+    let different: Vec<_> = (0..clients.len()).map(make).collect();
+    let same = vec![make(9); clients.len()];
+    for _ in 0..ROUNDS {
+        assert_eq!(at_once(&mut clients, &different), [0; 4]);
+        for name in 0..clients.len() {
+            root.run(&format!("call d.p{name}()")).expect("it is there");
+            root.run(&format!("drop procedure d.p{name}"))
+                .expect("it goes");
+        }
+        let mut answers = at_once(&mut clients, &same);
+        answers.sort_unstable();
+        assert_eq!(answers, [0, 1304, 1304, 1304]);
+        root.run("drop procedure d.p9").expect("it goes");
+    }
+}
+
+/// No procedure is left in a database that is not there.
+#[test]
+fn no_procedure_outlives_its_database() {
+    let (server, mut root) = start();
+    let mut clients = clients(&server, 2);
+    let statements = ["create procedure r.p() set @p = 1", "drop database r"].map(str::to_owned);
+    for _ in 0..ROUNDS {
+        root.run("create database r").expect("a database");
+        let answers = at_once(&mut clients, &statements);
+        assert!(answers == [0, 0] || answers == [1049, 0], "{answers:?}");
+        let count = "select count(*) from information_schema.routines where routine_schema = 'r'";
+        assert_eq!(root.value(count).expect("a count").as_deref(), Some("0"));
+    }
+}
