@@ -150,7 +150,8 @@ impl Share {
     /// need be.
     ///
     /// # Errors
-    /// 1290 beyond the limit, 1041 beyond the pool; the share is then as it was.
+    /// 1290 beyond the limit, 1041 beyond the pool; the share then keeps what it kept of this
+    /// memory.
     pub fn set(
         &mut self,
         bytes: usize,

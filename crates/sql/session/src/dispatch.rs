@@ -69,6 +69,7 @@ impl Session {
         }
         let mut rest: &[u8] = &text;
         loop {
+            self.begin_statement_time();
             let parsed = match syntax::parse::parse_one(rest, self.mode()) {
                 Ok((statement, length)) => {
                     let (own, behind) = rest.split_at(length.min(rest.len()));

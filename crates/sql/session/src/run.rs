@@ -527,15 +527,23 @@ impl Session {
         }
     }
 
-    /// When the running statement is over its time, on the steady clock.
+    /// When the running statement is over its time, on the steady clock: its time begins when it
+    /// asks first, and does not begin anew with a wait or a plan.
     pub(crate) fn statement_deadline(&self) -> Option<u64> {
-        let limit_us = self.state.variables.borrow().active().statement_time_us_max;
-        let own =
-            || (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us));
+        let own = || {
+            let limit_us = self.state.variables.borrow().active().statement_time_us_max;
+            (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
+        };
         // A statement of a routine has the time that its CALL has.
-        let deadline = self.programs.deadline().unwrap_or_else(own);
-        self.state.deadline_us.set(deadline);
+        let known = self.programs.deadline().or(self.state.deadline_us.get());
+        let deadline = known.unwrap_or_else(own);
+        self.state.deadline_us.set(Some(deadline));
         deadline
+    }
+
+    /// A client's statement begins, with all of its time.
+    pub(crate) fn begin_statement_time(&self) {
+        self.state.deadline_us.set(None);
     }
 
     async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {

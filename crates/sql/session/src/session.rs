@@ -326,6 +326,7 @@ impl Session {
             }
         };
         self.state.seat.clear_query_order();
+        self.begin_statement_time();
         self.begin_command(&bytes);
         let next = self.answer(&bytes).await;
         self.end_command();

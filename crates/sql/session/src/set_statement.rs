@@ -74,6 +74,8 @@ impl Session {
             };
         }
         if outcome.is_ok() {
+            // The time that it may take may have been set.
+            self.begin_statement_time();
             outcome = self.statement(inner).await;
         }
         let names = names.iter().map(|(name, _)| name.as_str());

@@ -69,8 +69,9 @@ pub struct State {
     user_variables_share: RefCell<(Share, usize)>,
     /// How often it has taken named locks.
     pub(crate) named_lock_count: Cell<u64>,
-    /// When the statement's time is over (`max_statement_time`), on the steady clock.
-    pub(crate) deadline_us: Cell<Option<u64>>,
+    /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
+    /// there before the statement has asked.
+    pub(crate) deadline_us: Cell<Option<Option<u64>>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
@@ -458,7 +459,7 @@ impl Surroundings for State {
         if self.is_killed() {
             return stopped(ER_QUERY_INTERRUPTED);
         }
-        match self.deadline_us.get() {
+        match self.deadline_us.get().flatten() {
             Some(deadline) if deadline <= self.worker.steady_us() => stopped(ER_STATEMENT_TIMEOUT),
             _ => Ok(()),
         }

@@ -80,30 +80,41 @@ async fn apply_one(
     change: RowChange,
 ) -> Result<(), StoreError> {
     txn.begin_statement();
-    let range = KeyRange::equal(change.key);
-    let mut cursor = table.scan(scan(range, RowLock::Exclusive));
-    let mut found = RowBatch::new(Arc::clone(table.layout()));
-    while until_done(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More
-        && found.is_empty()
-    {}
-    let existing = (!found.is_empty()).then(|| found.key(0));
-    let Some(row) = change.row else {
-        return match existing {
-            Some(key) => until_done(|| table.delete(txn, key)).await.map(|_| ()),
-            None => Ok(()),
+    loop {
+        let range = KeyRange::equal(change.key.clone());
+        let mut cursor = table.scan(scan(range, RowLock::Exclusive));
+        let mut found = RowBatch::new(Arc::clone(table.layout()));
+        while until_done(|| cursor.fetch(txn, 1, &mut found)).await? == Fetched::More
+            && found.is_empty()
+        {}
+        let existing = (!found.is_empty()).then(|| found.key(0));
+        let changed = match (existing, &change.row) {
+            (None, None) => return Ok(()),
+            (None, Some(row)) => return insert(table, txn, row).await,
+            (Some(key), None) => until_done(|| table.delete(txn, key)).await?,
+            (Some(key), Some(row)) => {
+                let row: Vec<_> = row.iter().map(Value::as_ref).collect();
+                until_done(|| table.update(txn, key, &row)).await?
+            }
         };
-    };
+        match changed {
+            Mutation::Done => return Ok(()),
+            Mutation::Duplicate { index, .. } => return Err(StoreError::DuplicateKey { index }),
+            // Its place is not what it was: look for it again.
+            Mutation::Gone => {}
+        }
+    }
+}
+
+async fn insert(
+    table: &dyn Table,
+    txn: &mut dyn Transaction,
+    row: &[Value],
+) -> Result<(), StoreError> {
     let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-    match existing {
-        Some(key) => match until_done(|| table.update(txn, key, &row)).await? {
-            Mutation::Done => Ok(()),
-            Mutation::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
-            Mutation::Gone => Err(StoreError::NoSuchTable),
-        },
-        None => match until_done(|| table.insert(txn, &row)).await? {
-            Inserted::Done => Ok(()),
-            Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
-        },
+    match until_done(|| table.insert(txn, &row)).await? {
+        Inserted::Done => Ok(()),
+        Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
     }
 }
 
