@@ -157,3 +157,30 @@ fn endless_statements_can_be_ended_and_hurt_nobody() {
         assert_eq!(one.as_deref(), Some("1"));
     }
 }
+
+/// The statements of one text are many; each is short.
+#[test]
+fn a_text_of_many_statements_can_be_ended_and_hurts_nobody() {
+    let (server, mut bystander) = start();
+    let mut victim = server.connect().expect("it serves");
+    let text = "do 1;".repeat(180_000) + "select 1";
+    victim.send_query(text.as_bytes()).expect("it reads");
+    for _ in 0..20 {
+        let one = bystander.value("select 1").expect("others are served");
+        assert_eq!(one.as_deref(), Some("1"));
+    }
+    let id = victim.connection_id;
+    bystander
+        .run(&format!("kill query {id}"))
+        .expect("an order");
+    let outcomes = victim.read_outcomes().expect("answers");
+    match outcomes.last() {
+        Some(Outcome::Error(error)) => assert_eq!(error.number, 1317),
+        other => panic!("it came to its end: {other:?}"),
+    }
+    let warnings = victim.rows("show warnings").expect("a list");
+    assert_eq!(warnings.len(), 1, "the error alone");
+    let texts = "select 2; select 3";
+    let outcomes = victim.query_all(texts.as_bytes()).expect("it goes on");
+    assert_eq!(outcomes.len(), 2);
+}

@@ -15,14 +15,18 @@ use syntax::token::Kind;
 use value::{ColumnType, Value};
 
 use crate::cached_query::{Tried, in_utf8};
+use crate::registry::KillOrder;
 use crate::reply::{Reply, Stop};
-use crate::run::Ran;
+use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
 use crate::session::{Next, Session};
 use crate::virtual_store::SessionNames;
 
 /// How often a statement is planned anew because a table changed under it, before it fails.
 pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
+
+/// Statements of one text, or instructions of a program, that run before others are let run.
+pub(crate) const TURN_STATEMENT_COUNT: u32 = 32;
 
 /// The longest prefix of a statement that the process list keeps, in bytes.
 const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
@@ -68,6 +72,7 @@ impl Session {
             return self.write_reply(reply, false);
         }
         let mut rest: &[u8] = &text;
+        let mut count = 0_u32;
         loop {
             self.begin_statement_time();
             let parsed = match syntax::parse::parse_one(rest, self.mode()) {
@@ -97,7 +102,33 @@ impl Session {
             if is_over || next == Next::End {
                 return Ok(next);
             }
+            count = count.wrapping_add(1);
+            if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {
+                match self.give_way(None).await {
+                    Ok(()) => {}
+                    Err(Stop::Error(error)) => {
+                        return self.write_reply(self.refused(*error), false);
+                    }
+                    Err(Stop::Disconnect(disconnect)) => return Err(*disconnect),
+                }
+            }
         }
+    }
+
+    /// Between two of many things that a client has asked for at once: sends what piled up and lets
+    /// other clients run, unless the session has been killed or its time is over.
+    pub(crate) async fn give_way(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        if self.state.seat.order() != KillOrder::None {
+            return Err(self.interrupted());
+        }
+        if deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us()) {
+            return Err(timed_out());
+        }
+        if self.client.should_flush() {
+            self.client.flush().await?;
+        }
+        runtime::yield_now().await;
+        Ok(())
     }
 
     /// An error found before anything ran: it stands alone among the warnings.

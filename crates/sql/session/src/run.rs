@@ -551,6 +551,9 @@ impl Session {
         let now_us = self.state.worker.steady_us();
         if reason == WaitReason::Turn {
             suspend.await;
+            if self.state.seat.order() != KillOrder::None {
+                return Err(self.interrupted());
+            }
             return match deadline {
                 Some(deadline) if deadline <= now_us => Err(timed_out()),
                 _ => Ok(()),

@@ -20,16 +20,11 @@ use super::compile::compile;
 use super::evaluate::Strictness;
 use super::frame::{Frame, HeldHandler, OpenCursor};
 use super::program::Instruction;
-use crate::dispatch::Parsed;
-use crate::registry::KillOrder;
+use crate::dispatch::{Parsed, TURN_STATEMENT_COUNT};
 use crate::reply::{Done, Reply, Stop};
-use crate::run::timed_out;
 use crate::session::Session;
 use crate::set_statement::new_value_of;
 use crate::variables::NewValue;
-
-/// Instructions that a program runs before it lets others run.
-const TURN_INSTRUCTION_COUNT: u32 = 32;
 
 impl Session {
     /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `SIGNAL`.
@@ -81,8 +76,9 @@ impl Session {
         let (mut at, mut count) = (0, 0_u32);
         while let Some(instruction) = program.code.get(at) {
             count = count.wrapping_add(1);
-            if count.is_multiple_of(TURN_INSTRUCTION_COUNT) {
-                self.give_way().await?;
+            if count.is_multiple_of(TURN_STATEMENT_COUNT) {
+                let deadline = self.programs.deadline.flatten();
+                self.give_way(deadline).await?;
             }
             at = match self.instruction(instruction, at).await {
                 Ok(next) => next,
@@ -103,22 +99,6 @@ impl Session {
                 Err(stop) => return Err(stop),
             };
         }
-        Ok(())
-    }
-
-    /// Lets other clients run.
-    async fn give_way(&mut self) -> Result<(), Stop> {
-        if self.state.seat.order() != KillOrder::None {
-            return Err(self.interrupted());
-        }
-        let deadline = self.programs.deadline.flatten();
-        if deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us()) {
-            return Err(timed_out());
-        }
-        if self.client.should_flush() {
-            self.client.flush().await?;
-        }
-        runtime::yield_now().await;
         Ok(())
     }
 
