@@ -3,7 +3,7 @@
 use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Made by root before the accounts are asked.
-const SETUP: [&str; 16] = [
+const SETUP: [&str; 22] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
     "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
@@ -20,6 +20,12 @@ const SETUP: [&str; 16] = [
     "GRANT UPDATE, DELETE ON shop.items TO eraser@localhost",
     "GRANT CREATE, INSERT, SELECT ON other.* TO builder@localhost",
     "GRANT ALTER ON shop.items TO builder@localhost",
+    "CREATE USER caller@localhost IDENTIFIED BY 'pw'",
+    "CREATE PROCEDURE other.add_up() SET @sum = 1",
+    "CREATE PROCEDURE other.secret() SET @sum = 2",
+    "GRANT EXECUTE ON PROCEDURE other.Add_Up TO caller@localhost",
+    "GRANT ALTER ROUTINE ON PROCEDURE other.secret TO builder@localhost WITH GRANT OPTION",
+    "GRANT CREATE ROUTINE ON shop.* TO builder@localhost",
 ];
 
 /// Who, what, and what comes back: rows as text, `ok`, or an error.
@@ -130,6 +136,42 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     ("builder", "RENAME TABLE shop.items TO other.items", "1142"),
     ("builder", "CREATE USER mallory", "1227"),
+    ("builder", "GRANT RELOAD ON shop.items TO builder", "1144"),
+    ("builder", "GRANT RELOAD ON shop.* TO builder", "1221"),
+    ("caller", "USE other", "ok"),
+    ("caller", "CALL other.ADD_UP()", "ok"),
+    (
+        "caller",
+        "CALL other.secret()",
+        "1370 execute command denied to user 'caller'@'localhost' for routine 'other.secret'",
+    ),
+    ("caller", "DROP PROCEDURE other.add_up", "1370"),
+    (
+        "caller",
+        "SELECT routine_name FROM information_schema.routines",
+        "add_up",
+    ),
+    (
+        "caller",
+        "GRANT EXECUTE ON PROCEDURE other.add_up TO builder@localhost",
+        "1370 execute command denied to user 'caller'@'localhost' for routine 'other.add_up'",
+    ),
+    ("builder", "CALL other.secret()", "1370"),
+    ("builder", "ALTER PROCEDURE other.secret COMMENT 'x'", "ok"),
+    (
+        "builder",
+        "GRANT EXECUTE ON PROCEDURE other.secret TO caller@localhost",
+        "1370",
+    ),
+    (
+        "builder",
+        "GRANT ALTER ROUTINE ON PROCEDURE other.secret TO caller@localhost",
+        "ok",
+    ),
+    ("caller", "DROP PROCEDURE other.secret", "ok"),
+    ("builder", "CREATE PROCEDURE shop.own() SET @own = 1", "ok"),
+    ("builder", "CALL shop.own()", "ok"),
+    ("builder", "DROP PROCEDURE shop.own", "ok"),
     (
         "root",
         "DROP TABLE mysql.global_priv",
@@ -185,6 +227,26 @@ fn rights_are_enforced_and_told_as_mariadb_does() {
         };
         assert_eq!(shown, expected, "{user}: {statement}: {answered}");
     }
+}
+
+#[test]
+fn rights_to_a_program_outlive_the_server() {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let mut server = launch.start().unwrap();
+    let mut root = server.connect().unwrap();
+    for statement in SETUP {
+        assert_eq!(answer(&mut root, statement), "ok", "{statement}");
+    }
+    drop(root);
+    server.kill().unwrap();
+    server.start_again().unwrap();
+    let mut caller = connect(&server, "caller");
+    assert_eq!(answer(&mut caller, "CALL other.add_up()"), "ok");
+    assert_eq!(
+        answer(&mut caller, "SHOW GRANTS").split("; ").last(),
+        Some("GRANT EXECUTE ON PROCEDURE `other`.`add_up` TO `caller`@`localhost`")
+    );
 }
 
 /// The last connection is an administrator's; nobody else gets it, nor an administrator a second.

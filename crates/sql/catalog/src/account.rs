@@ -10,9 +10,11 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use syntax::ast::RoutineKind;
 use syntax::print::quoted_name;
 
 use crate::privilege::{Privilege, PrivilegeSet};
+use crate::routine::RoutineKey;
 
 /// The longest user name, in characters (MariaDB's limit).
 pub const USER_NAME_CHARS_MAX: usize = 128;
@@ -62,6 +64,8 @@ pub struct Grants {
     pub databases: BTreeMap<String, Grant>,
     /// On `database.table`.
     pub tables: BTreeMap<(String, String), Grant>,
+    /// On `PROCEDURE database.name` and `FUNCTION database.name`.
+    pub routines: BTreeMap<RoutineKey, Grant>,
 }
 
 /// Privileges of one level, and whether they may be given on.
@@ -100,11 +104,18 @@ impl Grants {
         self.in_database(database) | own
     }
 
+    /// What is allowed with a stored program.
+    pub fn on_routine(&self, key: &RoutineKey) -> PrivilegeSet {
+        let own = self.routines.get(key).map(|grant| grant.privileges);
+        self.in_database(key.database()) | own.unwrap_or_default()
+    }
+
     /// True if the account may know that the database is there: it has a privilege in it.
     pub fn can_see_database(&self, database: &str) -> bool {
         self.global().has(Privilege::ShowDatabases)
             || !self.in_database(database).is_empty()
             || self.tables.keys().any(|(of, _)| of == database)
+            || self.routines.keys().any(|of| of.database() == database)
     }
 
     /// Forgets levels that allow nothing.
@@ -112,6 +123,7 @@ impl Grants {
         let means_something = |grant: &Grant| !grant.privileges.is_empty() || grant.grantable;
         self.databases.retain(|_, grant| means_something(grant));
         self.tables.retain(|_, grant| means_something(grant));
+        self.routines.retain(|_, grant| means_something(grant));
     }
 }
 
@@ -159,7 +171,36 @@ impl Account {
             push_grant_option(&mut statement, *grant);
             statements.push(statement);
         }
+        for kind in [RoutineKind::Procedure, RoutineKind::Function] {
+            let of_kind = self.grants.routines.iter();
+            for (key, grant) in of_kind.filter(|(key, _)| key.kind() == kind) {
+                let mut statement = format!(
+                    "GRANT {} ON {} {}.{} TO {to}",
+                    routine_privileges_text(grant.privileges),
+                    kind.text(),
+                    quoted_name(key.database()),
+                    quoted_name(key.name())
+                );
+                push_grant_option(&mut statement, *grant);
+                statements.push(statement);
+            }
+        }
         statements
+    }
+}
+
+/// The privileges of a stored program, which MariaDB never calls all.
+fn routine_privileges_text(privileges: PrivilegeSet) -> String {
+    let in_order = [Privilege::Execute, Privilege::AlterRoutine];
+    let names: Vec<_> = in_order
+        .into_iter()
+        .filter(|&privilege| privileges.has(privilege))
+        .map(Privilege::name)
+        .collect();
+    if names.is_empty() {
+        "USAGE".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 
@@ -436,6 +477,13 @@ mod tests {
         assert!(on_orders.has(Privilege::Insert) && on_orders.has(Privilege::Select));
         assert!(!grants.on_table("shop1", "items").has(Privilege::Insert));
         assert!(grants.can_see_database("shop9") && !grants.can_see_database("other"));
+        let key = |name| RoutineKey::new(RoutineKind::Procedure, "other", name);
+        grants
+            .routines
+            .insert(key("add"), grant(Privilege::Execute));
+        let on_routine = |name| grants.on_routine(&key(name)).has(Privilege::Execute);
+        assert!(on_routine("ADD") && !on_routine("sub"));
+        assert!(grants.can_see_database("other"));
         grants.databases.insert("none".to_owned(), Grant::default());
         grants.prune();
         assert_eq!(grants.databases.len(), 1);

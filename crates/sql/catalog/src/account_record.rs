@@ -8,7 +8,8 @@
 //! {"access": 1, "grant_option": true, "plugin": "mysql_native_password",
 //!  "authentication_string": "*..", "account_locked": true, "require_tls": true,
 //!  "databases": {"shop": {"access": 1}},
-//!  "tables": [{"database": "shop", "table": "orders", "access": 3}]}
+//!  "tables": [{"database": "shop", "table": "orders", "access": 3}],
+//!  "routines": [{"kind": "PROCEDURE", "database": "shop", "name": "add", "access": 8388608}]}
 //! ```
 //!
 //! Absent members mean nothing granted, not locked, not required. The bits of `access` are those
@@ -21,6 +22,7 @@ use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
     TableName, Uniqueness,
 };
+use syntax::ast::RoutineKind;
 use thiserror::Error;
 use value::{CollationId, ColumnType, TypeKind};
 
@@ -28,6 +30,7 @@ use crate::account::{
     Account, AccountName, Credential, Grant, Grants, HOST_BYTES_MAX, USER_NAME_CHARS_MAX,
 };
 use crate::privilege::PrivilegeSet;
+use crate::routine::RoutineKey;
 
 /// The database of the server's own tables.
 pub const SYSTEM_DATABASE: &str = "mysql";
@@ -64,6 +67,8 @@ struct Record {
     databases: BTreeMap<String, GrantRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tables: Vec<TableRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routines: Vec<RoutineRecord>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -82,6 +87,47 @@ struct TableRecord {
     access: u64,
     #[serde(default, skip_serializing_if = "is_false")]
     grant_option: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RoutineRecord {
+    kind: KindRecord,
+    database: String,
+    name: String,
+    access: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    grant_option: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum KindRecord {
+    Procedure,
+    Function,
+}
+
+impl RoutineRecord {
+    fn new(key: &RoutineKey, grant: Grant) -> Self {
+        Self {
+            kind: match key.kind() {
+                RoutineKind::Procedure => KindRecord::Procedure,
+                RoutineKind::Function => KindRecord::Function,
+            },
+            database: key.database().to_owned(),
+            name: key.name().to_owned(),
+            access: grant.privileges.bits(),
+            grant_option: grant.grantable,
+        }
+    }
+
+    fn key(&self) -> RoutineKey {
+        let kind = match self.kind {
+            KindRecord::Procedure => RoutineKind::Procedure,
+            KindRecord::Function => RoutineKind::Function,
+        };
+        RoutineKey::new(kind, &self.database, &self.name)
+    }
 }
 
 #[allow(
@@ -114,6 +160,7 @@ pub fn encode_account(account: &Account) -> String {
         global,
         databases,
         tables,
+        routines,
     } = &account.grants;
     let record = Record {
         access: global.privileges.bits(),
@@ -134,6 +181,10 @@ pub fn encode_account(account: &Account) -> String {
                 access: grant.privileges.bits(),
                 grant_option: grant.grantable,
             })
+            .collect(),
+        routines: routines
+            .iter()
+            .map(|(key, grant)| RoutineRecord::new(key, *grant))
             .collect(),
     };
     serde_json::to_string(&record).expect("a record of texts and numbers has a JSON text")
@@ -156,6 +207,11 @@ pub fn decode_account(name: AccountName, text: &[u8]) -> Result<Account, Damaged
         .into_iter()
         .map(|of| ((of.database, of.table), grant(of.access, of.grant_option)))
         .collect();
+    let routines = record
+        .routines
+        .into_iter()
+        .map(|of| (of.key(), grant(of.access, of.grant_option)))
+        .collect();
     Ok(Account {
         name,
         credential: Credential {
@@ -168,6 +224,7 @@ pub fn decode_account(name: AccountName, text: &[u8]) -> Result<Account, Damaged
             global: grant(record.access, record.grant_option),
             databases,
             tables,
+            routines,
         },
     })
 }
@@ -266,6 +323,10 @@ mod tests {
             .grants
             .tables
             .insert(("d\"".to_owned(), "t".to_owned()), some);
+        for kind in [RoutineKind::Procedure, RoutineKind::Function] {
+            let key = RoutineKey::new(kind, "d", "Add");
+            account.grants.routines.insert(key, some);
+        }
         let text = encode_account(&account);
         assert_eq!(
             decode_account(account.name.clone(), text.as_bytes()).unwrap(),

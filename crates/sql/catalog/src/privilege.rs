@@ -242,6 +242,9 @@ impl PrivilegeSet {
         Privilege::Execute,
     ]);
 
+    /// What `GRANT ALL` gives on a stored program.
+    pub const ALL_ROUTINE: Self = Self::of(&[Privilege::AlterRoutine, Privilege::Execute]);
+
     /// What `GRANT ALL` gives on a table.
     pub const ALL_TABLE: Self = Self::of(&[
         Privilege::Select,

@@ -112,6 +112,21 @@ impl RoutineKey {
             kind,
         }
     }
+
+    /// Procedure or function.
+    pub fn kind(&self) -> RoutineKind {
+        self.kind
+    }
+
+    /// Its database.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Its name in lower case.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// All routines at one moment. A change publishes new ones, which share with them what has not

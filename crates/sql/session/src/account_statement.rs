@@ -1,15 +1,19 @@
 //! CREATE USER, GRANT and their like.
 
 use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
-use catalog::{Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet};
+use catalog::{
+    Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet, RoutineKey,
+};
 use errcode::{
     ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
-    ER_PLUGIN_IS_NOT_LOADED, ER_WRONG_STRING_LENGTH,
+    ER_NONEXISTING_PROC_GRANT, ER_PLUGIN_IS_NOT_LOADED, ER_SP_DOES_NOT_EXIST,
+    ER_WRONG_STRING_LENGTH,
 };
-use syntax::ast::{self, AccountOptions, GrantTarget, UserName, UserSpec};
+use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
 
 use crate::accounts::{AccountChange, hash_password};
 use crate::dispatch::Parsed;
+use crate::published::Turn;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::sink::text_column;
@@ -86,7 +90,9 @@ impl Session {
 
     fn existing_account(&self, name: &AccountName) -> Option<Account> {
         let accounts = self.state.worker.server.accounts();
-        accounts.by_name(name).map(|account| Account::clone(account))
+        accounts
+            .by_name(name)
+            .map(|account| Account::clone(account))
     }
 
     fn created(
@@ -181,6 +187,7 @@ impl Session {
             privileges: set_of(privileges, &level)?,
             grantable: grant_option,
         };
+        self.check_is_there(&level)?;
         self.check_may_grant(&level, wanted.privileges)?;
         let mut changes = Vec::new();
         for user in users {
@@ -228,6 +235,12 @@ impl Session {
                 let code = ER_NONEXISTING_GRANT;
                 return Err(ClientError::new(code, &[&name.user, &name.host]).into());
             };
+            if let Level::Routine(key) = &level
+                && !account.grants.routines.contains_key(key)
+            {
+                let code = ER_NONEXISTING_PROC_GRANT;
+                return Err(ClientError::new(code, &[&name.user, &name.host, &key.name()]).into());
+            }
             let grant = level.grant_of(&mut account.grants);
             grant.privileges = grant.privileges & !unwanted;
             grant.grantable &= !takes_option;
@@ -306,10 +319,75 @@ impl Session {
                 }
                 Level::Table(database, table)
             }
-            GrantTarget::Routine(kind, _) => {
-                return Err(ClientError::not_supported(&format!("GRANT ON {kind}")).into());
+            GrantTarget::Routine(kind, name) => {
+                let kinds = [RoutineKind::Procedure, RoutineKind::Function];
+                let Some(kind) = kinds.into_iter().find(|it| it.text() == kind) else {
+                    return Err(ClientError::not_supported(&format!("GRANT ON {kind}")).into());
+                };
+                let database = self.routine_database(name)?;
+                Level::Routine(RoutineKey::new(kind, &database, &name.name.text))
             }
         })
+    }
+
+    /// Error 1305 for a stored program that is not there: rights to it could not be given.
+    fn check_is_there(&self, level: &Level) -> Result<(), ClientError> {
+        let Level::Routine(key) = level else {
+            return Ok(());
+        };
+        if self.state.worker.server.routines().find(key).is_some() {
+            return Ok(());
+        }
+        let code = ER_SP_DOES_NOT_EXIST;
+        Err(ClientError::new(
+            code,
+            &[&"FUNCTION or PROCEDURE", &key.name()],
+        ))
+    }
+
+    /// Who makes a stored program may run, change and drop it.
+    pub(crate) async fn grant_own_routine(
+        &mut self,
+        turn: &Turn,
+        key: &RoutineKey,
+    ) -> Result<(), Stop> {
+        let own = self.state.account();
+        if own
+            .grants
+            .on_routine(key)
+            .includes(PrivilegeSet::ALL_ROUTINE)
+        {
+            return Ok(());
+        }
+        let Some(mut account) = self.existing_account(&own.name) else {
+            return Ok(());
+        };
+        let grant = account.grants.routines.entry(key.clone()).or_default();
+        grant.privileges |= PrivilegeSet::ALL_ROUTINE;
+        self.change_accounts(turn, &[AccountChange::Put(account)])
+            .await
+    }
+
+    /// Nobody has rights to a stored program that goes: another may come to have its name.
+    pub(crate) async fn revoke_routine(
+        &mut self,
+        turn: &Turn,
+        key: &RoutineKey,
+    ) -> Result<(), Stop> {
+        let accounts = self.state.worker.server.accounts();
+        let with_rights = accounts
+            .iter()
+            .filter(|it| it.grants.routines.contains_key(key));
+        let without = with_rights.map(|account| {
+            let mut account = Account::clone(account);
+            account.grants.routines.remove(key);
+            AccountChange::Put(account)
+        });
+        let changes: Vec<_> = without.collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.change_accounts(turn, &changes).await
     }
 
     /// SHOW CREATE USER.
@@ -348,30 +426,32 @@ impl Session {
         let account = self.state.account();
         let grants = &account.grants;
         let mut levels = vec![grants.global];
-        if let Level::Database(database) | Level::Table(database, _) = level {
-            levels.extend(grants.databases.get(database).copied());
-        }
-        if let Level::Table(database, table) = level {
-            levels.extend(
-                grants
-                    .tables
-                    .get(&(database.clone(), table.clone()))
-                    .copied(),
-            );
-        }
+        levels.extend(grants.databases.get(level.database()).copied());
+        levels.extend(match level {
+            Level::Global | Level::Database(_) => None,
+            Level::Table(database, table) => {
+                let key = (database.clone(), table.clone());
+                grants.tables.get(&key).copied()
+            }
+            Level::Routine(key) => grants.routines.get(key).copied(),
+        });
         let grantable = levels.iter().filter(|grant| grant.grantable);
         let given = grantable.fold(PrivilegeSet::NONE, |sum, grant| sum | grant.privileges);
         if levels.iter().any(|grant| grant.grantable) && given.includes(wanted) {
             return Ok(());
         }
+        if let Level::Routine(key) = level {
+            let command = match wanted {
+                wanted if wanted.has(Privilege::Execute) => "execute",
+                wanted if wanted.has(Privilege::AlterRoutine) => "alter routine",
+                _ => "grant",
+            };
+            return Err(self.routine_denied(command, key.database(), key.name()));
+        }
         let name = &account.name;
-        let database = match level {
-            Level::Global => "*",
-            Level::Database(database) | Level::Table(database, _) => database,
-        };
         Err(ClientError::new(
             ER_DBACCESS_DENIED_ERROR,
-            &[&name.user, &name.host, &database],
+            &[&name.user, &name.host, &level.database()],
         ))
     }
 
@@ -388,9 +468,19 @@ enum Level {
     Global,
     Database(String),
     Table(String, String),
+    Routine(RoutineKey),
 }
 
 impl Level {
+    /// The database; `*` for all.
+    fn database(&self) -> &str {
+        match self {
+            Self::Global => "*",
+            Self::Database(database) | Self::Table(database, _) => database,
+            Self::Routine(key) => key.database(),
+        }
+    }
+
     fn grant_of<'g>(&self, grants: &'g mut Grants) -> &'g mut Grant {
         match self {
             Self::Global => &mut grants.global,
@@ -399,6 +489,7 @@ impl Level {
                 .tables
                 .entry((database.clone(), table.clone()))
                 .or_default(),
+            Self::Routine(key) => grants.routines.entry(key.clone()).or_default(),
         }
     }
 
@@ -407,6 +498,7 @@ impl Level {
             Self::Global => PrivilegeSet::ALL_GLOBAL,
             Self::Database(_) => PrivilegeSet::ALL_DATABASE,
             Self::Table(..) => PrivilegeSet::ALL_TABLE,
+            Self::Routine(_) => PrivilegeSet::ALL_ROUTINE,
         }
     }
 }
@@ -426,17 +518,26 @@ fn set_of(privileges: &[ast::Privilege], level: &Level) -> Result<PrivilegeSet, 
                     .ok_or_else(|| ClientError::not_supported(&format!("GRANT {name}")))?;
                 let one = PrivilegeSet::of(&[one]);
                 if !level.all().includes(one) {
-                    let code = match level {
-                        Level::Table(..) => errcode::ER_ILLEGAL_GRANT_FOR_TABLE,
-                        Level::Global | Level::Database(_) => errcode::ER_WRONG_USAGE,
-                    };
-                    return Err(ClientError::new(code, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]).into());
+                    return Err(illegal_grant(level).into());
                 }
                 set |= one;
             }
         }
     }
     Ok(set)
+}
+
+/// What the client is told of a privilege that there is not at the level.
+fn illegal_grant(level: &Level) -> ClientError {
+    match level {
+        Level::Table(..) | Level::Routine(_) => {
+            ClientError::new(errcode::ER_ILLEGAL_GRANT_FOR_TABLE, &[])
+        }
+        Level::Global | Level::Database(_) => {
+            let code = errcode::ER_WRONG_USAGE;
+            ClientError::new(code, &[&"DB GRANT", &"GLOBAL PRIVILEGES"])
+        }
+    }
 }
 
 fn fresh_account(name: AccountName) -> Account {

@@ -291,11 +291,6 @@ impl Cursor<'_> {
     pub(super) fn grant_or_revoke(&mut self, word: K) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let is_grant = word == K::Grant;
-        if !is_grant && self.eat_all(&[K::All, K::Privileges]) && self.eat_kind(Kind::Comma) {
-            self.expect_all(&[K::Grant, K::Option, K::From])?;
-            let users = self.list(Self::user_name)?;
-            return Ok(StatementKind::Account(Box::new(Account::RevokeAll(users))));
-        }
         if self.is(K::Proxy) && self.keyword_at(1) == Some(K::On) {
             let name = if is_grant {
                 "GRANT PROXY"
@@ -307,6 +302,9 @@ impl Cursor<'_> {
         }
         let account = match self.privileges()? {
             Some(privileges) if is_grant => self.grant(privileges)?,
+            Some(privileges) if is_everything(&privileges) && self.eat(K::From) => {
+                Account::RevokeAll(self.list(Self::user_name)?)
+            }
             Some(privileges) => self.revoke(privileges)?,
             None => {
                 let name = if is_grant {
@@ -322,13 +320,6 @@ impl Cursor<'_> {
 
     /// The rights up to `ON`; none when the names are roles.
     fn privileges(&mut self) -> Parsed<Option<Vec<Privilege>>> {
-        if self.is(K::On) {
-            // `REVOKE ALL PRIVILEGES ON`: the words have been taken.
-            return Ok(Some(vec![Privilege {
-                name: "ALL".to_owned(),
-                columns: Vec::new(),
-            }]));
-        }
         let mut privileges = Vec::new();
         loop {
             match self.privilege()? {
@@ -424,4 +415,10 @@ impl Cursor<'_> {
             users,
         })
     }
+}
+
+/// `ALL, GRANT OPTION`, which REVOKE takes without a place.
+fn is_everything(privileges: &[Privilege]) -> bool {
+    let names = privileges.iter().map(|privilege| privilege.name.as_str());
+    names.eq(["ALL", "GRANT OPTION"])
 }

@@ -27,7 +27,7 @@ fn visible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Arc<Routine>> {
     facts.routines.iter().filter(|routine| {
         routine.definer == *facts.account
             || facts.sees_bodies
-            || !(facts.grants.in_database(&routine.database) & PrivilegeSet::ROUTINE).is_empty()
+            || !(facts.grants.on_routine(&routine.key()) & PrivilegeSet::ROUTINE).is_empty()
     })
 }
 

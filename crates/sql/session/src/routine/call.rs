@@ -198,7 +198,7 @@ impl Session {
         let key = RoutineKey::new(RoutineKind::Procedure, &database, &name.name.text);
         let routines = self.state.worker.server.routines();
         let found = routines.find(&key);
-        let privileges = self.routine_privileges(&key, &database);
+        let privileges = self.routine_privileges(&key);
         if !privileges.has(Privilege::Execute) {
             return Err(self.routine_denied("execute", &database, &name.name.text));
         }
@@ -217,9 +217,8 @@ impl Session {
     }
 
     /// What the session may do with a routine.
-    pub(crate) fn routine_privileges(&self, key: &RoutineKey, database: &str) -> PrivilegeSet {
-        let _ = key;
-        self.state.account().grants.in_database(database)
+    pub(crate) fn routine_privileges(&self, key: &RoutineKey) -> PrivilegeSet {
+        self.state.account().grants.on_routine(key)
     }
 
     /// Error 1370.
@@ -297,7 +296,7 @@ impl Session {
         let own = self.state.account_name();
         let definer = match &routine.definer {
             definer if routine.is_invoker || *definer == own => None,
-            definer => Some(self.definer(definer)?),
+            definer => Some(self.definer(definer, routine)?),
         };
         let variables = self.variables_within(routine)?;
         // Nothing fails from here on: who has become the definer becomes himself again.
@@ -325,10 +324,28 @@ impl Session {
         Ok(variables)
     }
 
-    fn definer(&self, name: &AccountName) -> Result<Arc<catalog::Account>, ClientError> {
+    /// Whose rights the routine has, if they are enough to run it: error 1370.
+    fn definer(
+        &self,
+        name: &AccountName,
+        routine: &Routine,
+    ) -> Result<Arc<catalog::Account>, ClientError> {
         let accounts = self.state.worker.server.accounts();
-        let account = accounts.by_name(name).cloned();
-        account.ok_or_else(|| ClientError::new(ER_NO_SUCH_USER, &[&name.user, &name.host]))
+        let Some(account) = accounts.by_name(name) else {
+            let code = ER_NO_SUCH_USER;
+            return Err(ClientError::new(code, &[&name.user, &name.host]));
+        };
+        if account
+            .grants
+            .on_routine(&routine.key())
+            .has(Privilege::Execute)
+        {
+            return Ok(Arc::clone(account));
+        }
+        let full = format!("{}.{}", routine.database, routine.name);
+        let code = ER_PROCACCESS_DENIED_ERROR;
+        let arguments: [&dyn std::fmt::Display; 4] = [&"execute", &name.user, &name.host, &full];
+        Err(ClientError::new(code, &arguments))
     }
 
     fn leave_routine(&mut self, around: Around) {

@@ -63,6 +63,7 @@ impl Session {
         let routine = self.new_routine(create, parsed, (database, name), of.collation)?;
         let change = RoutineChange::Put(Box::new(routine));
         self.change_routines(&turn, &[change]).await?;
+        self.grant_own_routine(&turn, &key).await?;
         Ok(Reply::Ok(Done::default()))
     }
 
@@ -148,6 +149,7 @@ impl Session {
         self.check_routine_privilege(Privilege::AlterRoutine, &key, &database, name)?;
         match self.existing_routine(drop.kind, &key, &database, name) {
             Ok(routine) => {
+                self.revoke_routine(&turn, &key).await?;
                 let change = RoutineChange::Remove(routine);
                 self.change_routines(&turn, &[change]).await?;
             }
@@ -177,13 +179,13 @@ impl Session {
         kind: RoutineKind,
         name: &ObjectName,
     ) -> Result<Reply, Stop> {
-        let (database, key) = self.routine_key(kind, name)?;
+        let (_, key) = self.routine_key(kind, name)?;
         let routines = self.state.worker.server.routines();
         let missing = || {
             let code = ER_SP_DOES_NOT_EXIST;
             ClientError::new(code, &[&kind.text(), &name.name.text])
         };
-        let privileges = self.routine_privileges(&key, &database);
+        let privileges = self.routine_privileges(&key);
         let routine = routines.find(&key).ok_or_else(missing)?;
         let is_own = routine.definer == self.state.account_name();
         if privileges.is_empty() && !is_own {
@@ -262,7 +264,7 @@ impl Session {
         database: &str,
         name: &str,
     ) -> Result<(), ClientError> {
-        if self.routine_privileges(key, database).has(privilege) {
+        if self.routine_privileges(key).has(privilege) {
             return Ok(());
         }
         let command = privilege.name().to_lowercase();
