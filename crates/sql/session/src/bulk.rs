@@ -35,7 +35,7 @@ const PLAN_TRY_COUNT_MAX: usize = 10;
 
 /// What a parameter is in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+pub(crate) enum Mark {
     Value,
     Default,
     Ignore,
@@ -288,7 +288,7 @@ fn type_of(wire_type: ParameterType, collation: CollationId) -> ColumnType {
 
 /// The statement with DEFAULT in place of marked parameters, and without the assignments of those
 /// that are to be ignored. Error 4032 if one is not alone a column's value.
-fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientError> {
+pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientError> {
     let mut statement = parsed.statement.clone();
     let mut used = 0;
     match &mut statement.kind {

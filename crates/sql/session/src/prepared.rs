@@ -15,6 +15,7 @@ use syntax::ast::{self, StatementKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
+use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
 use crate::long_data::LongData;
@@ -477,7 +478,7 @@ impl Session {
     async fn execute_using(
         &mut self,
         of: &Rc<Parsed>,
-        using: &[ast::Expr],
+        using: &[ast::UsingValue],
         around: &Parsed,
     ) -> Result<Reply, Stop> {
         let wanted = usize::try_from(of.statement.parameter_count).unwrap_or(usize::MAX);
@@ -485,19 +486,31 @@ impl Session {
             return Err(ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
         }
         let collation = self.state.variables.borrow().active().connection_collation;
-        let (mut values, mut types) = (Vec::new(), Vec::new());
-        for expression in using {
-            let value = self.constant(expression, around).await?;
+        let (mut values, mut types, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+        for of in using {
+            let (value, mark) = match of {
+                ast::UsingValue::Value(expression) => {
+                    (self.constant(expression, around).await?, Mark::Value)
+                }
+                ast::UsingValue::Default => (Value::Null, Mark::Default),
+                ast::UsingValue::Ignore => (Value::Null, Mark::Ignore),
+            };
             types.push(type_of(&value, collation));
             values.push(value);
+            marks.push(mark);
         }
+        let of = &match marks.iter().all(|mark| *mark == Mark::Value) {
+            true => Rc::clone(of),
+            false => Rc::new(marked(of, &marks)?),
+        };
         match &of.statement.kind {
             _ if of.is_planned() => self.planned(of, &values, &types).await,
             StatementKind::Call(call) => {
                 let outputs = Box::pin(self.prepared_call(call, of, (values, types))).await?;
                 for output in outputs {
-                    let target = using.get(output.number).map(|expr| &expr.kind);
-                    if let Some(ast::ExprKind::UserVariable(name)) = target {
+                    if let Some(ast::UsingValue::Value(target)) = using.get(output.number)
+                        && let ast::ExprKind::UserVariable(name) = &target.kind
+                    {
                         let column_type = &output.column_type;
                         self.state
                             .set_user_variable(name, output.value, column_type)?;

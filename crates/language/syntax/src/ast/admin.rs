@@ -272,17 +272,28 @@ pub enum Prepared {
         /// Its name.
         name: Ident,
         /// Its parameters.
-        using: Vec<Expr>,
+        using: Vec<UsingValue>,
     },
     /// `EXECUTE IMMEDIATE e USING ..`.
     ExecuteImmediate {
         /// Its text.
         from: Expr,
         /// Its parameters.
-        using: Vec<Expr>,
+        using: Vec<UsingValue>,
     },
     /// `DEALLOCATE PREPARE s`, `DROP PREPARE s`.
     Deallocate(Ident),
+}
+
+/// What a parameter of EXECUTE is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UsingValue {
+    /// A value.
+    Value(Expr),
+    /// `DEFAULT`: that of the column.
+    Default,
+    /// `IGNORE`: as if the column were not named.
+    Ignore,
 }
 
 /// `'u'@'h'`.

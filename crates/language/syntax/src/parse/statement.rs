@@ -2,7 +2,9 @@
 
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, SyntaxErrorKind};
-use crate::ast::{Drop, DropIndex, Explain, Prepared, Statement, StatementKind, TableVerb};
+use crate::ast::{
+    Drop, DropIndex, Explain, Prepared, Statement, StatementKind, TableVerb, UsingValue,
+};
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
 
@@ -237,12 +239,22 @@ impl Cursor<'_> {
         }
     }
 
-    fn using(&mut self) -> Parsed<Vec<crate::ast::Expr>> {
+    fn using(&mut self) -> Parsed<Vec<UsingValue>> {
         if self.eat(K::Using) {
-            self.list(Self::expr)
+            self.list(Self::using_value)
         } else {
             Ok(Vec::new())
         }
+    }
+
+    fn using_value(&mut self) -> Parsed<UsingValue> {
+        Ok(if self.eat(K::Default) {
+            UsingValue::Default
+        } else if self.eat(K::Ignore) {
+            UsingValue::Ignore
+        } else {
+            UsingValue::Value(self.expr()?)
+        })
     }
 
     fn explain(&mut self) -> Parsed<StatementKind> {
