@@ -3,10 +3,7 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
-use expression::{
-    Class, Evaluator, Expression, Frame, Members, Memory, Share, Statement, SubqueryResult,
-    append_class_key,
-};
+use expression::{Evaluator, Expression, Frame, Members, Memory, Share, Statement, SubqueryResult};
 use planner::{Subquery, SubqueryKind};
 use store::{Suspend, Table, Transaction};
 use value::ValueRef;
@@ -131,6 +128,8 @@ pub(crate) struct SubqueryRun {
     state: SubqueryState,
     /// The root's row is not taken yet (its dependents suspended).
     holds_row: bool,
+    /// What is looked up in place of its rows, while they are read.
+    members: Members,
     share: Share,
 }
 
@@ -151,6 +150,7 @@ impl SubqueryRun {
             dependents,
             state: SubqueryState::Fresh,
             holds_row: false,
+            members: Members::default(),
             share: Share::default(),
         }
     }
@@ -182,37 +182,13 @@ impl SubqueryRun {
                 break;
             }
         }
-        if let Some(class) = self.plan.lookup {
-            self.collect_members(number, class, cx)?;
+        if self.plan.lookup.is_some() {
+            cx.frame.subqueries[number] = SubqueryResult::Set {
+                slot: self.plan.slot,
+                members: Some(Rc::new(std::mem::take(&mut self.members))),
+            };
         }
         self.state = SubqueryState::Done;
-        Ok(())
-    }
-
-    /// Makes the set in which `IN` looks values up.
-    fn collect_members(&self, number: usize, class: Class, cx: &mut Context<'_>) -> Outcome<()> {
-        let rows = cx.frame.rows(self.plan.slot);
-        let from = &self.plan.query.output[0].column_type;
-        let evaluator = cx.evaluator();
-        let mut members = Members::default();
-        let mut key = Vec::new();
-        for row in 0..rows.len() {
-            let value = evaluator.bring(rows.get(row, 0), from, class);
-            if value.is_null() {
-                members.has_null = true;
-                continue;
-            }
-            key.clear();
-            cx.statement.spend(MEMBER_COST)?;
-            evaluator.spend_on(value)?;
-            append_class_key(value, class, &mut key);
-            members.keys.insert(key.as_slice().into());
-        }
-        let members = Some(Rc::new(members));
-        cx.frame.subqueries[number] = SubqueryResult::Set {
-            slot: self.plan.slot,
-            members,
-        };
         Ok(())
     }
 
@@ -226,6 +202,7 @@ impl SubqueryRun {
             SubqueryKind::Exists => SubqueryResult::Exists(false),
             SubqueryKind::Set => {
                 cx.frame.rows_mut(self.plan.slot).clear();
+                self.members = Members::default();
                 SubqueryResult::Set {
                     slot: self.plan.slot,
                     members: None,
@@ -242,7 +219,7 @@ impl SubqueryRun {
                 Ok(false)
             }
             SubqueryKind::Scalar => {
-                if cx.frame.subqueries[number] != SubqueryResult::Pending {
+                if !matches!(cx.frame.subqueries[number], SubqueryResult::Pending) {
                     return Err(ClientError::new(ER_SUBQUERY_NO_1_ROW, &[]).into());
                 }
                 let value = cx.evaluate(&self.plan.query.output[0])?.to_value();
@@ -250,17 +227,28 @@ impl SubqueryRun {
                 Ok(true)
             }
             SubqueryKind::Set => {
-                crate::keep::push_row(cx, self.plan.slot, &self.plan.query.output)?;
+                self.take_member(cx)?;
                 let bytes = cx.frame.rows(self.plan.slot).memory_bytes();
-                cx.keep(&mut self.share, bytes)?;
+                cx.keep(&mut self.share, bytes + self.members.memory_bytes())?;
                 Ok(true)
             }
         }
     }
-}
 
-/// What taking a value into a set costs, in bytes looked at.
-const MEMBER_COST: usize = 64;
+    /// Takes the row at hand into the set.
+    fn take_member(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let (slot, output) = (self.plan.slot, &self.plan.query.output);
+        let Some(lookup) = &self.plan.lookup else {
+            return crate::keep::push_row(cx, slot, output);
+        };
+        // The rows stand outside the frame meanwhile: values borrow the frame.
+        let mut rows = std::mem::take(cx.frame.rows_mut(slot));
+        let taken = (self.members).take_row(&cx.evaluator(), output, lookup, &mut rows);
+        *cx.frame.rows_mut(slot) = rows;
+        cx.frame.recycle();
+        Ok(taken?)
+    }
+}
 
 fn run_subquery(number: usize, cx: &mut Context<'_>) -> Outcome<()> {
     let mut run = cx.subqueries[number]

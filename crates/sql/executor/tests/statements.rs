@@ -6,6 +6,7 @@
 mod assignments;
 mod bench;
 mod memory;
+mod sets;
 
 use value::Value;
 

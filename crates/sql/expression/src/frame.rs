@@ -3,15 +3,15 @@
 //! Operators move the slots, expressions read them. A value read out of the frame borrows it, so
 //! the compiler refuses to move a slot, or to reset the arena, while a value is still in use.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use bumpalo::Bump;
-use foldhash::HashSet;
 use format::row::RowError;
 use store::RowBatch;
 use value::{Value, ValueRef};
 
-use crate::Rows;
+use crate::{Members, Rows};
 
 /// The rows in flight.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Frame {
     pub parameters: Vec<Value>,
     /// What subqueries found, by the plan's numbers.
     pub subqueries: Vec<SubqueryResult>,
+    /// For keys that are made to look something up; reused.
+    key: RefCell<Vec<u8>>,
     /// Where expressions put strings that they compute.
     arena: Bump,
     /// The most that the arena had taken when it was given back.
@@ -47,7 +49,7 @@ pub enum SlotContent {
 }
 
 /// What a subquery found for the current outer row.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Debug, Default, Clone)]
 pub enum SubqueryResult {
     /// Nothing yet.
     #[default]
@@ -60,24 +62,18 @@ pub enum SubqueryResult {
     Set {
         /// The slot.
         slot: usize,
-        /// Keys of all rows that are not NULL, where `IN` looks a value up instead of comparing.
+        /// What answers the comparison in place of the rows, where something does.
         members: Option<Rc<Members>>,
     },
-}
-
-/// What `IN` needs to know of a subquery's only column.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub struct Members {
-    /// The values' keys in the class of the comparison.
-    pub keys: HashSet<Box<[u8]>>,
-    /// One of the values is NULL.
-    pub has_null: bool,
 }
 
 /// Strings beyond this make the arena start over at the next row.
 const ARENA_BYTES_MAX: usize = 64 * 1024;
 /// An arena that was larger is given back: a reset one keeps half of it or more.
 const ARENA_BYTES_KEPT: usize = 1 << 20;
+
+/// A larger buffer for keys is given back.
+const KEY_BYTES_KEPT: usize = 4 << 10;
 
 impl Frame {
     /// A frame with these slots.
@@ -87,9 +83,26 @@ impl Frame {
             slots,
             parameters: Vec::new(),
             subqueries,
+            key: RefCell::default(),
             arena: Bump::new(),
             arena_bytes_max: 0,
         }
+    }
+
+    /// What `look` finds by a key that `make` appends to an empty buffer.
+    pub(crate) fn by_key<T>(
+        &self,
+        make: impl FnOnce(&mut Vec<u8>),
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let mut key = self.key.take();
+        key.clear();
+        make(&mut key);
+        let found = look(&key);
+        if key.capacity() <= KEY_BYTES_KEPT {
+            self.key.replace(key);
+        }
+        found
     }
 
     /// A column of a slot's current row.

@@ -71,7 +71,7 @@ pub fn compare_values_metered(
 }
 
 /// What a comparison of two short values costs, in bytes looked at.
-const COMPARE_COST: usize = 8;
+pub(crate) const COMPARE_COST: usize = 8;
 
 #[inline]
 fn compare_texts(

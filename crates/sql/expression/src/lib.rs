@@ -15,6 +15,7 @@ mod evaluate;
 mod frame;
 mod key;
 mod library;
+mod members;
 mod memory;
 mod rows;
 mod statement;
@@ -22,12 +23,13 @@ mod tree;
 
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
-pub use frame::{Frame, Members, Slot, SlotContent, SubqueryResult, clear_values};
+pub use frame::{Frame, Slot, SlotContent, SubqueryResult, clear_values};
 pub use key::{
     KeyClock, KeyValue, append_class_key, append_group_key, compare_in, compare_metered,
     compare_values, compare_values_metered, key_value, like_prefix,
 };
 pub use library::Call;
+pub use members::{Lookup, LookupKind, Members};
 pub use memory::{Memory, MemoryPool, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};

@@ -14,7 +14,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{AggregateCall, Class, Expression};
+use expression::{AggregateCall, Class, Expression, Lookup};
 use store::{Direction, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
@@ -201,8 +201,9 @@ pub struct Subquery {
     pub is_correlated: bool,
     /// The slot in which `IN`, `ANY` and `ALL` find the rows.
     pub slot: usize,
-    /// `IN` and `NOT IN` of one column: the class in which its values are looked up by hash.
-    pub lookup: Option<Class>,
+    /// What is kept of the rows of a [`SubqueryKind::Set`] that holds for the whole execution;
+    /// where there is none, each left side is compared with each row.
+    pub lookup: Option<Lookup>,
 }
 
 /// How an expression uses a subquery.

@@ -1,10 +1,12 @@
 //! Subqueries inside expressions: what they found is in the frame already.
 
+use smallvec::SmallVec;
 use value::ValueRef;
 
 use super::Evaluator;
-use crate::tree::{Class, CompareOperator, Quantified};
-use crate::{Failure, Members, SubqueryResult, append_class_key, compare_in};
+use crate::key::COMPARE_COST;
+use crate::tree::{CompareOperator, Quantified};
+use crate::{Failure, Members, SubqueryResult, compare_metered};
 
 impl<'a> Evaluator<'a> {
     /// The value of a scalar subquery; NULL where it found no row.
@@ -17,7 +19,7 @@ impl<'a> Evaluator<'a> {
 
     /// Whether a subquery found a row.
     pub(super) fn exists(&self, number: usize) -> bool {
-        self.frame.subqueries[number] == SubqueryResult::Exists(true)
+        matches!(self.frame.subqueries[number], SubqueryResult::Exists(true))
     }
 
     /// `left op ANY (..)`, `left op ALL (..)`.
@@ -27,21 +29,86 @@ impl<'a> Evaluator<'a> {
             unreachable!("the operator ran the subquery before");
         };
         let slot = *slot;
-        let rows = self.frame.rows(slot);
-        if rows.is_empty() {
+        let is_empty = match members {
+            Some(members) => members.is_empty(),
+            None => self.frame.rows(slot).is_empty(),
+        };
+        if is_empty {
             return Ok(Some(quantified.is_all));
         }
-        let mut left = Vec::with_capacity(quantified.left.len());
+        let mut left: SmallVec<[ValueRef<'_>; 4]> = SmallVec::new();
         for (expression, class) in quantified.left.iter().zip(&quantified.classes) {
             left.push(self.evaluate_as(expression, *class)?);
         }
-        if let ([value], Some(members)) = (left.as_slice(), members) {
-            let found = is_member(*value, quantified.classes[0], members);
-            return Ok(found.map(|found| found != quantified.is_all));
+        match (members.as_deref(), left.as_slice()) {
+            (Some(members), [value]) => self.among_values(quantified, *value, members),
+            (Some(members), left) => self.among_rows(quantified, left, slot, members),
+            (None, left) => self.among_all(quantified, left, slot),
         }
+    }
+
+    /// Compares a value with a subquery's only column.
+    fn among_values(
+        &self,
+        quantified: &'a Quantified,
+        value: ValueRef<'a>,
+        members: &Members,
+    ) -> Result<Option<bool>, Failure> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let is_all = quantified.is_all;
+        let is_decided = match members.extremes() {
+            Some((least, greatest)) => {
+                let class = quantified.classes[0];
+                let holds = |other| {
+                    let order = compare_metered(value, other, class, self.statement)?;
+                    Ok::<_, Failure>(quantified.operator.holds(order) != is_all)
+                };
+                holds(least)? || holds(greatest)?
+            }
+            None => members.has_key(self, &[value], &quantified.classes)?,
+        };
+        Ok(match is_decided {
+            true => Some(!is_all),
+            false if members.has_null() => None,
+            false => Some(is_all),
+        })
+    }
+
+    /// Looks a row of several values up.
+    fn among_rows(
+        &self,
+        quantified: &'a Quantified,
+        left: &[ValueRef<'a>],
+        slot: usize,
+        members: &Members,
+    ) -> Result<Option<bool>, Failure> {
+        if left.iter().any(|value| value.is_null()) {
+            return self.among_all(quantified, left, slot);
+        }
+        if members.has_key(self, left, &quantified.classes)? {
+            return Ok(Some(!quantified.is_all));
+        }
+        for place in 0..members.partial().len() {
+            let row = stdx::to_usize(members.partial()[place]);
+            if self.compare_row(quantified, left, slot, row)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(quantified.is_all))
+    }
+
+    /// Compares with each row.
+    fn among_all(
+        &self,
+        quantified: &'a Quantified,
+        left: &[ValueRef<'a>],
+        slot: usize,
+    ) -> Result<Option<bool>, Failure> {
         let mut has_unknown = false;
-        for row in 0..rows.len() {
-            match self.compare_row(quantified, &left, slot, row)? {
+        for row in 0..self.frame.rows(slot).len() {
+            match self.compare_row(quantified, left, slot, row)? {
                 Some(holds) if holds != quantified.is_all => return Ok(Some(holds)),
                 Some(_) => {}
                 None => has_unknown = true,
@@ -66,6 +133,7 @@ impl<'a> Evaluator<'a> {
         let wants_equal = quantified.operator == CompareOperator::Equal;
         let mut has_unknown = false;
         for (column, class) in quantified.classes.iter().enumerate() {
+            self.statement.spend(COMPARE_COST)?;
             let value = self.frame.rows(slot).get(row, column);
             let value = self
                 .domain()
@@ -74,27 +142,12 @@ impl<'a> Evaluator<'a> {
                 has_unknown = true;
                 continue;
             }
-            let holds = quantified
-                .operator
-                .holds(compare_in(left[column], value, *class));
+            let order = compare_metered(left[column], value, *class, self.statement)?;
+            let holds = quantified.operator.holds(order);
             if left.len() == 1 || holds != wants_equal {
                 return Ok(Some(holds));
             }
         }
         Ok(if has_unknown { None } else { Some(wants_equal) })
-    }
-}
-
-/// Whether a value is among the members; `None` is NULL.
-fn is_member(value: ValueRef<'_>, class: Class, members: &Members) -> Option<bool> {
-    if value.is_null() {
-        return None;
-    }
-    let mut key = Vec::with_capacity(32);
-    append_class_key(value, class, &mut key);
-    match members.keys.contains(key.as_slice()) {
-        true => Some(true),
-        false if members.has_null => None,
-        false => Some(false),
     }
 }

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use errcode::ER_OPERAND_COLUMNS;
-use expression::{CompareOperator, Expression, ExpressionKind, Quantified};
+use expression::{
+    Class, CompareOperator, Expression, ExpressionKind, Lookup, LookupKind, Quantified,
+};
 use syntax::ast::{self, Expr, ExprKind};
 
 use super::term::Bound;
@@ -53,6 +55,7 @@ impl Binder<'_> {
         for (left, right) in left.iter().zip(&output) {
             classes.push(self.class(left, right, "in")?);
         }
+        self.set_lookup(subquery, operator, is_all, &classes);
         let types = output
             .iter()
             .map(|output| output.column_type.clone())
@@ -67,6 +70,29 @@ impl Binder<'_> {
         };
         let kind = ExpressionKind::Quantified(Box::new(quantified));
         Ok(Expression::condition(kind, true))
+    }
+
+    /// Settles what is kept of a subquery's rows. One that is run anew for each row around it is
+    /// asked once a run: to compare with each row costs no more than to take it in.
+    fn set_lookup(
+        &mut self,
+        number: usize,
+        operator: CompareOperator,
+        is_all: bool,
+        classes: &[Class],
+    ) {
+        let kind = match (operator, is_all) {
+            (CompareOperator::Equal, false) | (CompareOperator::NotEqual, true) => LookupKind::Keys,
+            (CompareOperator::NullSafeEqual, _) => return,
+            _ if classes.len() == 1 => LookupKind::Extremes,
+            _ => return,
+        };
+        let subquery = self.subqueries[number].as_mut().expect("it was bound");
+        let subquery = Rc::get_mut(subquery).expect("nothing else knows it yet");
+        if !subquery.is_correlated {
+            let classes = classes.into();
+            subquery.lookup = Some(Lookup { kind, classes });
+        }
     }
 
     fn subquery_output(&self, number: usize) -> Vec<Expression> {

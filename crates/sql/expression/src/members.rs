@@ -1,0 +1,177 @@
+//! [`Members`]: what answers `IN`, `ANY` and `ALL` in place of a subquery's rows.
+//!
+//! `= ANY` and `<> ALL` look a key up, of one column or of several; any other operator of one
+//! column asks the least and the greatest value. A NULL equals nothing and differs from nothing for
+//! sure: of one column it is enough to know that there is one. A row of several columns in which
+//! there is a NULL is kept as it is, to be compared where no key was found, and so are all others,
+//! which a left side with a NULL in it is compared with. Rows that are equal are kept once.
+
+use smallvec::SmallVec;
+use stdx::{ChunkedVec, KeyTable};
+use value::{Value, ValueRef};
+
+use crate::tree::{Class, Expression};
+use crate::{Evaluator, Failure, Rows, append_class_key, compare_metered};
+
+/// What is kept of a subquery's rows so that it answers a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lookup {
+    /// What.
+    pub kind: LookupKind,
+    /// The class in which each column is compared.
+    pub classes: Box<[Class]>,
+}
+
+/// What answers a comparison with all rows of a subquery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LookupKind {
+    /// `= ANY`, `<> ALL`: the keys of the rows.
+    Keys,
+    /// Any other operator of one column: the least and the greatest value.
+    Extremes,
+}
+
+/// What answers a comparison with all rows of a subquery.
+#[derive(Debug, Default)]
+pub struct Members {
+    /// The rows' keys in the classes of the comparison.
+    keys: KeyTable,
+    /// Of several columns: the kept rows that have a NULL.
+    partial: ChunkedVec<u32>,
+    /// The least and the greatest value that is not NULL.
+    extremes: Option<(Value, Value)>,
+    /// Of one column: one of the values is NULL.
+    has_null: bool,
+}
+
+/// What taking a row costs beside its values, in bytes looked at.
+const MEMBER_COST: usize = 64;
+
+impl Members {
+    /// True if there was no row.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.extremes.is_none() && !self.has_null
+    }
+
+    /// Bytes of memory in use, those of the kept rows aside.
+    pub fn memory_bytes(&self) -> usize {
+        let extremes = self.extremes.iter();
+        self.keys.memory_bytes()
+            + self.partial.memory_bytes()
+            + extremes
+                .map(|(a, b)| bytes_of(a) + bytes_of(b))
+                .sum::<usize>()
+    }
+
+    /// Takes the subquery's row at hand, the values of `output`; adds it to `rows` if it may have
+    /// to be compared.
+    ///
+    /// # Errors
+    /// Those of the values, and if the statement is to end.
+    pub fn take_row<'a>(
+        &mut self,
+        evaluator: &Evaluator<'a>,
+        output: &'a [Expression],
+        lookup: &Lookup,
+        rows: &mut Rows,
+    ) -> Result<(), Failure> {
+        evaluator.statement.spend(MEMBER_COST)?;
+        let mut values: SmallVec<[ValueRef<'_>; 4]> = SmallVec::new();
+        let mut brought: SmallVec<[ValueRef<'_>; 4]> = SmallVec::new();
+        for (expression, class) in output.iter().zip(&lookup.classes) {
+            let value = evaluator.evaluate(expression)?;
+            evaluator.spend_on(value)?;
+            values.push(value);
+            brought.push(evaluator.bring(value, &expression.column_type, *class));
+        }
+        let has_null = brought.iter().any(|value| value.is_null());
+        if let ([value], [class]) = (&*brought, &*lookup.classes) {
+            self.has_null |= has_null;
+            if has_null {
+                return Ok(());
+            }
+            if lookup.kind == LookupKind::Extremes {
+                return self.take_extreme(evaluator, *value, *class);
+            }
+        }
+        let is_new = evaluator.frame.by_key(
+            |key| append_row_key(&brought, &lookup.classes, key),
+            |key| self.keys.insert(key).1,
+        );
+        if is_new && 1 < values.len() {
+            if has_null {
+                self.partial.push(stdx::to_u32(rows.len()));
+            }
+            for value in values {
+                rows.push(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_extreme(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        value: ValueRef<'_>,
+        class: Class,
+    ) -> Result<(), Failure> {
+        let Some((least, greatest)) = &mut self.extremes else {
+            self.extremes = Some((value.to_value(), value.to_value()));
+            return Ok(());
+        };
+        let statement = evaluator.statement;
+        if compare_metered(value, least.as_ref(), class, statement)?.is_lt() {
+            *least = value.to_value();
+        } else if compare_metered(value, greatest.as_ref(), class, statement)?.is_gt() {
+            *greatest = value.to_value();
+        }
+        Ok(())
+    }
+
+    /// True if one of the rows is the left side's, in which there is no NULL.
+    pub(crate) fn has_key(
+        &self,
+        evaluator: &Evaluator<'_>,
+        left: &[ValueRef<'_>],
+        classes: &[Class],
+    ) -> Result<bool, Failure> {
+        evaluator.statement.spend(MEMBER_COST)?;
+        for value in left {
+            evaluator.spend_on(*value)?;
+        }
+        Ok(evaluator.frame.by_key(
+            |key| append_row_key(left, classes, key),
+            |key| self.keys.find(key).is_some(),
+        ))
+    }
+
+    /// The kept rows that have a NULL.
+    pub(crate) fn partial(&self) -> &ChunkedVec<u32> {
+        &self.partial
+    }
+
+    /// The least and the greatest value.
+    pub(crate) fn extremes(&self) -> Option<(ValueRef<'_>, ValueRef<'_>)> {
+        let extremes = self.extremes.as_ref();
+        extremes.map(|(least, greatest)| (least.as_ref(), greatest.as_ref()))
+    }
+
+    /// True if one of the values of the only column is NULL.
+    pub(crate) fn has_null(&self) -> bool {
+        self.has_null
+    }
+}
+
+fn append_row_key(values: &[ValueRef<'_>], classes: &[Class], key: &mut Vec<u8>) {
+    for (value, class) in values.iter().zip(classes) {
+        append_class_key(*value, *class, key);
+    }
+}
+
+fn bytes_of(value: &Value) -> usize {
+    let text = match value {
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + text
+}
