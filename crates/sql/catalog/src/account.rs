@@ -176,7 +176,7 @@ impl Account {
             for (key, grant) in of_kind.filter(|(key, _)| key.kind() == kind) {
                 let mut statement = format!(
                     "GRANT {} ON {} {}.{} TO {to}",
-                    routine_privileges_text(grant.privileges),
+                    grant.privileges.names(),
                     kind.text(),
                     quoted_name(key.database()),
                     quoted_name(key.name())
@@ -186,21 +186,6 @@ impl Account {
             }
         }
         statements
-    }
-}
-
-/// The privileges of a stored program, which MariaDB never calls all.
-fn routine_privileges_text(privileges: PrivilegeSet) -> String {
-    let in_order = [Privilege::Execute, Privilege::AlterRoutine];
-    let names: Vec<_> = in_order
-        .into_iter()
-        .filter(|&privilege| privileges.has(privilege))
-        .map(Privilege::name)
-        .collect();
-    if names.is_empty() {
-        "USAGE".to_owned()
-    } else {
-        names.join(", ")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Privileges: what an account may do, globally, in a database, on a table.
 //!
-//! The names and levels are MariaDB 10.11's. A privilege set is a bit mask; the order of the bits
-//! is the order in which `SHOW GRANTS` writes the names.
+//! The names and levels are MariaDB 10.11's. A privilege set is a bit mask, whose bits are
+//! part of the format; `SHOW GRANTS` writes the names in an order of its own.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
@@ -181,6 +181,51 @@ const ALL: [Privilege; 38] = {
     ]
 };
 
+/// The order in which `SHOW GRANTS` tells them: that of MariaDB's bits.
+const SHOWN: [Privilege; 38] = {
+    use Privilege::*;
+    [
+        Select,
+        Insert,
+        Update,
+        Delete,
+        Create,
+        Drop,
+        Reload,
+        Shutdown,
+        Process,
+        File,
+        References,
+        Index,
+        Alter,
+        ShowDatabases,
+        Super,
+        CreateTemporaryTables,
+        LockTables,
+        Execute,
+        ReplicationSlave,
+        BinlogMonitor,
+        CreateView,
+        ShowView,
+        CreateRoutine,
+        AlterRoutine,
+        CreateUser,
+        Event,
+        Trigger,
+        CreateTablespace,
+        DeleteHistory,
+        SetUser,
+        FederatedAdmin,
+        ConnectionAdmin,
+        ReadOnlyAdmin,
+        ReplicationSlaveAdmin,
+        ReplicationMasterAdmin,
+        BinlogAdmin,
+        BinlogReplay,
+        SlaveMonitor,
+    ]
+};
+
 impl Privilege {
     /// Its name in SQL.
     pub fn name(self) -> &'static str {
@@ -298,19 +343,25 @@ impl PrivilegeSet {
         self.includes(Self::of(&[privilege]))
     }
 
-    /// The privileges of the set, in order.
+    /// The privileges of the set, in the order in which they are told.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
-        ALL.into_iter()
+        SHOWN
+            .into_iter()
             .filter(move |&privilege| self.has(privilege))
     }
 
     /// As `SHOW GRANTS` writes it, where `all` is what `ALL PRIVILEGES` means at the level.
     pub fn text(self, all: Self) -> String {
-        if self.is_empty() {
-            return "USAGE".to_owned();
-        }
         if self.includes(all) {
             return "ALL PRIVILEGES".to_owned();
+        }
+        self.names()
+    }
+
+    /// The names, as `SHOW GRANTS` writes them where it never says `ALL PRIVILEGES`.
+    pub fn names(self) -> String {
+        if self.is_empty() {
+            return "USAGE".to_owned();
         }
         self.iter()
             .map(Privilege::name)
@@ -367,6 +418,7 @@ mod tests {
                 Privilege::from_name(&privilege.name().to_lowercase()),
                 Some(privilege)
             );
+            assert!(PrivilegeSet::of(&[privilege]).iter().eq([privilege]));
         }
         assert_eq!(
             Privilege::from_name("replication client"),
@@ -379,6 +431,10 @@ mod tests {
     fn sets_are_written_as_show_grants_does() {
         let some = PrivilegeSet::of(&[Privilege::Update, Privilege::Select]);
         assert_eq!(some.text(PrivilegeSet::ALL_DATABASE), "SELECT, UPDATE");
+        let ordered = "CREATE, LOCK TABLES, EXECUTE, CREATE VIEW, ALTER ROUTINE";
+        let named = ordered.split(", ").filter_map(Privilege::from_name);
+        let set = PrivilegeSet::of(&named.collect::<Vec<_>>());
+        assert_eq!(set.names(), ordered);
         assert_eq!(PrivilegeSet::NONE.text(PrivilegeSet::ALL_TABLE), "USAGE");
         assert_eq!(
             PrivilegeSet::ALL_TABLE.text(PrivilegeSet::ALL_TABLE),
