@@ -258,6 +258,7 @@ impl Execution {
         }
         let machine = self.machine.as_mut().expect("opened above");
         std::mem::swap(&mut machine.frame.parameters, &mut self.parameters);
+        machine.frame.forget_lists();
         for run in machine.subqueries.iter_mut().flatten() {
             run.rewind();
         }
@@ -309,7 +310,7 @@ impl Machine {
                 Some(SubqueryRun::new(subquery.clone(), root))
             })
             .collect();
-        let frame = Frame::new(slots, plan.subqueries.len());
+        let frame = Frame::new(slots, plan.subqueries.len(), plan.list_count);
         let runner = match &plan.action {
             Action::Select(query) | Action::Do(query) => {
                 let is_silent = matches!(plan.action, Action::Do(_));

@@ -8,13 +8,15 @@ use errcode::{ClientError, ER_INVALID_GROUP_FUNC_USE, ER_WRONG_ARGUMENTS};
 use value::{TypeKind, Value, ValueRef};
 
 use crate::domain::{self, Domain};
+use crate::key::COMPARE_COST;
 use crate::tree::{
-    BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, InList,
-    Like, Test,
+    BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, Like,
+    Test,
 };
 use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 
 mod arithmetic;
+mod list;
 mod quantified;
 
 /// What evaluates expressions: the rows, and the session around them.
@@ -286,6 +288,7 @@ impl<'a> Evaluator<'a> {
     fn or(&self, list: &'a [Expression]) -> Result<Option<bool>, Failure> {
         let mut result = Some(false);
         for condition in list {
+            self.statement.spend(COMPARE_COST)?;
             match self.truth(condition)? {
                 Some(true) => return Ok(Some(true)),
                 None => result = None,
@@ -301,23 +304,6 @@ impl<'a> Evaluator<'a> {
             Test::True => self.truth(operand)? == Some(true),
             Test::False => self.truth(operand)? == Some(false),
         })
-    }
-
-    fn is_in(&self, list: &'a InList) -> Result<Option<bool>, Failure> {
-        let operand = self.evaluate_as(&list.operand, list.class)?;
-        if operand.is_null() {
-            return Ok(None);
-        }
-        let mut has_null = false;
-        for candidate in &list.list {
-            let candidate = self.evaluate_as(candidate, list.class)?;
-            if candidate.is_null() {
-                has_null = true;
-            } else if compare_metered(operand, candidate, list.class, self.statement)?.is_eq() {
-                return Ok(Some(!list.negated));
-            }
-        }
-        Ok(if has_null { None } else { Some(list.negated) })
     }
 
     fn like(&self, like: &'a Like) -> Result<Option<bool>, Failure> {

@@ -3,10 +3,11 @@
 //! Operators move the slots, expressions read them. A value read out of the frame borrows it, so
 //! the compiler refuses to move a slot, or to reset the arena, while a value is still in use.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use bumpalo::Bump;
+use foldhash::fast::RandomState;
 use format::row::RowError;
 use store::RowBatch;
 use value::{Value, ValueRef};
@@ -22,6 +23,8 @@ pub struct Frame {
     pub parameters: Vec<Value>,
     /// What subqueries found, by the plan's numbers.
     pub subqueries: Vec<SubqueryResult>,
+    /// Tables of the members of long lists, by the plan's numbers.
+    pub(crate) lists: Vec<ListTable>,
     /// For keys that are made to look something up; reused.
     key: RefCell<Vec<u8>>,
     /// Where expressions put strings that they compute.
@@ -67,6 +70,48 @@ pub enum SubqueryResult {
     },
 }
 
+/// A long list of an `IN`. Its members are the same for all rows of a run, so one that is searched
+/// for many rows is searched by hash.
+#[derive(Debug, Default)]
+pub(crate) struct ListTable {
+    /// Searches of this run, up to the one that made the table.
+    pub(crate) searches: Cell<u32>,
+    pub(crate) members: OnceCell<ListMembers>,
+}
+
+/// Where the members of a list stand in a table of open addresses. It takes eight to sixteen bytes
+/// a member, a small part of what the plan takes for one, so it is not counted.
+#[derive(Debug)]
+pub(crate) struct ListMembers {
+    /// The number of a member and 1, or 0; a power of two of them, at most half of them taken.
+    pub(crate) places: Box<[u32]>,
+    pub(crate) hasher: RandomState,
+    /// A member is NULL.
+    pub(crate) has_null: bool,
+}
+
+/// What was found where a value is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The value.
+    Taken,
+    /// Nothing: the value would stand there.
+    Free(usize),
+}
+
+impl ListMembers {
+    /// Room for so many members.
+    pub(crate) fn new(count: usize) -> Self {
+        let place_count = (2 * count).next_power_of_two();
+        assert!(count < place_count, "a search ends at a free place");
+        Self {
+            places: vec![0; place_count].into(),
+            hasher: RandomState::default(),
+            has_null: false,
+        }
+    }
+}
+
 /// Strings beyond this make the arena start over at the next row.
 const ARENA_BYTES_MAX: usize = 64 * 1024;
 /// An arena that was larger is given back: a reset one keeps half of it or more.
@@ -76,13 +121,16 @@ const ARENA_BYTES_KEPT: usize = 1 << 20;
 const KEY_BYTES_KEPT: usize = 4 << 10;
 
 impl Frame {
-    /// A frame with these slots.
-    pub fn new(slots: Vec<Slot>, subquery_count: usize) -> Self {
+    /// A frame with these slots, and room for so many subqueries and lists.
+    pub fn new(slots: Vec<Slot>, subquery_count: usize, list_count: usize) -> Self {
         let subqueries = vec![SubqueryResult::Pending; subquery_count];
         Self {
             slots,
             parameters: Vec::new(),
             subqueries,
+            lists: std::iter::repeat_with(ListTable::default)
+                .take(list_count)
+                .collect(),
             key: RefCell::default(),
             arena: Bump::new(),
             arena_bytes_max: 0,
@@ -136,6 +184,11 @@ impl Frame {
         }
     }
 
+    /// Forgets what was made of the parameters: another run begins.
+    pub fn forget_lists(&mut self) {
+        self.lists.fill_with(ListTable::default);
+    }
+
     /// Forgets the values and what is large; called when a statement is over.
     pub fn shrink(&mut self) {
         if ARENA_BYTES_MAX < self.arena.allocated_bytes() {
@@ -150,6 +203,7 @@ impl Frame {
         }
         self.subqueries.fill(SubqueryResult::Pending);
         clear_values(&mut self.parameters);
+        self.forget_lists();
         self.arena_bytes_max = 0;
     }
 

@@ -205,7 +205,7 @@ pub struct Compare {
 }
 
 /// `operand [NOT] IN (list)`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct InList {
     /// What is looked for.
     pub operand: Expression,
@@ -215,6 +215,25 @@ pub struct InList {
     pub class: Class,
     /// `NOT IN`.
     pub negated: bool,
+    /// The number of the table that an execution makes of a long list whose members are known
+    /// before it reads a row. No part of what the list means: two lists are equal without it.
+    pub table: Option<usize>,
+}
+
+impl PartialEq for InList {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            operand,
+            list,
+            class,
+            negated,
+            table: _,
+        } = other;
+        self.operand == *operand
+            && self.list == *list
+            && self.class == *class
+            && self.negated == *negated
+    }
 }
 
 /// `left op ANY|ALL (subquery)`.
@@ -495,6 +514,16 @@ impl Expression {
             ExpressionKind::Function(call) => call.is_volatile(),
             _ => false,
         })
+    }
+
+    /// True if the value is known before a row is read and costs nothing to say: a constant, a
+    /// parameter, or the year that one of them means.
+    pub fn is_given(&self) -> bool {
+        match &self.kind {
+            ExpressionKind::Constant(_) | ExpressionKind::Parameter(_) => true,
+            ExpressionKind::AsYear(operand) => operand.is_given(),
+            _ => false,
+        }
     }
 
     /// The slots whose columns are read.

@@ -40,6 +40,8 @@ pub(crate) struct Binder<'a> {
     /// Recursive ones whose queries are being bound, the innermost last.
     pub(crate) recursions: Vec<Recursion>,
     pub(crate) parameter_count: usize,
+    /// Long lists that are numbered.
+    pub(crate) list_count: usize,
     /// Columns that are read anywhere.
     pub(crate) used_columns: Vec<expression::ColumnPlace>,
     /// The statement changes rows: they are read whole.
@@ -116,6 +118,7 @@ impl<'a> Binder<'a> {
             common_tables: Vec::new(),
             recursions: Vec::new(),
             parameter_count: 0,
+            list_count: 0,
             used_columns: Vec::new(),
             reads_whole_rows: false,
             new_row: None,
@@ -183,6 +186,7 @@ impl<'a> Binder<'a> {
             slots: self.slots,
             subqueries: self.subqueries.into_iter().map(finished).collect(),
             parameter_count: self.parameter_count,
+            list_count: self.list_count,
             columns: columns.into(),
             into_variables: Vec::new(),
             warnings: Vec::new(),

@@ -79,6 +79,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         columns: columns().into(),
         into_variables: Vec::new(),
         warnings: Vec::new(),
+        list_count: 0,
         text_checks: Vec::new(),
     }
 }

@@ -31,6 +31,8 @@ pub struct Plan {
     pub slots: Vec<SlotShape>,
     /// Queries inside expressions, by the number that the expressions use.
     pub subqueries: Vec<Rc<Subquery>>,
+    /// Long lists of `IN` that an execution may make tables of.
+    pub list_count: usize,
     /// How many values must be given to an execution.
     pub parameter_count: usize,
     /// What comes out, for the client; empty for statements without a result set.

@@ -7,13 +7,15 @@
 
 use std::cmp::Ordering;
 
-use expression::{Expression, KeyClock, KeyValue, compare_values, key_value, like_prefix};
+use expression::{Expression, Failure, KeyClock, KeyValue, compare_values, key_value, like_prefix};
 use planner::{Access, Edge, KeyEqual, RangePlan};
+use stdx::ChunkedVec;
 use store::{ColumnDefinition, IndexDefinition, KeyBound, KeyRange, TableDefinition};
 use value::{ColumnType, Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
+use crate::merge_sort::merge_sort;
 
 /// The ranges of a scan, and which is being read.
 #[derive(Debug, Default)]
@@ -69,10 +71,11 @@ impl RangeSet {
             Access::Ranges(plans) => {
                 let index = index.expect("ranges name their index");
                 for plan in plans {
+                    cx.statement.spend(RANGE_COST)?;
                     self.add_range(plan, definition, index, cx)?;
                 }
                 if plans.len() > 1 {
-                    self.merge(definition, index);
+                    self.merge(definition, index, cx)?;
                 }
             }
         }
@@ -177,17 +180,35 @@ impl RangeSet {
     }
 
     /// Sorts the ranges and merges those that overlap.
-    fn merge(&mut self, definition: &TableDefinition, index: &IndexDefinition) {
+    fn merge(
+        &mut self,
+        definition: &TableDefinition,
+        index: &IndexDefinition,
+        cx: &Context<'_>,
+    ) -> Outcome<()> {
         let types: Vec<&ColumnType> = index
             .parts
             .iter()
             .map(|part| &definition.columns[part.column].column_type)
             .collect();
         let mut ranges: Vec<KeyRange> = self.ranges.drain(..self.count).collect();
+        self.count = 0;
         ranges.retain(|range| !is_empty(range, &types));
-        ranges.sort_by(|a, b| compare_bounds(lower_of(a), lower_of(b), &types));
+        let mut order = ChunkedVec::new();
+        for place in 0..ranges.len() {
+            order.push(stdx::to_u32(place));
+        }
+        let spend = |count: usize| cx.statement.spend(RANGE_COST * count);
+        let compare = |a: u32, b: u32| {
+            spend(1)?;
+            let (a, b) = (&ranges[stdx::to_usize(a)], &ranges[stdx::to_usize(b)]);
+            Ok::<_, Failure>(compare_bounds(lower_of(a), lower_of(b), &types))
+        };
+        merge_sort(&mut order, compare, spend)?;
         let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-        for range in ranges {
+        for place in 0..order.len() {
+            let place = stdx::to_usize(order[place]);
+            let range = std::mem::replace(&mut ranges[place], KeyRange::all());
             match merged.last_mut() {
                 Some(last) if compare_bounds(lower_of(&range), upper_of(last), &types).is_lt() => {
                     if compare_bounds(upper_of(last), upper_of(&range), &types).is_lt() {
@@ -199,8 +220,12 @@ impl RangeSet {
         }
         self.count = merged.len();
         self.ranges = merged;
+        Ok(())
     }
 }
+
+/// What a range costs that is made, or compared with another, in bytes looked at.
+const RANGE_COST: usize = 64;
 
 /// The buffer of a bound, empty.
 fn emptied(bound: &mut KeyBound) -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! [`Bench`]: a session of no server over the naive store, with three tables.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ use value::{CollationId, ColumnType, TypeKind, Value, ValueRef};
 struct Session {
     variables: RefCell<HashMap<String, Value>>,
     facts: RefCell<SessionFacts>,
+    /// How often the statement has looked whether it has been long.
+    looks: Cell<u64>,
 }
 
 impl Surroundings for Session {
@@ -66,6 +68,7 @@ impl Surroundings for Session {
     }
 
     fn give_way(&self) -> Result<(), Failure> {
+        self.looks.set(self.looks.get() + 1);
         Ok(())
     }
 }
@@ -74,7 +77,7 @@ pub(crate) struct Bench {
     pub(crate) store: NaiveStore,
     txn: Box<dyn Transaction>,
     session: Session,
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// What statements are told of the session.
     pub(crate) options: StatementOptions,
     is_strict: bool,
@@ -276,6 +279,11 @@ impl Bench {
             assert_eq!(again.as_ref(), Ok(&first), "{sql} restarted");
         }
         Ok(first)
+    }
+
+    /// How often statements have looked whether they have been long.
+    pub(crate) fn look_count(&self) -> u64 {
+        self.session.looks.get()
     }
 
     /// An execution of the statement.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use expression::LookupKind;
 use planner::Plan;
+use value::{ColumnType, TypeKind, Value};
 
 use crate::bench::Bench;
 
@@ -127,5 +128,97 @@ fn a_set_keeps_equal_rows_once_and_counts_what_it_keeps() {
         let refused = bench.rows(&format!("SELECT COUNT(*) FROM cities WHERE {condition}"));
         assert!(refused.starts_with("ERROR 1290"), "{refused}");
     }
+    bench.end();
+}
+
+#[test]
+fn a_long_list_answers_as_a_short_one_does() {
+    let mut bench = bench_of_many_kinds();
+    let lists = [
+        "1, 2, 30, 40, NULL",
+        "1, 2, 30, 40",
+        "'anna', 'BERT ', '2', '40.0'",
+        "'anna', NULL",
+        "1.0, 2.5, 3e1, 4",
+        "NULL, NULL",
+    ];
+    // Members that are not there make a list long and change nothing.
+    let filling = |count: usize, member: fn(usize) -> String| {
+        let members: Vec<String> = (0..count).map(member).collect();
+        members.join(", ")
+    };
+    let numbers = filling(40, |number| format!("{}", 1000 + number % 30));
+    let texts = filling(40, |number| format!("'none {}'", number % 30));
+    for list in lists {
+        let filling = if list.contains('\'') {
+            &texts
+        } else {
+            &numbers
+        };
+        for operand in [
+            "a.age",
+            "a.name",
+            "a.city",
+            "a.id / 2",
+            "NULL",
+            "b.title",
+            "a.id + b.id",
+        ] {
+            for word in ["IN", "NOT IN"] {
+                let text = |list: &str| {
+                    format!(
+                        "SELECT a.id, b.id, {operand} {word} ({list}) FROM people a, cities b \
+                         ORDER BY a.id, b.id"
+                    )
+                };
+                let short = bench.rows(&text(list));
+                let long = bench.rows(&text(&format!("{list}, {filling}")));
+                assert_eq!(long, short, "{}", text(list));
+            }
+        }
+    }
+    bench.end();
+}
+
+#[test]
+fn a_long_list_is_made_anew_for_other_parameters() {
+    let mut bench = Bench::new();
+    let places = vec!["?"; 30].join(", ");
+    let sql =
+        format!("SELECT COUNT(*) FROM people a, cities b WHERE a.city + b.id - b.id IN ({places})");
+    let types = vec![ColumnType::new(TypeKind::BigInt); 30];
+    bench.settings.parameter_types = types;
+    let mut execution = bench.execution(&sql).expect("it has a plan");
+    let mut count = |members: &[i64]| {
+        let mut members: Vec<Value> = members.iter().copied().map(Value::Int).collect();
+        members.resize(30, Value::Int(1000));
+        let (rows, _) = bench.execute(&mut execution, &members).expect("it runs");
+        rows[0][0].clone()
+    };
+    assert_eq!(count(&[1]), Value::bytes("6"));
+    assert_eq!(count(&[2, 1]), Value::bytes("12"));
+    assert_eq!(count(&[3]), Value::bytes("0"));
+}
+
+#[test]
+fn a_long_list_is_not_compared_with_each_row() {
+    let mut bench = Bench::new();
+    let numbers = (1..=64).map(|id| format!("({id}, 0)")).collect::<Vec<_>>();
+    bench.ok(&format!(
+        "INSERT INTO sbtest1 (id, k) VALUES {}",
+        numbers.join(", ")
+    ));
+    let members = (1000..21_000)
+        .map(|number| number.to_string())
+        .collect::<Vec<_>>();
+    let sql = format!(
+        "SELECT COUNT(*) FROM sbtest1 a, sbtest1 b WHERE a.id + b.id IN ({})",
+        members.join(", ")
+    );
+    let before = bench.look_count();
+    bench.check(&sql, &["0"]);
+    // 4096 rows by 20,000 members of 8 bytes would be 20,000 looks at the clock.
+    let looks = bench.look_count() - before;
+    assert!((1..1000).contains(&looks), "{looks} looks");
     bench.end();
 }

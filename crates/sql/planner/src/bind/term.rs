@@ -416,21 +416,9 @@ impl Binder<'_> {
 
     fn in_list(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
         if matches!(value.kind, ExprKind::Row(_)) {
-            let mut any: Option<Expression> = None;
-            for candidate in list {
-                let equal = self.compare_terms(CompareOperator::Equal, value, candidate)?;
-                any = Some(match any {
-                    Some(any) => join_conditions(false, any, equal),
-                    None => equal,
-                });
-            }
-            let any = any.expect("a list has at least one member");
-            let nullable = any.nullable;
-            return Ok(if negated {
-                Expression::condition(ExpressionKind::Not(Box::new(any)), nullable)
-            } else {
-                any
-            });
+            let equal = |candidate| self.compare_terms(CompareOperator::Equal, value, candidate);
+            let any = list.iter().map(equal).collect::<Result<_, _>>()?;
+            return Ok(negated_if(negated, any_of(any)));
         }
         let mut operand = self.term(value)?;
         let list: Result<Vec<_>, _> = list.iter().map(|member| self.term(member)).collect();
@@ -468,11 +456,17 @@ impl Binder<'_> {
             class = Class::Text(collation);
         }
         let nullable = operand.nullable || list.iter().any(|member| member.nullable);
+        let is_long = LONG_LIST <= list.len() && list.iter().all(Expression::is_given);
+        let table = is_long.then(|| {
+            self.list_count += 1;
+            self.list_count - 1
+        });
         let kind = ExpressionKind::In(Box::new(InList {
             operand,
             list,
             class,
             negated,
+            table,
         }));
         Ok(Expression::condition(kind, nullable))
     }
@@ -500,27 +494,17 @@ impl Binder<'_> {
         list: Vec<Expression>,
         collation: Option<CollationId>,
     ) -> Bound {
-        let mut any: Option<Expression> = None;
+        let mut any = Vec::with_capacity(list.len());
         for member in list {
             let equal = CompareOperator::Equal;
-            let equal = match (self.class_of_types(operand, &member), collation) {
+            any.push(match (self.class_of_types(operand, &member), collation) {
                 (Class::Text(_), Some(collation)) => {
                     Self::comparison_in(Class::Text(collation), equal, operand.clone(), member)
                 }
                 _ => self.comparison(equal, operand.clone(), member)?,
-            };
-            any = Some(match any {
-                Some(any) => join_conditions(false, any, equal),
-                None => equal,
             });
         }
-        let any = any.expect("a list has at least one member");
-        let nullable = any.nullable;
-        Ok(if negated {
-            Expression::condition(ExpressionKind::Not(Box::new(any)), nullable)
-        } else {
-            any
-        })
+        Ok(negated_if(negated, any_of(any)))
     }
 
     fn test(&mut self, value: &Expr, test: Test, negated: bool) -> Bound {
@@ -597,7 +581,25 @@ impl Binder<'_> {
     }
 }
 
-/// `AND` or `OR` of two, without nesting one in its own kind.
+/// A shorter list is searched as fast without a table.
+const LONG_LIST: usize = 16;
+
+/// `OR` of all, without nesting one in another.
+fn any_of(conditions: Vec<Expression>) -> Expression {
+    let nullable = conditions.iter().any(|condition| condition.nullable);
+    let mut list = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        match condition.kind {
+            ExpressionKind::Or(parts) => list.extend(parts),
+            _ => list.push(condition),
+        }
+    }
+    match list.len() {
+        1 => list.swap_remove(0),
+        _ => Expression::condition(ExpressionKind::Or(list), nullable),
+    }
+}
+
 /// The condition, or its `NOT`.
 fn negated_if(negated: bool, condition: Expression) -> Expression {
     if !negated {
@@ -607,6 +609,7 @@ fn negated_if(negated: bool, condition: Expression) -> Expression {
     Expression::condition(ExpressionKind::Not(Box::new(condition)), nullable)
 }
 
+/// `AND` or `OR` of two, without nesting one in its own kind.
 pub(crate) fn join_conditions(is_and: bool, left: Expression, right: Expression) -> Expression {
     let nullable = left.nullable || right.nullable;
     let mut list = Vec::new();

@@ -1,0 +1,101 @@
+//! `IN (list)`: member by member, or by a table once a long list has been searched for some rows.
+
+use std::hash::BuildHasher;
+
+use value::ValueRef;
+
+use super::Evaluator;
+use crate::frame::{ListMembers, ListTable, Place};
+use crate::key::COMPARE_COST;
+use crate::tree::InList;
+use crate::{Failure, append_class_key, compare_metered};
+
+/// A table costs about as much as so many searches of the list.
+const SEARCHES_MIN: u32 = 8;
+
+impl<'a> Evaluator<'a> {
+    /// `operand [NOT] IN (list)`.
+    pub(super) fn is_in(&self, list: &'a InList) -> Result<Option<bool>, Failure> {
+        let operand = self.evaluate_as(&list.operand, list.class)?;
+        if operand.is_null() {
+            return Ok(None);
+        }
+        let number = list.table;
+        if let Some(table) = number.and_then(|number| self.frame.lists.get(number))
+            && let Some(members) = self.members_of(list, table)?
+        {
+            return Ok(match self.find(list, members, operand)? {
+                Place::Taken => Some(!list.negated),
+                Place::Free(_) if members.has_null => None,
+                Place::Free(_) => Some(list.negated),
+            });
+        }
+        let mut has_null = false;
+        for candidate in &list.list {
+            self.statement.spend(COMPARE_COST)?;
+            let candidate = self.evaluate_as(candidate, list.class)?;
+            if candidate.is_null() {
+                has_null = true;
+            } else if compare_metered(operand, candidate, list.class, self.statement)?.is_eq() {
+                return Ok(Some(!list.negated));
+            }
+        }
+        Ok(if has_null { None } else { Some(list.negated) })
+    }
+
+    /// The table of a list's members, once it is worth one.
+    fn members_of(
+        &self,
+        list: &'a InList,
+        table: &'a ListTable,
+    ) -> Result<Option<&'a ListMembers>, Failure> {
+        if let Some(members) = table.members.get() {
+            return Ok(Some(members));
+        }
+        let searches = table.searches.get() + 1;
+        table.searches.set(searches);
+        if searches < SEARCHES_MIN {
+            return Ok(None);
+        }
+        let mut members = ListMembers::new(list.list.len());
+        for (number, member) in list.list.iter().enumerate() {
+            let member = self.evaluate_as(member, list.class)?;
+            if member.is_null() {
+                members.has_null = true;
+                continue;
+            }
+            if let Place::Free(at) = self.find(list, &members, member)? {
+                members.places[at] = stdx::to_u32(number + 1);
+            }
+        }
+        Ok(Some(table.members.get_or_init(|| members)))
+    }
+
+    /// Whether a value is one of the members taken so far, and if not, where it would stand.
+    fn find(
+        &self,
+        list: &'a InList,
+        members: &ListMembers,
+        value: ValueRef<'a>,
+    ) -> Result<Place, Failure> {
+        self.spend_on(value)?;
+        let hash = self.frame.by_key(
+            |key| append_class_key(value, list.class, key),
+            |key| members.hasher.hash_one(key),
+        );
+        let mask = members.places.len() - 1;
+        let mut at = stdx::to_usize(hash) & mask;
+        loop {
+            self.statement.spend(COMPARE_COST)?;
+            let Some(number) = members.places[at].checked_sub(1) else {
+                return Ok(Place::Free(at));
+            };
+            let member = &list.list[stdx::to_usize(number)];
+            let member = self.evaluate_as(member, list.class)?;
+            if compare_metered(value, member, list.class, self.statement)?.is_eq() {
+                return Ok(Place::Taken);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
