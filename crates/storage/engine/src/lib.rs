@@ -30,6 +30,7 @@ mod purge;
 mod read;
 mod reclaim;
 mod recovery;
+mod remains;
 mod rollback;
 mod schema_turn;
 mod statistics;

@@ -20,7 +20,8 @@ use value::ValueRef;
 
 use crate::cursor::{EngineCursor, lock_and_read};
 use crate::read::Version;
-use crate::table_shape::{AutoCounter, EntryKey, ROW_ID_BYTES, TableShape};
+use crate::remains::RemainsList;
+use crate::table_shape::{AutoCounter, EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::undo_log::put;
 use crate::worker::Worker;
@@ -244,21 +245,31 @@ impl EngineTable {
         }))
     }
 
-    /// What only the present version needs.
-    fn remains(&self, header: RowHeader, reference: &[u8], dropped: &[(u64, &[u8])]) -> Vec<u8> {
-        let mut remains = Vec::new();
+    /// What only the present version needs: its large value, and the entries at the indexes of
+    /// `dropped`.
+    fn remains<'a>(
+        &self,
+        old: (RowHeader, &[u8]),
+        dropped: impl Iterator<Item = (&'a IndexShape, &'a EntryKey)>,
+    ) -> RemainsList {
+        let page_bytes = self.worker.pages.page_bytes();
+        let mut remains = RemainsList::default();
+        let (header, reference) = old;
         if header.is_spilled
             && let Ok(reference) = LobReference::decode(reference)
         {
-            let first_page = reference.first_page;
-            Remains::Lob {
+            let value = Remains::Lob {
                 space: self.shape.space().0,
-                first_page,
-            }
-            .encode(&mut remains);
+                first_page: reference.first_page,
+            };
+            remains.push(&value, page_bytes);
         }
-        for &(index, key) in dropped {
-            Remains::Entry { index, key }.encode(&mut remains);
+        for (index, entry) in dropped {
+            let entry = Remains::Entry {
+                index: index.tree.index.0,
+                key: &entry.bytes,
+            };
+            remains.push(&entry, page_bytes);
         }
         remains
     }
@@ -286,16 +297,15 @@ impl EngineTable {
             };
             let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
             let new = self.shape.entries(row, key);
-            let trees = self.shape.secondary.iter().map(|index| index.tree.index.0);
-            let pairs = trees.zip(old.iter().zip(&new));
-            let dropped: Vec<(u64, &[u8])> = pairs
+            let pairs = self.shape.secondary.iter().zip(old.iter().zip(&new));
+            let dropped = pairs
                 .filter(|(_, (old, new))| old != new)
-                .map(|(index, (old, _))| (index, old.bytes.as_slice()))
-                .collect();
-            let remains = self.remains(header, &reference, &dropped);
+                .map(|(index, (old, _))| (index, old));
+            let remains = self.remains((header, &reference), dropped);
             (old, remains)
         } else {
-            (std::mem::take(&mut txn.pending.old_entries), Vec::new())
+            let old = std::mem::take(&mut txn.pending.old_entries);
+            (old, RemainsList::default())
         };
         let entries = self.shape.entries(row, key);
         if txn.pending.step < STEP_CHECKED {
@@ -316,7 +326,8 @@ impl EngineTable {
                     is_spilled: false,
                 },
             };
-            if txn.update_row(self.place(key), new, &remains)? == Written::Refused {
+            txn.note_remains(self.shape.id(), &remains)?;
+            if txn.update_row(self.place(key), new, remains.own())? == Written::Refused {
                 return Ok(Mutation::Gone);
             }
             txn.pending.step = STEP_ROW_DONE;
@@ -383,12 +394,10 @@ impl EngineTable {
                 return Ok(Mutation::Gone);
             };
             let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
-            let trees = self.shape.secondary.iter().map(|index| index.tree.index.0);
-            let dropped: Vec<(u64, &[u8])> = trees
-                .zip(old.iter().map(|entry| entry.bytes.as_slice()))
-                .collect();
-            let remains = self.remains(header, &reference, &dropped);
-            if txn.delete_row(self.place(key), &remains)? == Written::Refused {
+            let dropped = self.shape.secondary.iter().zip(&old);
+            let remains = self.remains((header, &reference), dropped);
+            txn.note_remains(self.shape.id(), &remains)?;
+            if txn.delete_row(self.place(key), remains.own())? == Written::Refused {
                 return Ok(Mutation::Gone);
             }
             txn.pending.old_entries = old;

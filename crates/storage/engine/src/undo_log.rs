@@ -86,12 +86,17 @@ impl UndoLog {
 
     /// Latches the page where a record of `length` bytes will go. `None`: drop the change, call
     /// [`UndoLog::make_room`], and begin again.
+    ///
+    /// # Panics
+    /// If no page would have room for it.
     pub(crate) fn place(
         &self,
         change: &mut Change<'_>,
         length: usize,
     ) -> Outcome<Option<UndoPlace>> {
         let id = PageId::new(space_of(self.segment), self.last.get());
+        let room = change.page_bytes() - undo::UNDO_RECORDS_START;
+        assert!(length <= room, "a record fits into an empty page");
         let page = change.latch(id)?;
         let used = undo::used(change.bytes(page))
             .ok_or_else(|| damaged(id, "an undo page's end is not in it"))?;

@@ -12,7 +12,7 @@ use btree::{Change, Spot, Wanted, damaged};
 use format::page_op::{PageOp, RowOp};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::slotted::common_prefix;
-use format::undo::{Remains, UndoKind, UndoRecord};
+use format::undo::{Remains, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
 use store::{Halt, Outcome, StoreError};
 
@@ -45,6 +45,8 @@ pub(crate) struct Pending {
     pub(crate) is_moved: bool,
     /// Large rows that were read on the way.
     pub(crate) memo: LobMemo,
+    /// Records of remains that stand before the change's own and are written.
+    pub(crate) remains_noted: usize,
     /// What is under way is a rollback.
     pub(crate) is_rollback: bool,
 }
@@ -309,8 +311,7 @@ impl EngineTransaction {
         record: &UndoRecord<'_>,
         (body, inserted): (NewBody<'_>, &[u8]),
     ) -> Outcome<Attempt> {
-        let mut undo = Vec::new();
-        record.encode(&mut undo);
+        let undo = encode(change, record)?;
         let Some(UndoPlace { page, pointer }) = self.worker.undo.place(change, undo.len())? else {
             return Ok(Attempt::UndoRoom);
         };
@@ -341,8 +342,7 @@ impl EngineTransaction {
         change: &mut Change<'_>,
         record: &UndoRecord<'_>,
     ) -> Outcome<Option<(UndoPlace, Vec<u8>)>> {
-        let mut undo = Vec::new();
-        record.encode(&mut undo);
+        let undo = encode(change, record)?;
         let place = self.worker.undo.place(change, undo.len())?;
         Ok(place.map(|place| (place, undo)))
     }
@@ -431,6 +431,19 @@ impl EngineTransaction {
             return Ok(no);
         }
     }
+}
+
+/// The bytes of an undo record, which has to fit into a page. Keys and rows are limited, and lists
+/// of remains are split, so that each does.
+fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
+    let (bytes, limit) = (record.length(), change.page_bytes() - UNDO_RECORDS_START);
+    if limit < bytes {
+        return Err(StoreError::RowTooLarge { bytes, limit }.into());
+    }
+    let mut undo = Vec::with_capacity(bytes);
+    record.encode(&mut undo);
+    assert!(undo.len() == bytes, "a record is as long as it says");
+    Ok(undo)
 }
 
 /// Where two bodies differ: a common start, a common end, and the middle.

@@ -451,3 +451,56 @@ fn a_savepoint_leaves_entries_of_older_versions_visible() {
         older.commit().await.unwrap();
     });
 }
+
+/// An undo record has to fit into a page, however many entries of indexes a change takes away: the
+/// keys of eight are longer than a page here, those of 120 longer than a record can say it is.
+#[test]
+fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
+    for index_count in [8, 120] {
+        let world = World::new(10, WorldOptions::default());
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            let mut indexes = vec![index("PRIMARY", Uniqueness::Primary, &[0])];
+            for number in 0..index_count {
+                let mut by_note = index(&format!("by_note_{number}"), Uniqueness::None, &[2]);
+                by_note.parts[0].prefix_length = Some(600);
+                indexes.push(by_note);
+            }
+            let columns = vec![big("id"), big("balance"), blob("note")];
+            let definition = table("wide", columns, indexes);
+            database.engine.create_table(definition).await.unwrap();
+            let wide = database.table("wide");
+            let empty = database.engine.check().await.unwrap();
+            // Who never comes to an end comes to the disk's.
+            let capacity = inner.disk.used_bytes() + (32 << 20);
+            inner.disk.set_capacity(capacity);
+            let note = |letter: &str| letter.repeat(650);
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            for (id, letter) in (0..).zip(["a", "b", "c", "d", "e", "f"]) {
+                txn.insert(&wide, &row(id, 0, &note(letter))).await.unwrap();
+            }
+            txn.commit().await.unwrap();
+            let rows = txn.scan(&wide, all()).await.unwrap();
+            let (first, second) = (rows[0].0.clone(), rows[1].0.clone());
+            let mut undone = database.begin(Isolation::RepeatableRead);
+            let new = row(0, 0, &note("x"));
+            undone.update(&wide, &first, &new).await.unwrap();
+            undone.delete(&wide, &second).await.unwrap();
+            undone.rollback().await.unwrap();
+            let report = database.engine.check().await.unwrap();
+            assert_eq!((report.row_count, report.faults), (6, vec![]));
+            txn.update(&wide, &first, &new).await.unwrap();
+            txn.delete(&wide, &second).await.unwrap();
+            txn.commit().await.unwrap();
+            let report = database.engine.check().await.unwrap();
+            assert_eq!((report.row_count, report.faults), (5, vec![]));
+            for (key, _) in txn.scan(&wide, all()).await.unwrap() {
+                txn.delete(&wide, &key).await.unwrap();
+            }
+            txn.commit().await.unwrap();
+            let report = database.engine.check().await.unwrap();
+            assert_eq!(report, empty, "purge has found every entry");
+        });
+    }
+}

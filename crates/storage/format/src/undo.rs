@@ -123,10 +123,24 @@ impl<'a> UndoRecord<'a> {
         }
     }
 
+    /// How many bytes it has, the two of the length included.
+    pub fn length(&self) -> usize {
+        if self.kind.is_end() {
+            return UNDO_RECORD_HEADER_BYTES;
+        }
+        let older = if self.kind.has_older() {
+            ROW_HEADER_BYTES + 2 + 2 + 2 + self.removed.len()
+        } else {
+            0
+        };
+        UNDO_RECORD_HEADER_BYTES + 8 + 2 + self.key.len() + older + self.remains.len()
+    }
+
     /// Appends the record's bytes.
     ///
     /// # Panics
-    /// If it is 64 KiB or longer, which nothing that fits into a page is.
+    /// If it is 64 KiB or longer. What a list of remains adds is the caller's to limit
+    /// ([`Self::length`]).
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 2]);
@@ -144,7 +158,7 @@ impl<'a> UndoRecord<'a> {
             }
             out.extend_from_slice(self.remains);
         }
-        let length = u16::try_from(out.len() - start).expect("a record is shorter than a page");
+        let length = u16::try_from(out.len() - start).expect("the caller has limited it");
         let bytes = length.to_le_bytes();
         let field = out
             .get_mut(start..start + 2)
@@ -360,6 +374,11 @@ mod tests {
         assert_eq!(bytes[27..42], [0; 15]);
         assert_eq!(bytes[42..], [2, 0, 3, 0, 3, 0, b'o', b'l', b'd']);
         assert_eq!(UndoRecord::decode(&bytes), Some(sample()));
+        assert_eq!(sample().length(), bytes.len());
+        let end = UndoRecord::end(UndoKind::Commit, sample().txn, UndoPointer::NULL);
+        bytes.clear();
+        end.encode(&mut bytes);
+        assert_eq!(end.length(), bytes.len());
         let mut body = b"abNEWcd".to_vec();
         sample().restore(&mut body).unwrap();
         assert_eq!(body, b"aboldcd");
