@@ -8,7 +8,10 @@
 //! ledger. Beside them a session changes the schema (module `schema`).
 //!
 //! A seed draws how many workers there are, and for each round what the disk does
-//! ([`crate::weather`]). A statement that meets a full or failing disk is rolled back; when the log
+//! ([`crate::weather`]), whether the crash comes just when a file is made or removed, and whether the
+//! life that has recovered goes on with the next round: what it has left undone (pages that are not in
+//! their files, log that no checkpoint has passed) is what the crash after that meets, where another
+//! opening would have done it. A statement that meets a full or failing disk is rolled back; when the log
 //! fails, the sessions end as a process would, and nothing is acknowledged any more.
 
 use std::cell::RefCell;
@@ -121,16 +124,15 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     };
     let mut world = World::new(seed, options.world);
     set_up(&world)?;
+    let mut recovered = None;
     for _ in 0..options.crash_count {
         let worker = Torture {
             options,
             history: Rc::clone(&history),
         };
         world = world.with_options(working);
-        spawn_round(&world, worker, &mut random);
-        world
-            .executor
-            .run_steps(1 + random.below(options.steps_max));
+        spawn_round(&world, worker, recovered, &mut random);
+        run_round(&world, &options, &mut random);
         Weather::end(&world.disk);
         if let Some(fault) = history.borrow_mut().fault.take() {
             return Err(fault);
@@ -145,11 +147,44 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
             world.executor.run_steps(1 + random.below(400));
             world = world.crash();
         }
-        verify(&world, &history)?;
+        let goes_on = random.coin();
+        if goes_on {
+            world = world.with_options(working);
+        }
+        let database = verify(&world, &history)?;
+        if goes_on {
+            recovered = Some(database);
+        } else {
+            recovered = None;
+            drop(database);
+            world.executor.clear();
+        }
     }
+    drop(recovered);
+    world.executor.clear();
     let mut tally = history.borrow().tally;
     tally.schema_changes = history.borrow().schema.borrow().step_count;
     Ok(tally)
+}
+
+/// Runs up to the moment of the crash.
+fn run_round(world: &World, options: &TortureOptions, random: &mut Random) {
+    let steps = 1 + random.below(options.steps_max);
+    if random.below(4) != 0 {
+        world.executor.run_steps(steps);
+        return;
+    }
+    // In the second half, or at its end if no file comes or goes in it.
+    world.executor.run_steps(steps / 2);
+    let files = world.files();
+    for _ in 0..steps - steps / 2 {
+        world.executor.run_steps(1);
+        if world.files() != files {
+            // What is done at once is not torn apart by that.
+            world.executor.run_steps(random.below(8));
+            return;
+        }
+    }
 }
 
 fn set_up(world: &World) -> Result<(), String> {
@@ -178,11 +213,20 @@ fn set_up(world: &World) -> Result<(), String> {
     made.map_err(|error| format!("set-up: {error}"))
 }
 
-/// Opens the store and sets sessions to work.
-fn spawn_round(world: &World, torture: Torture, random: &mut Random) {
+/// Sets sessions to work, in the store as it is open or opened now.
+fn spawn_round(
+    world: &World,
+    torture: Torture,
+    recovered: Option<Database>,
+    random: &mut Random,
+) {
     let (opening, seed) = (world.clone(), random.next_u64());
     world.executor.spawn(async move {
-        let database = match opening.open().await {
+        let opened = match recovered {
+            Some(database) => Ok(database),
+            None => opening.open().await,
+        };
+        let database = match opened {
             Ok(database) => database,
             Err(error) => {
                 torture.fail(format!("opening: {error}"));
@@ -226,10 +270,11 @@ fn spawn_round(world: &World, torture: Torture, random: &mut Random) {
     });
 }
 
-/// After a crash: the store is sound and has what it must have.
-fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<(), String> {
+/// After a crash: the store is sound and has what it must have. It is open then, with nobody at work.
+fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, String> {
     let (opening, history) = (world.clone(), Rc::clone(history));
-    let verified = world.run(async move {
+    // Nothing was lost in an orderly way, so what is not in the ledger now never will be.
+    world.run(async move {
         let database = opening
             .open()
             .await
@@ -249,18 +294,14 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<(), String> {
         let schema = Rc::clone(&history.borrow().schema);
         schema::verify_schema(&database, &schema).await?;
         let report = database
-            .engine
             .check()
             .await
             .map_err(|error| format!("check: {error}"))?;
         match report.faults.first() {
             Some(fault) => Err(format!("check: {fault} ({} faults)", report.faults.len())),
-            None => Ok(()),
+            None => Ok(database),
         }
-    });
-    world.executor.clear();
-    // Nothing was lost in an orderly way, so what is not in the ledger now never will be.
-    verified
+    })
 }
 
 /// Why a comparison has not come to its end.

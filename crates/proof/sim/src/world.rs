@@ -1,17 +1,20 @@
 //! A disk, a clock and an executor that one seed owns, and engines in them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions, start};
-use engine::{Engine, EngineOptions, Sleep, WorkerOptions};
+use engine::{CheckReport, Engine, EngineOptions, Sleep, WorkerOptions};
 use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
 use store::StoreError;
 use wal::WalOptions;
+
+/// The data directory.
+const DIRECTORY: &str = "data";
 
 /// Between two looks at what there is to be written to the log.
 const TICK: Duration = Duration::from_micros(100);
@@ -67,6 +70,15 @@ impl Database {
             workers: Rc::clone(&self.workers),
         }
     }
+
+    /// Checks everything, behind what each worker has to purge. Nobody may be at work.
+    pub async fn check(&self) -> Result<CheckReport, StoreError> {
+        let mut report = CheckReport::default();
+        for worker in &*self.workers {
+            report = worker.check().await?;
+        }
+        Ok(report)
+    }
 }
 
 impl World {
@@ -102,7 +114,7 @@ impl World {
 
     fn start_options(&self) -> StartOptions {
         StartOptions {
-            directory: PathBuf::from("data"),
+            directory: PathBuf::from(DIRECTORY),
             wal: WalOptions {
                 ring_bytes: 1 << 19,
                 mtr_bytes_max: 1 << 17,
@@ -230,6 +242,12 @@ impl World {
         self.executor
             .block_on(future)
             .expect("nobody waits for ever")
+    }
+
+    /// The files of the data directory.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let files = self.disk.list(Path::new(DIRECTORY));
+        files.expect("a machine that runs has its directory")
     }
 
     /// Ends every task at once and takes from the disk what was not made durable.

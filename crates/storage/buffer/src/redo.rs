@@ -103,8 +103,9 @@ pub(crate) struct Redo<'a> {
     missing: BTreeSet<SpaceId>,
     /// Pages that had operations but could not be read, and why; no drop of their tablespace yet.
     unreadable: BTreeMap<PageId, StoreError>,
-    /// Tablespaces whose drop was met. Their ids are never used again, so what the log has on them
-    /// behind it (a change that was under way when the drop was noted) needs no file.
+    /// Tablespaces whose drop was met. Their ids are never used again (an id is given out durably
+    /// before its file is made), so what the log has on them behind it (a change that was under way
+    /// when the drop was noted) needs no file.
     dropped: BTreeSet<SpaceId>,
     /// The page with the highest LSN that was read.
     newest: (Lsn, PageId),

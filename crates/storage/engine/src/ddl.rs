@@ -95,7 +95,7 @@ impl Worker {
     ) -> Result<TableId, StoreError> {
         let _turn = self.shared.schema_turns.take().await;
         self.check_name_free(&definition.name)?;
-        let id = self.until_done(|| self.allocate_ids(1)).await?;
+        let id = self.until_done(|| self.allocate_id()).await?;
         definition.id = TableId(u64::from(id));
         definition.version = 1;
         if definition.created_us == 0 {
@@ -114,7 +114,7 @@ impl Worker {
         self: &Rc<Self>,
         definition: TableDefinition,
     ) -> Result<TableEntry, StoreError> {
-        let space = SpaceId(self.until_done(|| self.allocate_ids(1)).await?);
+        let space = self.allocate_space().await?;
         self.pages
             .pool()
             .create_space(&**self.pages.disk(), space)?;
@@ -150,7 +150,7 @@ impl Worker {
     }
 
     pub(crate) async fn make_tree(&self, space: SpaceId) -> Result<TreePlace, StoreError> {
-        let index = IndexId(u64::from(self.until_done(|| self.allocate_ids(1)).await?));
+        let index = IndexId(u64::from(self.until_done(|| self.allocate_id()).await?));
         let tree = self
             .until_done(|| Tree::create(&self.pages, space, index))
             .await?;

@@ -193,16 +193,29 @@ impl Worker {
         Ok(())
     }
 
-    /// A new id for a table, an index or a space, unique over all three.
-    pub(crate) fn allocate_ids(&self, count: u32) -> Outcome<u32> {
+    /// A new id for a table or an index, unique over these and tablespaces. What names it in a file
+    /// is durable after the log that gave it out.
+    pub(crate) fn allocate_id(&self) -> Outcome<u32> {
+        self.take_id().map(|(id, _)| id)
+    }
+
+    /// A new id for a tablespace, durably given out. The name of a file is durable apart from the
+    /// log: a crash that left a file without this would have its id given out again, and redo, which
+    /// meets the drop of the left one in the log, would take the file of the new one.
+    pub(crate) async fn allocate_space(&self) -> Result<SpaceId, StoreError> {
+        let (id, end) = self.until_done(|| self.take_id()).await?;
+        self.pages.wait_log(end, LogLevel::Durable).await?;
+        Ok(SpaceId(id))
+    }
+
+    fn take_id(&self) -> Outcome<(u32, Lsn)> {
         let mut change = self.pages.change()?;
         let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
         let page = change.latch(id)?;
         let next = change.bytes(page).u32_at(NEXT_ID_AT);
         let next = next.ok_or_else(|| btree::damaged(id, "no counters"))?;
-        put(&mut change, page, NEXT_ID_AT, &(next + count).to_le_bytes())?;
-        change.commit();
-        Ok(next)
+        put(&mut change, page, NEXT_ID_AT, &(next + 1).to_le_bytes())?;
+        Ok((next, change.commit()))
     }
 
     /// Waits until the log below `lsn` is as durable as asked.

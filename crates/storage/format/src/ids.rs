@@ -61,7 +61,8 @@ impl fmt::Display for PageNo {
     }
 }
 
-/// A tablespace. Never used again after the tablespace was dropped.
+/// A tablespace. Never used again after the tablespace was dropped: it is given out durably before
+/// the tablespace's file is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SpaceId(pub u32);
 
