@@ -89,12 +89,13 @@ fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOption
     let segment_blocks = (log_bytes / BLOCK_BYTES / SEGMENTS_MIN).clamp(64, SEGMENT_BLOCKS_MAX);
     let mtr_bytes = u64::try_from(defaults.mtr_bytes_max)?;
     let ring_min = (u64::try_from(worker_count)? + 2) * mtr_bytes;
-    let ring_bytes = (log_bytes / 8).max(ring_min).next_power_of_two();
+    // However many workers there are, each has room for a mini-transaction.
+    let ring_bytes = (log_bytes / 8).min(RING_BYTES_MAX).max(ring_min);
     let pages = settings.unsigned("buffer_pool_size") / PAGE_BYTES;
     Ok(StartOptions {
         directory: PathBuf::from(settings.text("data")),
         wal: WalOptions {
-            ring_bytes: usize::try_from(ring_bytes.min(RING_BYTES_MAX.max(ring_min)))?,
+            ring_bytes: usize::try_from(ring_bytes.next_power_of_two())?,
             worker_count,
             segment_blocks: u32::try_from(segment_blocks)?,
             log_bytes_max: log_bytes,
@@ -283,9 +284,13 @@ mod tests {
         assert_eq!(options.wal.log_bytes_max, 96 << 20);
         assert_eq!(options.wal.segment_blocks, 3072);
         assert_eq!(options.wal.ring_bytes, 16 << 20);
-        settings.set("log_size", "32M").unwrap();
-        let options = start_options(&settings, 64).unwrap();
-        assert!(66 * options.wal.mtr_bytes_max <= options.wal.ring_bytes);
-        assert!(options.wal.ring_bytes.is_power_of_two());
+        for log_size in ["32M", "96M", "3G"] {
+            settings.set("log_size", log_size).unwrap();
+            for workers in [1, 64, 126, 127, 200, 255] {
+                let options = start_options(&settings, workers).unwrap();
+                assert!((workers + 2) * options.wal.mtr_bytes_max <= options.wal.ring_bytes);
+                assert!(options.wal.ring_bytes.is_power_of_two());
+            }
+        }
     }
 }

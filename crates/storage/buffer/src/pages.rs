@@ -12,7 +12,7 @@ use env::Disk;
 use format::{Lsn, PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
-use wal::{LogLevel, NoRoom, Wal, WalWriter};
+use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
 use crate::change::ChangeBuffers;
 use crate::frames::{Frame, FrameNo};
@@ -275,13 +275,18 @@ impl Pages {
 
     /// Asks for room in the log for one mini-transaction.
     pub(crate) fn permit(&self) -> Outcome<()> {
-        match self.log.borrow_mut().permit() {
+        let purpose = if self.is_undoing.get() {
+            Purpose::Undo
+        } else {
+            Purpose::Work
+        };
+        match self.log.borrow_mut().permit(purpose) {
             Ok(()) => Ok(()),
             Err(NoRoom::Wait) => {
-                let wait = self.pool.wal.wait_room();
+                let wait = self.pool.wal.wait_room(purpose);
                 Err(self.suspend(WaitReason::LogSpace, wait).into())
             }
-            Err(NoRoom::DiskFull) => Err(StoreError::DiskFull.into()),
+            Err(NoRoom::NoSegment(error)) => Err(space::disk_error(&error).into()),
             Err(NoRoom::Closed(_)) => Err(StoreError::LogFailed.into()),
         }
     }

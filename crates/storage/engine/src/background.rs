@@ -141,10 +141,11 @@ async fn house_round(
     if worker != 0 {
         return Ok(());
     }
-    if pages.wal().needs_segments() {
-        let prepared = pages.wal().prepare_segments(&**pages.disk()).await;
-        prepared.map_err(|_| StoreError::LogFailed)?;
-    }
+    let prepared = if pages.wal().needs_segments() {
+        pages.wal().prepare_segments(&**pages.disk()).await
+    } else {
+        Ok(())
+    };
     if round.is_multiple_of(LOG_ROUNDS) {
         pages.wal().request_all();
     }
@@ -152,7 +153,8 @@ async fn house_round(
     if is_due || pages.needs_checkpoint() {
         pages.checkpoint(payload.to_vec()).await?;
     }
-    Ok(())
+    // Last: where no segment can be made, a checkpoint may free one.
+    prepared.map_err(|_| StoreError::LogFailed)
 }
 
 /// Runs both to their ends.

@@ -63,7 +63,7 @@ fn open(disk: &dyn Disk, directory: &Path, worker_count: usize) -> Arc<Wal> {
 }
 
 fn commit(writer: &mut WalWriter, mtr: &mut Vec<u8>) -> Option<Lsn> {
-    writer.permit().ok()?;
+    writer.permit(wal::Purpose::Work).ok()?;
     mtr.clear();
     mtr.resize(MTR_HEADER_BYTES, 0);
     LogOp::new(OpKind(99), &[], &[7; PAYLOAD_BYTES]).encode(mtr);

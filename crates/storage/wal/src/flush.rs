@@ -49,7 +49,7 @@ pub(crate) struct BlockStart {
 }
 
 /// Blocks between two entries of `block_starts`: a checkpoint may make recovery skip this much.
-const BLOCK_START_DISTANCE: u64 = 16;
+const BLOCK_START_DISTANCE: usize = 16;
 
 /// One disk write of log.
 struct Write {
@@ -124,16 +124,30 @@ impl FlushState {
         seal_log_block(block, &header);
     }
 
+    /// Notes where the block `number` behind the next one begins, if all between are full and it is
+    /// not noted yet.
+    pub(crate) fn note_block(&mut self, number: u64) {
+        let block = self.next_block + number;
+        let last = self.block_starts.back();
+        if last.is_some_and(|last| last.block == block) {
+            return;
+        }
+        assert!(last.is_none_or(|last| last.block < block));
+        let payload = stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES);
+        self.block_starts.push_back(BlockStart {
+            block,
+            start: self.written.advance(number * payload),
+            epoch: self.epoch,
+        });
+    }
+
     /// Notes that a write has been done.
     fn advance(&mut self, write: &Write, durability: WriteDurability) {
-        let due = self.block_starts.back();
-        if due.is_none_or(|last| last.block + BLOCK_START_DISTANCE <= self.next_block) {
-            let (block, start, epoch) = (self.next_block, self.written, self.epoch);
-            self.block_starts.push_back(BlockStart {
-                block,
-                start,
-                epoch,
-            });
+        let last = self.block_starts.back();
+        let due = last.map_or(0, |last| last.block + stdx::to_u64(BLOCK_START_DISTANCE));
+        let first = due.saturating_sub(self.next_block);
+        for number in (first..write.blocks).step_by(BLOCK_START_DISTANCE) {
+            self.note_block(number);
         }
         if durability == WriteDurability::Volatile
             && self

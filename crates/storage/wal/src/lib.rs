@@ -38,7 +38,7 @@ mod wal;
 pub use crate::error::WalError;
 pub use crate::flush::FlushJob;
 pub use crate::log::Log;
-pub use crate::room::{NoRoom, WaitRoom};
+pub use crate::room::{NoRoom, Purpose, WaitRoom};
 pub use crate::scan::LogScan;
 pub use crate::waiters::{LogLevel, WaitLog};
 pub use crate::wal::{Commit, OnPoison, Wal, WalWriter};

@@ -1,17 +1,30 @@
 //! Room in the log: who may begin a mini-transaction, and how others wait.
 //!
-//! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, unless
-//! the disk is full), and the distance to the checkpoint (cleaning pages and a checkpoint help).
+//! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, or an old
+//! one that a checkpoint frees), and the distance to the checkpoint (cleaning pages and a checkpoint
+//! help). Where no segment can be made and none is to be freed, those who work are told. Who undoes
+//! or ends work has blocks that are kept for it: what it does makes room.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use env::DiskError;
 use sync::Mutex;
 
 use crate::{Wal, WalError};
+
+/// What room is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// New work, which can be refused.
+    Work,
+    /// The undoing or the end of work, which cannot.
+    Undo,
+}
 
 /// Why there is no room.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,31 +32,44 @@ pub enum NoRoom {
     /// Wait for [`Wal::wait_room`] and ask again.
     Wait,
     /// No segment can be made: the statement fails, later ones may find room.
-    DiskFull,
+    NoSegment(DiskError),
     /// The log takes nothing any more.
     Closed(WalError),
 }
 
-/// Wakers of those who wait for room, in no order.
+/// Who waits for room, in no order that matters.
 #[derive(Debug, Default)]
 pub(crate) struct RoomWaiters {
-    wakers: Mutex<Vec<Waker>>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The id of the next who waits.
+    next_id: u64,
+    /// By id.
+    wakers: BTreeMap<u64, Waker>,
 }
 
 impl RoomWaiters {
     pub(crate) fn wake_all(&self) {
-        let wakers = std::mem::take(&mut *self.wakers.lock());
-        for waker in wakers {
+        let wakers = std::mem::take(&mut self.waiting.lock().wakers);
+        for waker in wakers.into_values() {
             waker.wake();
         }
     }
 
-    fn add(&self, waker: &Waker) {
-        let mut wakers = self.wakers.lock();
-        // A waiter that is polled again must not fill the list.
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
-        }
+    /// Puts a waiter into the list; one that is polled again, in place of its old self.
+    fn add(&self, id: Option<u64>, waker: &Waker) -> u64 {
+        let mut waiting = self.waiting.lock();
+        let id = id.unwrap_or(waiting.next_id);
+        waiting.next_id = waiting.next_id.max(id + 1);
+        waiting.wakers.insert(id, waker.clone());
+        id
+    }
+
+    fn remove(&self, id: u64) {
+        self.waiting.lock().wakers.remove(&id);
     }
 }
 
@@ -51,28 +77,48 @@ impl RoomWaiters {
 #[must_use = "nothing is known before it is awaited"]
 pub struct WaitRoom {
     wal: Arc<Wal>,
+    purpose: Purpose,
+    /// Its id, once it has been in the list.
+    id: Option<u64>,
 }
 
 impl WaitRoom {
-    pub(crate) fn new(wal: Arc<Wal>) -> Self {
-        Self { wal }
+    pub(crate) fn new(wal: Arc<Wal>, purpose: Purpose) -> Self {
+        Self {
+            wal,
+            purpose,
+            id: None,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.wal.room(self.purpose) != Err(NoRoom::Wait)
     }
 }
 
 impl Future for WaitRoom {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.wal.room() != Err(NoRoom::Wait) {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_over() {
             return Poll::Ready(());
         }
-        self.wal.room_waiters().add(context.waker());
+        let id = self.wal.room_waiters().add(self.id, context.waker());
+        self.id = Some(id);
         self.wal.request_all();
         // Room may have come before this waiter was in the list.
-        if self.wal.room() == Err(NoRoom::Wait) {
-            Poll::Pending
-        } else {
+        if self.is_over() {
             Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl Drop for WaitRoom {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.wal.room_waiters().remove(id);
         }
     }
 }

@@ -7,10 +7,8 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 use format::log::LOG_BLOCK_BYTES;
-
-use crate::WalError;
 
 /// Directory of the segments in the data directory.
 const LOG_DIRECTORY_NAME: &str = "log";
@@ -55,16 +53,16 @@ impl SegmentPlace {
     }
 
     /// Opens a segment that is there; `None` if it is not.
-    pub(crate) fn open(&self, disk: &dyn Disk, segment: u64) -> Result<Option<File>, WalError> {
+    pub(crate) fn open(&self, disk: &dyn Disk, segment: u64) -> Result<Option<File>, DiskError> {
         match disk.open(&self.path(segment), options(false)) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind == DiskErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 
     /// Numbers of the segments that are there, ascending.
-    pub(crate) fn list(&self, disk: &dyn Disk) -> Result<Vec<u64>, WalError> {
+    pub(crate) fn list(&self, disk: &dyn Disk) -> Result<Vec<u64>, DiskError> {
         let names = disk.list(&self.directory)?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name)).collect();
         numbers.sort_unstable();
@@ -73,7 +71,7 @@ impl SegmentPlace {
 
     /// Makes a segment whose blocks are written to once already, with zeroes: the file system has
     /// nothing left to note when log is written, and no ENOSPC is left to meet.
-    pub(crate) async fn create(&self, disk: &dyn Disk, segment: u64) -> Result<File, WalError> {
+    pub(crate) async fn create(&self, disk: &dyn Disk, segment: u64) -> Result<File, DiskError> {
         let file = disk.open(&self.path(segment), options(true))?;
         let made = self.fill(disk, &file).await;
         if let Err(error) = made {
@@ -85,7 +83,7 @@ impl SegmentPlace {
         Ok(file)
     }
 
-    async fn fill(&self, disk: &dyn Disk, file: &File) -> Result<(), WalError> {
+    async fn fill(&self, disk: &dyn Disk, file: &File) -> Result<(), DiskError> {
         disk.allocate(file, self.bytes())?;
         let mut offset = 0;
         while offset < self.bytes() {
@@ -98,13 +96,30 @@ impl SegmentPlace {
             offset += stdx::to_u64(zeroes.len());
         }
         disk.sync(file).await?;
-        Ok(disk.sync_directory(&self.directory)?)
+        disk.sync_directory(&self.directory)
     }
 
-    /// Gives an obsolete segment a new number.
-    pub(crate) fn rename(&self, disk: &dyn Disk, from: u64, to: u64) -> Result<(), WalError> {
-        disk.rename(&self.path(from), &self.path(to))?;
-        Ok(disk.sync_directory(&self.directory)?)
+    /// Gives an obsolete segment a new number and opens it. An attempt that failed half way may be
+    /// repeated. `None` if there is no whole segment of either number: somebody has taken it away.
+    pub(crate) fn rename(
+        &self,
+        disk: &dyn Disk,
+        from: u64,
+        to: u64,
+    ) -> Result<Option<File>, DiskError> {
+        match disk.rename(&self.path(from), &self.path(to)) {
+            Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        disk.sync_directory(&self.directory)?;
+        let Some(file) = self.open(disk, to)? else {
+            return Ok(None);
+        };
+        if disk.length(&file)? == self.bytes() {
+            return Ok(Some(file));
+        }
+        disk.remove(&self.path(to))?;
+        Ok(None)
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::sim::{DiskOptions, Faults, SimClock, SimDisk, SimExecutor, seeds};
-use env::{Disk, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability};
+use env::{
+    Disk, DiskErrorKind, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability,
+};
 use format::Lsn;
 use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
 use proptest::prelude::*;
@@ -140,9 +142,9 @@ thread_local! {
 /// Writes mini-transaction `number` with `bytes` of payload beyond it.
 async fn write(writer: &mut WalWriter, number: u64, bytes: usize) -> Result<Lsn, NoRoom> {
     loop {
-        match writer.permit() {
+        match writer.permit(Purpose::Work) {
             Ok(()) => break,
-            Err(NoRoom::Wait) => writer.wal().wait_room().await,
+            Err(NoRoom::Wait) => writer.wal().wait_room(Purpose::Work).await,
             Err(other) => return Err(other),
         }
     }
@@ -350,14 +352,53 @@ fn a_log_on_a_full_disk_recycles_its_segments() {
     assert!(log_bytes_max < bytes, "{bytes} bytes fit without recycling");
 }
 
+/// However small segments are: the blocks ahead of a checkpoint at the end of the log are enough to
+/// go on with, and those behind it are all used again.
+#[test]
+fn a_log_of_small_segments_goes_on_on_a_full_disk() {
+    for (seed, segment_blocks) in [(8, 1), (9, 3), (10, 8), (11, 12)] {
+        BOUNDARIES.with_borrow_mut(Vec::clear);
+        let world = World::with_seed(seed);
+        let (wal, _) = world
+            .open(WalOptions {
+                segment_blocks,
+                ..options()
+            })
+            .unwrap();
+        world.background(&wal);
+        world.disk.set_capacity(0);
+        let is_done = Rc::new(Cell::new(false));
+        let (at_work, ending) = (Arc::clone(&wal), Rc::clone(&is_done));
+        world.executor.spawn(async move {
+            let mut writer = at_work.writer(0);
+            let mut random = Random::new(seed);
+            for number in 0..400 {
+                let bytes = random.index(2000);
+                let end = write(&mut writer, number, bytes).await.unwrap();
+                if random.coin() {
+                    at_work.wait(0, end, LogLevel::Durable).await.unwrap();
+                }
+            }
+            ending.set(true);
+        });
+        for _ in 0..200 {
+            world.executor.run_steps(1000);
+        }
+        assert!(is_done.get(), "segments of {segment_blocks} blocks");
+        assert!(options().log_bytes_max < wal.durable().0);
+    }
+}
+
+/// Where even that cannot be had (here the disk was full before the segments were made), those who
+/// work are told, and those who undo work go on a while.
 #[test]
 fn a_full_disk_refuses_until_there_is_room() {
     let world = World::with_seed(2);
+    let segment_bytes = 64 * 4096;
+    world.disk.set_capacity(segment_bytes + segment_bytes / 2);
     let (wal, _) = world
         .open(WalOptions {
-            // All of the log is in one segment, so that no checkpoint frees any.
             segment_blocks: 64,
-            segments_ahead: 0,
             log_bytes_max: 1 << 20,
             ..options()
         })
@@ -367,7 +408,6 @@ fn a_full_disk_refuses_until_there_is_room() {
     let (at_work, executor) = (Arc::clone(&wal), world.executor.clone());
     world.run(async move {
         let mut writer = at_work.writer(1);
-        disk.set_capacity(0);
         let mut last = Lsn::FIRST;
         let refused = loop {
             match write(&mut writer, 9, 1000).await {
@@ -375,8 +415,9 @@ fn a_full_disk_refuses_until_there_is_room() {
                 Err(refused) => break refused,
             }
         };
-        assert_eq!(refused, NoRoom::DiskFull);
+        assert!(matches!(refused, NoRoom::NoSegment(error) if error.kind == DiskErrorKind::Full));
         at_work.wait(1, last, LogLevel::Durable).await.unwrap();
+        assert_eq!(writer.permit(Purpose::Undo), Ok(()));
         assert!(at_work.needs_segments(), "it is tried again");
         disk.set_capacity(u64::MAX);
         while at_work.needs_segments() {
@@ -387,6 +428,33 @@ fn a_full_disk_refuses_until_there_is_room() {
         let end = write(&mut writer, 10, 1000).await.unwrap();
         at_work.wait(1, end, LogLevel::Durable).await.unwrap();
     });
+}
+
+/// At the end of the log, a checkpoint names the block that comes next: all before it is free.
+#[test]
+fn a_checkpoint_at_the_end_needs_nothing_before_it() {
+    let mut world = World::with_seed(12);
+    for life in 0..3 {
+        let (wal, found) = world.open(options()).unwrap();
+        assert_eq!(found.len(), usize::from(0 < life), "what came after it");
+        let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+        world.run(async move {
+            let mut writer = at_work.writer(0);
+            for number in 0..5 {
+                write(&mut writer, number, 1800).await.unwrap();
+            }
+            at_work.request_all();
+            at_work.try_lead().unwrap().run(&disk).await;
+            let end = at_work.durable();
+            at_work.write_checkpoint(&disk, end, Vec::new()).await.unwrap();
+            assert_eq!(at_work.age_percent(), 0);
+            write(&mut writer, 9, 10).await.unwrap();
+            at_work.request_all();
+            at_work.try_lead().unwrap().run(&disk).await;
+        });
+        drop(wal);
+        world = world.crash();
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use env::{Disk, DiskErrorKind, File};
+use env::{Disk, DiskError, DiskErrorKind};
 use format::Lsn;
 use format::control::CheckpointRecord;
 use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, seal_mtr};
@@ -13,7 +13,7 @@ use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
 use crate::control::{self, Control};
 use crate::flush::{BlockStart, FlushJob, FlushState};
-use crate::room::{NoRoom, RoomWaiters, WaitRoom};
+use crate::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
 use crate::scan::{LogEnd, LogScan};
 use crate::segments::Segments;
 use crate::waiters::{LogLevel, WaitLog, WaitQueues};
@@ -46,12 +46,15 @@ pub struct Wal {
     /// Is the role of the flusher taken?
     has_leader: AtomicBool,
     is_poisoned: AtomicBool,
-    /// Did the last attempt to prepare a segment meet a full disk?
-    is_disk_full: AtomicBool,
+    /// Did the last attempt to prepare segments fail, with no obsolete one left? Stored under
+    /// `flush`.
+    lacks_segments: AtomicBool,
+    /// Why.
+    segment_error: Mutex<Option<DiskError>>,
     flush: Mutex<FlushState>,
     control: Mutex<Control>,
-    /// Is a checkpoint or the preparing of segments under way?
-    maintaining: AtomicBool,
+    /// Is the preparing of segments under way?
+    is_preparing: AtomicBool,
     durable_waiters: WaitQueues,
     written_waiters: WaitQueues,
     room_waiters: RoomWaiters,
@@ -145,10 +148,11 @@ impl Wal {
             checkpoint_block: AtomicU64::new(first_block),
             has_leader: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
-            is_disk_full: AtomicBool::new(false),
+            lacks_segments: AtomicBool::new(false),
+            segment_error: Mutex::default(),
             flush: Mutex::new(flush),
             control: Mutex::new(control),
-            maintaining: AtomicBool::new(false),
+            is_preparing: AtomicBool::new(false),
             durable_waiters: WaitQueues::new(options.worker_count),
             written_waiters: WaitQueues::new(options.worker_count),
             room_waiters: RoomWaiters::default(),
@@ -213,8 +217,8 @@ impl Wal {
     }
 
     /// Waits until it is worth asking for a permit again.
-    pub fn wait_room(self: &Arc<Self>) -> WaitRoom {
-        WaitRoom::new(Arc::clone(self))
+    pub fn wait_room(self: &Arc<Self>, purpose: Purpose) -> WaitRoom {
+        WaitRoom::new(Arc::clone(self), purpose)
     }
 
     /// Asks that what is below `lsn` reaches a level, without waiting: the next leader sees to it.
@@ -314,7 +318,7 @@ impl Wal {
     }
 
     /// Is there room beside the ring's own rule?
-    pub(crate) fn room(&self) -> Result<(), NoRoom> {
+    pub(crate) fn room(&self, purpose: Purpose) -> Result<(), NoRoom> {
         if self.is_poisoned() {
             return Err(NoRoom::Closed(WalError::Poisoned));
         }
@@ -324,20 +328,30 @@ impl Wal {
         if stdx::to_u64(self.options.ring_bytes) < ahead.saturating_sub(self.ring.released()) {
             return Err(NoRoom::Wait);
         }
-        let blocks = self.blocks_for(unwritten);
+        let kept = match purpose {
+            Purpose::Work => self.blocks_for(self.ring.headroom()),
+            Purpose::Undo => 0,
+        };
+        let blocks = self.blocks_for(unwritten) + kept;
         let next = self.next_block.load(Ordering::SeqCst);
         if self.prepared_end.load(Ordering::SeqCst) < next + blocks {
-            return Err(if self.is_disk_full() && !self.can_recycle() {
-                NoRoom::DiskFull
-            } else {
-                NoRoom::Wait
-            });
+            return Err(self.no_segment());
         }
         if self.options.log_bytes_max < self.age() {
             Err(NoRoom::Wait)
         } else {
             Ok(())
         }
+    }
+
+    /// What is said where prepared blocks are short.
+    fn no_segment(&self) -> NoRoom {
+        // In this order: a checkpoint that frees segments says so before it moves its block.
+        if self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst) {
+            return NoRoom::Wait;
+        }
+        let error = self.segment_error.lock().clone();
+        error.map_or(NoRoom::Wait, NoRoom::NoSegment)
     }
 
     /// Bytes of log since the checkpoint: of payload, or on disk where small flushes leave much
@@ -347,10 +361,6 @@ impl Wal {
         let next = self.next_block.load(Ordering::SeqCst);
         let blocks = next.saturating_sub(self.checkpoint_block.load(Ordering::SeqCst));
         payload.max(blocks * stdx::to_u64(LOG_BLOCK_BYTES))
-    }
-
-    fn is_disk_full(&self) -> bool {
-        self.is_disk_full.load(Ordering::SeqCst)
     }
 
     /// Would a checkpoint now free a whole segment?
@@ -363,7 +373,8 @@ impl Wal {
     /// Bytes of log since the checkpoint over the most there may be, in percent: how urgent a
     /// checkpoint is. Where no new segment can be made, the log that there is is the most.
     pub fn age_percent(&self) -> u64 {
-        if self.is_disk_full() && self.needs_segments() && self.can_recycle() {
+        let lacks = self.lacks_segments.load(Ordering::SeqCst);
+        if lacks && self.needs_segments() && self.can_recycle() {
             return 100;
         }
         self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
@@ -373,11 +384,16 @@ impl Wal {
     pub fn needs_segments(&self) -> bool {
         let next = self.next_block.load(Ordering::SeqCst);
         let blocks = u64::from(self.options.segment_blocks);
-        let segments = next / blocks + 1 + stdx::to_u64(self.options.segments_ahead);
-        // However small segments are: with nothing unwritten, permits must be had.
-        let flush = stdx::to_u64(self.options.flush_bytes_max);
-        let least = self.blocks_for(2 * self.ring.headroom() + flush);
-        self.prepared_end.load(Ordering::SeqCst) < (segments * blocks).max(next + least)
+        // However small segments are: behind the one that is being written there is room for all
+        // permits with nothing unwritten, and for a write on top. So the segments that were made
+        // while the disk had room are enough for ever: when the checkpoint is at the end of the
+        // log, they are all ahead of the writing.
+        let permits = 2 * self.blocks_for(self.ring.headroom());
+        let write = stdx::to_u64(self.options.flush_bytes_max / LOG_BLOCK_BYTES);
+        let least = (permits + write).div_ceil(blocks);
+        let ahead = least.max(stdx::to_u64(self.options.segments_ahead));
+        let segments = next / blocks + 1 + ahead;
+        self.prepared_end.load(Ordering::SeqCst) < segments * blocks
     }
 
     /// Blocks that may be needed to write `bytes` of log: each outstanding permit may cost one
@@ -388,21 +404,28 @@ impl Wal {
     }
 
     /// Prepares segments ahead of the writing, out of obsolete ones where there are any. A full
-    /// disk is no error: those who want room are told. Blocks, so it is a helper's work.
+    /// disk is no error here: those who want room are told, as they are of other failures. Blocks.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
-        if self.maintaining.swap(true, Ordering::SeqCst) {
+        if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
         let outcome = self.prepare_while_needed(disk).await;
-        self.maintaining.store(false, Ordering::SeqCst);
-        let is_full = matches!(&outcome, Err(WalError::Disk(error))
-            if error.kind == DiskErrorKind::Full);
-        self.is_disk_full.store(is_full, Ordering::SeqCst);
+        *self.segment_error.lock() = outcome.clone().err();
+        {
+            // Under the mutex, so that a checkpoint frees segments before this or after it.
+            let state = self.flush.lock();
+            let lacks = outcome.is_err() && state.segments.obsolete.is_empty();
+            self.lacks_segments.store(lacks, Ordering::SeqCst);
+        }
+        self.is_preparing.store(false, Ordering::SeqCst);
         self.room_waiters.wake_all();
-        if is_full { Ok(()) } else { outcome }
+        match outcome {
+            Err(error) if error.kind != DiskErrorKind::Full => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
-    async fn prepare_while_needed(&self, disk: &dyn Disk) -> Result<(), WalError> {
+    async fn prepare_while_needed(&self, disk: &dyn Disk) -> Result<(), DiskError> {
         while self.needs_segments() {
             let (place, segment, obsolete) = {
                 let mut state = self.flush.lock();
@@ -410,13 +433,16 @@ impl Wal {
                 let segment = state.segments.last().map_or(next, |last| last + 1);
                 (state.place.clone(), segment, state.segments.obsolete.pop())
             };
-            let file: File = match obsolete {
-                Some(old) => {
-                    place.rename(disk, old, segment)?;
-                    place
-                        .open(disk, segment)?
-                        .expect("it was renamed to this name")
+            let renamed = match obsolete.map(|old| (old, place.rename(disk, old, segment))) {
+                Some((old, Err(error))) => {
+                    self.flush.lock().segments.obsolete.push(old);
+                    return Err(error);
                 }
+                Some((_, Ok(file))) => file,
+                None => None,
+            };
+            let file = match renamed {
+                Some(file) => file,
                 None => place.create(disk, segment).await?,
             };
             let mut state = self.flush.lock();
@@ -445,11 +471,10 @@ impl Wal {
             return Err(WalError::Poisoned);
         }
         let first = self.flush.lock().checkpoint_block(lsn);
-        let (file, record) = {
+        let (file, mut record) = {
             let control = self.control.lock();
             let latest = control.latest();
             let record = CheckpointRecord {
-                sequence: latest.sequence + 1,
                 lsn,
                 block_no: first.block,
                 block_epoch: first.epoch,
@@ -457,24 +482,38 @@ impl Wal {
                 payload,
                 ..*latest
             };
+            if record == *latest {
+                return Ok(());
+            }
             (control.file(), record)
         };
+        record.sequence += 1;
         if let Err(error) = control::write(disk, &file, &record).await {
             self.fail(error.clone());
             return Err(error);
         }
         self.control.lock().advance(record);
-        self.checkpoint.store(lsn.0, Ordering::SeqCst);
-        self.checkpoint_block.store(first.block, Ordering::SeqCst);
-        self.flush.lock().forget_before(first.block);
+        {
+            let mut state = self.flush.lock();
+            state.forget_before(first.block);
+            if !state.segments.obsolete.is_empty() {
+                self.lacks_segments.store(false, Ordering::SeqCst);
+            }
+            self.checkpoint.store(lsn.0, Ordering::SeqCst);
+            self.checkpoint_block.store(first.block, Ordering::SeqCst);
+        }
         self.room_waiters.wake_all();
         Ok(())
     }
 }
 
 impl FlushState {
-    /// The latest known block that does not begin behind `lsn`.
-    fn checkpoint_block(&self, lsn: Lsn) -> BlockStart {
+    /// The latest known block that does not begin behind `lsn`. That is the next one, written or
+    /// not, if `lsn` is where it begins: then nothing before it is needed.
+    fn checkpoint_block(&mut self, lsn: Lsn) -> BlockStart {
+        if lsn == self.written {
+            self.note_block(0);
+        }
         let after = self
             .block_starts
             .partition_point(|first| first.start <= lsn);
@@ -565,8 +604,8 @@ pub struct Commit<'a> {
 
 impl WalWriter {
     /// Asks for room for one mini-transaction, before any latch is taken (I4).
-    pub fn permit(&mut self) -> Result<(), NoRoom> {
-        self.wal.room()?;
+    pub fn permit(&mut self, purpose: Purpose) -> Result<(), NoRoom> {
+        self.wal.room(purpose)?;
         if self.ring.permit() {
             Ok(())
         } else {
