@@ -152,11 +152,12 @@ impl CommitRing {
     /// Marks an active transaction's word as moved; true if it was active. Waits out a transaction
     /// that is ending, which cannot be suspended meanwhile.
     pub fn move_out(&self, number: u64) -> bool {
+        let mut patience = Patience::default();
         loop {
             match self.replace(number, ACTIVE, MOVED) {
                 Ok(_) => return true,
                 // Given out but not marked yet, or between its mark and its number.
-                Err(word) if word == UNUSED || word == ENDING | number => spin(),
+                Err(word) if word == UNUSED || word == ENDING | number => patience.wait(),
                 Err(_) => return false,
             }
         }
@@ -181,9 +182,10 @@ impl CommitRing {
 
     /// As [`state`](Self::state), waiting out a transaction that is ending.
     pub fn settled_state(&self, number: u64) -> RingState {
+        let mut patience = Patience::default();
         loop {
             match self.state(number) {
-                RingState::Ending => spin(),
+                RingState::Ending => patience.wait(),
                 state => return state,
             }
         }
@@ -236,14 +238,34 @@ impl CommitRing {
     }
 }
 
-#[cfg(loom)]
-fn spin() {
-    loom::thread::yield_now();
+/// Waits for another thread that is in the middle of a few instructions: in place first, and behind
+/// other threads once it must have been preempted there, for it may need this very processor.
+#[derive(Debug, Default)]
+struct Patience {
+    /// Looks in vain.
+    tries: u32,
 }
 
+/// Looks in place: more than taking a commit number needs.
 #[cfg(not(loom))]
-fn spin() {
-    std::hint::spin_loop();
+const SPINS_MAX: u32 = 64;
+
+impl Patience {
+    #[cfg(loom)]
+    fn wait(&mut self) {
+        self.tries += 1;
+        loom::thread::yield_now();
+    }
+
+    #[cfg(not(loom))]
+    fn wait(&mut self) {
+        self.tries = self.tries.saturating_add(1);
+        if self.tries < SPINS_MAX {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]

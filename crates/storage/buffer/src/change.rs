@@ -199,9 +199,11 @@ impl Change<'_> {
             return Err(self.pages.no_frame().into());
         };
         let frame = pool.frame(no);
-        // Readers with an outdated idea of the frame have it shared for a moment at most.
-        while !frame.latch.try_exclusive() {
-            std::hint::spin_loop();
+        // Readers with an outdated idea of the frame have it shared for a moment, unless their
+        // thread was preempted.
+        if spin(|| frame.latch.try_exclusive().then_some(())).is_none() {
+            pool.free_frame(self.pages.worker, no);
+            return Err(self.pages.busy().into());
         }
         assert!(frame.page().is_none());
         frame.set_page(Some(id));

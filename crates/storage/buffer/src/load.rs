@@ -17,6 +17,7 @@ use store::StoreError;
 use sync::atomic::Ordering;
 
 use crate::frames::{FrameNo, HEAT_LOADED};
+use crate::pages::spin;
 use crate::pool::Pool;
 use crate::space::{self, Space};
 
@@ -38,6 +39,8 @@ pub(crate) struct Reading {
     /// Where the page will be; `None` when this has ended.
     frame: Option<FrameNo>,
     read: IoFuture<IoResult>,
+    /// What has arrived while the frame was busy.
+    arrived: Option<IoResult>,
 }
 
 impl Reading {
@@ -60,23 +63,28 @@ impl Reading {
             id,
             frame: Some(frame),
             read,
+            arrived: None,
         }
     }
 
-    /// Checks what came, puts it into the frame and the frame into the table.
-    fn install(&self, frame: FrameNo, (bytes, outcome): IoResult) -> Result<(), StoreError> {
-        let length =
-            outcome.map_err(|error| space::read_error(&error, &self.space.path, self.id))?;
-        let read = bytes.get(..length).unwrap_or(&[]);
+    /// Checks what came, puts it into the frame and the frame into the table; false if the frame is
+    /// busy, and nothing is done then.
+    fn install(&self, frame: FrameNo, (bytes, outcome): &IoResult) -> Result<bool, StoreError> {
+        let length = outcome
+            .as_ref()
+            .map_err(|error| space::read_error(error, &self.space.path, self.id))?;
+        let read = bytes.get(..*length).unwrap_or(&[]);
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
         page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
         if self.space.is_dropped() {
             let dropped = &"the tablespace is dropped";
             return Err(space::damaged(&self.space.path, self.id, dropped));
         }
-        self.pool.pages_read.fetch_add(1, Ordering::Relaxed);
-        self.pool.fill_frame(frame, self.id, &self.space, read);
-        Ok(())
+        let is_done = self.pool.fill_frame(frame, self.id, &self.space, read);
+        if is_done {
+            self.pool.pages_read.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(is_done)
     }
 
     /// Ends the load and wakes who waits.
@@ -93,7 +101,6 @@ impl Reading {
             }
         };
         if !is_here {
-            self.pool.vacate(frame);
             self.pool.free_frame(self.worker, frame);
         }
         if let Some(Load::Reading(wakers)) = ended {
@@ -106,15 +113,16 @@ impl Reading {
 
 impl Pool {
     /// Writes a page into a frame that is the caller's alone, and puts the frame into the table.
-    /// Readers with an outdated idea of the frame may have it latched shared for a moment.
+    /// Readers with an outdated idea of the frame may have it latched shared for a moment, and a
+    /// long one if their thread was preempted: false then, and nothing is done.
     ///
     /// Page, heat and table change under one exclusive latch. As soon as the frame has a page that
     /// is clean, another worker may evict it; were the table set after that, the page would be
     /// found in a frame that holds another one, for ever.
-    fn fill_frame(&self, no: FrameNo, id: PageId, space: &Space, content: &[u8]) {
+    fn fill_frame(&self, no: FrameNo, id: PageId, space: &Space, content: &[u8]) -> bool {
         let frame = self.frame(no);
-        while !frame.latch.try_exclusive() {
-            std::hint::spin_loop();
+        if spin(|| frame.latch.try_exclusive().then_some(())).is_none() {
+            return false;
         }
         assert!(frame.page().is_none());
         assert!(frame.rec_lsn().is_none());
@@ -125,16 +133,7 @@ impl Pool {
         frame.set_heat(HEAT_LOADED);
         space.table.set(id.page, Some(no));
         frame.latch.unlock_exclusive();
-    }
-
-    /// Takes the page out of a frame that is the caller's alone and in no table.
-    pub(crate) fn vacate(&self, no: FrameNo) {
-        let frame = self.frame(no);
-        while !frame.latch.try_exclusive() {
-            std::hint::spin_loop();
-        }
-        frame.set_page(None);
-        frame.latch.unlock_exclusive();
+        true
     }
 }
 
@@ -145,10 +144,23 @@ impl Future for Reading {
         let Some(frame) = self.frame else {
             return Poll::Ready(());
         };
-        let Poll::Ready(read) = self.read.as_mut().poll(context) else {
-            return Poll::Pending;
+        let arrived = match self.arrived.take() {
+            Some(arrived) => arrived,
+            None => match self.read.as_mut().poll(context) {
+                Poll::Ready(arrived) => arrived,
+                Poll::Pending => return Poll::Pending,
+            },
         };
-        let result = self.install(frame, read);
+        let result = match self.install(frame, &arrived) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                // The next turn tries again.
+                self.arrived = Some(arrived);
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Err(error) => Err(error),
+        };
         self.finish(result);
         Poll::Ready(())
     }

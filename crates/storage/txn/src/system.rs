@@ -248,8 +248,9 @@ impl TransactionSystem {
     }
 
     fn is_settled(&self, number: u64, horizon: Lsn, parts: &VecDeque<UnsettledPart>) -> bool {
-        let fate = match self.ring.settled_state(number) {
-            RingState::Active => Fate::Active,
+        let fate = match self.ring.state(number) {
+            // One that is ending is looked at again by the next maintenance.
+            RingState::Active | RingState::Ending => Fate::Active,
             RingState::Committed(number) => Fate::Committed(Lsn(number)),
             RingState::RolledBack => Fate::RolledBack,
             RingState::Moved | RingState::Recycled => {
@@ -257,7 +258,6 @@ impl TransactionSystem {
                 let straggler = self.stragglers.lock().get(&number).copied();
                 straggler.unwrap_or(Fate::Committed(position))
             }
-            RingState::Ending => unreachable!("settled_state waits for the end"),
         };
         match fate {
             Fate::Active => false,
