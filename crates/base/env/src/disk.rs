@@ -2,8 +2,8 @@
 //!
 //! Reads and writes own their buffer until they complete: the kernel may still write into the
 //! buffer of an operation whose future was dropped, so a body must keep such a buffer alive itself.
-//! The rare calls (open, remove, rename, list, allocate) may block and are made from start-up,
-//! DDL and helper threads only.
+//! The rare calls (open, remove, rename, list, allocate) may block: they are for start-up and for
+//! threads that serve nobody. A server at work leaves those that can take long to [`Disk::later`].
 //!
 //! (I1) A completed `write` with `WriteDurability::Sync`, or a completed `sync` after a completed
 //! write, survives a crash. Nothing else does.
@@ -74,9 +74,57 @@ pub trait Disk {
     /// Makes names in the directory durable. Blocks.
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError>;
 
+    /// Does what may block for long where it holds nobody up: at once, unless the body has threads
+    /// for that. It may be done even if the future is dropped.
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
+        let done = work.run(self);
+        Box::pin(std::future::ready(done))
+    }
+
     /// Takes the advisory lock that keeps a second process out; held until the file closes.
     /// `DiskErrorKind::Busy` where another process has it. Blocks.
     fn lock(&self, file: &File) -> Result<(), DiskError>;
+}
+
+/// A call that may block for long.
+#[derive(Debug, Clone)]
+pub enum DiskWork {
+    /// [`Disk::allocate`].
+    Allocate {
+        /// Which file.
+        file: File,
+        /// Up to where.
+        length: u64,
+    },
+    /// [`Disk::remove`].
+    Remove {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// [`Disk::rename`].
+    Rename {
+        /// Which file.
+        from: PathBuf,
+        /// Its new name.
+        to: PathBuf,
+    },
+    /// [`Disk::sync_directory`].
+    SyncDirectory {
+        /// Which directory.
+        path: PathBuf,
+    },
+}
+
+impl DiskWork {
+    /// Does it, blocking.
+    pub fn run<D: Disk + ?Sized>(&self, disk: &D) -> Result<(), DiskError> {
+        match self {
+            Self::Allocate { file, length } => disk.allocate(file, *length),
+            Self::Remove { path } => disk.remove(path),
+            Self::Rename { from, to } => disk.rename(from, to),
+            Self::SyncDirectory { path } => disk.sync_directory(path),
+        }
+    }
 }
 
 /// How to open a file.

@@ -15,7 +15,7 @@ mod buffer;
 pub use buffer::IoBuffer;
 pub use clock::{Clock, Instant};
 pub use disk::{
-    Disk, DiskError, DiskErrorKind, File, FileAccess, FileId, IoFuture, IoResult, OpenOptions,
-    WriteDurability,
+    Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, FileId, IoFuture, IoResult,
+    OpenOptions, WriteDurability,
 };
 pub use random::Random;

@@ -120,7 +120,7 @@ async fn open_first(options: StartOptions, worker_count: usize) -> Result<Opened
     };
     let pages = started.pool.pages(0, runtime::disk());
     let worker = worker_options(0);
-    let engine = Engine::open(pages, &started.payload, engine_options, worker).await?;
+    let engine = Engine::open(pages, &started, engine_options, worker).await?;
     let shared = Arc::clone(engine.shared());
     runtime::set_local(Rc::new(engine));
     Ok(Opened {

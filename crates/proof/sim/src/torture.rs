@@ -214,12 +214,7 @@ fn set_up(world: &World) -> Result<(), String> {
 }
 
 /// Sets sessions to work, in the store as it is open or opened now.
-fn spawn_round(
-    world: &World,
-    torture: Torture,
-    recovered: Option<Database>,
-    random: &mut Random,
-) {
+fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, random: &mut Random) {
     let (opening, seed) = (world.clone(), random.next_u64());
     world.executor.spawn(async move {
         let opened = match recovered {

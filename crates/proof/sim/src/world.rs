@@ -161,7 +161,7 @@ impl World {
             ring_length: 1 << 12,
         };
         let worker = self.worker_options(0);
-        let engine = Engine::open(pages, &started.payload, options, worker).await?;
+        let engine = Engine::open(pages, &started, options, worker).await?;
         let mut workers = vec![engine.clone()];
         for index in 1..self.options.worker_count {
             let pages = started.pool.pages(usize::from(index), self.disk());
@@ -185,7 +185,7 @@ impl World {
             })?;
         let pages = Rc::new(started.pool.pages(0, self.disk()));
         if started.is_new {
-            started.pool.create_space(&self.disk, space)?;
+            started.pool.create_space(&self.disk, space).await?;
         } else {
             started.pool.open_space(&self.disk, space)?;
         }

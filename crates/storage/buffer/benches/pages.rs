@@ -56,7 +56,7 @@ async fn open() -> Rc<Pages> {
     let started = start(Rc::clone(&disk), options, Box::new(|_| {}), &mut |_| {})
         .await
         .unwrap();
-    started.pool.create_space(&*disk, SPACE).unwrap();
+    started.pool.create_space(&*disk, SPACE).await.unwrap();
     Rc::new(started.pool.pages(0, disk))
 }
 

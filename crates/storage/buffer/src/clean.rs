@@ -7,13 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::{Disk, DiskError, File, IoBuffer, IoFuture, WriteDurability};
+use env::{Disk, DiskError, DiskWork, File, IoBuffer, IoFuture, WriteDurability};
 use format::page::{page_lsn, seal};
 use format::{Lsn, PageId, PageSize, SpaceId};
 use store::StoreError;
@@ -98,16 +97,26 @@ impl Pool {
         })
     }
 
-    /// What to write next: the coldest if frames are wanted, else what holds the checkpoint back.
+    /// What to write next: cold pages if frames are wanted, else what holds the checkpoint back. If
+    /// both press, half and half: the oldest page may be a hot one, and where frames are wanted all
+    /// the time it would wait until the log is full. A page may be in both halves.
     fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
         let mut found = Vec::new();
+        let is_due = self.is_checkpoint_due();
         if self.wants_frames.swap(false, Ordering::SeqCst) {
-            found = self.cold_candidates(count);
+            let cold_count = if is_due { count.div_ceil(2) } else { count };
+            found = self.cold_candidates(cold_count);
         }
-        if found.is_empty() {
-            found = self.dirty.candidates(&self.frames, count);
+        if is_due || found.is_empty() {
+            let rest = count.saturating_sub(found.len()).max(1);
+            found.extend(self.dirty.candidates(&self.frames, rest));
         }
         found
+    }
+
+    /// Is so much log younger than the checkpoint that there should be another soon?
+    fn is_checkpoint_due(&self) -> bool {
+        CHECKPOINT_DUE_PERCENT < self.wal.age_percent()
     }
 
     fn cold_candidates(&self, count: usize) -> Vec<DirtyEntry> {
@@ -212,7 +221,7 @@ impl Pages {
     /// Is so much log younger than the checkpoint that there should be another soon? Long before
     /// changes have to wait for it.
     pub fn needs_checkpoint(&self) -> bool {
-        CHECKPOINT_DUE_PERCENT < self.pool.wal.age_percent()
+        self.pool.is_checkpoint_due()
     }
 
     async fn clean_batch(&self) -> Result<u32, StoreError> {
@@ -278,7 +287,7 @@ impl Pages {
 
     /// Forgets the pages of a dropped tablespace and removes its file. The note of the drop
     /// ([`crate::Change::note_space_drop`]) is durable before this is called, and nobody uses the
-    /// tablespace any more. Blocks in the end.
+    /// tablespace any more.
     pub async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
         let Some(space) = self.pool.spaces.remove(id) else {
             return Ok(());
@@ -304,13 +313,16 @@ impl Pages {
             }
         }
         drop(role);
-        self.disk
-            .remove(&space.path)
-            .map_err(|error| space::disk_error(&error))?;
-        let directory: &Path = &self.pool.directory;
-        self.disk
-            .sync_directory(directory)
-            .map_err(|error| space::disk_error(&error))
+        let path = space.path.clone();
+        let directory = self.pool.directory.clone();
+        for work in [
+            DiskWork::Remove { path },
+            DiskWork::SyncDirectory { path: directory },
+        ] {
+            let done = self.disk.later(work).await;
+            done.map_err(|error| space::disk_error(&error))?;
+        }
+        Ok(())
     }
 }
 

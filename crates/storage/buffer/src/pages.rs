@@ -269,7 +269,7 @@ impl Pages {
             return Err(space::disk_error(&error).into());
         }
         let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
-        let grow = async move { space.grow(&*disk, size, pages) };
+        let grow = async move { space.grow(&*disk, size, pages).await };
         Err(self.suspend(WaitReason::PageMiss, grow).into())
     }
 

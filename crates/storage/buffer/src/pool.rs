@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use env::{Disk, DiskError};
+use env::{Disk, DiskError, DiskWork};
 use format::{PageId, PageSize, SpaceId};
 use store::StoreError;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -140,12 +140,16 @@ impl Pool {
         self.dirty.len()
     }
 
-    /// Makes the file of a new tablespace, durably, and opens it. Blocks.
-    pub fn create_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
+    /// Makes the file of a new tablespace, durably, and opens it.
+    pub async fn create_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
         let path = space::path(&self.directory, id);
-        let made = space::open_file(disk, &path, true)
-            .and_then(|file| disk.sync_directory(&self.directory).map(|()| file));
-        let file = made.map_err(|error| space::disk_error(&error))?;
+        let file =
+            space::open_file(disk, &path, true).map_err(|error| space::disk_error(&error))?;
+        let directory = self.directory.clone();
+        let synced = disk
+            .later(DiskWork::SyncDirectory { path: directory })
+            .await;
+        synced.map_err(|error| space::disk_error(&error))?;
         self.add_space(id, path, file, 0);
         Ok(())
     }

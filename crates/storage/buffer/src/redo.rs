@@ -62,9 +62,6 @@ pub enum RecoveryError {
     /// A mini-transaction is whole but holds something that is no operation.
     #[error("the mini-transaction at {0} makes no sense")]
     Mtr(Lsn),
-    /// The log has operations on a tablespace whose file is not there, and none that drops it.
-    #[error("the file of tablespace {0} is missing")]
-    SpaceMissing(SpaceId),
     /// A page is newer than the log: log was lost.
     #[error("page {page} has LSN {lsn}, but the log ends at {log_end}")]
     PageAhead {
@@ -303,8 +300,9 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Ends redo at the end of the log.
-    pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<(), RecoveryError> {
+    /// Ends redo at the end of the log. Gives the tablespaces that have operations but no file, and
+    /// none that drops them.
+    pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<Vec<SpaceId>, RecoveryError> {
         self.write_back().await?;
         let (lsn, page) = self.newest;
         if log_end < lsn {
@@ -313,8 +311,6 @@ impl<'a> Redo<'a> {
         if let Some((_, error)) = self.unreadable.pop_first() {
             return Err(error.into());
         }
-        self.missing
-            .first()
-            .map_or(Ok(()), |space| Err(RecoveryError::SpaceMissing(*space)))
+        Ok(self.missing.into_iter().collect())
     }
 }

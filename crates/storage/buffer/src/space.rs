@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
+use env::{Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, OpenOptions};
 use format::{PageId, PageNo, PageSize, SpaceId};
 use store::StoreError;
 use sync::Mutex;
@@ -35,10 +35,10 @@ impl Space {
         self.is_dropped.load(Ordering::SeqCst)
     }
 
-    /// Makes room for `pages` pages. Blocks.
-    pub(crate) fn grow(&self, disk: &dyn Disk, size: PageSize, pages: u32) {
-        let length = page_offset(PageNo(pages), size);
-        let outcome = disk.allocate(&self.file, length);
+    /// Makes room for `pages` pages.
+    pub(crate) async fn grow(&self, disk: &dyn Disk, size: PageSize, pages: u32) {
+        let (file, length) = (self.file.clone(), page_offset(PageNo(pages), size));
+        let outcome = disk.later(DiskWork::Allocate { file, length }).await;
         match outcome {
             Ok(()) => {
                 self.room_pages.fetch_max(pages, Ordering::SeqCst);

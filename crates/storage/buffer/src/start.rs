@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 use format::version_file::{self, VERSION_FILE_NAME};
-use format::{Lsn, PageId};
+use format::{Lsn, PageId, SpaceId};
 use wal::{Log, OnPoison, Wal, WalOptions};
 
 use crate::doublewrite;
@@ -37,6 +37,12 @@ pub struct Started {
     pub log_end: Lsn,
     /// Pages that were torn and are whole again.
     pub repaired: Vec<PageId>,
+    /// Tablespaces that the log has changes on, but that have no file. One that was dropped is no
+    /// loss: a change that was under way then may stand behind the note of the drop, and a
+    /// checkpoint between both. If there are any, there is no checkpoint at `log_end` yet: who opens
+    /// the directory finds out whether they are needed, before the first change, and gives up (the
+    /// file may be put back, and redo begins again) or writes the checkpoint.
+    pub missing: Vec<SpaceId>,
     /// Keeps other processes out while it is open.
     pub lock: File,
 }
@@ -66,14 +72,16 @@ pub async fn start(
         redo.apply(&mtr, notes).await?;
     }
     let log_end = scan.position();
-    redo.finish(log_end).await?;
+    let missing = redo.finish(log_end).await?;
     let wal_options = WalOptions {
         segment_blocks: log.checkpoint().segment_blocks,
         ..options.wal
     };
     let wal = Wal::start(&*disk, log, &scan, wal_options, on_poison).await?;
-    wal.write_checkpoint(&*disk, log_end, payload.clone())
-        .await?;
+    if missing.is_empty() {
+        wal.write_checkpoint(&*disk, log_end, payload.clone())
+            .await?;
+    }
     // What the checkpoint has freed is what there is on a full disk.
     wal.prepare_segments(&*disk).await?;
     let pool = Pool::new(options.pool, &*disk, directory, wal)?;
@@ -83,6 +91,7 @@ pub async fn start(
         payload,
         log_end,
         repaired,
+        missing,
         lock,
     })
 }

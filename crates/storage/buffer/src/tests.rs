@@ -1,8 +1,10 @@
 //! Tests of the pool on the simulated disk.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
@@ -11,9 +13,11 @@ use format::log::OpKind;
 use format::page_op::PageOp;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, PageSize, PageType, SpaceId};
 use store::{Halt, Outcome, StoreError, WaitReason};
+use sync::atomic::Ordering;
 use wal::{LogLevel, WalOptions};
 
 use super::*;
+use crate::frames::FrameNo;
 
 mod crash;
 mod threads;
@@ -90,13 +94,19 @@ impl World {
         let started = self.start(options).expect("the directory is whole");
         let pool = started.pool;
         if started.is_new {
-            pool.create_space(&self.disk, SPACE).unwrap();
+            self.create_space(&pool);
         } else {
             pool.open_space(&self.disk, SPACE).unwrap();
         }
         let pages = Rc::new(pool.pages(0, self.disk()));
         self.background(&pages);
         pages
+    }
+
+    fn create_space(&self, pool: &Arc<Pool>) {
+        let (pool, disk) = (Arc::clone(pool), self.disk.clone());
+        let created = self.run(async move { pool.create_space(&disk, SPACE).await });
+        created.unwrap();
     }
 
     fn background(&self, pages: &Rc<Pages>) {
@@ -307,6 +317,85 @@ fn data_larger_than_the_pool_stays_right() {
     });
     assert!(100 < pages.pool().pages_read());
     assert!(Lsn::FIRST < pages.wal().checkpoint(), "the log went round");
+}
+
+/// A reader whose thread was preempted after it had found a frame, and before it sees that the page
+/// is another one, may have the frame latched for a long while. Nobody waits for that in place.
+#[test]
+fn a_free_frame_that_is_latched_is_waited_for_by_turns() {
+    let world = World::new(7);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 1, 1).await.unwrap();
+        at_work.clean_all().await.unwrap();
+    });
+    let pool = pages.pool();
+    let frames = || (0..pool.frames.count()).map(FrameNo);
+    for no in frames() {
+        if pool.evict(no, true) {
+            pool.free_frame(0, no);
+        }
+        assert!(pool.frame(no).page().is_none());
+        assert!(pool.frame(no).latch.try_shared());
+    }
+    let done = Rc::new(Cell::new(0));
+    let (reading, read) = (Rc::clone(&pages), Rc::clone(&done));
+    world.executor.spawn(async move {
+        assert_eq!(get(&reading, 1).await, Ok(0));
+        read.set(read.get() + 1);
+    });
+    let (making, made) = (Rc::clone(&pages), Rc::clone(&done));
+    world.executor.spawn(async move {
+        create(&making, 2, 2).await.unwrap();
+        made.set(made.get() + 1);
+    });
+    world.executor.run_steps(5000);
+    assert_eq!(done.get(), 0);
+    for no in frames() {
+        pool.frame(no).latch.unlock_shared();
+    }
+    world.executor.run_steps(5000);
+    assert_eq!(done.get(), 2);
+    pages.assert_nothing_held();
+}
+
+/// While frames are wanted again and again, the oldest change gets to its file as well, though its
+/// page is hot.
+#[test]
+fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
+    let world = World::new(8);
+    let started = world.start(options(64, 1)).unwrap();
+    world.create_space(&started.pool);
+    let pages = Rc::new(started.pool.pages(0, world.disk()));
+    let (wal, disk) = (Rc::clone(&pages), world.disk());
+    let clock = world.executor.clock().clone();
+    world.executor.spawn(async move {
+        loop {
+            if let Some(job) = wal.wal().try_lead() {
+                job.run(&*disk).await;
+            }
+            clock.sleep(TICK).await;
+        }
+    });
+    world.run(async move {
+        for page in 0..20 {
+            let end = create(&pages, page, 1).await.unwrap();
+            durable(&pages, end).await.unwrap();
+        }
+        assert!(pages.needs_checkpoint());
+        let pool = pages.pool();
+        let frames = || (0..pool.frames.count()).map(|no| pool.frame(FrameNo(no)));
+        for frame in frames().filter(|frame| frame.page() != Some(id(0))) {
+            while !frame.cool() {}
+        }
+        let hot = frames().find(|frame| frame.page() == Some(id(0))).unwrap();
+        assert!(hot.rec_lsn().is_some() && !hot.is_cold());
+        pool.wants_frames.store(true, Ordering::SeqCst);
+        let cleaned = pages.clean(1).await.unwrap();
+        assert!(0 < cleaned.pages);
+        assert_eq!(hot.rec_lsn(), None);
+    });
 }
 
 #[test]

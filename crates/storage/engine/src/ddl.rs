@@ -117,7 +117,8 @@ impl Worker {
         let space = self.allocate_space().await?;
         self.pages
             .pool()
-            .create_space(&**self.pages.disk(), space)?;
+            .create_space(&**self.pages.disk(), space)
+            .await?;
         let made = self.fill_space(space, definition).await;
         if made.is_err() {
             self.remove_space(space).await?;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use btree::space::{self, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
+use buffer::Started;
 use format::page_op::PageOp;
+use format::row_header::RowHeader;
 use format::slotted::TreePageShape;
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
@@ -59,16 +61,26 @@ impl Default for EngineOptions {
 }
 
 impl Engine {
-    /// Opens the engine on the first worker. `payload` is what the last checkpoint kept, empty for
-    /// a new directory. The log's writer must be at work meanwhile; pages are cleaned here.
+    /// Opens the engine on the first worker, in the data directory that was started. The log's
+    /// writer must be at work meanwhile; pages are cleaned here.
     pub async fn open(
         pages: Pages,
-        payload: &[u8],
+        started: &Started,
         options: EngineOptions,
         worker: WorkerOptions,
     ) -> Result<Self, StoreError> {
         assert!(0 < options.worker_count, "somebody works");
         let pages = Rc::new(pages);
+        // What the last checkpoint kept; empty in a new directory.
+        let payload = started.payload.as_slice();
+        let disk = Rc::clone(pages.disk());
+        for id in pages.pool().list_spaces(&*disk)? {
+            pages.pool().open_space(&*disk, id)?;
+        }
+        if !started.missing.is_empty() {
+            check_missing(&pages, &started.missing).await?;
+            pages.checkpoint(payload.to_vec()).await?;
+        }
         let is_over = Cell::new(false);
         let recovering = async {
             let engine = Self::recover(&pages, payload, options, worker.clone()).await;
@@ -92,10 +104,6 @@ impl Engine {
         options: EngineOptions,
         worker: WorkerOptions,
     ) -> Result<Self, StoreError> {
-        let disk = Rc::clone(pages.disk());
-        for id in pages.pool().list_spaces(&*disk)? {
-            pages.pool().open_space(&*disk, id)?;
-        }
         if payload.is_empty() {
             create_system(pages).await?;
         } else if payload != CHECKPOINT_PAYLOAD {
@@ -167,10 +175,66 @@ impl Engine {
     }
 }
 
+/// Refuses to open where the file of a tablespace that the log has changes on is missing, unless no
+/// table has it. Changes nothing.
+async fn check_missing(pages: &Pages, missing: &[SpaceId]) -> Result<(), StoreError> {
+    let refuse = |space: SpaceId| StoreError::Damaged {
+        what: format!("the file of tablespace {space} is missing"),
+    };
+    if let Some(&space) = missing.iter().find(|space| space.0 < TABLE_SPACES_START) {
+        return Err(refuse(space));
+    }
+    let tree = dictionary::tree();
+    let (mut place, mut run) = (Place::first(), Run::new());
+    while place.from != From::Nothing {
+        until_done(|| tree.read_run(pages, &place, 16, &mut run)).await?;
+        for number in 0..run.len() {
+            let (header, body) =
+                RowHeader::split(run.entry(number).1).ok_or_else(damaged_dictionary)?;
+            if header.is_deleted {
+                continue;
+            }
+            let row = dictionary_row(pages, header, body).await?;
+            let entry = dictionary::decode(&row).map_err(|_| damaged_dictionary())?;
+            if let Entry::Table(entry) = entry
+                && missing.contains(&entry.space)
+            {
+                return Err(refuse(entry.space));
+            }
+        }
+        std::mem::swap(&mut place, &mut run.next);
+    }
+    Ok(())
+}
+
+/// A row of the dictionary, fetched from its own pages if it has them.
+async fn dictionary_row(
+    pages: &Pages,
+    header: RowHeader,
+    body: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    if !header.is_spilled {
+        return Ok(body.to_vec());
+    }
+    let (mut row, mut memo) = (Vec::new(), LobMemo::default());
+    until_done(|| {
+        row.clear();
+        memo.read(pages, dictionary::tree().space, body, &mut row)
+    })
+    .await?;
+    Ok(row)
+}
+
+fn damaged_dictionary() -> StoreError {
+    StoreError::Damaged {
+        what: "a row of the dictionary cannot be read".to_owned(),
+    }
+}
+
 /// Makes the system space: counters and an empty dictionary. What an unfinished attempt has left is
 /// written over.
 async fn create_system(pages: &Pages) -> Result<(), StoreError> {
-    make_space_file(pages, SYSTEM_SPACE)?;
+    make_space_file(pages, SYSTEM_SPACE).await?;
     until_done(|| space::create(pages, SYSTEM_SPACE)).await?;
     until_done(|| {
         let mut change = pages.change()?;
@@ -211,7 +275,7 @@ async fn create_segments(pages: &Pages, count: u32) -> Result<(), StoreError> {
     let have = until_done(|| read_segment_count(pages)).await?;
     for number in have..count {
         let segment = u8::try_from(number).expect("there are at most 255 workers");
-        make_space_file(pages, space_of(segment))?;
+        make_space_file(pages, space_of(segment)).await?;
         until_done(|| space::create(pages, space_of(segment))).await?;
         until_done(|| UndoLog::create(pages, segment)).await?;
         until_done(|| write_segment_count(pages, number + 1)).await?;
@@ -219,11 +283,12 @@ async fn create_segments(pages: &Pages, count: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError> {
+async fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError> {
     if pages.pool().has_space(space) {
         return Ok(());
     }
-    pages.pool().create_space(&**pages.disk(), space)
+    let disk = &**pages.disk();
+    pages.pool().create_space(disk, space).await
 }
 
 /// The transactions that have undo and no end, each with its last record.
@@ -300,9 +365,7 @@ impl Worker {
                 let Some(bytes) = self.settled_row(&mut version, losers).await? else {
                     continue;
                 };
-                let entry = dictionary::decode(&bytes).map_err(|_| StoreError::Damaged {
-                    what: "a row of the dictionary cannot be read".to_owned(),
-                })?;
+                let entry = dictionary::decode(&bytes).map_err(|_| damaged_dictionary())?;
                 match entry {
                     Entry::Database { name, collation } => {
                         databases.insert(name, collation);
@@ -327,28 +390,15 @@ impl Worker {
         version: &mut Vec<u8>,
         losers: &BTreeMap<TxnId, UndoPointer>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let damage = || StoreError::Damaged {
-            what: "a row of the dictionary".to_owned(),
-        };
+        let damage = damaged_dictionary;
         let mut bytes = Vec::new();
         loop {
-            let (header, body) =
-                format::row_header::RowHeader::split(version).ok_or_else(damage)?;
+            let (header, body) = RowHeader::split(version).ok_or_else(damage)?;
             if !losers.contains_key(&header.txn) {
                 if header.is_deleted {
                     return Ok(None);
                 }
-                let (mut row, body) = (Vec::new(), body.to_vec());
-                if !header.is_spilled {
-                    return Ok(Some(body));
-                }
-                let mut memo = LobMemo::default();
-                self.until_done(|| {
-                    row.clear();
-                    memo.read(&self.pages, dictionary::tree().space, &body, &mut row)
-                })
-                .await?;
-                return Ok(Some(row));
+                return dictionary_row(&self.pages, header, body).await.map(Some);
             }
             let pointer = header.undo;
             self.until_done(|| undo_log::read_record(&self.pages, pointer, &mut bytes))

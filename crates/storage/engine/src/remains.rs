@@ -104,7 +104,13 @@ mod tests {
             list.push(&entry(index), 4096);
         }
         let long = [3; 2000];
-        list.push(&Remains::Entry { index: 6, key: &long }, 4096);
+        list.push(
+            &Remains::Entry {
+                index: 6,
+                key: &long,
+            },
+            4096,
+        );
         let read = |bytes| Remains::list(bytes).count();
         assert_eq!(read(list.own()), 3);
         let apart: Vec<_> = list.apart.iter().map(|bytes| read(bytes)).collect();

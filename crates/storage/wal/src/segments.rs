@@ -7,7 +7,10 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use env::{
+    Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, IoBuffer, OpenOptions,
+    WriteDurability,
+};
 use format::log::LOG_BLOCK_BYTES;
 
 /// Directory of the segments in the data directory.
@@ -84,7 +87,12 @@ impl SegmentPlace {
     }
 
     async fn fill(&self, disk: &dyn Disk, file: &File) -> Result<(), DiskError> {
-        disk.allocate(file, self.bytes())?;
+        let (file_too, length) = (file.clone(), self.bytes());
+        let allocate = DiskWork::Allocate {
+            file: file_too,
+            length,
+        };
+        disk.later(allocate).await?;
         let mut offset = 0;
         while offset < self.bytes() {
             let rest = usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX);
@@ -96,22 +104,26 @@ impl SegmentPlace {
             offset += stdx::to_u64(zeroes.len());
         }
         disk.sync(file).await?;
-        disk.sync_directory(&self.directory)
+        disk.later(self.sync_directory()).await
     }
 
     /// Gives an obsolete segment a new number and opens it. An attempt that failed half way may be
     /// repeated. `None` if there is no whole segment of either number: somebody has taken it away.
-    pub(crate) fn rename(
+    pub(crate) async fn rename(
         &self,
         disk: &dyn Disk,
         from: u64,
         to: u64,
     ) -> Result<Option<File>, DiskError> {
-        match disk.rename(&self.path(from), &self.path(to)) {
+        let rename = DiskWork::Rename {
+            from: self.path(from),
+            to: self.path(to),
+        };
+        match disk.later(rename).await {
             Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        disk.sync_directory(&self.directory)?;
+        disk.later(self.sync_directory()).await?;
         let Some(file) = self.open(disk, to)? else {
             return Ok(None);
         };
@@ -120,6 +132,12 @@ impl SegmentPlace {
         }
         disk.remove(&self.path(to))?;
         Ok(None)
+    }
+
+    fn sync_directory(&self) -> DiskWork {
+        DiskWork::SyncDirectory {
+            path: self.directory.clone(),
+        }
     }
 }
 

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use env::sim::{DiskOptions, Faults, SimClock, SimDisk, SimExecutor, seeds};
-use env::{
-    Disk, DiskErrorKind, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability,
-};
+use env::{Disk, DiskErrorKind, FileAccess, IoBuffer, OpenOptions, Random, WriteDurability};
 use format::Lsn;
 use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
 use proptest::prelude::*;
@@ -446,7 +444,10 @@ fn a_checkpoint_at_the_end_needs_nothing_before_it() {
             at_work.request_all();
             at_work.try_lead().unwrap().run(&disk).await;
             let end = at_work.durable();
-            at_work.write_checkpoint(&disk, end, Vec::new()).await.unwrap();
+            at_work
+                .write_checkpoint(&disk, end, Vec::new())
+                .await
+                .unwrap();
             assert_eq!(at_work.age_percent(), 0);
             write(&mut writer, 9, 10).await.unwrap();
             at_work.request_all();

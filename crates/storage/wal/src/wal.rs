@@ -404,7 +404,7 @@ impl Wal {
     }
 
     /// Prepares segments ahead of the writing, out of obsolete ones where there are any. A full
-    /// disk is no error here: those who want room are told, as they are of other failures. Blocks.
+    /// disk is no error here: those who want room are told, as they are of other failures.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
         if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -433,14 +433,14 @@ impl Wal {
                 let segment = state.segments.last().map_or(next, |last| last + 1);
                 (state.place.clone(), segment, state.segments.obsolete.pop())
             };
-            let renamed = match obsolete.map(|old| (old, place.rename(disk, old, segment))) {
-                Some((old, Err(error))) => {
+            let mut renamed = None;
+            if let Some(old) = obsolete {
+                let outcome = place.rename(disk, old, segment).await;
+                if outcome.is_err() {
                     self.flush.lock().segments.obsolete.push(old);
-                    return Err(error);
                 }
-                Some((_, Ok(file))) => file,
-                None => None,
-            };
+                renamed = outcome?;
+            }
             let file = match renamed {
                 Some(file) => file,
                 None => place.create(disk, segment).await?,

@@ -1,11 +1,14 @@
 //! A worker's files. Whatever takes long (reads, writes, syncs) is the driver's to do; the calls
-//! that may block do so on the calling thread, as their contract says.
+//! that may block do so on the calling thread, as their contract says, or by [`Disk::later`] on a
+//! helper's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use env::linux::{BlockingDisk, LinuxFile};
-use env::{Disk, DiskError, File, IoBuffer, IoFuture, IoResult, OpenOptions, WriteDurability};
+use env::{
+    Disk, DiskError, DiskWork, File, IoBuffer, IoFuture, IoResult, OpenOptions, WriteDurability,
+};
 
 use crate::blocking::Parcel;
 use crate::shared::Shared;
@@ -133,6 +136,10 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
         BlockingDisk.sync_directory(path)
+    }
+
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
+        Box::pin(crate::blocking(move || work.run(&BlockingDisk)))
     }
 
     fn lock(&self, file: &File) -> Result<(), DiskError> {

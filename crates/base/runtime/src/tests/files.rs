@@ -1,8 +1,9 @@
 //! Files through the worker's own disk.
 
 use std::rc::Rc;
+use std::task::Poll;
 
-use env::{FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use env::{DiskErrorKind, DiskWork, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 
 use super::{TestPath, on_each_driver, start};
 use crate::*;
@@ -42,6 +43,38 @@ fn writes_read_back_and_ends_are_short() {
 }
 
 #[test]
+fn what_may_block_for_long_is_done_elsewhere() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            let (path, other) = (TestPath::new("later"), TestPath::new("later-other"));
+            let disk = disk();
+            let file = disk.open(&path.0, NEW).unwrap();
+            let length = 1 << 20;
+            let allocate = DiskWork::Allocate {
+                file: file.clone(),
+                length,
+            };
+            let mut allocated = disk.later(allocate);
+            let first = std::future::poll_fn(|context| {
+                Poll::Ready(allocated.as_mut().poll(context).is_ready())
+            });
+            assert!(!first.await, "the worker does not wait for it");
+            allocated.await.unwrap();
+            assert_eq!(disk.length(&file), Ok(length));
+            let (from, to) = (path.0.clone(), other.0.clone());
+            let rename = DiskWork::Rename { from, to };
+            disk.later(rename.clone()).await.unwrap();
+            let missing = disk.later(rename).await.map_err(|error| error.kind);
+            assert_eq!(missing, Err(DiskErrorKind::NotFound));
+            let path = other.0.clone();
+            disk.later(DiskWork::Remove { path }).await.unwrap();
+            assert!(disk.open(&other.0, NEW).is_ok(), "the name is free");
+        });
+    });
+}
+
+#[test]
 fn many_at_once_and_dropped_ones() {
     on_each_driver(|io| {
         let runtime = start(io, 1);
@@ -63,7 +96,7 @@ fn many_at_once_and_dropped_ones() {
                         // Dropped before its end: the buffer must stay alive all the same.
                         let mut dropped = disk.read(&file, offset, IoBuffer::zeroed(4096));
                         let _ = std::future::poll_fn(|context| {
-                            std::task::Poll::Ready(dropped.as_mut().poll(context).is_ready())
+                            Poll::Ready(dropped.as_mut().poll(context).is_ready())
                         })
                         .await;
                         drop(dropped);

@@ -144,7 +144,7 @@ fn lives(seed: u64, faults: Faults) {
     let mut options = options(8, 2);
     options.wal.log_bytes_max = 1 << 16;
     let first = world.start(options.clone()).unwrap();
-    first.pool.create_space(&world.disk, SPACE).unwrap();
+    world.create_space(&first.pool);
     drop(first);
     world = world.crash();
     for life in 0..5 {

@@ -159,7 +159,7 @@ fn workers_on_threads_lose_nothing() {
         drive(None, start(disk, options, Box::new(|_| {}), &mut |_| {})).unwrap()
     };
     let started = begin(options.clone());
-    started.pool.create_space(&BlockingDisk, SPACE).unwrap();
+    drive(None, started.pool.create_space(&BlockingDisk, SPACE)).unwrap();
     {
         let pages = started.pool.pages(0, Rc::new(BlockingDisk));
         for page in 0..PAGE_COUNT {
@@ -181,7 +181,7 @@ fn workers_on_threads_lose_nothing() {
             });
         }
     });
-    let total = |pool: &std::sync::Arc<Pool>| {
+    let total = |pool: &Arc<Pool>| {
         let pages = pool.pages(0, Rc::new(BlockingDisk));
         let sum: u64 = (0..PAGE_COUNT)
             .map(|page| attempt(&pages, || read(&pages, page)))
