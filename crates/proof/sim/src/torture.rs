@@ -8,11 +8,12 @@
 //! ledger. Beside them a session changes the schema (module `schema`).
 //!
 //! A seed draws how many workers there are, and for each round what the disk does
-//! ([`crate::weather`]), whether the crash comes just when a file is made or removed, and whether the
-//! life that has recovered goes on with the next round: what it has left undone (pages that are not in
-//! their files, log that no checkpoint has passed) is what the crash after that meets, where another
-//! opening would have done it. A statement that meets a full or failing disk is rolled back; when the log
-//! fails, the sessions end as a process would, and nothing is acknowledged any more.
+//! ([`crate::weather`]), whether the crash comes just when a file is made or removed, and whether
+//! the life that has recovered goes on with the next round: what it has left undone (pages that are
+//! not in their files, log that no checkpoint has passed) is what the crash after that meets, where
+//! another opening would have done it. A statement that meets a full or failing disk is rolled
+//! back; when the log fails, the sessions end as a process would, and nothing is acknowledged any
+//! more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -265,7 +266,8 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
     });
 }
 
-/// After a crash: the store is sound and has what it must have. It is open then, with nobody at work.
+/// After a crash: the store is sound and has what it must have. It is open then, with nobody at
+/// work.
 fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, String> {
     let (opening, history) = (world.clone(), Rc::clone(history));
     // Nothing was lost in an orderly way, so what is not in the ledger now never will be.

@@ -39,9 +39,9 @@ pub struct Started {
     pub repaired: Vec<PageId>,
     /// Tablespaces that the log has changes on, but that have no file. One that was dropped is no
     /// loss: a change that was under way then may stand behind the note of the drop, and a
-    /// checkpoint between both. If there are any, there is no checkpoint at `log_end` yet: who opens
-    /// the directory finds out whether they are needed, before the first change, and gives up (the
-    /// file may be put back, and redo begins again) or writes the checkpoint.
+    /// checkpoint between both. If there are any, there is no checkpoint at `log_end` yet: who
+    /// opens the directory finds out whether they are needed, before the first change, and gives up
+    /// (the file may be put back, and redo begins again) or writes the checkpoint.
     pub missing: Vec<SpaceId>,
     /// Keeps other processes out while it is open.
     pub lock: File,

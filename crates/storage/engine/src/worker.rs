@@ -200,8 +200,8 @@ impl Worker {
     }
 
     /// A new id for a tablespace, durably given out. The name of a file is durable apart from the
-    /// log: a crash that left a file without this would have its id given out again, and redo, which
-    /// meets the drop of the left one in the log, would take the file of the new one.
+    /// log: a crash that left a file without this would have its id given out again, and redo,
+    /// which meets the drop of the left one in the log, would take the file of the new one.
     pub(crate) async fn allocate_space(&self) -> Result<SpaceId, StoreError> {
         let (id, end) = self.until_done(|| self.take_id()).await?;
         self.pages.wait_log(end, LogLevel::Durable).await?;

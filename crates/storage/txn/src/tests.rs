@@ -68,7 +68,8 @@ impl World {
     }
 }
 
-/// It is left for the next time: its thread may have been preempted between its mark and its number.
+/// It is left for the next time: its thread may have been preempted between its mark and its
+/// number.
 #[test]
 fn maintenance_does_not_wait_for_a_transaction_that_is_ending() {
     let mut world = World::new(64, &[]);

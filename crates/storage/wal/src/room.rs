@@ -1,9 +1,9 @@
 //! Room in the log: who may begin a mini-transaction, and how others wait.
 //!
-//! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, or an old
-//! one that a checkpoint frees), and the distance to the checkpoint (cleaning pages and a checkpoint
-//! help). Where no segment can be made and none is to be freed, those who work are told. Who undoes
-//! or ends work has blocks that are kept for it: what it does makes room.
+//! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, or an
+//! old one that a checkpoint frees), and the distance to the checkpoint (cleaning pages and a
+//! checkpoint help). Where no segment can be made and none is to be freed, those who work are told.
+//! Who undoes or ends work has blocks that are kept for it: what it does makes room.
 
 use std::collections::BTreeMap;
 use std::fmt;
