@@ -379,6 +379,37 @@ mod models {
         });
     }
 
+    /// A row's lock is its writer's number, and who finds it held puts itself on the writer's list.
+    /// The writer takes that list after its commit: whoever is on it then is let go, and nobody
+    /// puts himself there later. Who goes past the lock comes after the commit.
+    #[test]
+    fn who_waits_for_a_committer_is_found_and_who_does_not_comes_after_it() {
+        loom::model(|| {
+            let ring = Arc::new(CommitRing::new(2, 1));
+            let position = Arc::new(AtomicU64::new(10));
+            let waiting = Arc::new(loom::sync::Mutex::new(false));
+            let number = ring.allocate().unwrap();
+            let committer = {
+                let (ring, position, waiting) = (ring.clone(), position.clone(), waiting.clone());
+                thread::spawn(move || {
+                    ring.commit(number, || position.fetch_add(10, Ordering::AcqRel) + 10);
+                    std::mem::take(&mut *waiting.lock().unwrap())
+                })
+            };
+            let is_held = {
+                let mut waiting = waiting.lock().unwrap();
+                let state = ring.state(number);
+                *waiting = matches!(state, RingState::Active | RingState::Ending);
+                *waiting
+            };
+            if !is_held {
+                let own = position.fetch_add(10, Ordering::AcqRel) + 10;
+                assert!(20 < own, "it stands behind what it is built on");
+            }
+            assert_eq!(committer.join().unwrap(), is_held);
+        });
+    }
+
     #[test]
     fn a_transaction_either_commits_in_the_ring_or_learns_that_it_was_moved() {
         loom::model(|| {

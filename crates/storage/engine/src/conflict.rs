@@ -3,8 +3,9 @@
 //! Every function here is called with the row's leaf latched, so that the id and the locks seen
 //! belong together: a writer checks and writes under the same exclusive latch, and a locking reader
 //! looks and enters its lock under the same shared one. So neither can slip between the other's
-//! look and deed. Nothing here waits; a lock that is not to be had comes back as a suspension that
-//! the caller returns after it has dropped the latch.
+//! look and deed. A row is its writer's until the writer's fate is published: one that is writing
+//! its commit record is waited for like any other. Nothing here waits; a lock that is not to be had
+//! comes back as a suspension that the caller returns after it has dropped the latch.
 
 use std::time::Duration;
 

@@ -6,7 +6,8 @@
 //!
 //! (I1) The id is taken by the first change or lock; the undo count is 0 exactly if nothing is to
 //! be undone.
-//! (I2) Locks are released after the fate was published, so who gets them sees the fate.
+//! (I2) Locks are released after the fate was published, so who gets them sees the fate. That is
+//! true of implicit ones, too: a row is its writer's until the writer's fate is published.
 
 use std::any::Any;
 use std::rc::Rc;

@@ -10,9 +10,10 @@
 //! other. The race with the holder's end is closed as follows:
 //!
 //! (I1) The converter puts the name on the holder's list and asks, under that list's mutex, whether
-//! the holder is still active; the holder marks itself ended and then takes the list under the same
-//! mutex. So either the converter finds the holder ended (and reads the row again), or the holder
-//! finds the name. An owner releases its own locks before it takes this list.
+//! the holder is still active; the holder publishes how it has ended and then takes the list under
+//! the same mutex. So either the converter finds the holder ended (and reads the row again), or the
+//! holder finds the name. A holder that is taking its commit number is active: its commit may yet
+//! not come to be. An owner releases its own locks before it takes this list.
 //!
 //! **Queues.** (I2) A lock's waiters are granted first come, first served; a request waits behind
 //! each earlier request that it conflicts with, granted or not. (I3) A waiter has one verdict,

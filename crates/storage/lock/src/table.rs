@@ -105,8 +105,8 @@ impl LockTable {
     }
 
     /// Enters the exclusive lock that `holder`, whose id stands in the row, has implicitly.
-    /// `is_active` tells whether the holder has not begun to end; false is returned if it has: the
-    /// row must be read again. Call it with the row's page latched, so that the id is the row's.
+    /// `is_active` tells whether the holder has not ended; false is returned if it has: the row
+    /// must be read again. Call it with the row's page latched, so that the id is the row's.
     pub fn convert_implicit(
         &self,
         holder: TxnId,

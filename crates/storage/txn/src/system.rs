@@ -183,13 +183,16 @@ impl TransactionSystem {
             .unwrap_or(Fate::Settled)
     }
 
-    /// True if the transaction has neither ended nor begun to end; what
-    /// `lock::LockTable::convert_implicit` asks.
+    /// True until the transaction has ended: its rows are locked by their number. What
+    /// `lock::LockTable::convert_implicit` asks. One that is taking its commit number is not
+    /// through: who wrote over its row now could be told of a commit that stands before the one
+    /// that it is built on, or on one that never comes to be. It releases its locks only after its
+    /// number is published, so who finds it active under the mutex of its list is found there.
     pub fn is_active(&self, id: TxnId) -> bool {
         id.get() >= self.settled.load(Ordering::Acquire)
             && match self.ring.state(id.get()) {
-                RingState::Active => true,
-                RingState::Ending | RingState::Committed(_) | RingState::RolledBack => false,
+                RingState::Active | RingState::Ending => true,
+                RingState::Committed(_) | RingState::RolledBack => false,
                 RingState::Moved | RingState::Recycled => self.fate_outside(id) == Fate::Active,
             }
     }

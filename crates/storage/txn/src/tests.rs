@@ -115,6 +115,18 @@ fn the_horizon_is_held_by_the_oldest_snapshot_of_any_worker() {
     assert_eq!(world.system.horizon(|| now), now);
 }
 
+/// Its commit record is not in the log yet: who wrote over its rows now would come before it.
+#[test]
+fn a_transaction_is_active_until_it_has_its_commit_number() {
+    let world = World::new(64, &[]);
+    let transaction = world.allocate();
+    world.system.commit(transaction, || {
+        assert!(world.system.is_active(transaction));
+        Lsn(world.position + 10)
+    });
+    assert!(!world.system.is_active(transaction));
+}
+
 #[test]
 fn a_loser_is_active_until_its_rollback_is_reported() {
     let world = World::new(16, &[40, 90]);
