@@ -44,7 +44,8 @@ pub struct EngineTransaction {
     pub(crate) undo_count: u64,
     /// Undo of it is in the log, undone or not.
     has_log: bool,
-    /// It was chosen as a deadlock's victim and must be rolled back before anything else.
+    /// It was chosen as a deadlock's victim and must be rolled back before anything else. A part of
+    /// it may be undone already, so nothing of it may be committed.
     is_victim: bool,
     /// How far the operation under way has come.
     pub(crate) pending: Pending,
@@ -143,9 +144,33 @@ impl EngineTransaction {
             }
             self.is_victim = true;
         }
-        self.rollback()?;
-        self.is_victim = false;
-        Err(StoreError::Deadlock.into())
+        Err(self.end_victim())
+    }
+
+    /// Rolls a deadlock's victim back, by this call or by repeated ones; then tells of it.
+    fn end_victim(&mut self) -> Halt {
+        assert!(self.is_victim, "a victim ends so");
+        match self.rollback() {
+            Ok(()) => StoreError::Deadlock.into(),
+            Err(halt) => halt,
+        }
+    }
+
+    /// Undoes everything since `mark`.
+    fn undo_to(&mut self, mark: u64) -> Outcome<()> {
+        if !self.pending.is_rollback {
+            self.abandon_operation();
+            self.pending.is_rollback = true;
+        }
+        while mark < self.undo_count {
+            let previous = self
+                .worker
+                .undo_one(self.last_undo, &mut self.pending.memo)?;
+            self.undo_count -= 1;
+            self.last_undo = previous;
+        }
+        self.pending.is_rollback = false;
+        Ok(())
     }
 
     /// Runs a change that is made of steps. When it is done its place is forgotten; when it ends
@@ -176,7 +201,7 @@ impl EngineTransaction {
     /// Undoes the operation under way. If that suspends, the repeated operation goes on with it
     /// and then begins anew.
     fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
-        let undone = self.rollback_to(UndoMark(begun_at));
+        let undone = self.undo_to(begun_at);
         if undone.is_err() {
             self.pending.undo_to = Some(begun_at);
         }
@@ -282,22 +307,16 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        if !self.pending.is_rollback {
-            self.abandon_operation();
-            self.pending.is_rollback = true;
+        if self.is_victim {
+            return Err(self.end_victim());
         }
-        while mark.0 < self.undo_count {
-            let previous = self
-                .worker
-                .undo_one(self.last_undo, &mut self.pending.memo)?;
-            self.undo_count -= 1;
-            self.last_undo = previous;
-        }
-        self.pending.is_rollback = false;
-        Ok(())
+        self.undo_to(mark.0)
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
+        if self.is_victim {
+            return Err(self.end_victim());
+        }
         if self.commit_lsn.is_none() {
             self.abandon_operation();
             self.commit_lsn = self.end(UndoKind::Commit)?;
@@ -310,8 +329,9 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback(&mut self) -> Outcome<()> {
-        self.rollback_to(UndoMark(0))?;
+        self.undo_to(0)?;
         self.end(UndoKind::RolledBack)?;
+        self.is_victim = false;
         Ok(())
     }
 

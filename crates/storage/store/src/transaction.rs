@@ -82,10 +82,12 @@ pub trait Transaction {
     /// The place to which `rollback_to` can return: a savepoint or a statement's begin.
     fn mark(&self) -> UndoMark;
 
-    /// Undoes everything since `mark`; locks stay.
+    /// Undoes everything since `mark`; locks stay. `Deadlock` if the transaction is a victim whose
+    /// rollback was not awaited: all of it is undone then.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
 
     /// Ends the transaction for good. Suspends until it is as durable as asked; called again then.
+    /// `Deadlock` as for [`rollback_to`](Self::rollback_to).
     fn commit(&mut self, durability: Durability) -> Outcome<()>;
 
     /// Undoes everything and ends the transaction.
