@@ -24,8 +24,9 @@
 //! (T2) After that each worker notes, in each of its open snapshots, which ended transactions of
 //! that part the snapshot must not see (its *exceptions*: at most those that were active when it
 //! was opened), and acknowledges. When all have, the words are recycled.
-//! (T3) A snapshot opened after its worker's acknowledgement has a number not smaller than the
-//! commit number of any transaction of that part except the stragglers.
+//! (T3) A snapshot opened after its worker's acknowledgement has a number not smaller than the end
+//! (the commit number, or where the log was when all was undone) of any transaction of that part
+//! except the stragglers.
 //!
 //! Horizon rules (the races of MariaDB's MDEV-15246 are what they exclude):
 //! (H1) A worker publishes a lower bound for its oldest snapshot before it loads the number of the

@@ -340,6 +340,12 @@ impl TransactionSystem {
         self.ring.settled_state(number)
     }
 
+    /// Where the log was when a transaction had undone its changes; `None` if it had none, or if
+    /// every snapshot is younger.
+    pub(crate) fn rolled_back_at(&self, number: u64) -> Option<Lsn> {
+        self.rolled_back.lock().get(&number).copied()
+    }
+
     /// The next number, for a snapshot that has just loaded its commit number.
     pub(crate) fn next_number(&self) -> u64 {
         self.ring.next()

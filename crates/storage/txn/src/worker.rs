@@ -95,14 +95,18 @@ impl TransactionWorker {
         self.system.maintain(position);
     }
 
-    /// Notes which ended transactions of `part` the snapshot does not see. Those from its high
-    /// number on need no note, and stragglers keep their commit number.
+    /// Notes which ended transactions of `part` the snapshot does not see: whose commit is behind
+    /// it, or the undoing, before which its reader may have copied a row. Those from its high
+    /// number on need no note, and stragglers keep what became of them.
     fn convert(&self, entry: &SnapshotEntry, part: std::ops::Range<u64>) {
         let mut exceptions = entry.exceptions.borrow_mut();
         for number in part.start..part.end.min(entry.high) {
-            if let RingState::Committed(commit) = self.system.ring_state(number)
-                && entry.lsn < Lsn(commit)
-            {
+            let end = match self.system.ring_state(number) {
+                RingState::Committed(commit) => Some(Lsn(commit)),
+                RingState::RolledBack => self.system.rolled_back_at(number),
+                _ => None,
+            };
+            if end.is_some_and(|end| entry.lsn < end) {
                 exceptions.push(number);
             }
         }
