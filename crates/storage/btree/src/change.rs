@@ -56,21 +56,21 @@ impl Tree {
             Err(Miss::Halt(halt)) => return Err(halt),
         };
         let leaf = change.latch(id)?;
-        let position = self
-            .leaf_of(change.bytes(leaf), key)
-            .map(|view| view.search(key));
-        match position {
-            None => Ok(None),
-            Some(None) => Err(damaged(id, "a cell leaves the page")),
-            Some(Some(position)) => {
-                let (slot, is_match) = (position.slot, position.is_match);
-                Ok(Some(Spot {
-                    leaf,
-                    slot,
-                    is_match,
-                }))
+        let Some(view) = self.leaf_of(change.bytes(leaf), key) else {
+            if id == self.root_id() {
+                self.check_root_page(change.bytes(leaf))?;
+            } else {
+                self.check_root(pages)?;
             }
-        }
+            return Ok(None);
+        };
+        let position = view.search(key);
+        let position = position.ok_or_else(|| damaged(id, "a cell leaves the page"))?;
+        Ok(Some(Spot {
+            leaf,
+            slot: position.slot,
+            is_match: position.is_match,
+        }))
     }
 
     fn find_leaf(&self, pages: &Pages, key: &[u8]) -> Result<PageId, Miss> {
@@ -90,6 +90,8 @@ impl Tree {
             let (id, _) = self.locate(pages, key, 0)?;
             let page = pages.shared(id)?;
             let Some(view) = self.leaf_of(page.bytes(), key) else {
+                drop(page);
+                self.check_root(pages)?;
                 continue;
             };
             let damage = || damaged(id, "a cell leaves the page");

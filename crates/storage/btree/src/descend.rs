@@ -209,6 +209,22 @@ impl Tree {
         Err(damaged(self.root_id(), "the way to a leaf is a circle"))
     }
 
+    /// Asked when a page turns out not to be the tree's. Usually it has moved away in between, and
+    /// is found elsewhere by the next attempt. But a tree may be dropped while an operation waits
+    /// in it; its root is another's page then, and each attempt would end there.
+    pub(crate) fn check_root(&self, pages: &Pages) -> Outcome<()> {
+        let root = pages.optimistic(self.root_id())?;
+        let checked = self.check_root_page(&root);
+        if root.is_valid() { checked } else { Ok(()) }
+    }
+
+    /// As [`check_root`](Self::check_root), for the bytes of the root.
+    pub(crate) fn check_root_page<P: PageBytes + ?Sized>(&self, page: &P) -> Outcome<()> {
+        let id = self.root_id();
+        let view = TreePage::new(page).ok_or_else(|| damaged(id, "the root is no tree page"))?;
+        self.check_owner(id, view)
+    }
+
     /// A page that belongs to another index is damage.
     pub(crate) fn check_owner<P: PageBytes + ?Sized>(
         &self,

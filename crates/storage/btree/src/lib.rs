@@ -13,7 +13,7 @@
 //! tree.
 //! (I3) The fences of a child are the keys around its slot in the parent; a page is found by fences
 //! alone, there are no sibling pointers.
-//! (I4) A tree's root never moves.
+//! (I4) A tree's root never moves. So who finds another tree's page there has a tree that is gone.
 
 #![forbid(unsafe_code)]
 

@@ -116,6 +116,7 @@ impl Tree {
     fn lower_root(&self, pages: &Pages) -> Outcome<bool> {
         let mut change = pages.change()?;
         let root = change.latch(self.root_id())?;
+        self.check_root_page(change.bytes(root))?;
         let Some(child_no) = only_child(change.bytes(root)) else {
             return Ok(false);
         };

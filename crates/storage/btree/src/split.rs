@@ -42,7 +42,10 @@ impl Tree {
                 self.split_child(&mut change, (parent, node), wanted, level)?
             };
             match done {
-                Step::Again => {}
+                Step::Again => {
+                    drop(change);
+                    self.check_root(pages)?;
+                }
                 Step::Applied => {
                     change.commit();
                 }

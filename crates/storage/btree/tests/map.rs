@@ -11,7 +11,7 @@ use btree::{From, Pages, Place, Run, Tree};
 use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
 use proptest::prelude::*;
 use sim::{World, WorldOptions};
-use store::{Halt, Outcome};
+use store::{Halt, Outcome, StoreError};
 
 struct Pair {
     world: World,
@@ -23,12 +23,20 @@ struct Pair {
 const SPACE: SpaceId = SpaceId(3);
 
 /// Calls an operation until it is done, running the world while it waits.
-fn until_done<T>(world: &World, mut operation: impl FnMut() -> Outcome<T>) -> T {
+fn until_done<T>(world: &World, operation: impl FnMut() -> Outcome<T>) -> T {
+    try_until_done(world, operation).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same for what may fail.
+fn try_until_done<T>(
+    world: &World,
+    mut operation: impl FnMut() -> Outcome<T>,
+) -> Result<T, StoreError> {
     loop {
         match operation() {
-            Ok(answer) => return answer,
+            Ok(answer) => return Ok(answer),
             Err(Halt::Suspend(suspend)) => world.run(suspend),
-            Err(Halt::Error(error)) => panic!("{error}"),
+            Err(Halt::Error(error)) => return Err(error),
         }
     }
 }
@@ -230,4 +238,37 @@ fn a_space_grows_past_its_first_map() {
         Ok(())
     });
     assert_eq!(until_done(&pair.world, take)[0], taken[50]);
+}
+
+/// Purge may wait in the middle of a tree while it is dropped, and find its pages in another one.
+#[test]
+fn a_tree_that_is_gone_is_damage_and_no_endless_search() {
+    let mut pair = Pair::new(64);
+    pair.put(b"key".to_vec(), vec![7; 30]);
+    let gone = pair.tree;
+    until_done(&pair.world, || gone.destroy(&pair.pages));
+    let key = b"key";
+    let check = |what: &str| {
+        let remove = || gone.modify(&pair.pages, key, |_| Ok(Edit::Remove));
+        let read = || gone.read_latched(&pair.pages, key, |_| Ok(true));
+        for operation in [&remove as &dyn Fn() -> Outcome<bool>, &read] {
+            let ended = try_until_done(&pair.world, operation);
+            let is_damage = matches!(ended, Err(StoreError::Damaged { .. }));
+            assert!(is_damage, "{what}: {ended:?}");
+        }
+    };
+    check("given back");
+    let create = || Tree::create(&pair.pages, SPACE, IndexId(10));
+    let other = until_done(&pair.world, create);
+    assert_eq!(other.root, gone.root, "the lowest free page is taken first");
+    check("a leaf of another tree");
+    let shrunk = try_until_done(&pair.world, || gone.shrink(&pair.pages, key));
+    assert!(shrunk.is_err(), "another's root is left alone");
+    for number in 0u32..100 {
+        let put = |_: Option<&[u8]>| Ok(Edit::Put(vec![7; 500]));
+        until_done(&pair.world, || {
+            other.modify(&pair.pages, &number.to_be_bytes(), put)
+        });
+    }
+    check("the root of another tree");
 }

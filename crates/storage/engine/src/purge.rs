@@ -156,43 +156,53 @@ impl Worker {
             UndoKind::Remains => true,
             _ => false,
         };
-        let Some(table) = self.undo_table(record.table).filter(|_| has_work) else {
+        if !has_work {
             return Ok(());
-        };
+        }
+        // Each attempt looks the table up: it may have lost the index or its rows in between.
         for remains in Remains::list(record.remains) {
-            if let Remains::Entry { index, key } = remains
-                && let Some(tree) = table.entry_tree(index)
-            {
-                self.tolerate_drop(
-                    record,
-                    self.until_done(|| self.purge_entry(tree, key)).await,
-                )?;
+            if let Remains::Entry { index, key } = remains {
+                let tree = || self.undo_table(record.table)?.entry_tree(index);
+                let purge = || tree().map_or(Ok(()), |tree| self.purge_entry(tree, key));
+                let purged = self.until_done(purge).await;
+                self.tolerate_drop(tree().is_some(), purged)?;
             }
         }
+        let table = || self.undo_table(record.table);
         if record.kind == UndoKind::Delete {
-            let purge = || self.purge_row(&table, record.key, pointer);
-            self.tolerate_drop(record, self.until_done(purge).await)?;
+            let purge =
+                || table().map_or(Ok(()), |table| self.purge_row(&table, record.key, pointer));
+            let purged = self.until_done(purge).await;
+            self.tolerate_drop(table().is_some(), purged)?;
         }
         let lob = Remains::list(record.remains).find_map(|remains| match remains {
             Remains::Lob { space, first_page } => Some((SpaceId(space), PageNo(first_page))),
             Remains::Entry { .. } => None,
         });
-        if let Some((space, first)) = lob.filter(|(space, _)| *space == table.tree.space) {
-            let purge = || self.purge_lob(space, first, pointer);
-            self.tolerate_drop(record, self.until_done(purge).await)?;
+        if let Some((space, first)) = lob {
+            let is_there = || table().is_some_and(|table| table.tree.space == space);
+            let purge = || {
+                if is_there() {
+                    self.purge_lob(space, first, pointer)
+                } else {
+                    Ok(())
+                }
+            };
+            let purged = self.until_done(purge).await;
+            self.tolerate_drop(is_there(), purged)?;
         }
         Ok(())
     }
 
-    /// The table may be dropped while its rows are being looked at: then nothing is left to do.
-    /// What cannot be read is left as it is: it is garbage, and the rest is not to wait for it.
+    /// What is looked at may be dropped meanwhile: then nothing is left to do. What cannot be read
+    /// is left as it is: it is garbage, and the rest is not to wait for it.
     fn tolerate_drop(
         &self,
-        record: &UndoRecord<'_>,
+        is_there: bool,
         outcome: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match outcome {
-            Err(_) if self.undo_table(record.table).is_none() => Ok(()),
+            Err(_) if !is_there => Ok(()),
             Err(StoreError::Disk { .. }) if self.count_failure() < FAILURES_MAX => outcome,
             Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
                 warn!(%failure, "garbage was left where it cannot be read");
