@@ -303,6 +303,10 @@ impl Transaction for NaiveTransaction {
         0
     }
 
+    fn give_up(self: Box<Self>, _: Box<dyn Any>) {
+        self.inner.rollback_to(UndoMark(0));
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }

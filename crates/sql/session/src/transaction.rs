@@ -7,7 +7,8 @@
 //! (I1) A store transaction exists from the first statement that asks for one to its end. Whether
 //! the statement's own end is that end, `is_explicit` says: after BEGIN or with autocommit off it
 //! is not.
-//! (I2) Metadata holds and savepoints live exactly as long as the transaction.
+//! (I2) Metadata holds and savepoints live exactly as long as the transaction; holds until it is
+//! undone where it was given up.
 
 use expression::Share;
 use store::{
@@ -148,9 +149,14 @@ impl TransactionState {
         self.open = None;
     }
 
-    /// Forgets everything: the store's transaction has ended.
+    /// Forgets everything: the store's transaction has ended. Where it could not, it is undone in
+    /// the background, and its tables are held until it is.
     pub fn end(&mut self) {
-        self.open = None;
+        if let Some(open) = self.open.take()
+            && open.is_active()
+        {
+            open.give_up(Box::new(std::mem::take(&mut self.holds)));
+        }
         self.is_begun = false;
         self.is_read_only = false;
         self.seen = Seen::default();
@@ -197,7 +203,14 @@ pub enum End {
 
 #[cfg(test)]
 mod tests {
+    use std::any::Any;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use store::Outcome;
+
     use super::*;
+    use crate::metadata::{MetadataLocks, MetadataWorker};
 
     #[test]
     fn a_savepoint_made_again_moves_and_going_back_forgets_later_ones() {
@@ -222,5 +235,69 @@ mod tests {
         assert!(!state.is_open() && !state.is_read_only);
         assert_eq!(state.next.read_only, Some(true));
         assert!(state.savepoint("a").is_none());
+    }
+
+    /// A store's transaction that has not ended, and what it was given to keep.
+    #[derive(Default)]
+    struct Unended(Rc<RefCell<Option<Box<dyn Any>>>>);
+
+    impl Transaction for Unended {
+        fn begin_statement(&mut self) {}
+
+        fn open_snapshot(&mut self) {}
+
+        fn mark(&self) -> UndoMark {
+            UndoMark(1)
+        }
+
+        fn rollback_to(&mut self, _: UndoMark) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn commit(&mut self, _: Durability) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn rollback(&mut self) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn has_changes(&self) -> bool {
+            true
+        }
+
+        fn is_active(&self) -> bool {
+            true
+        }
+
+        fn set_lock_wait_timeout(&mut self, _: u64) {}
+
+        fn id(&self) -> u64 {
+            1
+        }
+
+        fn give_up(self: Box<Self>, kept: Box<dyn Any>) {
+            *self.0.borrow_mut() = Some(kept);
+        }
+
+        fn as_any_mut(&mut self) -> &mut dyn Any {
+            self
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_is_given_up_holds_its_tables_until_it_is_undone() {
+        let locks = MetadataLocks::new(1);
+        let worker = MetadataWorker::new(0);
+        let kept = Rc::default();
+        let mut state = TransactionState {
+            open: Some(Box::new(Unended(Rc::clone(&kept)))),
+            ..TransactionState::default()
+        };
+        state.keep(worker.try_hold(&locks, TableId(5)).unwrap());
+        state.lost();
+        let is_held = |hold: &Box<dyn Any>| hold.is::<Vec<WeakHold>>();
+        assert!(kept.borrow().as_ref().is_some_and(is_held));
+        assert!(!state.is_open() && !state.holds(TableId(5)));
     }
 }

@@ -1,9 +1,12 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
 //!
-//! Two loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing but
-//! the disk; everything else changes pages, may wait for room in the log or for a frame, and so for
-//! house-keeping. In one loop they would wait for each other.
+//! Four loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing but
+//! the disk. *Watching* (the ring of transactions, deadlocks) waits for nothing at all: the writers
+//! of all workers stand still if one of them is late with it. *Purge* and the *rollback* of orphans
+//! change pages, may wait for room in the log or for a frame, and so for house-keeping; a rollback
+//! may take minutes, or fail again and again, and nothing else is to wait for it. In one loop they
+//! would wait for each other.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -49,41 +52,60 @@ impl Engine {
             is_over.set(true);
         };
         let tending = async {
-            join(ending, self.tend(&is_over)).await;
-            // Its last round may have waited for a clean page.
+            let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
+            join(ending, join(self.watch(&is_over), changing)).await;
+            // Their last rounds may have waited for a clean page.
             is_idle.set(true);
         };
         let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_idle);
         join(tending, house).await;
     }
 
-    /// Settles, purges and rolls back until it is over.
-    async fn tend(&self, is_over: &Cell<bool>) {
+    /// Settles and recycles transactions and looks for deadlocks until it is over.
+    async fn watch(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         let mut round: u32 = 0;
         while !is_over.get() {
-            let wait = match self.tend_round(round).await {
+            worker.txns.maintain(|| worker.pages.reserved());
+            if round.is_multiple_of(DEADLOCK_ROUNDS) && worker.options.index == 0 {
+                worker.shared.locks.search_deadlocks();
+            }
+            round = round.wrapping_add(1);
+            (worker.options.sleep)(IDLE_WAIT).await;
+        }
+    }
+
+    /// Removes what nobody sees any more until it is over.
+    async fn run_purge(&self, is_over: &Cell<bool>) {
+        let worker = &self.worker;
+        while !is_over.get() {
+            // As far as possible: what is settled may go.
+            worker.txns.maintain(|| worker.pages.reserved());
+            let wait = match worker.purge(PURGE_BUDGET).await {
                 Ok(PURGE_BUDGET) => BUSY_WAIT,
                 Ok(_) => IDLE_WAIT,
                 Err(failure) => {
-                    error!(%failure, "background work of the engine failed");
+                    error!(%failure, "old versions of rows cannot be removed");
                     FAILURE_WAIT
                 }
             };
-            round = round.wrapping_add(1);
             (worker.options.sleep)(wait).await;
         }
     }
 
-    /// One round; how many undo records purge has looked at.
-    async fn tend_round(&self, round: u32) -> Result<usize, StoreError> {
+    /// Rolls back orphans until it is over.
+    async fn run_rollbacks(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
-        worker.txns.maintain(|| worker.pages.reserved());
-        worker.roll_back_orphans().await?;
-        if round.is_multiple_of(DEADLOCK_ROUNDS) && worker.options.index == 0 {
-            worker.shared.locks.search_deadlocks();
+        while !is_over.get() {
+            let wait = match worker.roll_back_orphans().await {
+                Ok(()) => IDLE_WAIT,
+                Err(failure) => {
+                    error!(%failure, "a transaction that was given up cannot be rolled back");
+                    FAILURE_WAIT
+                }
+            };
+            (worker.options.sleep)(wait).await;
         }
-        worker.purge(PURGE_BUDGET).await
     }
 
     /// The end of an orderly life, on the first worker when no other works any more: counters are
@@ -190,18 +212,19 @@ pub(crate) async fn join<A, B>(
 }
 
 impl Worker {
-    /// Rolls back transactions that were dropped before their end.
+    /// Rolls back transactions that were dropped before their end. One that fails is left for the
+    /// next call, which nobody else would make: what is undone is marked and passed over then. The
+    /// failure of the last such is answered.
     pub(crate) async fn roll_back_orphans(self: &Rc<Self>) -> Result<(), StoreError> {
-        loop {
-            let Some(mut orphan) = self.orphans.borrow_mut().pop() else {
-                return Ok(());
-            };
+        let orphans = self.orphans.take();
+        let mut outcome = Ok(());
+        for mut orphan in orphans {
             if let Err(failure) = self.roll_back_orphan(&mut orphan).await {
-                // Nobody else would try again: what is undone is marked and passed over then.
                 self.orphans.borrow_mut().push(orphan);
-                return Err(failure);
+                outcome = Err(failure);
             }
         }
+        outcome
     }
 
     async fn roll_back_orphan(self: &Rc<Self>, orphan: &mut Orphan) -> Result<(), StoreError> {
@@ -227,6 +250,7 @@ impl Worker {
         if let Some(mut locks) = orphan.locks.take() {
             locks.release_all();
         }
+        orphan.kept = None;
         Ok(())
     }
 }

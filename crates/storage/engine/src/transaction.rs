@@ -53,6 +53,8 @@ pub struct EngineTransaction {
     commit_lsn: Option<Lsn>,
     /// A statement has used it.
     is_active: bool,
+    /// What is dropped when everything is undone, if it was given up.
+    kept: Option<Box<dyn Any>>,
 }
 
 impl EngineTransaction {
@@ -70,6 +72,7 @@ impl EngineTransaction {
             pending: Pending::default(),
             commit_lsn: None,
             is_active: false,
+            kept: None,
         }
     }
 
@@ -351,6 +354,10 @@ impl Transaction for EngineTransaction {
         self.id.map_or(0, TxnId::get)
     }
 
+    fn give_up(mut self: Box<Self>, kept: Box<dyn Any>) {
+        self.kept = Some(kept);
+    }
+
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
@@ -367,6 +374,7 @@ impl Drop for EngineTransaction {
                 last_undo,
                 has_log,
                 locks,
+                kept: self.kept.take(),
             };
             self.worker.orphans.borrow_mut().push(orphan);
         }

@@ -1,5 +1,6 @@
 //! What a worker has in hand for every operation, and what all workers share.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
@@ -107,6 +108,8 @@ pub(crate) struct Orphan {
     pub(crate) has_log: bool,
     /// Its locks, released at the end.
     pub(crate) locks: Option<lock::OwnerLocks>,
+    /// What keeps the definitions of its tables as they are; dropped at the end.
+    pub(crate) kept: Option<Box<dyn Any>>,
 }
 
 /// One worker's part of the engine.

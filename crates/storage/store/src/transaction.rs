@@ -105,6 +105,10 @@ pub trait Transaction {
     /// A number for `information_schema.innodb_trx`; 0 while it has changed nothing.
     fn id(&self) -> u64;
 
+    /// Gives the transaction up: what it has not ended is undone in the background, and `kept`,
+    /// whatever holds its tables still, is dropped after that.
+    fn give_up(self: Box<Self>, kept: Box<dyn Any>);
+
     /// For a store to get its own transaction back.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
