@@ -5,6 +5,13 @@
 //! same request and is still blocked by the next, then all those waits lasted from the end of the
 //! first look to the begin of the second, none of the members could release anything in between,
 //! and the cycle is real.
+//!
+//! **Cost.** Who waits exclusively for a row waits for everyone who stands before him, and
+//! whomever one of those waits for in that queue he waits for himself. So nobody in the queue leads
+//! anywhere that its holders do not lead to, and the search goes on from these alone
+//! (`Queue::ways`): a thousand waiters of one row cost it as much as one. Two things are lost by
+//! that, and looked at by themselves: that the start stands in the queue that the search comes to,
+//! and that somebody who stands before the start waits for a weaker lock that the start has.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,8 +22,8 @@ use format::TxnId;
 use crate::table::LockTable;
 use crate::waiter::Waiter;
 
-/// How many transactions one search may visit. A longer search is given up: the wait then ends by
-/// its time-out, or a search from another member finds the cycle by a shorter way.
+/// How many transactions one search may visit: holders of shared locks, and who holds what they
+/// wait for. A longer search is given up; the wait then ends by its time-out.
 const VISITED_COUNT_MAX: usize = 4096;
 
 /// Transactions that wait for each other, each for the next and the last for the first.
@@ -24,6 +31,15 @@ const VISITED_COUNT_MAX: usize = 4096;
 pub(crate) struct Cycle {
     /// Never empty.
     members: Vec<Arc<Waiter>>,
+}
+
+/// What a search has come to.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// A cycle through the start, if there is one.
+    pub(crate) cycle: Option<Cycle>,
+    /// Waits and holders that were looked at.
+    pub(crate) step_count: u64,
 }
 
 impl Cycle {
@@ -44,8 +60,25 @@ impl Cycle {
     }
 }
 
-/// A cycle through `start`, if there is one.
-pub(crate) fn find_cycle(table: &LockTable, start: &Arc<Waiter>) -> Option<Cycle> {
+/// Looks for a cycle through `start`.
+pub(crate) fn find_cycle(table: &LockTable, start: &Arc<Waiter>) -> Search {
+    let mut step_count = 1;
+    let members = match table.mutual_waiter(start) {
+        Some(other) => Some(vec![Arc::clone(start), other]),
+        None => walk(table, start, &mut step_count),
+    };
+    let cycle = members
+        .map(|members| Cycle { members })
+        .filter(|cycle| cycle.is_real(table));
+    Search { cycle, step_count }
+}
+
+/// Goes through everyone whom `start` waits for, until somebody waits for it.
+fn walk(
+    table: &LockTable,
+    start: &Arc<Waiter>,
+    step_count: &mut u64,
+) -> Option<Vec<Arc<Waiter>>> {
     let mut visited: HashSet<TxnId, FixedState> = HashSet::default();
     let mut path = vec![Branch::new(table, Arc::clone(start))];
     while let Some(branch) = path.last_mut() {
@@ -54,21 +87,26 @@ pub(crate) fn find_cycle(table: &LockTable, start: &Arc<Waiter>) -> Option<Cycle
             continue;
         };
         if blocker == start.owner {
-            let members = path
-                .iter()
-                .map(|branch| Arc::clone(&branch.waiter))
-                .collect();
-            let cycle = Cycle { members };
-            return cycle.is_real(table).then_some(cycle);
+            return Some(members(path));
         }
         if VISITED_COUNT_MAX <= visited.len() || !visited.insert(blocker) {
             continue;
         }
-        if let Some(waiter) = table.wait_of(blocker) {
-            path.push(Branch::new(table, waiter));
+        *step_count += 1;
+        let Some(waiter) = table.wait_of(blocker) else {
+            continue;
+        };
+        let is_closed = waiter.stands_behind(start);
+        path.push(Branch::new(table, waiter));
+        if is_closed {
+            return Some(members(path));
         }
     }
     None
+}
+
+fn members(path: Vec<Branch>) -> Vec<Arc<Waiter>> {
+    path.into_iter().map(|branch| branch.waiter).collect()
 }
 
 /// A transaction on the path from the start, with the edges not followed yet.
@@ -79,7 +117,7 @@ struct Branch {
 
 impl Branch {
     fn new(table: &LockTable, waiter: Arc<Waiter>) -> Self {
-        let unexplored = table.blockers(&waiter);
+        let unexplored = table.ways(&waiter);
         Self { waiter, unexplored }
     }
 }

@@ -36,7 +36,7 @@ mod waiter;
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
 pub use owner::{Acquired, LockError, LockFuture, OwnerLocks, Patience};
-pub use table::{LockStatistics, LockTable, Request};
+pub use table::{DeadlockPass, LockStatistics, LockTable, Request};
 pub use waiter::Verdict;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use format::TxnId;
 
-use crate::LockKind;
+use crate::{LockKind, LockMode};
 use crate::waiter::{Verdict, Waiter};
 
 /// Everything about one name. Removed when empty.
@@ -14,8 +14,10 @@ use crate::waiter::{Verdict, Waiter};
 pub(crate) struct Queue {
     /// Who has it, in the order of granting.
     granted: Vec<Grant>,
-    /// Who wants it, in the order of asking.
+    /// Who wants it, in the order of asking, which is that of their numbers.
     waiting: VecDeque<Arc<Waiter>>,
+    /// How many of these are insert intentions, which record locks do not hold up.
+    intention_count: usize,
 }
 
 /// One owner's lock.
@@ -60,16 +62,31 @@ impl Queue {
 
     /// Adds a request behind all others.
     pub(crate) fn enqueue(&mut self, waiter: Arc<Waiter>) {
+        let last = self.waiting.back().map_or(0, |last| last.sequence);
+        assert!(last < waiter.sequence, "waiters stand in their order");
+        self.intention_count += usize::from(!waiter.kind.covers_record());
         self.waiting.push_back(waiter);
+    }
+
+    /// Where `waiter` stands; `None` if it waits no longer.
+    fn position(&self, waiter: &Arc<Waiter>) -> Option<usize> {
+        let position = self
+            .waiting
+            .binary_search_by_key(&waiter.sequence, |other| other.sequence)
+            .ok()?;
+        Arc::ptr_eq(&self.waiting[position], waiter).then_some(position)
+    }
+
+    /// Takes out who stands there.
+    fn take(&mut self, position: usize) -> Arc<Waiter> {
+        let waiter = self.waiting.remove(position).expect("somebody stands there");
+        self.intention_count -= usize::from(!waiter.kind.covers_record());
+        waiter
     }
 
     /// The owners for whom `waiter` waits, in queue order; empty if it waits no longer.
     pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
-        let Some(position) = self
-            .waiting
-            .iter()
-            .position(|other| Arc::ptr_eq(other, waiter))
-        else {
+        let Some(position) = self.position(waiter) else {
             return Vec::new();
         };
         let granted = self.granted.iter().map(|grant| (grant.owner, grant.kind));
@@ -85,6 +102,54 @@ impl Queue {
             .collect()
     }
 
+    /// Those of its [`blockers`](Self::blockers) from whom the search for a deadlock goes on. Who
+    /// waits for the entry exclusively waits for whomever anybody before him waits for; who wants
+    /// to share it, for whomever the last such one before him does.
+    pub(crate) fn ways(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        let Some(position) = self.position(waiter) else {
+            return Vec::new();
+        };
+        let mut ways: Vec<TxnId> = self
+            .granted
+            .iter()
+            .filter(|grant| grant.owner != waiter.owner && waiter.kind.conflicts_with(grant.kind))
+            .map(|grant| grant.owner)
+            .collect();
+        let mut ahead = self
+            .waiting
+            .iter()
+            .take(position)
+            .rev()
+            .filter(|other| other.owner != waiter.owner && waiter.kind.conflicts_with(other.kind))
+            .map(|other| other.owner);
+        if !waiter.kind.covers_record() {
+            ways.extend(ahead);
+        } else if waiter.kind.mode == LockMode::Shared {
+            ways.extend(ahead.next());
+        }
+        ways
+    }
+
+    /// Who stands before `waiter`, so that it waits for him, and waits for a lock that its owner
+    /// has.
+    pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
+        let is_own = |grant: &&Grant| grant.owner == waiter.owner;
+        let own: Vec<LockKind> = self
+            .granted
+            .iter()
+            .filter(is_own)
+            .map(|grant| grant.kind)
+            .collect();
+        if own.is_empty() {
+            return None;
+        }
+        let ahead = self.waiting.iter().take(self.position(waiter)?);
+        ahead
+            .filter(|other| waiter.kind.conflicts_with(other.kind))
+            .find(|other| own.iter().any(|&held| other.kind.conflicts_with(held)))
+            .cloned()
+    }
+
     /// Takes a waiter out and gives it `verdict`, if it still waits. What it held up may go on.
     pub(crate) fn dismiss(
         &mut self,
@@ -92,14 +157,10 @@ impl Queue {
         verdict: Verdict,
         wakers: &mut Vec<Waker>,
     ) -> bool {
-        let Some(position) = self
-            .waiting
-            .iter()
-            .position(|other| Arc::ptr_eq(other, waiter))
-        else {
+        let Some(position) = self.position(waiter) else {
             return false;
         };
-        self.waiting.remove(position);
+        self.take(position);
         wakers.extend(waiter.decide(verdict));
         self.grant_waiters(wakers);
         true
@@ -121,22 +182,30 @@ impl Queue {
         &self.granted
     }
 
-    /// Grants, in order, whatever no longer conflicts with what is granted or waits before it.
+    /// Grants, in order, whatever no longer conflicts with what is granted or waits before it. Who
+    /// goes on waiting for the entry exclusively holds up all behind him but insert intentions: of
+    /// a thousand who wait for a row only the next is looked at.
     fn grant_waiters(&mut self, wakers: &mut Vec<Waker>) {
-        let mut still_waiting: VecDeque<Arc<Waiter>> = VecDeque::new();
-        for waiter in std::mem::take(&mut self.waiting) {
+        let mut position = 0;
+        while position < self.waiting.len() {
+            let waiter = &self.waiting[position];
             let granted = self.granted.iter().map(|grant| (grant.owner, grant.kind));
-            let ahead = still_waiting.iter().map(|other| (other.owner, other.kind));
-            let blocked = granted
-                .chain(ahead)
+            let ahead = self.waiting.iter().take(position);
+            let is_blocked = granted
+                .chain(ahead.map(|other| (other.owner, other.kind)))
                 .any(|(owner, held)| owner != waiter.owner && waiter.kind.conflicts_with(held));
-            if blocked {
-                still_waiting.push_back(waiter);
-            } else {
+            if !is_blocked {
+                let waiter = self.take(position);
                 self.grant_waiter(&waiter, wakers);
+                continue;
             }
+            let is_exclusive =
+                waiter.kind.covers_record() && waiter.kind.mode == LockMode::Exclusive;
+            if is_exclusive && self.intention_count == 0 {
+                return;
+            }
+            position += 1;
         }
-        self.waiting = still_waiting;
     }
 
     /// An insert intention leaves no lock behind: it has waited, and tries its insert again.

@@ -20,6 +20,9 @@ const QUEUE_SHARD_COUNT: usize = 1024;
 /// Shards of what is kept by transaction; a commit takes one of them once.
 const OWNER_SHARD_COUNT: usize = 256;
 
+/// Waits, holders and shards that a part of the background pass looks at: some 100 us.
+const STEPS_PER_PART: u64 = 512;
+
 const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
 
 /// A map that iterates in the same order in every run.
@@ -87,6 +90,8 @@ pub struct LockStatistics {
     pub deadlock_count: u64,
     /// Waits that their owners gave up.
     pub cancel_count: u64,
+    /// Waits and holders that searches for deadlocks have looked at.
+    pub search_step_count: u64,
 }
 
 impl LockTable {
@@ -280,8 +285,13 @@ impl LockTable {
         self.owner_shard(request.owner)
             .waits
             .insert(request.owner, Arc::clone(&waiter));
-        self.statistics.lock().wait_count += 1;
-        match deadlock::find_cycle(self, &waiter) {
+        let search = deadlock::find_cycle(self, &waiter);
+        {
+            let mut statistics = self.statistics.lock();
+            statistics.wait_count += 1;
+            statistics.search_step_count += search.step_count;
+        }
+        match search.cycle {
             Some(cycle) => self.break_cycle(&cycle, waiter),
             None => Requested::Waiting(waiter),
         }
@@ -353,27 +363,34 @@ impl LockTable {
         }
     }
 
-    /// Looks at every wait and breaks each cycle found; how many. The background pass for cycles
-    /// that an early grant or a changed blocker closed after the last request.
-    pub fn search_deadlocks(&self) -> usize {
-        let mut broken_count = 0;
-        for shard in &self.owners {
-            let waits: Vec<_> = shard.lock().waits.values().cloned().collect();
-            for waiter in waits {
-                if let Some(cycle) = deadlock::find_cycle(self, &waiter)
-                    && self.dismiss(cycle.victim(), Verdict::Deadlock)
-                {
-                    self.statistics.lock().deadlock_count += 1;
-                    broken_count += 1;
-                }
-            }
+    /// Looks at every wait and breaks each cycle found. The background pass for cycles that an
+    /// early grant or a changed blocker closed after the last request.
+    pub fn search_deadlocks(&self) -> DeadlockPass<'_> {
+        DeadlockPass {
+            table: self,
+            shard: 0,
+            waits: Vec::new(),
         }
-        broken_count
     }
 
     /// What `owner` waits for, if it does.
     pub(crate) fn wait_of(&self, owner: TxnId) -> Option<Arc<Waiter>> {
         self.owner_shard(owner).waits.get(&owner).cloned()
+    }
+
+    /// See [`Queue::ways`].
+    pub(crate) fn ways(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        let queues = self.queue_shard(&waiter.name);
+        queues
+            .get(&waiter.name)
+            .map(|queue| queue.ways(waiter))
+            .unwrap_or_default()
+    }
+
+    /// See [`Queue::mutual_waiter`].
+    pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
+        let queues = self.queue_shard(&waiter.name);
+        queues.get(&waiter.name)?.mutual_waiter(waiter)
     }
 
     /// Whom `waiter` waits for.
@@ -422,6 +439,47 @@ impl LockTable {
 impl Default for LockTable {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A pass over all waits, a part at a time, so that who makes it gives way in between: each item
+/// is how many cycles a part has broken.
+#[derive(Debug)]
+pub struct DeadlockPass<'t> {
+    table: &'t LockTable,
+    /// The next shard of owners.
+    shard: usize,
+    /// Waits of the one before that are not looked at yet. Each may have ended meanwhile.
+    waits: Vec<Arc<Waiter>>,
+}
+
+impl Iterator for DeadlockPass<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let (mut broken_count, mut step_count) = (0, 0);
+        while step_count < STEPS_PER_PART {
+            if let Some(waiter) = self.waits.pop() {
+                let search = deadlock::find_cycle(self.table, &waiter);
+                step_count += search.step_count;
+                let broken = search.cycle.is_some_and(|cycle| {
+                    self.table.dismiss(cycle.victim(), Verdict::Deadlock)
+                });
+                broken_count += usize::from(broken);
+            } else if let Some(shard) = self.table.owners.get(self.shard) {
+                self.shard += 1;
+                step_count += 1;
+                self.waits.extend(shard.lock().waits.values().cloned());
+            } else if step_count == 0 {
+                return None;
+            } else {
+                break;
+            }
+        }
+        let mut statistics = self.table.statistics.lock();
+        statistics.deadlock_count += stdx::to_u64(broken_count);
+        statistics.search_step_count += step_count;
+        Some(broken_count)
     }
 }
 
@@ -480,7 +538,8 @@ mod tests {
             .enqueue(Arc::clone(&asking));
         let waits = |owner, waiter| table.owner_shard(id(owner)).waits.insert(id(owner), waiter);
         waits(1, Arc::clone(&asking));
-        let cycle = deadlock::find_cycle(&table, &asking).expect("each waits for the other");
+        let cycle = deadlock::find_cycle(&table, &asking).cycle;
+        let cycle = cycle.expect("each waits for the other");
         assert!(Arc::ptr_eq(cycle.victim(), &asking));
         table.release(id(2), std::iter::once(&a));
         assert!(matches!(

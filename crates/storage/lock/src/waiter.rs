@@ -30,7 +30,8 @@ pub(crate) struct Waiter {
     /// Changes that a rollback of the owner would undo, when it began to wait; the cheapest
     /// member of a cycle is its victim. Constant.
     pub(crate) weight: u64,
-    /// Grows with each wait: tells which of two waits began later. Constant.
+    /// Grows with each wait: tells which of two waits began later, and so which stands first in a
+    /// queue. Constant.
     pub(crate) sequence: u64,
     /// The verdict, once there is one, and whom to wake. Written under the shard's mutex (I3);
     /// its own mutex is for the owner, who polls without the shard's.
@@ -63,6 +64,13 @@ impl Waiter {
             sequence,
             ending: Mutex::new(Ending::default()),
         }
+    }
+
+    /// True if it waits for `other`, which waits before it in the same queue.
+    pub(crate) fn stands_behind(&self, other: &Self) -> bool {
+        other.sequence < self.sequence
+            && self.name == other.name
+            && self.kind.conflicts_with(other.kind)
     }
 
     /// The verdict, or `None` while it waits.
