@@ -74,11 +74,7 @@ pub(crate) fn find_cycle(table: &LockTable, start: &Arc<Waiter>) -> Search {
 }
 
 /// Goes through everyone whom `start` waits for, until somebody waits for it.
-fn walk(
-    table: &LockTable,
-    start: &Arc<Waiter>,
-    step_count: &mut u64,
-) -> Option<Vec<Arc<Waiter>>> {
+fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<Vec<Arc<Waiter>>> {
     let mut visited: HashSet<TxnId, FixedState> = HashSet::default();
     let mut path = vec![Branch::new(table, Arc::clone(start))];
     while let Some(branch) = path.last_mut() {

@@ -6,8 +6,8 @@ use std::task::Waker;
 
 use format::TxnId;
 
-use crate::{LockKind, LockMode};
 use crate::waiter::{Verdict, Waiter};
+use crate::{LockKind, LockMode};
 
 /// Everything about one name. Removed when empty.
 #[derive(Debug, Default)]
@@ -79,7 +79,10 @@ impl Queue {
 
     /// Takes out who stands there.
     fn take(&mut self, position: usize) -> Arc<Waiter> {
-        let waiter = self.waiting.remove(position).expect("somebody stands there");
+        let waiter = self
+            .waiting
+            .remove(position)
+            .expect("somebody stands there");
         self.intention_count -= usize::from(!waiter.kind.covers_record());
         waiter
     }
@@ -175,6 +178,15 @@ impl Queue {
             self.grant_waiters(wakers);
         }
         released
+    }
+
+    /// Removes one lock of `owner`.
+    pub(crate) fn release_kind(&mut self, owner: TxnId, kind: LockKind, wakers: &mut Vec<Waker>) {
+        let grant = Grant { owner, kind };
+        if let Some(position) = self.granted.iter().position(|other| *other == grant) {
+            self.granted.remove(position);
+            self.grant_waiters(wakers);
+        }
     }
 
     /// Who has the lock.

@@ -215,6 +215,18 @@ impl LockTable {
     /// releases its own list first and what others entered for it last, so an heir that still has
     /// `from` after `to` was entered will find `to`; from any other it is taken back here.
     fn inherit_gap(&self, from: &LockName, to: &LockName, is_inherited: fn(LockKind) -> bool) {
+        self.inherit_gap_around(from, to, is_inherited, |_| {});
+    }
+
+    /// As [`inherit_gap`](Self::inherit_gap); `between` stands for what an heir does after the gap
+    /// lock was entered for it.
+    fn inherit_gap_around(
+        &self,
+        from: &LockName,
+        to: &LockName,
+        is_inherited: fn(LockKind) -> bool,
+        mut between: impl FnMut(TxnId),
+    ) {
         for grant in self
             .grants(from)
             .into_iter()
@@ -243,10 +255,36 @@ impl LockTable {
                 .or_default()
                 .push(to.clone());
             drop(shard);
+            between(grant.owner);
             if !self.grants(from).contains(&grant) {
-                self.finish(grant.owner);
+                self.take_back(grant.owner, to, kind);
             }
         }
+    }
+
+    /// Takes back one lock that was entered on behalf of `owner`, who may live on and keeps all
+    /// others: it has released a single one early.
+    fn take_back(&self, owner: TxnId, name: &LockName, kind: LockKind) {
+        {
+            let converted = &mut self.owner_shard(owner).converted;
+            if let Some(names) = converted.get_mut(&owner) {
+                if let Some(position) = names.iter().rposition(|other| other == name) {
+                    names.remove(position);
+                }
+                if names.is_empty() {
+                    converted.remove(&owner);
+                }
+            }
+        }
+        let mut wakers = Vec::new();
+        {
+            let mut queues = self.queue_shard(name);
+            if let Some(queue) = queues.get_mut(name) {
+                queue.release_kind(owner, kind, &mut wakers);
+            }
+            remove_if_empty(&mut queues, name);
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Who has the lock of this name.
@@ -462,9 +500,9 @@ impl Iterator for DeadlockPass<'_> {
             if let Some(waiter) = self.waits.pop() {
                 let search = deadlock::find_cycle(self.table, &waiter);
                 step_count += search.step_count;
-                let broken = search.cycle.is_some_and(|cycle| {
-                    self.table.dismiss(cycle.victim(), Verdict::Deadlock)
-                });
+                let broken = search
+                    .cycle
+                    .is_some_and(|cycle| self.table.dismiss(cycle.victim(), Verdict::Deadlock));
                 broken_count += usize::from(broken);
             } else if let Some(shard) = self.table.owners.get(self.shard) {
                 self.shard += 1;
@@ -546,6 +584,36 @@ mod tests {
             table.break_cycle(&cycle, asking),
             Requested::Waiting(waiter) if waiter.verdict() == Some(Verdict::Granted)
         ));
+    }
+
+    /// Under READ COMMITTED a lock may go before its owner's end, just when it is handed on; the
+    /// owner's other locks are not to go with it.
+    #[test]
+    fn an_heir_that_lives_on_keeps_what_it_has() {
+        let table = Arc::new(LockTable::new());
+        let names = ["a", "b", "row"].map(name);
+        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
+        let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);
+        assert!(matches!(held, Ok(crate::Acquired::Granted)));
+        for converted in &names[1..] {
+            assert!(table.convert_implicit(id(1), converted, |_| true));
+        }
+        let heir = &mut owner;
+        table.inherit_gap_around(
+            &names[0],
+            &names[1],
+            |_| true,
+            |_| heir.release_one(&names[0]),
+        );
+        assert!(
+            !table.is_held(id(1), &names[1], GAP),
+            "nothing was left to inherit"
+        );
+        for converted in &names[1..] {
+            assert!(table.is_held(id(1), converted, LockKind::EXCLUSIVE_RECORD));
+        }
+        owner.release_all();
+        assert!(table.is_empty());
     }
 
     /// Purge hands a lock on, that it has entered itself, while the owner gives its locks back.

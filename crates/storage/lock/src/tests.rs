@@ -237,7 +237,11 @@ fn a_crowd_before_one_row_costs_a_search_no_more_than_one() {
     let searched = table.statistics().search_step_count - asked;
     assert!(searched <= 2 * CROWD + 256, "{searched}");
     let answer = holder.acquire(&key("y"), EXCLUSIVE, PATIENT, 0, 0);
-    assert_eq!(answer.unwrap_err(), LockError::Deadlock, "the cycle is found");
+    assert_eq!(
+        answer.unwrap_err(),
+        LockError::Deadlock,
+        "the cycle is found"
+    );
     holder.release_all();
     assert!(is_ready(&mut waiting[0]) && !is_ready(&mut waiting[1]));
 }
@@ -399,7 +403,11 @@ fn has_cycle(table: &LockTable) -> bool {
         let mut next = 0;
         while let Some(&owner) = reached.get(next) {
             let more = waits_for(owner);
-            reached.extend(more.into_iter().filter(|owner| !reached.contains(owner)).collect::<Vec<_>>());
+            reached.extend(
+                more.into_iter()
+                    .filter(|owner| !reached.contains(owner))
+                    .collect::<Vec<_>>(),
+            );
             next += 1;
         }
         reached.contains(&start)
