@@ -230,26 +230,16 @@ impl EngineTransaction {
                 worker.undo.make_room(&worker.pages)?;
                 continue;
             };
-            if kind != UndoKind::Commit {
-                apply(
-                    &mut change,
-                    place.page,
-                    &PageOp::UndoAppend { record: &record },
-                )?;
-                let lsn = change.commit();
-                worker.shared.txns.finish_undone(id, lsn);
-                return Ok(lsn);
+            // Before the fate is decided: a page that does not take the record leaves the
+            // transaction as it is.
+            let op = PageOp::UndoAppend { record: &record };
+            apply(&mut change, place.page, &op)?;
+            if kind == UndoKind::Commit {
+                return Ok(worker.shared.txns.commit(id, || change.commit()));
             }
-            let mut result = Ok(());
-            let lsn = worker.shared.txns.commit(id, || {
-                result = apply(
-                    &mut change,
-                    place.page,
-                    &PageOp::UndoAppend { record: &record },
-                );
-                change.commit()
-            });
-            return result.map(|()| lsn);
+            let lsn = change.commit();
+            worker.shared.txns.finish_undone(id, lsn);
+            return Ok(lsn);
         }
     }
 
