@@ -19,7 +19,7 @@ use store::{
 use value::ValueRef;
 
 use crate::cursor::{EngineCursor, lock_and_read};
-use crate::read::Version;
+use crate::read::{LobMemo, Version};
 use crate::remains::RemainsList;
 use crate::table_shape::{AutoCounter, EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
@@ -655,6 +655,8 @@ impl Table for EngineTable {
                 row.extend_from_slice(version.body());
             }
             batch.push(key.0, |out| out.extend_from_slice(&row));
+            // No operation ends here that would forget what was read for it.
+            txn.pending.memo = LobMemo::default();
             Ok(true)
         })
     }
