@@ -590,6 +590,10 @@ impl Cursor for NaiveCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        assert!(
+            batch.len() < limit,
+            "a batch is cleared before it is filled again"
+        );
         self.table.inner.operate()?;
         let (table, options) = (&self.table, &self.options);
         let rows = self.rows.get_or_insert_with(|| table.select(options));

@@ -1,13 +1,12 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
 //!
-//! Several loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing but
-//! the disk. *Watching* the ring of transactions waits for nothing at all: the writers of all workers
-//! stand still if one of them is late with it; nor does the search for *deadlocks*, but it may take
-//! long, and gives way. *Purge* and the *rollback* of orphans
-//! change pages, may wait for room in the log or for a frame, and so for house-keeping; a rollback
-//! may take minutes, or fail again and again, and nothing else is to wait for it. In one loop they
-//! would wait for each other.
+//! Several loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing
+//! but the disk. *Watching* the ring of transactions waits for nothing at all: the writers of all
+//! workers stand still if one of them is late with it; nor does the search for *deadlocks*, but it
+//! may take long, and gives way. *Purge* and the *rollback* of orphans change pages, may wait for
+//! room in the log or for a frame, and so for house-keeping; a rollback may take minutes, or fail
+//! again and again, and nothing else is to wait for it. In one loop they would wait for each other.
 
 use std::cell::Cell;
 use std::future::Future;

@@ -1,7 +1,8 @@
 //! Scans.
 //!
 //! A scan reads runs of entries out of leaves and goes through them row by row. Its place is the
-//! next run and the position in the present one; a suspension leaves both as they are.
+//! next run and the position in the present one; a suspension leaves both as they are. It gives way
+//! when it has passed many entries that it does not see.
 //!
 //! A consistent read takes each row back to the version that its transaction sees. A locking read
 //! locks each row and reads the newest version under the same latch.
@@ -19,7 +20,7 @@ use store::{
 
 use crate::conflict::{Access, RowName, record_lock};
 use crate::entries;
-use crate::read::{LobMemo, Version};
+use crate::read::{LobMemo, Looks, Version};
 use crate::table::downcast;
 use crate::table_shape::{IndexShape, Interval, TableShape};
 use crate::transaction::EngineTransaction;
@@ -53,6 +54,8 @@ pub(crate) struct EngineCursor {
     /// The key of the row at hand.
     row_key: Vec<u8>,
     memo: LobMemo,
+    /// What was looked at without a row to bring.
+    looks: Looks,
 }
 
 impl EngineCursor {
@@ -77,6 +80,7 @@ impl EngineCursor {
             is_loaded: false,
             row_key: Vec::new(),
             memo: LobMemo::default(),
+            looks: Looks::default(),
         };
         cursor.seek(&range);
         cursor
@@ -127,7 +131,7 @@ impl EngineCursor {
             }
             self.is_loaded = true;
         }
-        if lock == RowLock::None && !self.version.go_back(txn)? {
+        if lock == RowLock::None && !self.version.go_back(txn, &mut self.looks)? {
             return Ok(false);
         }
         self.has_entry()
@@ -233,6 +237,9 @@ impl EngineCursor {
                 if !self.next_run()? {
                     return Ok(Fetched::End);
                 }
+                if self.run.is_empty() {
+                    self.looks.count()?;
+                }
                 continue;
             }
             if !self.is_inside(self.run.entry(self.position).0) {
@@ -241,12 +248,16 @@ impl EngineCursor {
                 self.position = 0;
                 return Ok(Fetched::End);
             }
-            if self.read_row(txn)? {
+            let is_seen = self.read_row(txn)?;
+            if is_seen {
                 self.push(batch)?;
             }
             self.position += 1;
             self.is_loaded = false;
             self.memo = LobMemo::default();
+            if !is_seen {
+                self.looks.count()?;
+            }
         }
         Ok(Fetched::More)
     }
@@ -323,6 +334,8 @@ impl Cursor for EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        let has_room = batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX;
+        assert!(has_room, "a batch is cleared before it is filled again");
         let txn = downcast(txn);
         if self.options.lock == RowLock::None {
             // A scan that finds nothing has read all the same.

@@ -5,10 +5,32 @@ use btree::{Pages, damaged};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, SpaceId};
-use store::{Halt, Outcome, StoreError};
+use store::{Halt, Outcome, StoreError, Suspend};
 
 use crate::transaction::EngineTransaction;
 use crate::undo_log::read_record;
+
+/// What a scan has looked at in vain since it last gave way: what it brings is counted by who asks
+/// for it, but rows that it does not see it may pass by millions.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    count: u32,
+}
+
+impl Looks {
+    /// Looks without a row after which a scan gives way: some 50 us of entries in memory.
+    const PER_TURN: u32 = 256;
+
+    /// One more; a turn for others if there were many.
+    pub(crate) fn count(&mut self) -> Outcome<()> {
+        self.count += 1;
+        if self.count < Self::PER_TURN {
+            return Ok(());
+        }
+        self.count = 0;
+        Err(Suspend::turn().into())
+    }
+}
 
 /// A version of a row: its header and, behind it, its body. Buffers are reused.
 #[derive(Debug, Default)]
@@ -33,16 +55,22 @@ impl Version {
     }
 
     /// Turns the newest version, which is in `bytes`, into the one that `txn` sees. False if it
-    /// sees none or a deleted one.
-    pub(crate) fn go_back(&mut self, txn: &mut EngineTransaction) -> Outcome<bool> {
+    /// sees none or a deleted one. A call that gives way on a long way back goes on where it was
+    /// when it is repeated.
+    pub(crate) fn go_back(
+        &mut self,
+        txn: &mut EngineTransaction,
+        looks: &mut Looks,
+    ) -> Outcome<bool> {
         loop {
             let header = self.header()?;
-            if txn.sees(header.txn) {
+            if txn.sees_version(&header) {
                 return Ok(!header.is_deleted);
             }
             if header.undo.is_null() {
                 return Ok(false);
             }
+            looks.count()?;
             read_record(&txn.worker.pages, header.undo, &mut self.record)?;
             if !self.restore()? {
                 return Ok(false);

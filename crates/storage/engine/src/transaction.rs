@@ -13,6 +13,7 @@ use std::any::Any;
 use std::rc::Rc;
 
 use format::page_op::PageOp;
+use format::row_header::RowHeader;
 use format::undo::{UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
@@ -107,11 +108,7 @@ impl EngineTransaction {
 
     /// Opens what the isolation level reads through, if it is not open.
     pub(crate) fn open_view(&mut self) {
-        let has_view = matches!(
-            self.options.isolation,
-            Isolation::ReadCommitted | Isolation::RepeatableRead
-        );
-        if has_view {
+        if self.options.isolation != Isolation::Serializable {
             self.snapshot();
         }
     }
@@ -121,13 +118,18 @@ impl EngineTransaction {
         self.snapshot.as_ref().map(Snapshot::lsn)
     }
 
-    /// True if a version by `writer` is seen.
+    /// True if what `writer` has written is seen, by a snapshot.
     pub(crate) fn sees(&mut self, writer: TxnId) -> bool {
-        if self.options.isolation == Isolation::ReadUncommitted {
-            return true;
-        }
         let own = self.id;
         self.snapshot().sees(writer, own)
+    }
+
+    /// True if a version of a row is seen. READ UNCOMMITTED sees whatever is there, but of large
+    /// rows only what its snapshot sees: the pages of others go when their writer rolls back, while
+    /// they are read.
+    pub(crate) fn sees_version(&mut self, header: &RowHeader) -> bool {
+        let is_dirty = self.options.isolation == Isolation::ReadUncommitted && !header.is_spilled;
+        is_dirty || self.sees(header.txn)
     }
 
     /// Notes an undo record that a committed mini-transaction has written.
@@ -286,7 +288,11 @@ impl EngineTransaction {
 impl Transaction for EngineTransaction {
     fn begin_statement(&mut self) {
         self.abandon_operation();
-        if self.options.isolation == Isolation::ReadCommitted {
+        let is_for_statement = matches!(
+            self.options.isolation,
+            Isolation::ReadUncommitted | Isolation::ReadCommitted
+        );
+        if is_for_statement {
             self.snapshot = None;
         }
     }

@@ -65,7 +65,10 @@ pub trait Cursor {
     fn seek(&mut self, range: &KeyRange);
 
     /// Appends up to `limit` rows to `batch`. Rows already appended by a call that then suspends
-    /// stay; the repeated call goes on behind them.
+    /// stay; the repeated call goes on behind them. `More` may come without a row.
+    ///
+    /// # Panics
+    /// If the batch is full already: who did not clear it would ask for ever.
     fn fetch(
         &mut self,
         txn: &mut dyn Transaction,

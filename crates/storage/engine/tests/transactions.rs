@@ -1,0 +1,287 @@
+//! Transactions that meet: victims, orphans, and what scans see of others.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use engine::EngineTransaction;
+use env::sim::Faults;
+use sim::rows::{Row, Session, all, big, blob, index, table};
+use sim::{Database, World, WorldOptions};
+use store::{
+    Durability, Fetched, Halt, Inserted, Isolation, Mutation, RowBatch, RowKey, RowLock,
+    ScanOptions, Store, StoreError, Table, Uniqueness, WaitReason,
+};
+use value::Value;
+
+fn accounts() -> store::TableDefinition {
+    let columns = vec![big("id"), big("balance"), blob("note")];
+    table(
+        "accounts",
+        columns,
+        vec![index("PRIMARY", Uniqueness::Primary, &[0])],
+    )
+}
+
+fn row(id: i64, balance: i64, note: &str) -> Vec<Value> {
+    vec![Value::Int(id), Value::Int(balance), Value::bytes(note)]
+}
+
+fn named(table: &str) -> store::TableName {
+    store::TableName {
+        database: "test".to_owned(),
+        table: table.to_owned(),
+    }
+}
+
+/// A statement that ends while its transaction is rolled back as a deadlock's victim (it is killed,
+/// or out of time) leaves half of it undone; none of the rest may be committed.
+#[test]
+fn a_victim_whose_rollback_was_interrupted_commits_nothing() {
+    for ends_by_commit in [true, false] {
+        let world = World::new(10, WorldOptions::default());
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(accounts()).await.unwrap();
+            let accounts = database.table("accounts");
+            let rows = fill(&database, &accounts, 300).await;
+            let mut victim = database.begin(Isolation::RepeatableRead);
+            let mut winner = database.begin(Isolation::RepeatableRead);
+            change_rows(&mut victim, &accounts, &rows[200..]).await;
+            change_rows(&mut winner, &accounts, &rows[..200]).await;
+            let statement = victim.txn.mark();
+            let (table, wanted) = (Rc::clone(&accounts), rows[250].0.clone());
+            let is_over = Rc::new(Cell::new(false));
+            let noting = Rc::clone(&is_over);
+            inner.executor.spawn(async move {
+                let done = winner.update(&table, &wanted, &row(250, 2, "")).await;
+                assert_eq!(done, Ok(Mutation::Done));
+                winner.rollback().await.unwrap();
+                noting.set(true);
+            });
+            interrupt_rollback(&mut victim, &accounts, &rows[5].0).await;
+            let ended = sim::rows::until_done(|| {
+                if ends_by_commit {
+                    victim.txn.commit(Durability::Durable)
+                } else {
+                    victim.txn.rollback_to(statement)
+                }
+            });
+            assert_eq!(ended.await, Err(StoreError::Deadlock));
+            assert!(!victim.txn.has_changes());
+            while !is_over.get() {
+                inner.executor.clock().sleep(Duration::from_millis(1)).await;
+            }
+            let mut fresh = database.begin(Isolation::RepeatableRead);
+            assert_eq!(fresh.scan(&accounts, all()).await.unwrap(), rows);
+        });
+    }
+}
+
+/// Rows of a quarter page each; what is there then.
+async fn fill(database: &Database, table: &Rc<dyn Table>, count: i64) -> Vec<Row> {
+    let note = "x".repeat(1000);
+    let mut txn = database.begin(Isolation::RepeatableRead);
+    for id in 0..count {
+        let done = txn.insert(table, &row(id, 0, &note)).await;
+        assert_eq!(done, Ok(Inserted::Done));
+    }
+    assert_eq!(txn.commit().await, Ok(()));
+    let mut txn = database.begin(Isolation::RepeatableRead);
+    let rows = txn.scan(table, all()).await;
+    rows.expect("what was written can be read")
+}
+
+async fn change_rows(session: &mut Session, table: &Rc<dyn Table>, rows: &[Row]) {
+    for (key, old) in rows {
+        let changed = [old[0].clone(), Value::Int(1), old[2].clone()];
+        let done = session.update(table, key, &changed).await;
+        assert_eq!(done, Ok(Mutation::Done));
+    }
+}
+
+/// Asks for a row that closes a cycle, and stops where the rollback waits in its middle.
+async fn interrupt_rollback(victim: &mut Session, table: &Rc<dyn Table>, key: &[u8]) {
+    let changes = victim.txn.mark();
+    let values = row(5, 2, "");
+    let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+    loop {
+        match table.update(&mut *victim.txn, RowKey(key), &values) {
+            Err(Halt::Suspend(suspend)) if victim.txn.mark() == changes => suspend.await,
+            Err(Halt::Suspend(_)) => return,
+            other => panic!("the rollback waits for no page: {other:?}"),
+        }
+    }
+}
+
+/// The rows of one transaction cannot be read. Another that was given up before is undone all the
+/// same; the first keeps what holds its tables until it is undone, too.
+#[test]
+fn a_rollback_that_fails_holds_up_no_other_and_keeps_its_tables() {
+    let world = World::new(11, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        for name in ["large", "small"] {
+            let definition = store::TableDefinition {
+                name: named(name),
+                ..accounts()
+            };
+            database.engine.create_table(definition).await.unwrap();
+        }
+        let (large, small) = (database.table("large"), database.table("small"));
+        let rows = fill(&database, &large, 300).await;
+        let few = fill(&database, &small, 1).await;
+        let mut unreadable = database.begin(Isolation::RepeatableRead);
+        change_rows(&mut unreadable, &large, &rows).await;
+        let mut other = database.begin(Isolation::RepeatableRead);
+        change_rows(&mut other, &small, &few).await;
+        let all_fail = Faults {
+            read_permille: 1000,
+            ..Faults::default()
+        };
+        inner.disk.set_faults(all_fail);
+        drop(other);
+        let hold = Rc::new(());
+        unreadable.txn.give_up(Box::new(Rc::clone(&hold)));
+        let mut next = database.begin(Isolation::RepeatableRead);
+        change_rows(&mut next, &small, &few).await;
+        next.commit().await.unwrap();
+        assert_eq!(Rc::strong_count(&hold), 2, "it is not undone yet");
+        inner.disk.set_faults(Faults::default());
+        while Rc::strong_count(&hold) == 2 {
+            inner
+                .executor
+                .clock()
+                .sleep(Duration::from_millis(100))
+                .await;
+        }
+        let mut fresh = database.begin(Isolation::RepeatableRead);
+        assert_eq!(fresh.scan(&large, all()).await.unwrap(), rows);
+    });
+}
+
+/// A statement may look thousands of large rows up that it does not change after all.
+#[test]
+fn a_large_row_that_was_looked_up_is_not_kept() {
+    let world = World::new(14, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let large = "x".repeat(50_000);
+        txn.insert(&accounts, &row(1, 1, &large)).await.unwrap();
+        let key = txn.scan(&accounts, all()).await.unwrap()[0].0.clone();
+        let mut batch = RowBatch::new(accounts.layout().clone());
+        let look = || accounts.lookup(&mut *txn.txn, RowKey(&key), RowLock::Exclusive, &mut batch);
+        assert_eq!(sim::rows::until_done(look).await, Ok(true));
+        let engines = txn.txn.as_any_mut().downcast_mut::<EngineTransaction>();
+        let held = format!("{:?}", engines.unwrap());
+        assert!(!held.contains(&format!("{:?}", b"xxxx").replace(['[', ']'], "")));
+    });
+}
+
+/// The pages of a large row go when its writer rolls back, so nobody else reads them before it has
+/// committed; small rows are seen as they are.
+#[test]
+fn read_uncommitted_sees_large_rows_as_they_were_committed() {
+    let world = World::new(13, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let columns = vec![big("id"), big("balance"), blob("note")];
+        let indexes = vec![
+            index("PRIMARY", Uniqueness::Primary, &[0]),
+            index("by_balance", Uniqueness::None, &[1]),
+        ];
+        let definition = table("accounts", columns, indexes);
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        for id in 0..3 {
+            writer.insert(&accounts, &row(id, id, "old")).await.unwrap();
+        }
+        writer.commit().await.unwrap();
+        let keys = writer.scan(&accounts, all()).await.unwrap();
+        let large = "x".repeat(50_000);
+        for (id, note) in [(0, "new"), (1, large.as_str())] {
+            let changed = row(id, id + 10, note);
+            let key = &keys[stdx::to_usize(u64::try_from(id).unwrap())].0;
+            writer.update(&accounts, key, &changed).await.unwrap();
+        }
+        writer.insert(&accounts, &row(3, 13, &large)).await.unwrap();
+        let expected = [row(0, 10, "new"), row(1, 1, "old"), row(2, 2, "old")];
+        let by_balance = ScanOptions {
+            index: Some(1),
+            ..all()
+        };
+        for scan in [all(), by_balance] {
+            let mut reader = database.begin(Isolation::ReadUncommitted);
+            let mut seen = reader.scan(&accounts, scan).await.unwrap();
+            seen.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let seen: Vec<_> = seen.into_iter().map(|(_, row)| row).collect();
+            assert_eq!(seen, expected);
+        }
+        let own = writer.scan(&accounts, all()).await.unwrap();
+        assert_eq!(own[3].1, row(3, 13, &large));
+    });
+}
+
+/// Rows that another has not committed yet are passed one by one, and others have their turn
+/// meanwhile; so it is on the way back to an old version of one row.
+#[test]
+fn a_scan_of_what_it_does_not_see_gives_way() {
+    let world = World::new(12, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        assert_eq!(reader.scan(&accounts, all()).await.unwrap(), []);
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        for id in 0..1000 {
+            writer.insert(&accounts, &row(id, 0, "")).await.unwrap();
+        }
+        // The row and its undo are a look each.
+        assert_eq!(turns_of_scan(&mut reader, &accounts).await, (0, 7));
+        writer.commit().await.unwrap();
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let rows = reader.scan(&accounts, all()).await.unwrap();
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        for balance in 0..1000 {
+            let changed = row(0, balance, "");
+            writer
+                .update(&accounts, &rows[0].0, &changed)
+                .await
+                .unwrap();
+        }
+        assert_eq!(turns_of_scan(&mut reader, &accounts).await, (1000, 3));
+    });
+}
+
+/// Scans all; how many rows it has brought, and how often it has given way.
+async fn turns_of_scan(session: &mut Session, table: &Rc<dyn Table>) -> (usize, usize) {
+    let mut cursor = table.scan(all());
+    let mut batch = RowBatch::new(table.layout().clone());
+    let (mut rows, mut turns) = (0, 0);
+    loop {
+        match cursor.fetch(&mut *session.txn, 64, &mut batch) {
+            Ok(fetched) => {
+                rows += batch.len();
+                batch.clear();
+                if fetched == Fetched::End {
+                    return (rows, turns);
+                }
+            }
+            Err(Halt::Suspend(suspend)) => {
+                turns += usize::from(suspend.reason() == WaitReason::Turn);
+                suspend.await;
+            }
+            Err(Halt::Error(error)) => panic!("{error}"),
+        }
+    }
+}
