@@ -1,7 +1,7 @@
 //! [`ByteStore`]: many strings of bytes side by side, in chunks, found again by their [`Span`]s.
 
 use crate::chunked_vec::CHUNK_BYTES;
-use crate::to_u32;
+use crate::{Pile, to_u32};
 
 /// What is longer gets a chunk of its own, so that no more than this is left unused of one.
 const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
@@ -9,7 +9,7 @@ const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
 /// Strings of bytes. They are added and read, and dropped all at once.
 #[derive(Debug, Clone, Default)]
 pub struct ByteStore {
-    chunks: Vec<Vec<u8>>,
+    chunks: Pile<Vec<u8>>,
     /// The chunk that is being filled, once there is one.
     open: usize,
     /// Capacity of all chunks.
@@ -66,16 +66,19 @@ impl ByteStore {
 
     /// Drops all strings and keeps the memory of a chunk.
     pub fn clear(&mut self) {
-        self.chunks.truncate(1);
-        self.chunks.retain(|chunk| chunk.capacity() <= CHUNK_BYTES);
-        self.chunks.iter_mut().for_each(Vec::clear);
-        self.allocated = self.chunks.iter().map(Vec::capacity).sum();
-        self.open = 0;
+        let is_small = |chunk: &Vec<u8>| chunk.capacity() <= CHUNK_BYTES;
+        let keeps_first = self.chunks.first().is_some_and(is_small);
+        self.chunks.truncate(usize::from(keeps_first));
+        (self.open, self.allocated) = (0, 0);
+        if let Some(first) = self.chunks.first_mut() {
+            first.clear();
+            self.allocated = first.capacity();
+        }
     }
 
     /// Bytes that are allocated.
     pub fn memory_bytes(&self) -> usize {
-        self.allocated + self.chunks.capacity() * size_of::<Vec<u8>>()
+        self.allocated + self.chunks.memory_bytes()
     }
 }
 

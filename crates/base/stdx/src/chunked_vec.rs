@@ -3,24 +3,26 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::Pile;
+
 /// What is allocated at a time, once there is more than that. Copying as much takes some 20 us.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// Items in chunks. The first chunk grows as a `Vec` does; the others are of one length.
 #[derive(Debug, Clone)]
-pub struct ChunkedVec<T> {
+pub struct ChunkedVec<T: 'static> {
     /// All but the last are full.
-    chunks: Vec<Vec<T>>,
+    chunks: Pile<Vec<T>>,
     len: usize,
 }
 
-impl<T> Default for ChunkedVec<T> {
+impl<T: 'static> Default for ChunkedVec<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> ChunkedVec<T> {
+impl<T: 'static> ChunkedVec<T> {
     /// Places are found by shifts.
     const CHUNK_LEN_LOG: u32 = {
         assert!(size_of::<T>() != 0, "items take room");
@@ -31,7 +33,7 @@ impl<T> ChunkedVec<T> {
     /// Without items; allocates nothing.
     pub const fn new() -> Self {
         Self {
-            chunks: Vec::new(),
+            chunks: Pile::new(),
             len: 0,
         }
     }
@@ -87,17 +89,14 @@ impl<T> ChunkedVec<T> {
     }
 
     /// Drops all items and keeps the memory of a chunk.
+    #[inline]
     pub fn clear(&mut self) {
-        self.truncate(0);
-    }
-
-    /// Drops the last items, so many that it takes little time; false if there were none.
-    pub fn drop_some(&mut self) -> bool {
-        let Some(last) = self.chunks.pop() else {
-            return false;
-        };
-        self.len -= last.len();
-        true
+        match &mut *self.chunks {
+            [] => {}
+            [only] => only.clear(),
+            _ => self.truncate(0),
+        }
+        self.len = 0;
     }
 
     /// Bytes that are allocated.
@@ -106,7 +105,7 @@ impl<T> ChunkedVec<T> {
             return 0;
         };
         let items = first.capacity() + (self.chunks.len() - 1) * Self::CHUNK_LEN;
-        items * size_of::<T>() + self.chunks.capacity() * size_of::<Vec<T>>()
+        items * size_of::<T>() + self.chunks.memory_bytes()
     }
 
     /// The items in order.
@@ -115,7 +114,7 @@ impl<T> ChunkedVec<T> {
     }
 }
 
-impl<T> Index<usize> for ChunkedVec<T> {
+impl<T: 'static> Index<usize> for ChunkedVec<T> {
     type Output = T;
 
     #[inline]
@@ -124,14 +123,14 @@ impl<T> Index<usize> for ChunkedVec<T> {
     }
 }
 
-impl<T> IndexMut<usize> for ChunkedVec<T> {
+impl<T: 'static> IndexMut<usize> for ChunkedVec<T> {
     #[inline]
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.chunks[index >> Self::CHUNK_LEN_LOG][index & (Self::CHUNK_LEN - 1)]
     }
 }
 
-impl<T> Extend<T> for ChunkedVec<T> {
+impl<T: 'static> Extend<T> for ChunkedVec<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
         for item in items {
             self.push(item);
@@ -139,7 +138,7 @@ impl<T> Extend<T> for ChunkedVec<T> {
     }
 }
 
-impl<T> FromIterator<T> for ChunkedVec<T> {
+impl<T: 'static> FromIterator<T> for ChunkedVec<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut vec = Self::new();
         vec.extend(items);
@@ -181,19 +180,13 @@ mod tests {
     fn no_chunk_is_larger_than_said() {
         let mut vec = ChunkedVec::new();
         vec.extend(numbers(1_000_000));
-        for chunk in &vec.chunks {
+        for chunk in vec.chunks.iter() {
             assert!(chunk.capacity() * size_of::<u32>() <= CHUNK_BYTES);
         }
         let bytes = vec.memory_bytes();
         assert!((4_000_000..5_000_000).contains(&bytes), "{bytes}");
-        let mut left = vec.len();
-        while vec.drop_some() {
-            assert!(left - vec.len() <= ChunkedVec::<u32>::CHUNK_LEN);
-            left = vec.len();
-        }
-        assert!(vec.is_empty());
-        vec.push(1);
         vec.clear();
-        assert!(vec.memory_bytes() < 1000);
+        assert!(vec.is_empty());
+        assert!(vec.memory_bytes() < 2 * CHUNK_BYTES);
     }
 }

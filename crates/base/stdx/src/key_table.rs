@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 
 use crate::byte_store::{ByteStore, Span};
-use crate::{ChunkedVec, low_u32, to_u32};
+use crate::{ChunkedVec, Pile, low_u32, to_u32};
 
 /// Slots that a part has before it is divided.
 const PART_SLOTS_MAX: usize = 8192;
@@ -33,7 +33,7 @@ pub struct KeyTable {
     directory: Vec<u32>,
     /// Bits that the directory is asked by.
     depth: u32,
-    parts: Vec<Part>,
+    parts: Pile<Part>,
     /// Slots of all parts.
     slot_count: usize,
     /// Where each key stands, by number.
@@ -125,7 +125,7 @@ impl KeyTable {
             self.depth = 0;
             self.slot_count = 0;
         }
-        for part in &mut self.parts {
+        for part in self.parts.iter_mut() {
             part.slots.fill(EMPTY);
             part.count = 0;
         }
@@ -136,7 +136,7 @@ impl KeyTable {
     /// Bytes that are allocated.
     pub fn memory_bytes(&self) -> usize {
         self.slot_count * size_of::<Slot>()
-            + self.parts.capacity() * size_of::<Part>()
+            + self.parts.memory_bytes()
             + self.directory.capacity() * size_of::<u32>()
             + self.spans.memory_bytes()
             + self.keys.memory_bytes()
@@ -296,7 +296,7 @@ mod tests {
         for number in 1..count {
             table.insert(&number.to_be_bytes());
         }
-        for part in &table.parts {
+        for part in table.parts.iter() {
             assert!(part.slots.len() <= PART_SLOTS_MAX);
         }
         assert!(40 < table.parts.len());

@@ -6,6 +6,7 @@ pub mod byte_store;
 pub mod chunked_vec;
 pub mod convert;
 pub mod key_table;
+pub mod pile;
 pub mod slab;
 
 pub use byte_store::{ByteStore, Span};
@@ -15,4 +16,5 @@ pub use convert::{
     to_u64, to_usize, u64_to_f64,
 };
 pub use key_table::KeyTable;
+pub use pile::Pile;
 pub use slab::Slab;

@@ -9,7 +9,7 @@
 //! that exchange contents of the same slots so find theirs.
 
 use expression::{Frame, Rows, SlotContent};
-use stdx::ChunkedVec;
+use stdx::{ChunkedVec, Pile};
 use store::RowBatch;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct KeptSlots {
 #[derive(Debug)]
 struct KeptSlot {
     slot: usize,
-    packs: Vec<SlotContent>,
+    packs: Pile<SlotContent>,
     /// The pack that is the slot's content.
     shown: Option<usize>,
 }
@@ -47,7 +47,7 @@ impl KeptSlots {
     pub(crate) fn new(slots: &[usize]) -> Self {
         let slots = slots.iter().map(|&slot| KeptSlot {
             slot,
-            packs: Vec::new(),
+            packs: Pile::new(),
             shown: None,
         });
         Self {

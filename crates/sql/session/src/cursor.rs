@@ -4,12 +4,12 @@
 //! table; it holds its rows, which count as what the session keeps (`max_session_mem_used`).
 //! Cursors only go forward. Rows stand in packs, each of which is freed once it was fetched.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use executor::{Flow, Outcome, RowSink};
 use expression::{Rows, Share};
 use planner::OutputColumn;
+use stdx::Pile;
 use value::{Value, ValueRef};
 
 use errcode::{ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_TOO_MANY_ROWS};
@@ -26,8 +26,10 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct CursorRows {
     columns: Vec<OutputColumn>,
-    packs: VecDeque<Rows>,
-    /// Rows of the first pack that were fetched.
+    /// Those that were fetched are empty.
+    packs: Pile<Rows>,
+    /// The pack that is being fetched, and how many of its rows were.
+    at: usize,
     fetched: usize,
     /// Of all packs.
     bytes: usize,
@@ -49,10 +51,10 @@ impl RowSink for CursorRows {
             return Err(ClientError::new(ER_TOO_MANY_ROWS, &[]).into());
         }
         let is_full = |pack: &Rows| PACK_BYTES <= pack.memory_bytes();
-        if self.packs.back().is_none_or(is_full) {
-            self.packs.push_back(Rows::new(row.len()));
+        if self.packs.last().is_none_or(is_full) {
+            self.packs.push(Rows::new(row.len()));
         }
-        let pack = self.packs.back_mut().expect("pushed above");
+        let pack = self.packs.last_mut().expect("pushed above");
         let before = pack.memory_bytes();
         for value in row {
             pack.push(*value);
@@ -83,7 +85,7 @@ impl CursorRows {
     /// Forgets the rows: the statement begins anew.
     pub(crate) fn clear(&mut self) {
         self.packs.clear();
-        self.fetched = 0;
+        (self.at, self.fetched) = (0, 0);
         self.give_back(self.bytes);
     }
 
@@ -112,12 +114,13 @@ impl CursorRows {
     }
 
     fn take_row(&mut self) -> Option<Vec<Value>> {
-        let pack = self.packs.front()?;
+        let pack = self.packs.get_mut(self.at)?;
         let row = pack.to_values(self.fetched);
         self.fetched += 1;
         if self.fetched == pack.len() {
             let bytes = pack.memory_bytes();
-            self.packs.pop_front();
+            *pack = Rows::default();
+            self.at += 1;
             self.fetched = 0;
             self.give_back(bytes);
         }

@@ -296,6 +296,9 @@ impl Session {
 
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
+        if stdx::pile::is_waiting() {
+            Box::pin(free_what_waits()).await;
+        }
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // A transaction's locks and snapshot, and tables that are locked, are in others' way.
         let standing = if self.transaction.is_open() || !self.locked.is_empty() {
@@ -588,6 +591,14 @@ impl Session {
             .map(|()| Reply::Ok(Done::default()))
             .map_err(Stop::from);
         self.write_reply(reply, false)
+    }
+}
+
+/// Frees what statements have left on this worker, and lets others run meanwhile.
+async fn free_what_waits() {
+    while stdx::pile::is_waiting() {
+        stdx::pile::free_some();
+        runtime::yield_now().await;
     }
 }
 

@@ -60,6 +60,8 @@ impl Worker {
         clock: Rc<dyn Clock>,
         index: usize,
     ) -> Rc<Self> {
+        // Sessions free what is large, piece by piece, before they read a command.
+        stdx::pile::free_later();
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
         let metadata = MetadataWorker::new(index);
         Rc::new(Self {

@@ -252,14 +252,6 @@ impl AggregateOperator {
         Ok(())
     }
 
-    /// Frees the accumulators, of which there may be millions.
-    fn release(&mut self, cx: &Context<'_>) -> Outcome<()> {
-        while self.accumulators.drop_some() {
-            cx.statement.spend(RELEASE_COST)?;
-        }
-        Ok(())
-    }
-
     /// The next finished group, if one stands in the slot.
     fn give(&mut self, cx: &mut Context<'_>) -> bool {
         let slot = &mut cx.frame.slots[self.plan.slot];
@@ -306,7 +298,6 @@ impl Operator for AggregateOperator {
                     continue;
                 }
                 State::Giving(_) => {
-                    self.release(cx)?;
                     self.state = State::Ended;
                     return Ok(false);
                 }
@@ -326,9 +317,6 @@ impl Operator for AggregateOperator {
         }
     }
 }
-
-/// What freeing a chunk of accumulators costs, in bytes looked at.
-const RELEASE_COST: usize = 32 << 10;
 
 /// True if every argument of the call is there; a call leaves out rows where one is NULL.
 fn arguments_are_there(call: &AggregateCall, cx: &Context<'_>) -> Outcome<bool> {

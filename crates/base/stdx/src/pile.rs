@@ -1,0 +1,157 @@
+//! [`Pile`]: a list of things of which each takes long to free.
+//!
+//! A gigabyte in pieces of 256 KiB takes a tenth of a second to free. On a thread that has called
+//! [`free_later`], a pile that is dropped leaves its things to [`free_some`], which the thread
+//! calls when it has time, again and again. On other threads they are dropped at once.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+/// Fewer are dropped at once, and as many at a time later: some 100 us.
+const PIECE_LEN: usize = 4;
+
+thread_local! {
+    /// What waits to be freed; none on threads that free at once.
+    static WAITING: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread calls [`free_some`] for what is dropped.
+pub fn free_later() {
+    WAITING.with_borrow_mut(|waiting| {
+        waiting.get_or_insert_default();
+    });
+}
+
+/// True if something waits to be freed.
+pub fn is_waiting() -> bool {
+    WAITING.with_borrow(|waiting| waiting.as_ref().is_some_and(|waiting| !waiting.is_empty()))
+}
+
+/// Frees some of what waits.
+pub fn free_some() {
+    let some = WAITING.with_borrow_mut(|waiting| {
+        let waiting = waiting.as_mut()?;
+        let left = waiting.len().saturating_sub(PIECE_LEN);
+        Some(waiting.split_off(left))
+    });
+    // Dropped when the list is free again: things may hold piles of their own.
+    drop(some);
+}
+
+/// A list of large things.
+#[derive(Debug, Clone)]
+pub struct Pile<T: 'static> {
+    things: Vec<T>,
+}
+
+impl<T: 'static> Default for Pile<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: 'static> Pile<T> {
+    /// Without things; allocates nothing.
+    pub const fn new() -> Self {
+        Self { things: Vec::new() }
+    }
+
+    /// Adds a thing at the end.
+    pub fn push(&mut self, thing: T) {
+        self.things.push(thing);
+    }
+
+    /// Takes the last thing.
+    pub fn pop(&mut self) -> Option<T> {
+        self.things.pop()
+    }
+
+    /// Keeps the first `len` things at most.
+    pub fn truncate(&mut self, len: usize) {
+        if self.things.len() <= len + PIECE_LEN {
+            self.things.truncate(len);
+            return;
+        }
+        let rest = self.things.drain(len..);
+        // At the thread's end nothing waits any more: then they are dropped here.
+        let _ = WAITING.try_with(|waiting| {
+            if let Ok(mut waiting) = waiting.try_borrow_mut()
+                && let Some(waiting) = waiting.as_mut()
+            {
+                waiting.extend(rest.map(|thing| -> Box<dyn Any> { Box::new(thing) }));
+            }
+        });
+    }
+
+    /// Keeps no thing.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Bytes of the list alone.
+    pub fn memory_bytes(&self) -> usize {
+        self.things.capacity() * size_of::<T>()
+    }
+}
+
+impl<T: 'static> Deref for Pile<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.things
+    }
+}
+
+impl<T: 'static> DerefMut for Pile<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.things
+    }
+}
+
+impl<T: 'static> Drop for Pile<T> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    fn pile_of(thing: &Rc<()>, count: usize) -> Pile<Rc<()>> {
+        let mut pile = Pile::new();
+        for _ in 0..count {
+            pile.push(Rc::clone(thing));
+        }
+        pile
+    }
+
+    #[test]
+    fn large_piles_wait_where_the_thread_frees_later() {
+        let thing = Rc::new(());
+        drop(pile_of(&thing, 100));
+        assert_eq!(Rc::strong_count(&thing), 1, "at once");
+        free_later();
+        drop(pile_of(&thing, PIECE_LEN));
+        assert_eq!(Rc::strong_count(&thing), 1, "few");
+        let mut pile = pile_of(&thing, 100);
+        pile.truncate(10);
+        assert_eq!(pile.len(), 10);
+        assert_eq!(Rc::strong_count(&thing), 101, "all wait");
+        drop(pile);
+        let mut rounds = 0;
+        while is_waiting() {
+            let before = Rc::strong_count(&thing);
+            free_some();
+            assert!(before - Rc::strong_count(&thing) <= PIECE_LEN);
+            rounds += 1;
+        }
+        assert_eq!((rounds, Rc::strong_count(&thing)), (25, 1));
+        free_some();
+    }
+}
