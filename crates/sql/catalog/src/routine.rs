@@ -134,6 +134,8 @@ impl RoutineKey {
 #[derive(Debug, Default)]
 pub struct Routines {
     by_key: BTreeMap<RoutineKey, Arc<Routine>>,
+    /// How many there were before.
+    version: u64,
 }
 
 impl Routines {
@@ -142,6 +144,7 @@ impl Routines {
         let keyed = all.into_iter().map(|it| (it.key(), Arc::new(it)));
         Self {
             by_key: keyed.collect(),
+            version: 0,
         }
     }
 
@@ -154,7 +157,7 @@ impl Routines {
                 None => by_key.remove(&key),
             };
         }
-        Self { by_key }
+        Self { by_key, version: 0 }
     }
 
     /// These, which have been read anew; what is as it was before is shared with that.
@@ -167,6 +170,16 @@ impl Routines {
             }
         }
         self
+    }
+
+    /// The number that was set: plans that call functions hold for one.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Sets the number.
+    pub fn set_version(&mut self, version: u64) {
+        self.version = version;
     }
 
     /// The routine of a key.

@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
 use expression::{Evaluator, Expression, Frame, Members, Memory, Share, Statement, SubqueryResult};
-use planner::{Subquery, SubqueryKind};
+use planner::{Dependent, Guard, GuardedCall, Subquery, SubqueryKind};
+use smallvec::SmallVec;
 use store::{Suspend, Table, Transaction};
-use value::ValueRef;
+use value::{Value, ValueRef};
 
-use crate::{Operator, Outcome, Rewind};
+use crate::{FunctionCall, Halt, Operator, Outcome, Rewind};
 
 /// A statement gives way to others after so many rows (design: 64 rows or 200 us).
 pub const ROWS_PER_TURN: u32 = 64;
@@ -29,6 +30,8 @@ pub(crate) struct Context<'e> {
     pub(crate) turn_rows: u32,
     /// What the statement keeps.
     pub(crate) memory: &'e Rc<Memory>,
+    /// The value of the stored function that the execution halted for.
+    pub(crate) answer: &'e mut Option<Value>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -85,19 +88,23 @@ impl Context<'_> {
     }
 }
 
-/// The subqueries an operator needs before it evaluates, and how far it has come with them.
+/// The subqueries and stored functions that an operator needs before it evaluates, and how far it
+/// has come with them.
 #[derive(Debug, Default)]
 pub(crate) struct Dependents {
-    numbers: Vec<usize>,
+    list: Vec<Dependent>,
     at: usize,
+    /// The one at hand is a call that the session was asked to run.
+    is_asked: bool,
 }
 
 impl Dependents {
-    /// These, by number.
-    pub(crate) fn new(numbers: &[usize]) -> Self {
+    /// These, in this order.
+    pub(crate) fn new(list: &[Dependent]) -> Self {
         Self {
-            numbers: numbers.to_vec(),
+            list: list.to_vec(),
             at: 0,
+            is_asked: false,
         }
     }
 
@@ -105,18 +112,70 @@ impl Dependents {
     /// goes on where it was; called for the next row it begins anew.
     #[inline]
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        while let Some(&number) = self.numbers.get(self.at) {
-            run_subquery(number, cx)?;
+        while let Some(dependent) = self.list.get(self.at) {
+            match dependent {
+                Dependent::Subquery(number) => run_subquery(*number, cx)?,
+                Dependent::Call(guarded) if self.is_asked => {
+                    let value = cx.answer.take().expect("a call is answered");
+                    cx.frame.subqueries[guarded.call.number] = SubqueryResult::Scalar(value);
+                    self.is_asked = false;
+                }
+                Dependent::Call(guarded) => {
+                    if let Some(call) = begin_call(guarded, cx)? {
+                        self.is_asked = true;
+                        return Err(Halt::Call(Box::new(call)));
+                    }
+                }
+            }
             self.at += 1;
         }
         self.at = 0;
         Ok(())
     }
 
+    /// As [`Dependents::run`], and nothing if that has come to its end before.
+    pub(crate) fn run_once(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.run(cx)?;
+        self.list.clear();
+        Ok(())
+    }
+
     /// Forgets a half-done run.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;
+        self.is_asked = false;
     }
+}
+
+/// What a look at a condition costs, in bytes looked at.
+const GUARD_COST: usize = 64;
+
+/// What the session is to run; none where a condition around the call does not hold.
+fn begin_call(guarded: &GuardedCall, cx: &mut Context<'_>) -> Outcome<Option<FunctionCall>> {
+    let call = &guarded.call;
+    cx.frame.subqueries[call.number] = SubqueryResult::Scalar(Value::Null);
+    let mut guards: SmallVec<[&Guard; 8]> = SmallVec::new();
+    let mut next = guarded.innermost;
+    while let Some(guard) = next.and_then(|place| guarded.guards.get(place)) {
+        guards.push(guard);
+        next = guard.outer;
+    }
+    for guard in guards.into_iter().rev() {
+        cx.statement.spend(GUARD_COST)?;
+        if !cx.is_true(&guard.condition)? {
+            return Ok(None);
+        }
+    }
+    let mut arguments = Vec::with_capacity(call.arguments.len());
+    for argument in &call.arguments {
+        arguments.push(cx.evaluate(argument)?.to_value());
+    }
+    let types = call.arguments.iter().map(|it| it.column_type.clone());
+    Ok(Some(FunctionCall {
+        function: Rc::clone(&call.function),
+        arguments,
+        types: types.collect(),
+    }))
 }
 
 /// A subquery of the execution.

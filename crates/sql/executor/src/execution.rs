@@ -124,6 +124,8 @@ struct Machine {
     runner: Runner,
     /// What it keeps.
     memory: Rc<Memory>,
+    /// The value of the stored function that it halted for.
+    answer: Option<Value>,
 }
 
 /// An execution that has taken more is not kept idle: many of them lie in caches.
@@ -183,8 +185,18 @@ impl Execution {
         self.earlier_rows = count;
     }
 
-    /// Runs on. After `Halt::Suspend` (once it is over) and after `Progress::Paused` call again
-    /// with the same transaction and sink. After `Progress::Done` and after an error the
+    /// Gives the value of the stored function that the execution halted for.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn answer(&mut self, value: Value) {
+        let machine = self.machine.as_mut().expect("it runs");
+        machine.answer = Some(value);
+    }
+
+    /// Runs on. After `Halt::Suspend` (once it is over), after `Halt::Call` (answered) and
+    /// `Progress::Paused` call again with the same transaction and sink. After `Progress::Done` and
+    /// after an error the
     /// execution is idle and may be started anew.
     ///
     /// # Errors
@@ -227,6 +239,7 @@ impl Execution {
             subqueries: &mut machine.subqueries,
             turn_rows: ROWS_PER_TURN,
             memory: &machine.memory,
+            answer: &mut machine.answer,
         };
         let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),
@@ -257,6 +270,7 @@ impl Execution {
             self.machine = Some(Machine::open(&self.plan, world, version)?);
         }
         let machine = self.machine.as_mut().expect("opened above");
+        machine.answer = None;
         std::mem::swap(&mut machine.frame.parameters, &mut self.parameters);
         machine.frame.forget_lists();
         for run in machine.subqueries.iter_mut().flatten() {
@@ -306,6 +320,7 @@ impl Machine {
             .subqueries
             .iter()
             .map(|subquery| {
+                let subquery = subquery.as_ref()?;
                 let root = build(&subquery.query.root, &tables);
                 Some(SubqueryRun::new(subquery.clone(), root))
             })
@@ -331,6 +346,7 @@ impl Machine {
             subqueries,
             runner,
             memory: Rc::default(),
+            answer: None,
         })
     }
 }

@@ -7,8 +7,10 @@ use errcode::{
     ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY,
     ER_UNKNOWN_ERROR,
 };
-use expression::Failure;
+use expression::{Failure, StoredFunction};
+use std::rc::Rc;
 use store::{StoreError, Suspend};
+use value::{ColumnType, Value};
 
 /// The result of every operation in here.
 pub type Outcome<T> = Result<T, Halt>;
@@ -18,8 +20,22 @@ pub type Outcome<T> = Result<T, Halt>;
 pub enum Halt {
     /// Await it, then call the same operation again.
     Suspend(Suspend),
+    /// A stored function is to be run: give the execution its value, then call the same operation
+    /// again.
+    Call(Box<FunctionCall>),
     /// The statement failed.
     Error(Box<ExecutionError>),
+}
+
+/// A stored function that is to be run.
+#[derive(Debug)]
+pub struct FunctionCall {
+    /// Which.
+    pub function: Rc<StoredFunction>,
+    /// The values of its arguments.
+    pub arguments: Vec<Value>,
+    /// Their types.
+    pub types: Vec<ColumnType>,
 }
 
 /// A failed statement.

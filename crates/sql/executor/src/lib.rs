@@ -23,6 +23,6 @@ mod write;
 
 pub use context::ROWS_PER_TURN;
 pub use execution::{Execution, Progress, Summary, World};
-pub use halt::{Effect, ExecutionError, Halt, Outcome, client_error};
+pub use halt::{Effect, ExecutionError, FunctionCall, Halt, Outcome, client_error};
 pub(crate) use operator::{Operator, Rewind};
 pub use sink::{Flow, KeptRows, RowSink};

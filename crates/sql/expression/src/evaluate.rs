@@ -145,6 +145,7 @@ impl<'a> Evaluator<'a> {
                 Err(Box::new(ClientError::new(ER_INVALID_GROUP_FUNC_USE, &[])))
             }
             ExpressionKind::Subquery(number) => Ok(self.scalar(*number)),
+            ExpressionKind::Stored(call) => Ok(self.scalar(call.number)),
             ExpressionKind::Not(_)
             | ExpressionKind::And(_)
             | ExpressionKind::Or(_)

@@ -19,6 +19,7 @@ mod members;
 mod memory;
 mod rows;
 mod statement;
+mod stored;
 mod tree;
 
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
@@ -33,6 +34,7 @@ pub use members::{Lookup, LookupKind, Members};
 pub use memory::{Memory, MemoryPool, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
+pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,

@@ -6,6 +6,7 @@
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use crate::library::Call;
+use crate::stored::StoredCall;
 
 /// An expression and the type of its values.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,6 +102,8 @@ pub enum ExpressionKind {
     SystemVariable(Box<SystemVariable>),
     /// A function that the session answers.
     Session(Box<SessionCall>),
+    /// A function that is written in SQL.
+    Stored(Box<StoredCall>),
 }
 
 /// A call of a function that the session answers: it waits, or knows of other sessions.
@@ -512,6 +515,7 @@ impl Expression {
         self.contains(&|expression| match &expression.kind {
             ExpressionKind::AssignUserVariable(_) => true,
             ExpressionKind::Function(call) => call.is_volatile(),
+            ExpressionKind::Stored(call) => !call.function.is_deterministic,
             _ => false,
         })
     }
@@ -540,13 +544,14 @@ impl Expression {
         slots
     }
 
-    /// The subqueries that are used.
+    /// The subqueries and calls of stored functions that are used.
     pub fn subqueries(&self) -> Vec<usize> {
         let mut numbers = Vec::new();
         self.walk(&mut |expression| {
             let number = match &expression.kind {
                 ExpressionKind::Subquery(number) | ExpressionKind::Exists(number) => *number,
                 ExpressionKind::Quantified(quantified) => quantified.subquery,
+                ExpressionKind::Stored(call) => call.number,
                 _ => return true,
             };
             if !numbers.contains(&number) {
@@ -609,6 +614,7 @@ impl Expression {
             }
             Kind::Function(call) => call.arguments.iter().for_each(visit),
             Kind::Session(call) => call.arguments.iter().for_each(visit),
+            Kind::Stored(call) => call.arguments.iter().for_each(visit),
             Kind::AssignUserVariable(assignment) => visit(&assignment.1),
         }
     }
@@ -667,6 +673,7 @@ impl Expression {
             }
             Kind::Function(call) => call.arguments.iter_mut().for_each(change),
             Kind::Session(call) => call.arguments.iter_mut().for_each(change),
+            Kind::Stored(call) => call.arguments.iter_mut().for_each(change),
             Kind::AssignUserVariable(assignment) => change(&mut assignment.1),
         }
     }

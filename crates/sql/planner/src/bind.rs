@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use errcode::ClientError;
-use expression::{AggregateCall, Expression};
+use expression::{AggregateCall, Expression, StoredFunction};
 use syntax::ast;
 
 use crate::join::{CommonTable, Recursion};
@@ -16,6 +16,7 @@ mod call;
 mod compare;
 mod literal;
 mod scope;
+mod stored;
 mod subquery;
 mod term;
 
@@ -29,10 +30,15 @@ pub(crate) struct Binder<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) tables: Vec<TableUse>,
     pub(crate) slots: Vec<SlotShape>,
-    /// Finished subqueries by number; `None` while one is being bound.
+    /// Finished subqueries by number; `None` while one is being bound, and of calls of stored
+    /// functions, which are numbered with them.
     pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
     /// For each subquery the outer slots that it reads.
     pub(crate) subquery_slots: Vec<Vec<usize>>,
+    /// The stored functions that are called.
+    pub(crate) functions: Vec<Rc<StoredFunction>>,
+    /// `VALUES` is being bound: the slot of the row that it makes.
+    pub(crate) new_value_slot: Option<usize>,
     /// The queries around the place being bound, the innermost last.
     pub(crate) blocks: Vec<Block>,
     /// `WITH` queries in sight, later ones in front of earlier ones.
@@ -114,6 +120,8 @@ impl<'a> Binder<'a> {
             slots: Vec::new(),
             subqueries: Vec::new(),
             subquery_slots: Vec::new(),
+            functions: Vec::new(),
+            new_value_slot: None,
             blocks: Vec::new(),
             common_tables: Vec::new(),
             recursions: Vec::new(),
@@ -178,13 +186,13 @@ impl<'a> Binder<'a> {
     }
 
     fn finish(self, action: Action, columns: Vec<crate::OutputColumn>) -> Plan {
-        let finished = |subquery: Option<Rc<Subquery>>| subquery.expect("each one was bound");
         Plan {
             rights: crate::right::rights(&action, &self.tables),
             action,
             tables: self.tables,
             slots: self.slots,
-            subqueries: self.subqueries.into_iter().map(finished).collect(),
+            subqueries: self.subqueries,
+            functions: self.functions,
             parameter_count: self.parameter_count,
             list_count: self.list_count,
             columns: columns.into(),
@@ -227,22 +235,6 @@ impl<'a> Binder<'a> {
             }
         }
         slots
-    }
-
-    /// The subqueries that must be run before the expressions are evaluated.
-    pub(crate) fn dependents<'e>(
-        &self,
-        expressions: impl IntoIterator<Item = &'e Expression>,
-    ) -> Vec<usize> {
-        let mut numbers: Vec<usize> = Vec::new();
-        for expression in expressions {
-            for number in expression.subqueries() {
-                if !numbers.contains(&number) {
-                    numbers.push(number);
-                }
-            }
-        }
-        numbers
     }
 
     /// The text of a span.

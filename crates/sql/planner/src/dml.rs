@@ -15,8 +15,8 @@ use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error};
 use crate::join::From;
 use crate::plan::{
-    Access, Action, Assignment, Delete, Insert, InsertSource, Node, OnDuplicate, OutputColumn,
-    SlotShape, Sort, SortKey, Update, UpdateTarget,
+    Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
+    OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget,
 };
 use crate::query::place_of;
 use crate::{PlanError, not_supported};
@@ -41,13 +41,15 @@ impl Binder<'_> {
         let columns = target_columns(insert, &definition)?;
         let source = match &insert.source {
             ast::InsertSource::Values(rows) => {
-                InsertSource::Values(self.value_rows(rows, &columns, new_slot)?)
+                let rows = self.value_rows(rows, &columns, new_slot)?;
+                let dependent = self.row_dependents(&rows);
+                InsertSource::Values { rows, dependent }
             }
             ast::InsertSource::Query(query) => self.insert_query(query, table, columns.len())?,
         };
         let columns = match &source {
             // `VALUES ()` gives every column its default.
-            InsertSource::Values(rows) if rows.iter().all(Vec::is_empty) => Vec::new(),
+            InsertSource::Values { rows, .. } if rows.iter().all(Vec::is_empty) => Vec::new(),
             _ => columns,
         };
         let duplicate = if insert.is_replace {
@@ -104,6 +106,7 @@ impl Binder<'_> {
         // A value may read a column that was assigned before it: the new row is in sight.
         let relation = &mut self.block().scope.relations[0];
         let old_slot = std::mem::replace(&mut relation.slot, new_slot);
+        self.new_value_slot = Some(new_slot);
         let mut bound = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && rows[0].is_empty();
@@ -117,7 +120,17 @@ impl Binder<'_> {
             bound.push(values);
         }
         self.block().scope.relations[0].slot = old_slot;
+        self.new_value_slot = None;
         Ok(bound)
+    }
+
+    /// What is to be run before each row of VALUES; nothing at all where no row needs it.
+    fn row_dependents(&self, rows: &[Vec<Option<Expression>>]) -> Vec<Vec<Dependent>> {
+        if self.subqueries.is_empty() {
+            return Vec::new();
+        }
+        let of = |row: &Vec<Option<Expression>>| self.dependents(row.iter().flatten());
+        rows.iter().map(of).collect()
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.

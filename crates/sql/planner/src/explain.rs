@@ -43,11 +43,12 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
     };
     match &plan.action {
         Action::Select(query) | Action::Do(query) => {
-            let select_type = if plan.subqueries.is_empty() && !has_derived(&query.root) {
-                "SIMPLE"
-            } else {
-                "PRIMARY"
-            };
+            let select_type =
+                if plan.subqueries.iter().all(Option::is_none) && !has_derived(&query.root) {
+                    "SIMPLE"
+                } else {
+                    "PRIMARY"
+                };
             explainer.query(query, select_type);
         }
         Action::Insert(insert) => {
@@ -75,6 +76,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         rights: plan.rights.clone(),
         slots: Vec::new(),
         subqueries: Vec::new(),
+        functions: Vec::new(),
         parameter_count: plan.parameter_count,
         columns: columns().into(),
         into_variables: Vec::new(),
@@ -142,7 +144,9 @@ impl Explainer<'_> {
 
     fn subqueries(&mut self) {
         for place in 0..self.plan.subqueries.len() {
-            let subquery = self.plan.subqueries[place].clone();
+            let Some(subquery) = self.plan.subqueries[place].clone() else {
+                continue;
+            };
             let select_type = match (subquery.is_correlated, subquery.kind) {
                 (true, _) => "DEPENDENT SUBQUERY",
                 (false, SubqueryKind::Set) => "MATERIALIZED",

@@ -57,7 +57,10 @@ impl Binder<'_> {
             new_slot,
             old_slot,
             columns,
-            source: InsertSource::Values(vec![values]),
+            source: InsertSource::Values {
+                rows: vec![values],
+                dependent: Vec::new(),
+            },
             duplicate,
             is_ignore,
             is_load: true,

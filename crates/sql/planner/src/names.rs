@@ -1,9 +1,10 @@
 //! [`Names`]: where the planner finds what a name stands for.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE};
-use expression::VariableScope;
+use expression::{StoredFunction, VariableScope};
 use store::{TableDefinition, TableStatistics};
 use value::Value;
 
@@ -33,6 +34,18 @@ pub trait Names {
             ER_UNKNOWN_SYSTEM_VARIABLE,
             &[&name],
         )))
+    }
+
+    /// A stored function; `None` if there is none.
+    ///
+    /// # Errors
+    /// If its text cannot be read.
+    fn stored_function(
+        &self,
+        _database: &str,
+        _name: &str,
+    ) -> Result<Option<Rc<StoredFunction>>, PlanError> {
+        Ok(None)
     }
 
     /// Estimates about a table that `table` gave; the default knows nothing.

@@ -14,7 +14,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{AggregateCall, Class, Expression, Lookup};
+use expression::{AggregateCall, Class, Expression, Lookup, StoredCall, StoredFunction};
 use store::{Direction, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
@@ -29,8 +29,11 @@ pub struct Plan {
     pub rights: Vec<TableRight>,
     /// The rows in flight; an expression's column names one of them.
     pub slots: Vec<SlotShape>,
-    /// Queries inside expressions, by the number that the expressions use.
-    pub subqueries: Vec<Rc<Subquery>>,
+    /// Queries inside expressions, by the number that the expressions use; none where the number is
+    /// that of a call of a stored function.
+    pub subqueries: Vec<Option<Rc<Subquery>>>,
+    /// The stored functions that are called.
+    pub functions: Vec<Rc<StoredFunction>>,
     /// Long lists of `IN` that an execution may make tables of.
     pub list_count: usize,
     /// How many values must be given to an execution.
@@ -83,6 +86,16 @@ impl Plan {
             Action::Insert(insert) => insert.is_ignore,
             Action::Update(update) => update.is_ignore,
             Action::Select(_) | Action::Do(_) | Action::Rows(_) | Action::Delete(_) => false,
+        }
+    }
+
+    /// The tables whose rows are changed: places in `tables`.
+    pub fn written_tables(&self) -> Vec<usize> {
+        match &self.action {
+            Action::Select(_) | Action::Do(_) | Action::Rows(_) => Vec::new(),
+            Action::Insert(insert) => vec![insert.table],
+            Action::Update(update) => update.targets.iter().map(|it| it.table).collect(),
+            Action::Delete(delete) => delete.targets.iter().map(|(table, _)| *table).collect(),
         }
     }
 }
@@ -189,7 +202,7 @@ pub struct Query {
     /// What of each row comes out.
     pub output: Vec<Expression>,
     /// Subqueries that must be run anew for each row before `output` is computed.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// A query inside an expression.
@@ -217,6 +230,46 @@ pub enum SubqueryKind {
     Exists,
     /// All rows, kept: `IN`, `ANY`, `ALL`.
     Set,
+}
+
+/// What must be run before expressions are evaluated: its result then stands in the frame.
+#[derive(Debug, Clone)]
+pub enum Dependent {
+    /// A subquery, by number.
+    Subquery(usize),
+    /// A call of a stored function.
+    Call(Rc<GuardedCall>),
+}
+
+impl Dependent {
+    /// Its number among the subqueries and calls.
+    pub fn number(&self) -> usize {
+        match self {
+            Self::Subquery(number) => *number,
+            Self::Call(guarded) => guarded.call.number,
+        }
+    }
+}
+
+/// A call of a stored function, and when it happens.
+#[derive(Debug)]
+pub struct GuardedCall {
+    /// The call.
+    pub call: StoredCall,
+    /// Conditions, for calls in one place together.
+    pub guards: Rc<[Guard]>,
+    /// The innermost around this call.
+    pub innermost: Option<usize>,
+}
+
+/// A condition around calls (of CASE, AND and the like): they happen where it is true, and those
+/// around it are.
+#[derive(Debug)]
+pub struct Guard {
+    /// The condition.
+    pub condition: Expression,
+    /// The next one around it.
+    pub outer: Option<usize>,
 }
 
 /// A producer of rows.
@@ -275,7 +328,7 @@ pub struct Scan {
     /// At most this many rows are wanted at a time (a LIMIT that nothing above can undo).
     pub fetch_rows_max: usize,
     /// Subqueries that the access's values come from.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
     /// Rows that are expected; for EXPLAIN.
     pub rows_estimate: u64,
     /// The index holds every column that is read; for EXPLAIN.
@@ -332,7 +385,7 @@ pub struct Filter {
     /// Rows for which this is true stay.
     pub predicate: Expression,
     /// Subqueries to run anew for each row before.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// What rows a join keeps.
@@ -352,7 +405,7 @@ pub struct Join {
     /// The ON condition, as far as the right side's own scan and filter do not hold it.
     pub on: Option<Expression>,
     /// Subqueries to run anew for each pair before `on`.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
     /// Slots of the right side, which become rows of NULLs.
     pub right_slots: Vec<usize>,
 }
@@ -397,7 +450,7 @@ pub struct Aggregate {
     /// `WITH ROLLUP`.
     pub with_rollup: bool,
     /// Subqueries to run anew for each row.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// Sorting.
@@ -415,7 +468,7 @@ pub struct Sort {
     /// Only the first so many rows are wanted.
     pub limit: Option<Limit>,
     /// Subqueries to run anew for each row.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// One key of an order.
@@ -437,7 +490,7 @@ pub struct Computed {
     /// Only the first so many of `kept` make rows equal.
     pub key_count: usize,
     /// Subqueries to run anew for each row.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// `LIMIT` and `OFFSET`; expressions without columns.
@@ -537,7 +590,12 @@ pub struct Insert {
 #[derive(Debug)]
 pub enum InsertSource {
     /// `VALUES` and `SET`: rows of expressions; `None` is `DEFAULT`.
-    Values(Vec<Vec<Option<Expression>>>),
+    Values {
+        /// The rows.
+        rows: Vec<Vec<Option<Expression>>>,
+        /// Subqueries and calls to run before each of the rows; empty if there are none at all.
+        dependent: Vec<Vec<Dependent>>,
+    },
     /// `SELECT`; kept before the first insert if it reads the table.
     Query {
         /// Its rows.
@@ -600,7 +658,7 @@ pub struct Update {
     /// they are changed, the targets among them.
     pub kept: Vec<(usize, usize)>,
     /// Subqueries to run anew for each row.
-    pub dependent: Vec<usize>,
+    pub dependent: Vec<Dependent>,
 }
 
 /// A table that an `UPDATE` changes.

@@ -17,8 +17,8 @@ use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error, plain_output};
 use crate::join::{CommonTable, conjuncts};
 use crate::plan::{
-    Aggregate, Computed, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation, Sort,
-    SortKey, Union,
+    Aggregate, Computed, Dependent, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation,
+    Sort, SortKey, Union,
 };
 use crate::{PlanError, not_supported};
 
@@ -289,7 +289,7 @@ impl Binder<'_> {
         output: &mut [Expression],
         keys: &[(Expression, bool)],
         limit: Option<Limit>,
-        dependent: Vec<usize>,
+        dependent: Vec<Dependent>,
     ) -> Node {
         let mut kept = Vec::with_capacity(output.len() + keys.len());
         let places: Vec<usize> = output
@@ -305,7 +305,11 @@ impl Binder<'_> {
             .collect();
         let slot = self.computed_slot(&kept);
         let mut all_dependent = self.dependents(&kept);
-        all_dependent.extend(dependent.into_iter().filter(|n| !kept_has(&kept, *n)));
+        all_dependent.extend(
+            dependent
+                .into_iter()
+                .filter(|it| !kept_has(&kept, it.number())),
+        );
         for (expression, column) in output.iter_mut().zip(places) {
             let place = ColumnPlace { slot, column };
             *expression =

@@ -71,7 +71,7 @@ impl Session {
             return None;
         }
         let worker = &self.state.worker;
-        let schema_version = worker.store.schema_version();
+        let schema_version = worker.plan_version();
         let QueryBuffers { canonical, key, .. } = buffers;
         self.with_surroundings(|surroundings| PlanCache::write_key(key, canonical, surroundings));
         if let Some(found) = worker.plans.borrow_mut().find(key, schema_version) {

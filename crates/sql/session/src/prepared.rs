@@ -333,7 +333,7 @@ impl Session {
     ) -> Option<Rc<SharedPlan>> {
         self.write_prepared_key(prepared, types);
         let worker = &self.state.worker;
-        let schema_version = worker.store.schema_version();
+        let schema_version = worker.plan_version();
         let mut plans = worker.plans.borrow_mut();
         plans.find(&self.buffers.key, schema_version)
     }
@@ -344,7 +344,7 @@ impl Session {
         prepared: &Prepared,
         types: &[ColumnType],
     ) -> Result<Rc<SharedPlan>, Stop> {
-        let schema_version = self.state.worker.store.schema_version();
+        let schema_version = self.state.worker.plan_version();
         let parsed = &prepared.parsed;
         let names = SessionNames::new(&self.state);
         let limits = self.state.variables.borrow().active().limits;

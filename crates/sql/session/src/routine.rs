@@ -4,18 +4,20 @@
 //! mysql.proc --load--> server.routines --parse, compile (once a worker)--> Compiled
 //!                                                                            |
 //! CALL --arguments--> Frame (variables, handlers, cursors) --run, one instruction after another
+//! a statement that halts at a call of a function --likewise--> its value, and goes on
 //! ```
 //!
 //! `store` keeps routines in their table; `definition` answers CREATE, ALTER, DROP and SHOW
 //! CREATE; `compile` makes `program::Compiled` out of a tree; `run` is the loop over
 //! instructions, `evaluate` what they have in common: a fragment of the text, planned once, whose
-//! parameters are the routine's variables. `call` passes arguments and changes whose rights
-//! hold; `condition` finds handlers, `signal` raises and reads conditions.
+//! parameters are the routine's variables. `function` runs functions; `call` passes arguments and
+//! changes whose rights hold; `condition` finds handlers, `signal` raises and reads conditions.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ::store::TableId;
 use catalog::{Routine, RoutineKey};
 use errcode::{ClientError, ErrorCode};
 use expression::Diagnostics;
@@ -31,6 +33,7 @@ mod definition;
 mod evaluate;
 mod for_loop;
 mod frame;
+mod function;
 mod held;
 mod program;
 mod run;
@@ -59,6 +62,10 @@ pub(crate) struct Programs {
     signalled: Option<Box<signal::Signalled>>,
     /// The places that the error at hand has come by, the innermost first.
     trace: Vec<ClientError>,
+    /// Stored functions that are running, one for the sake of the other.
+    function_count: usize,
+    /// The tables of the statements that they run for.
+    used_tables: Vec<TableId>,
     /// Rows that the statements of the outermost program have changed.
     affected_rows: u64,
     /// The rows that are being sent are OUT parameters.
@@ -122,7 +129,8 @@ pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
         RoutineError::Statement(what)
         | RoutineError::StatementInFunction(what)
         | RoutineError::Create(what)
-        | RoutineError::Change(what) => ClientError::new(code, &[&what]),
+        | RoutineError::Change(what)
+        | RoutineError::Unsupported(what) => ClientError::new(code, &[&what]),
         RoutineError::LabelAgain
         | RoutineError::EndLabel
         | RoutineError::UndeclaredCondition
@@ -142,6 +150,8 @@ pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
         | RoutineError::VariableLate
         | RoutineError::CursorLate
         | RoutineError::HandlerAgain
-        | RoutineError::SignalCondition => ClientError::new(code, &[]),
+        | RoutineError::SignalCondition
+        | RoutineError::Commit
+        | RoutineError::Autocommit => ClientError::new(code, &[]),
     }
 }

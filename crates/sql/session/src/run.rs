@@ -72,6 +72,7 @@ impl Session {
             let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
             return Err(error.into());
         }
+        self.programs.check_written(&plan)?;
         self.hold_tables(&plan).await?;
         let charset = self.state.variables.borrow().active().results_charset;
         let mut result = ResultState::new(protocol, charset, self.status());
@@ -137,9 +138,9 @@ impl Session {
         }))
     }
 
-    /// Runs a reading plan of the session's own; its rows go to `sink`. Tables are held, read and
-    /// locked in the session's transaction, or in one that ends with the run. None if the plan is
-    /// stale; nothing was done then.
+    /// Runs a reading plan of the session's own; its rows go to `sink`. Tables (functions may use
+    /// some, too) are held, read and locked in the session's transaction, or in one that ends
+    /// with the run. None if the plan is stale; nothing was done then.
     pub(crate) async fn run_into(
         &mut self,
         execution: &mut Execution,
@@ -150,7 +151,7 @@ impl Session {
         let plan = Rc::clone(execution.plan());
         assert!(!plan.is_write(), "what the session asks itself only reads");
         let mut rows = Rows::Own { sink, is_strict };
-        if plan.tables.is_empty() {
+        if plan.tables.is_empty() && plan.functions.is_empty() {
             let ran = self.run_without_tables(execution, parameters, &mut rows, &plan);
             return ran.await.map(Some);
         }
@@ -261,8 +262,12 @@ impl Session {
     /// Begins a statement in the transaction, which begins with it if there is none; gives the
     /// place that its failure goes back to.
     pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
+        let is_in_function = self.programs.is_in_function();
         let open = self.opened_transaction();
-        open.begin_statement();
+        // A stored function is a part of the statement that it runs for.
+        if !is_in_function {
+            open.begin_statement();
+        }
         open.mark()
     }
 
@@ -342,6 +347,9 @@ impl Session {
                 Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
                 // Boxed: most statements never wait, and all would be larger for it.
                 Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
+                Err(Halt::Call(call)) => {
+                    Box::pin(self.answer_call(&call, execution, plan, deadline)).await
+                }
                 Err(Halt::Error(failure)) => {
                     return Err(refused.failed(*failure, mark));
                 }
@@ -365,8 +373,9 @@ impl Session {
 
     /// Commits or rolls back what is the statement's to end; none if its plan was stale.
     async fn end_run(&mut self, outcome: Result<Summary, Failed>) -> Result<Option<Summary>, Stop> {
-        let is_own_transaction =
-            !self.transaction.is_begun() && self.state.variables.borrow().active().autocommit;
+        let is_own_transaction = !self.transaction.is_begun()
+            && !self.programs.is_in_function()
+            && self.state.variables.borrow().active().autocommit;
         match outcome {
             Ok(summary) => {
                 if is_own_transaction {

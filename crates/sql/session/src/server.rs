@@ -217,8 +217,14 @@ impl Server {
     }
 
     /// Publishes the stored programs as they are in their table now.
-    pub fn set_routines(&self, routines: Routines) {
+    pub fn set_routines(&self, mut routines: Routines) {
+        routines.set_version(self.routines_version() + 1);
         self.routines.store(Arc::new(routines));
+    }
+
+    /// Another one whenever stored programs are published.
+    pub fn routines_version(&self) -> u64 {
+        self.routines.load().version()
     }
 
     /// Says how the program is ended; the first to say it is heard.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, VirtualTable};
 use errcode::ClientError;
+use expression::StoredFunction;
 use planner::{Names, PlanError};
 use store::{
     LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
@@ -260,6 +261,14 @@ impl Names for SessionNames<'_> {
         use expression::Surroundings;
         self.asked_variable.set(true);
         self.state.system_variable(scope, name)
+    }
+
+    fn stored_function(
+        &self,
+        database: &str,
+        name: &str,
+    ) -> Result<Option<Rc<StoredFunction>>, PlanError> {
+        Ok(self.state.stored_function(database, name)?)
     }
 
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {

@@ -89,6 +89,12 @@ impl Worker {
         Rc::clone(&names)
     }
 
+    /// Moves with each change of a table or of a stored program: plans hold for one version.
+    pub fn plan_version(&self) -> u64 {
+        // Neither part ever goes back, so that their sum stays only if both do.
+        self.store.schema_version() + self.server.routines_version()
+    }
+
     /// This worker's counters.
     pub fn counters(&self) -> &Counters {
         self.server.counters(self.index)

@@ -88,6 +88,12 @@ pub enum RoutineError {
     SignalCondition,
     /// A function that gives rows to the client: error 1415.
     ResultSet,
+    /// A statement that commits, in a function: error 1422.
+    Commit,
+    /// `SET autocommit` in a function: error 1445.
+    Autocommit,
+    /// What a routine could hold and cannot here: error 1235.
+    Unsupported(&'static str),
     /// A cursor that is opened with more or fewer values than it has parameters: error 4080.
     CursorParameterCount,
 }
@@ -121,6 +127,9 @@ impl RoutineError {
             Self::ResultSet => 1415,
             Self::SignalItemAgain => 1641,
             Self::SignalCondition => 1646,
+            Self::Commit => 1422,
+            Self::Autocommit => 1445,
+            Self::Unsupported(_) => 1235,
             Self::CursorParameterCount => 4080,
         }
     }

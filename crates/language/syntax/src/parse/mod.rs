@@ -40,6 +40,7 @@ mod transaction;
 
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX};
 pub use error::{RoutineError, SyntaxError, SyntaxErrorKind};
+pub use routine::check_in_function;
 
 use crate::ast::{Expr, Statement};
 use crate::token::{Kind, Mode};

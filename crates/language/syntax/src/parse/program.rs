@@ -491,6 +491,12 @@ impl Cursor<'_> {
                     locals,
                 }),
             },
+            SetItem::System { variable, .. }
+                if self.scope_of()?.kind == Some(RoutineKind::Function)
+                    && variable.name.text.eq_ignore_ascii_case("autocommit") =>
+            {
+                return Err(routine_fail(RoutineError::Autocommit, start));
+            }
             SetItem::System { variable, value } => StepKind::SetSystem {
                 variable,
                 value: value.map(|expr| Box::new(ProgramExpr { expr, locals })),

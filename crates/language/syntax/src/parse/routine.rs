@@ -89,10 +89,12 @@ impl Cursor<'_> {
     }
 
     fn parameter(&mut self, kind: RoutineKind) -> Parsed<()> {
-        let direction = match kind {
-            RoutineKind::Function => None,
-            RoutineKind::Procedure => self.eat_any(&[K::In, K::Out, K::Inout]),
-        };
+        let start = self.start();
+        let direction = self.eat_any(&[K::In, K::Out, K::Inout]);
+        if kind == RoutineKind::Function && !matches!(direction, None | Some(K::In)) {
+            let error = RoutineError::Unsupported("OUT parameters of functions");
+            return Err(routine_fail(error, start));
+        }
         let direction = match direction {
             Some(K::Out) => Direction::Out,
             Some(K::Inout) => Direction::InOut,
@@ -262,7 +264,7 @@ pub(super) fn check_statement(
     statement: &Statement,
     kind: Option<RoutineKind>,
 ) -> Result<(), RoutineError> {
-    use crate::ast::{Admin, Prepared, Transaction};
+    use crate::ast::{Admin, Transaction};
     let refused = match &statement.kind {
         StatementKind::Transaction(Transaction::LockTables { .. }) => "LOCK",
         StatementKind::Transaction(Transaction::UnlockTables) => "UNLOCK",
@@ -277,13 +279,48 @@ pub(super) fn check_statement(
     if kind != Some(RoutineKind::Function) {
         return Ok(());
     }
-    match &statement.kind {
-        StatementKind::Query(query) if query.into.is_none() => Err(RoutineError::ResultSet),
-        StatementKind::Show(_) | StatementKind::Explain(_) => Err(RoutineError::ResultSet),
-        StatementKind::Prepared(Prepared::Prepare { .. }) => {
-            Err(RoutineError::StatementInFunction("Dynamic SQL"))
-        }
+    check_in_function(&statement.kind)
+}
+
+/// What may not be done while a function runs, be it by a procedure that it calls.
+///
+/// # Errors
+///
+/// Which rule it breaks.
+pub fn check_in_function(statement: &StatementKind) -> Result<(), RoutineError> {
+    use crate::ast::{Admin, Transaction};
+    match statement {
+        StatementKind::Query(query) if query.into.is_some() => Ok(()),
+        StatementKind::Insert(insert) if insert.returning.is_empty() => Ok(()),
+        StatementKind::Delete(delete) if delete.returning.is_empty() => Ok(()),
+        StatementKind::Query(_)
+        | StatementKind::Insert(_)
+        | StatementKind::Delete(_)
+        | StatementKind::Show(_)
+        | StatementKind::Explain(_)
+        | StatementKind::Admin(Admin::Table { .. }) => Err(RoutineError::ResultSet),
+        StatementKind::Update(_)
+        | StatementKind::Do(_)
+        | StatementKind::Call(_)
+        | StatementKind::Set(_)
+        | StatementKind::Program(_)
+        | StatementKind::Admin(Admin::Kill { .. })
+        | StatementKind::Refused(_) => Ok(()),
         StatementKind::Prepared(_) => Err(RoutineError::StatementInFunction("Dynamic SQL")),
-        _ => Ok(()),
+        StatementKind::Admin(Admin::Flush { .. }) => {
+            Err(RoutineError::StatementInFunction("FLUSH"))
+        }
+        StatementKind::Transaction(
+            Transaction::Savepoint(_)
+            | Transaction::RollbackTo(_)
+            | Transaction::ReleaseSavepoint(_)
+            | Transaction::Set { .. },
+        ) => Err(RoutineError::Unsupported(
+            "a savepoint in a stored function",
+        )),
+        StatementKind::SetStatement { .. } => Err(RoutineError::Unsupported(
+            "SET STATEMENT in a stored function",
+        )),
+        _ => Err(RoutineError::Commit),
     }
 }

@@ -10,7 +10,7 @@
 use std::rc::Rc;
 
 use expression::{Expression, ExpressionKind, Rows, Share, SqlMode};
-use planner::{Insert, InsertSource, OnDuplicate};
+use planner::{Dependent, Insert, InsertSource, OnDuplicate};
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
 
 use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
@@ -36,6 +36,8 @@ pub(crate) struct InsertRunner {
     state: State,
     /// Rows taken from the source.
     taken: usize,
+    /// Rows of VALUES for which `dependents` was set.
+    prepared: usize,
     /// Rows that runs before this one have inserted for the same statement.
     earlier_rows: u64,
     /// Names the row that is in the way.
@@ -68,7 +70,7 @@ enum State {
 impl InsertRunner {
     pub(crate) fn new(plan: Rc<Insert>, tables: &[Rc<dyn Table>]) -> Self {
         let (root, dependent, width) = match &plan.source {
-            InsertSource::Values(_) => (None, [].as_slice(), 0),
+            InsertSource::Values { .. } => (None, [].as_slice(), 0),
             InsertSource::Query { query, .. } => {
                 let root = build(&query.root, tables);
                 (Some(root), query.dependent.as_slice(), query.output.len())
@@ -84,6 +86,7 @@ impl InsertRunner {
             is_kept_complete: false,
             state: State::Next,
             taken: 0,
+            prepared: 0,
             earlier_rows: 0,
             duplicate: Box::default(),
             change: RowChange::default(),
@@ -108,6 +111,7 @@ impl InsertRunner {
         self.is_kept_complete = false;
         self.state = State::Next;
         self.taken = 0;
+        self.prepared = 0;
         self.numbers_left = 0;
         self.summary = Summary::default();
     }
@@ -183,10 +187,11 @@ impl InsertRunner {
     fn next_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let plan = self.plan.clone();
         match &plan.source {
-            InsertSource::Values(rows) => {
+            InsertSource::Values { rows, dependent } => {
                 let Some(row) = rows.get(self.taken) else {
                     return Ok(false);
                 };
+                self.run_dependents(dependent, cx)?;
                 cx.charge(1)?;
                 self.make_row(cx, |column, _| row[column].as_ref().map(Source::Expression))?;
             }
@@ -232,6 +237,18 @@ impl InsertRunner {
         self.taken += 1;
         cx.frame.recycle();
         Ok(true)
+    }
+
+    /// Runs what a row of VALUES needs. It is run once: a later suspension finds it done.
+    fn run_dependents(&mut self, of: &[Vec<Dependent>], cx: &mut Context<'_>) -> Outcome<()> {
+        let Some(dependent) = of.get(self.taken) else {
+            return Ok(());
+        };
+        if self.prepared <= self.taken {
+            self.dependents = Dependents::new(dependent);
+            self.prepared = self.taken + 1;
+        }
+        self.dependents.run_once(cx)
     }
 
     fn pull(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
@@ -303,7 +320,8 @@ impl InsertRunner {
     }
 
     fn null_rule(&self, is_auto_increment: bool) -> NullRule {
-        let is_single = matches!(&self.plan.source, InsertSource::Values(rows) if rows.len() == 1);
+        let is_single =
+            matches!(&self.plan.source, InsertSource::Values { rows, .. } if rows.len() == 1);
         if is_auto_increment {
             NullRule::Keep
         } else if self.plan.is_load {
@@ -368,7 +386,7 @@ impl InsertRunner {
     /// Rows from the one at hand to the last, where that is known.
     fn rows_to_come(&self) -> u64 {
         let total = match &self.plan.source {
-            InsertSource::Values(rows) => rows.len(),
+            InsertSource::Values { rows, .. } => rows.len(),
             InsertSource::Query { is_kept: true, .. } => self.kept.len(),
             InsertSource::Query { .. } => self.taken,
         };
@@ -545,7 +563,7 @@ fn with_row(
 
 /// True if a value of the source reads the slot.
 fn reads_slot(plan: &Insert, slot: usize) -> bool {
-    let InsertSource::Values(rows) = &plan.source else {
+    let InsertSource::Values { rows, .. } = &plan.source else {
         return false;
     };
     let mut values = rows.iter().flatten().flatten();

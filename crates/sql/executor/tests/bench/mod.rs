@@ -327,6 +327,7 @@ impl Bench {
                 Err(Halt::Suspend(suspend)) => {
                     self.turn_count += u32::from(suspend.reason() == WaitReason::Turn);
                 }
+                Err(Halt::Call(call)) => panic!("no such function: {call:?}"),
                 Err(Halt::Error(error)) => {
                     self.txn
                         .rollback_to(mark)

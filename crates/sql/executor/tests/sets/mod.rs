@@ -17,7 +17,8 @@ fn planned(bench: &Bench, sql: &str) -> Rc<Plan> {
 /// What is kept of the rows of the first subquery.
 fn lookup(bench: &Bench, sql: &str) -> Option<LookupKind> {
     let plan = planned(bench, sql);
-    plan.subqueries[0].lookup.as_ref().map(|lookup| lookup.kind)
+    let subquery = plan.subqueries[0].as_ref()?;
+    subquery.lookup.as_ref().map(|lookup| lookup.kind)
 }
 
 fn bench_of_many_kinds() -> Bench {

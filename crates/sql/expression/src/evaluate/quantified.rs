@@ -9,7 +9,7 @@ use crate::tree::{CompareOperator, Quantified};
 use crate::{Failure, Members, SubqueryResult, compare_metered};
 
 impl<'a> Evaluator<'a> {
-    /// The value of a scalar subquery; NULL where it found no row.
+    /// The value of a scalar subquery, NULL where it found no row; or of a stored function.
     pub(super) fn scalar(&self, number: usize) -> ValueRef<'a> {
         match &self.frame.subqueries[number] {
             SubqueryResult::Scalar(value) => value.as_ref(),

@@ -1,6 +1,6 @@
 //! Calls: arithmetic, functions, aggregates, and the types of their results.
 
-use errcode::{ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
+use errcode::{ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
     Expression, ExpressionKind, SessionCall, SessionFunction, SqlMode, failure,
@@ -363,6 +363,9 @@ impl Binder<'_> {
         {
             return session_call(function, count, arguments, call);
         }
+        if call.schema.is_some() {
+            return self.stored(call, arguments);
+        }
         for (index, argument) in arguments.iter_mut().enumerate() {
             if function::wants_number(&name, index) {
                 *argument = as_number(std::mem::replace(argument, Expression::null()));
@@ -400,18 +403,12 @@ impl Binder<'_> {
                     nullable,
                 })
             }
-            _ if call.schema.is_none() && !is_known(&name) => {
-                let database = self.settings.database.clone().unwrap_or_default();
+            _ if !is_known(&name) => {
                 let name = call.name.text.as_str();
                 if is_of_reference(name) {
                     return Err(not_supported(&name.to_uppercase()));
                 }
-                let name = if database.is_empty() {
-                    name.to_owned()
-                } else {
-                    format!("{database}.{name}")
-                };
-                Err(error(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]))
+                self.stored(call, arguments)
             }
             _ => self.library(&name, arguments),
         }

@@ -14,7 +14,7 @@ use syntax::ast::{self, Direction, RoutineKind, StatementKind};
 use value::{CollationId, ColumnType, Value};
 use wire::Capabilities;
 
-use super::compile::{call_of, call_with_parameters, compile};
+use super::compile::{call_of, call_with_parameters, compile_routine};
 use super::evaluate::Strictness;
 use super::frame::Frame;
 use super::program::{Call, Compiled, Instruction, Variable};
@@ -23,6 +23,7 @@ use crate::dispatch::{Parsed, syntax_error};
 use crate::reply::{Reply, Stop};
 use crate::session::Session;
 use crate::sink::made_up_column;
+use crate::state::State;
 use crate::variables::{NewValue, Variables};
 
 /// What a routine's definition has fixed while it runs.
@@ -39,7 +40,7 @@ pub(crate) struct Output {
 }
 
 /// What held around a routine, to hold again when it has ended.
-struct Around {
+pub(crate) struct Around {
     database: Option<Rc<str>>,
     variables: Variables,
     account: Option<Arc<catalog::Account>>,
@@ -116,6 +117,7 @@ impl Session {
         };
         let program = Compiled {
             variables: values.iter().map(variable).collect(),
+            result: None,
             parameter_count: 0,
             code: vec![Instruction::Call(Box::new(call))],
             lines: vec![1],
@@ -177,7 +179,7 @@ impl Session {
     }
 
     /// A parameter takes its argument, as if the routine assigned it.
-    fn set_parameter(
+    pub(crate) fn set_parameter(
         &mut self,
         frame: &mut Frame,
         place: usize,
@@ -223,24 +225,12 @@ impl Session {
 
     /// Error 1370.
     pub(crate) fn routine_denied(&self, command: &str, database: &str, name: &str) -> ClientError {
-        let account = self.state.account_name();
-        let full = format!("{database}.{name}");
-        let code = ER_PROCACCESS_DENIED_ERROR;
-        ClientError::new(code, &[&command, &account.user, &account.host, &full])
+        denied(command, &self.state.account_name(), database, name)
     }
 
     /// A routine as it is run, made now or by an earlier call.
     pub(crate) fn compiled(&self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
-        let key = routine.key();
-        let worker = Rc::clone(&self.state.worker);
-        let found = worker.programs.borrow().find(&key, routine);
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        let compiled = Rc::new(compiled_from_text(routine)?);
-        let mut programs = worker.programs.borrow_mut();
-        programs.put(key, Arc::clone(routine), Rc::clone(&compiled));
-        Ok(compiled)
+        Ok(self.state.compiled_routine(routine)?)
     }
 
     fn check_call(
@@ -292,12 +282,23 @@ impl Session {
     }
 
     /// From here on the definition's settings and rights hold.
-    fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
+    pub(crate) fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
         let own = self.state.account_name();
         let definer = match &routine.definer {
             definer if routine.is_invoker || *definer == own => None,
             definer => Some(self.definer(definer, routine)?),
         };
+        if let Some(definer) = &definer {
+            let privileges = definer.grants.on_routine(&routine.key());
+            if !privileges.has(Privilege::Execute) {
+                return Err(denied(
+                    "execute",
+                    &definer.name,
+                    &routine.database,
+                    &routine.name,
+                ));
+            }
+        }
         let variables = self.variables_within(routine)?;
         // Nothing fails from here on: who has become the definer becomes himself again.
         let state = &self.state;
@@ -348,7 +349,7 @@ impl Session {
         Err(ClientError::new(code, &arguments))
     }
 
-    fn leave_routine(&mut self, around: Around) {
+    pub(crate) fn leave_routine(&mut self, around: Around) {
         *self.state.database.borrow_mut() = around.database;
         if let Some(account) = around.account {
             self.state.act_as(&account);
@@ -363,6 +364,31 @@ impl Session {
     }
 }
 
+/// Error 1370.
+fn denied(command: &str, account: &AccountName, database: &str, name: &str) -> ClientError {
+    let full = format!("{database}.{name}");
+    let code = ER_PROCACCESS_DENIED_ERROR;
+    ClientError::new(code, &[&command, &account.user, &account.host, &full])
+}
+
+impl State {
+    /// A routine as it is run, made now or by an earlier call.
+    pub(crate) fn compiled_routine(
+        &self,
+        routine: &Arc<Routine>,
+    ) -> Result<Rc<Compiled>, ClientError> {
+        let key = routine.key();
+        let found = self.worker.programs.borrow().find(&key, routine);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let compiled = Rc::new(compiled_from_text(routine)?);
+        let mut programs = self.worker.programs.borrow_mut();
+        programs.put(key, Arc::clone(routine), Rc::clone(&compiled));
+        Ok(compiled)
+    }
+}
+
 /// Reads a routine's text and makes it ready to run.
 pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
     let text: Rc<[u8]> = routine.show_create().into_bytes().into();
@@ -373,7 +399,7 @@ pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientEr
     };
     let collation = CollationId::from_name(&routine.database_collation);
     let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
-    compile(&create.program, &text, collation)
+    compile_routine(create, &text, collation)
 }
 
 /// A routine's parameters, as `information_schema` tells them; none of one that cannot be read.

@@ -39,7 +39,41 @@ pub(crate) fn compile(
     text: &Rc<[u8]>,
     collation: CollationId,
 ) -> Result<Compiled, ClientError> {
-    let mut variables = variables_of(program, collation)?;
+    compile_with(program, text, variables_of(program, collation)?)
+}
+
+/// Makes a routine ready to run. A function has one variable more than it declares: its result,
+/// which messages name as a call without arguments.
+pub(crate) fn compile_routine(
+    create: &ast::CreateRoutine,
+    text: &Rc<[u8]>,
+    collation: CollationId,
+) -> Result<Compiled, ClientError> {
+    let mut variables = variables_of(&create.program, collation)?;
+    let Some(returns) = &create.returns else {
+        return compile_with(&create.program, text, variables);
+    };
+    let name = format!("{}()", create.name.name.text);
+    let declared = define::column_type(&name, returns, collation)?;
+    let result = variables.len();
+    variables.push(Variable {
+        name,
+        column_type: Some(local_type(declared.clone())),
+        declared: Some(declared),
+        is_nullable: true,
+        direction: ast::Direction::In,
+    });
+    Ok(Compiled {
+        result: Some(result),
+        ..compile_with(&create.program, text, variables)?
+    })
+}
+
+fn compile_with(
+    program: &ast::Program,
+    text: &Rc<[u8]>,
+    mut variables: Vec<Variable>,
+) -> Result<Compiled, ClientError> {
     let mut compiler = Compiler {
         text: Rc::clone(text),
         code: Vec::new(),
@@ -60,6 +94,7 @@ pub(crate) fn compile(
     Ok(Compiled {
         cursors: cursors.collect(),
         variables,
+        result: None,
         parameter_count: stdx::to_usize(program.parameter_count),
         code: compiler.code,
         lines: compiler.lines,
@@ -259,6 +294,7 @@ impl Compiler {
                 cursor: stdx::to_usize(*cursor),
                 into: into.clone(),
             },
+            StepKind::Return(value) => Instruction::Return(boxed(value)),
             StepKind::Signal(signal) => self.signal(signal, false),
             StepKind::Resignal(signal) => self.signal(signal, true),
             StepKind::GetDiagnostics(asked) => {

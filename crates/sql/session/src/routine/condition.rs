@@ -113,7 +113,9 @@ impl Session {
         if self.state.seat.order() != KillOrder::None {
             return Err(self.interrupted());
         }
-        if error.code == errcode::ER_STATEMENT_TIMEOUT {
+        // Nor is there anything to go on with where a function's transaction is gone.
+        let is_lost = self.programs.is_in_function() && self.transaction.opened().is_none();
+        if is_lost || error.code == errcode::ER_STATEMENT_TIMEOUT {
             return Err(error.into());
         }
         let condition = Condition {

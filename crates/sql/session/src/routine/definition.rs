@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use catalog::{AccountName, Privilege, Routine, RoutineKey};
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_SP_ALREADY_EXISTS,
-    ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ClientError, ER_BAD_DB_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+    ER_NATIVE_FCT_NAME_COLLISION, ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME,
+    ER_SPECIFIC_ACCESS_DENIED_ERROR,
 };
 use syntax::ast::{
     self, AlterRoutine, Characteristics, CreateRoutine, DropRoutine, ObjectName, RoutineKind,
 };
 use value::{Level, Value};
 
-use super::compile::compile;
+use super::compile::compile_routine;
 use super::program::Instruction;
 use super::store::RoutineChange;
 use crate::define::checked_name;
@@ -25,15 +26,12 @@ use crate::session::Session;
 use crate::sink::text_column;
 
 impl Session {
-    /// Answers CREATE PROCEDURE.
+    /// Answers CREATE PROCEDURE and CREATE FUNCTION.
     pub(crate) async fn create_routine(
         &mut self,
         create: &CreateRoutine,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
-        if create.kind == RoutineKind::Function {
-            return Err(ClientError::not_supported(&"CREATE FUNCTION").into());
-        }
         self.begin_routine_change().await?;
         let database = self.routine_database(&create.name)?;
         self.check_database_privilege(Privilege::CreateRoutine, &database)?;
@@ -58,9 +56,17 @@ impl Session {
         if known.is_some() {
             self.check_routine_privilege(Privilege::AlterRoutine, &key, &database, &name)?;
         }
-        let compiled = compile(&create.program, &parsed.text, of.collation)?;
+        let compiled = compile_routine(create, &parsed.text, of.collation)?;
         check_variables(&compiled.code)?;
-        let routine = self.new_routine(create, parsed, (database, name), of.collation)?;
+        let is_native = function::registry::names().any(|it| it.eq_ignore_ascii_case(&name));
+        if create.kind == RoutineKind::Function && is_native {
+            self.note_error(ClientError::new(ER_NATIVE_FCT_NAME_COLLISION, &[&name]));
+        }
+        let mut routine = self.new_routine(create, parsed, (database, name), of.collation)?;
+        let result = compiled.result.map(|result| &compiled.variables[result]);
+        if let Some(declared) = result.and_then(|result| result.declared.as_ref()) {
+            routine.returns = type_text(declared);
+        }
         let change = RoutineChange::Put(Box::new(routine));
         self.change_routines(&turn, &[change]).await?;
         self.grant_own_routine(&turn, &key).await?;
@@ -275,6 +281,17 @@ impl Session {
         let diagnostics = self.state.diagnostics.borrow();
         diagnostics.push(Level::Note, error);
     }
+}
+
+/// A function's type as it is kept and shown: that of text says its character set.
+fn type_text(column_type: &value::ColumnType) -> String {
+    let mut text = column_type.sql_text();
+    if column_type.kind.is_string() && column_type.charset() != value::Charset::Binary {
+        let collation = column_type.collation;
+        let charset = collation.charset().name();
+        text.push_str(&format!(" CHARSET {charset} COLLATE {}", collation.name()));
+    }
+    text
 }
 
 /// Gives a routine what its definition says of it.

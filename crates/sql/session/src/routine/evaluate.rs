@@ -89,7 +89,7 @@ impl Session {
         self.with_surroundings(|surroundings| {
             PlanCache::write_prepared_key(&mut key, b"", types, surroundings);
         });
-        let schema_version = self.state.worker.store.schema_version();
+        let schema_version = self.state.worker.plan_version();
         let worker = Rc::clone(&self.state.worker);
         let held = fragment.held.get();
         let found = worker
@@ -195,6 +195,7 @@ impl Session {
     /// Runs a statement of a program.
     pub(crate) async fn fragment_statement(&mut self, fragment: &Fragment) -> Result<Reply, Stop> {
         let parsed = &fragment.parsed;
+        self.check_in_function(&parsed.statement.kind)?;
         self.has_partial_rows = false;
         if !parsed.is_planned() {
             if fragment.locals.is_empty() {

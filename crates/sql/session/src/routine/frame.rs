@@ -30,6 +30,8 @@ pub(crate) struct Frame {
     pub(crate) cursors: Vec<Option<OpenCursor>>,
     /// Variables that are fields of rows, which the rows at hand have not: what their use is.
     pub(crate) absent: BTreeMap<usize, ClientError>,
+    /// RETURN was reached.
+    pub(crate) has_returned: bool,
     /// Which handlers hold.
     pub(crate) handlers: Vec<HeldHandler>,
     /// Handlers that are running.
@@ -77,6 +79,7 @@ impl Frame {
             types: program.variables.iter().map(of).collect(),
             cursors: program.cursors.iter().map(|_| None).collect(),
             absent: BTreeMap::new(),
+            has_returned: false,
             handlers: Vec::new(),
             running: Vec::new(),
             program,

@@ -34,6 +34,8 @@ pub(crate) struct Compiled {
     pub(crate) cursors: Vec<Fragment>,
     /// Its handlers, by number.
     pub(crate) handlers: Vec<Handler>,
+    /// Of a function: the variable that takes what it returns.
+    pub(crate) result: Option<usize>,
     /// It can give results to the client.
     pub(crate) has_results: bool,
 }
@@ -150,6 +152,8 @@ pub(crate) enum Instruction {
     RangeNext { range: IntegerRange, start: usize },
     /// A FOR loop over rows takes the next one, or goes on elsewhere.
     NextRow { row: Box<RowOf>, target: usize },
+    /// `RETURN`: a value into the function's result.
+    Return(Box<Fragment>),
     /// No branch of CASE: error 1339.
     CaseNotFound,
     /// `SIGNAL` and `RESIGNAL`.

@@ -56,7 +56,7 @@ impl Session {
 
     /// Runs a program to its end; gives it back for what its variables are then.
     pub(crate) async fn run_frame(&mut self, frame: Frame) -> Result<Frame, Stop> {
-        let is_outermost = self.programs.frames.is_empty();
+        let is_outermost = self.programs.frames.is_empty() && !self.programs.is_in_function();
         if is_outermost {
             self.programs.affected_rows = 0;
             self.programs.trace.clear();
@@ -139,6 +139,10 @@ impl Session {
                 return Ok(self.after_warnings(at + 1));
             }
             _ => {
+                // RETURN begins with an empty list: what came before is told to nobody.
+                if matches!(instruction, Instruction::Return(_)) {
+                    self.state.clear_diagnostics();
+                }
                 let set_aside = self.set_diagnostics_aside();
                 let next = self.computing_instruction(instruction, at).await;
                 self.keep_diagnostics(set_aside);
@@ -231,6 +235,7 @@ impl Session {
                     Some(value) => self.system_value(value).await?,
                     None => NewValue::Default,
                 };
+                self.check_set_in_function(&variable.name.text)?;
                 let scope = variable.scope.unwrap_or(VariableScope::Session);
                 self.set_variable_checked(scope, &variable.name.text, &value)
                     .await?;
@@ -262,6 +267,14 @@ impl Session {
                 let code = ER_SP_CURSOR_NOT_OPEN;
                 let closed = self.frame().cursors[*cursor].take();
                 closed.ok_or_else(|| ClientError::new(code, &[]))?;
+            }
+            Instruction::Return(value) => {
+                let (value, column_type) = self.evaluate(value, Strictness::OfMode).await?;
+                let result = self.frame().program.result;
+                let result = result.expect("only functions return");
+                self.set_local(result, value, &column_type)?;
+                self.frame().has_returned = true;
+                return Ok(usize::MAX);
             }
             Instruction::CaseNotFound => {
                 return Err(ClientError::new(ER_SP_CASE_NOT_FOUND, &[]).into());

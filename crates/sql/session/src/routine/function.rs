@@ -1,0 +1,235 @@
+//! Stored functions: what a plan knows of them, and running them for a statement that halted.
+//!
+//! An execution that comes to a call halts ([`executor::Halt::Call`]), the statement's loop runs
+//! the function here, and the execution goes on with its value. So a body may wait, read and write
+//! like any program, and nothing of the statement around it is borrowed meanwhile.
+//!
+//! (F1) What a function does belongs to the statement around it: it begins no statement of its own
+//! (READ COMMITTED reads one snapshot throughout), commits nothing, and its changes go if that
+//! fails.
+//! (F2) What tells of the last statement (ROW_COUNT, LAST_INSERT_ID, warnings) is set aside while
+//! it runs; the warnings that it leaves are added to the statement's.
+//! (F3) It changes no table that a statement around it uses: error 1442.
+//! (F4) If the transaction is lost while it runs, no handler of it gets to see that, and the
+//! statement around it fails.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::{Privilege, Routine, RoutineKey};
+use errcode::{
+    ClientError, ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST,
+    ER_SP_NO_RECURSION, ER_SP_NORETURNEND, ER_TABLE_DEF_CHANGED,
+};
+use executor::{Execution, FunctionCall};
+use expression::{Diagnostics, StoredFunction};
+use planner::Plan;
+use store::TableId;
+use syntax::ast::RoutineKind;
+use syntax::parse::RoutineError;
+use value::Value;
+
+use super::frame::Frame;
+use super::program::Compiled;
+use super::{Programs, routine_error};
+use crate::cursor::CursorRows;
+use crate::reply::Stop;
+use crate::session::Session;
+use crate::state::State;
+use crate::wait::Waits;
+
+/// What a statement leaves while a function runs for it.
+struct SetAside {
+    cursor: Option<CursorRows>,
+    has_partial_rows: bool,
+    waits: Waits,
+    diagnostics: Rc<Diagnostics>,
+    row_count: i64,
+    found_rows: u64,
+    insert_id: u64,
+    affected_rows: u64,
+    deadline: Option<Option<u64>>,
+    has_kept_warnings: bool,
+    used_table_count: usize,
+}
+
+impl Programs {
+    /// True while a stored function runs.
+    pub(crate) fn is_in_function(&self) -> bool {
+        self.function_count != 0
+    }
+
+    /// Error 1442 for a plan that changes a table that a statement around the function uses.
+    pub(crate) fn check_written(&self, plan: &Plan) -> Result<(), ClientError> {
+        if self.used_tables.is_empty() || !plan.is_write() {
+            return Ok(());
+        }
+        for place in plan.written_tables() {
+            let definition = &plan.tables[place].definition;
+            if self.used_tables.contains(&definition.id) {
+                let code = ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG;
+                return Err(ClientError::new(code, &[&definition.name.table]));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// A stored function as a plan calls it.
+    pub(crate) fn stored_function(
+        &self,
+        database: &str,
+        name: &str,
+    ) -> Result<Option<Rc<StoredFunction>>, ClientError> {
+        let key = RoutineKey::new(RoutineKind::Function, database, name);
+        let Some(routine) = self.worker.server.routines().find(&key).cloned() else {
+            return Ok(None);
+        };
+        let compiled = self.compiled_routine(&routine)?;
+        Ok(function_of(&routine, &compiled).map(Rc::new))
+    }
+}
+
+impl Session {
+    /// Runs the stored function that an execution of this plan halted for, and gives it its value.
+    pub(crate) async fn answer_call(
+        &mut self,
+        call: &FunctionCall,
+        execution: &mut Execution,
+        plan: &Plan,
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
+        let aside = self.begin_function(plan, deadline);
+        let outcome = self.run_function(call).await;
+        self.end_function(aside);
+        let value = outcome?;
+        if self.transaction.opened().is_none() {
+            return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
+        }
+        execution.answer(value);
+        Ok(())
+    }
+
+    fn begin_function(&mut self, plan: &Plan, deadline: Option<u64>) -> SetAside {
+        let used: Vec<TableId> = plan.tables.iter().map(|it| it.definition.id).collect();
+        let state = Rc::clone(&self.state);
+        let programs = &mut self.programs;
+        if programs.frames.is_empty() && !programs.is_in_function() {
+            programs.trace.clear();
+        }
+        programs.function_count += 1;
+        let used_table_count = programs.used_tables.len();
+        programs.used_tables.extend(used);
+        let has_kept_warnings = programs.has_kept_warnings;
+        let affected_rows = programs.affected_rows;
+        SetAside {
+            deadline: programs.deadline.replace(deadline),
+            has_kept_warnings,
+            affected_rows,
+            used_table_count,
+            cursor: self.cursor.take(),
+            has_partial_rows: self.has_partial_rows,
+            waits: state.waits.take(),
+            row_count: state.row_count.get(),
+            found_rows: state.found_rows.get(),
+            insert_id: state.last_insert_id(),
+            diagnostics: self.set_diagnostics_aside(),
+        }
+    }
+
+    fn end_function(&mut self, aside: SetAside) {
+        let state = Rc::clone(&self.state);
+        let programs = &mut self.programs;
+        programs.function_count -= 1;
+        programs.used_tables.truncate(aside.used_table_count);
+        programs.deadline = aside.deadline;
+        programs.affected_rows = aside.affected_rows;
+        programs.has_kept_warnings = aside.has_kept_warnings;
+        self.cursor = aside.cursor;
+        self.has_partial_rows = aside.has_partial_rows;
+        *state.waits.borrow_mut() = aside.waits;
+        state.row_count.set(aside.row_count);
+        state.found_rows.set(aside.found_rows);
+        state.set_last_insert_id(aside.insert_id);
+        let own = state.diagnostics.replace(Rc::clone(&aside.diagnostics));
+        for (level, trouble) in own.warnings().entries() {
+            aside.diagnostics.warnings().push(*level, trouble.clone());
+        }
+        self.programs.spare = own;
+    }
+
+    async fn run_function(&mut self, call: &FunctionCall) -> Result<Value, Stop> {
+        let routine = self.called_function(&call.function)?;
+        let compiled = self.compiled(&routine)?;
+        let is_it = function_of(&routine, &compiled).is_some_and(|it| it == *call.function);
+        let Some(result) = compiled.result.filter(|_| is_it) else {
+            return Err(ClientError::new(ER_TABLE_DEF_CHANGED, &[]).into());
+        };
+        let key = routine.key();
+        let frames = &self.programs.frames;
+        if frames.iter().any(|frame| frame.key.as_ref() == Some(&key)) {
+            return Err(ClientError::new(ER_SP_NO_RECURSION, &[]).into());
+        }
+        self.programs
+            .check_depth()
+            .map_err(|error| Stop::from(*error))?;
+        let mut frame = Frame::of(&routine, compiled);
+        for (place, value) in call.arguments.iter().enumerate() {
+            self.set_parameter(&mut frame, place, value.clone(), &call.types[place])?;
+        }
+        let around = self.enter_routine(&routine)?;
+        let outcome = self.run_frame(frame).await;
+        self.leave_routine(around);
+        let frame = outcome?;
+        if !frame.has_returned {
+            return Err(ClientError::new(ER_SP_NORETURNEND, &[&routine.name]).into());
+        }
+        Ok(frame.values[result].clone())
+    }
+
+    /// A function that the account may run.
+    fn called_function(&self, function: &StoredFunction) -> Result<Arc<Routine>, ClientError> {
+        let (database, name) = (&function.database, &function.name);
+        let key = RoutineKey::new(RoutineKind::Function, database, name);
+        if !self.routine_privileges(&key).has(Privilege::Execute) {
+            return Err(self.routine_denied("execute", database, name));
+        }
+        let routines = self.state.worker.server.routines();
+        routines.find(&key).cloned().ok_or_else(|| {
+            let full = format!("{database}.{name}");
+            ClientError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &full])
+        })
+    }
+
+    /// What a statement may not do because a function runs, be it in a procedure that it calls.
+    pub(crate) fn check_in_function(
+        &self,
+        kind: &syntax::ast::StatementKind,
+    ) -> Result<(), ClientError> {
+        if !self.programs.is_in_function() {
+            return Ok(());
+        }
+        let checked = syntax::parse::check_in_function(kind);
+        checked.map_err(|error| routine_error(error, ""))
+    }
+
+    /// Error 1445 for `SET autocommit` while a function runs.
+    pub(crate) fn check_set_in_function(&self, name: &str) -> Result<(), ClientError> {
+        if self.programs.is_in_function() && name.eq_ignore_ascii_case("autocommit") {
+            return Err(routine_error(RoutineError::Autocommit, ""));
+        }
+        Ok(())
+    }
+}
+
+fn function_of(routine: &Routine, compiled: &Compiled) -> Option<StoredFunction> {
+    let result = compiled.variables.get(compiled.result?)?;
+    Some(StoredFunction {
+        database: routine.database.clone(),
+        name: routine.name.clone(),
+        returns: result.column_type.clone()?,
+        parameter_count: compiled.parameter_count,
+        is_deterministic: routine.is_deterministic,
+    })
+}
