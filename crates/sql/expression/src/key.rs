@@ -227,16 +227,24 @@ fn dated(value: ValueRef<'_>, from: &ColumnType) -> Value {
     }
 }
 
-/// Doubles below have an integer part that a double and an `i64` both say exactly.
-const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+/// Below it is no key of a BIGINT; twice as much is above all.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
     let (floor, is_exact) = match value {
         ValueRef::Int(number) => (i128::from(number), true),
         ValueRef::UInt(number) => (i128::from(number), true),
-        ValueRef::Double(number) if number.abs() < EXACT_INTEGER_MAX => {
-            let floor = stdx::f64_to_i64(number.floor());
-            (i128::from(floor), number.fract() == 0.0)
+        ValueRef::Double(number) => {
+            // The integer that it is, not the shortest digits that name it.
+            let floor = number.floor();
+            if !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&floor) {
+                return beyond(floor);
+            }
+            let floor = match floor < 0.0 {
+                true => i128::from(stdx::f64_to_i64(floor)),
+                false => i128::from(stdx::f64_to_u64(floor)),
+            };
+            (floor, number.fract() == 0.0)
         }
         other => match other.to_decimal(&mut Warnings::new(0)) {
             Some(number) => decimal_floor(&number),
@@ -478,6 +486,16 @@ mod tests {
         assert_eq!(key(2.0), KeyValue::Exact(Value::Int(2)));
         assert_eq!(key(128.0), KeyValue::AboveAll);
         assert_eq!(key(-129.0), KeyValue::BelowAll);
+        let big = ColumnType::new(TypeKind::BigInt);
+        let key = |number| key_value(ValueRef::Double(number), &double, &big, &at(&Zone::Utc));
+        assert_eq!(key(-TWO_TO_63), KeyValue::Exact(Value::Int(i64::MIN)));
+        assert_eq!(key(-TWO_TO_63 * 1.001), KeyValue::BelowAll);
+        assert_eq!(key(TWO_TO_63), KeyValue::AboveAll);
+        assert_eq!(key(f64::INFINITY), KeyValue::AboveAll);
+        let big = ColumnType::unsigned(TypeKind::BigInt);
+        let key = |number| key_value(ValueRef::Double(number), &double, &big, &at(&Zone::Utc));
+        assert_eq!(key(TWO_TO_63), KeyValue::Exact(Value::UInt(1 << 63)));
+        assert_eq!(key(2.0 * TWO_TO_63), KeyValue::AboveAll);
     }
 
     #[test]
