@@ -258,15 +258,16 @@ impl Binder<'_> {
                 let bound = self.condition(on);
                 self.block().clause = clause;
                 self.block().scope.visible_from = visible_from;
-                conjuncts(bound?)
+                let mut bound = bound?;
+                if is_inner(kind) {
+                    self.find_zero_dates(&mut bound)?;
+                }
+                conjuncts(bound)
             }
             None => Vec::new(),
         };
         on.extend(self.merge_columns((start, middle, end), natural, using, is_right)?);
-        if matches!(
-            kind,
-            ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight
-        ) {
+        if is_inner(kind) {
             left_part.is_straight |= kind == ast::JoinKind::Straight || right_part.is_straight;
             left_part.items.append(&mut right_part.items);
             left_part.conditions.append(&mut right_part.conditions);
@@ -701,6 +702,14 @@ impl Binder<'_> {
         let conditions = take_visible(conjuncts, placed, &[]);
         self.with_filter(node, conditions)
     }
+}
+
+/// True of a join whose ON is one more condition of WHERE.
+fn is_inner(kind: ast::JoinKind) -> bool {
+    matches!(
+        kind,
+        ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight
+    )
 }
 
 /// The unused conditions whose slots are all in `own` or `placed`, marked as used.

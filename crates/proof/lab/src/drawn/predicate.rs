@@ -90,7 +90,11 @@ impl<'a> Named<'a> {
             15 => format!("{name} IS NULL"),
             16 => format!("{name} IS NOT NULL"),
             17 => {
-                let (other, _) = self.column(random);
+                let (other, other_column) = self.column(random);
+                // MariaDB puts a constant that one side equals in place of the other alone.
+                if other_column.name == column.name || !column.meets(other_column) {
+                    return Predicate::Plain(format!("{name} IS NOT NULL"));
+                }
                 format!("{name} {} {other}", random.of(COMPARISONS))
             }
             _ if column.family == Family::Text || random.below(4) == 0 => {
@@ -104,10 +108,16 @@ impl<'a> Named<'a> {
 
     fn list_of(&self, column: &Column, random: &mut Random) -> Predicate {
         let count = 1 + random.below(5);
+        // What an ENUM meets in a list depends in MariaDB on the character sets of all members.
+        let list = (0..count).map(|_| match column.is_plain() {
+            true => column.family.constant(random),
+            false => column.family.value(random),
+        });
+        let list = list.collect();
         Predicate::In {
             operand: format!("{}.{}", self.alias, column.name),
             is_negated: random.below(6) == 0,
-            list: (0..count).map(|_| column.family.constant(random)).collect(),
+            list,
         }
     }
 

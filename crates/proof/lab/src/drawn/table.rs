@@ -229,6 +229,19 @@ impl Column {
         !matches!(self.family, Family::Enum | Family::Set | Family::Bit)
     }
 
+    /// False of a TIME and a number: one that is no time is zero in MariaDB in a column, and in a
+    /// constant the longest time.
+    pub(super) fn meets(&self, other: &Column) -> bool {
+        let is = |column: &Column, family| column.family == family;
+        !(is(self, Family::Time) && is(other, Family::Number)
+            || is(self, Family::Number) && is(other, Family::Time))
+    }
+
+    /// True of texts without a collation.
+    pub(super) fn is_binary(&self) -> bool {
+        self.is_string && !self.is_folded
+    }
+
     fn definition(&self) -> String {
         let null = match self.is_nullable {
             true => "NULL",

@@ -191,12 +191,20 @@ pub(super) fn constant_for(column: &Expression, other: Expression) -> Expression
 
 /// A date, a time or both as a whole number of its digits; a fraction forbids it.
 fn as_digits(expression: Expression) -> Expression {
-    let ExpressionKind::Constant(value) = &expression.kind else {
-        return expression;
-    };
     if !expression.column_type.kind.is_temporal() {
         return expression;
     }
+    let ExpressionKind::Constant(value) = &expression.kind else {
+        let has_fraction = expression.column_type.decimals != 0;
+        return match is_fixed(&expression) && !has_fraction {
+            true => Expression {
+                column_type: ColumnType::new(TypeKind::BigInt),
+                nullable: expression.nullable,
+                kind: ExpressionKind::Cast(Box::new(expression)),
+            },
+            false => expression,
+        };
+    };
     let number = value.as_ref().to_decimal(&mut Warnings::new(0));
     let whole = number.and_then(|number| {
         let rounded = number.round(0, Rounding::Truncate).ok()?;
@@ -208,18 +216,18 @@ fn as_digits(expression: Expression) -> Expression {
     }
 }
 
+/// True of what is the same for all rows.
+fn is_fixed(expression: &Expression) -> bool {
+    expression.slots().is_empty() && expression.subqueries().is_empty() && !expression.is_volatile()
+}
+
 fn as_year(expression: Expression) -> Expression {
     let expression = as_number(expression);
     let column_type = &expression.column_type;
     match &expression.kind {
         ExpressionKind::AsYear(_) => expression,
         _ if column_type.kind == TypeKind::Null => expression,
-        _ if !expression.slots().is_empty()
-            || !expression.subqueries().is_empty()
-            || expression.is_volatile() =>
-        {
-            expression
-        }
+        _ if !is_fixed(&expression) => expression,
         _ => Expression {
             column_type: match column_type.kind.is_temporal() {
                 true => ColumnType::new(TypeKind::Int),

@@ -431,10 +431,12 @@ impl Binder<'_> {
         {
             operand = as_number(operand);
         }
-        list = list
-            .into_iter()
-            .map(|member| constant_for(&operand, member))
-            .collect();
+        if are_alike(&list) {
+            list = list
+                .into_iter()
+                .map(|member| constant_for(&operand, member))
+                .collect();
+        }
         let collation = self.list_collation(&operand, &list)?;
         for member in &list {
             let types = [&operand.column_type, &member.column_type];
@@ -501,7 +503,7 @@ impl Binder<'_> {
                 (Class::Text(_), Some(collation)) => {
                     Self::comparison_in(Class::Text(collation), equal, operand.clone(), member)
                 }
-                _ => self.comparison(equal, operand.clone(), member)?,
+                _ => self.plain_comparison(equal, operand.clone(), member)?,
             });
         }
         Ok(negated_if(negated, any_of(any)))
@@ -583,6 +585,22 @@ impl Binder<'_> {
 
 /// A shorter list is searched as fast without a table.
 const LONG_LIST: usize = 16;
+
+/// True if what is not NULL in a list is all of one kind: exact numbers and texts, other numbers,
+/// dates, times, or both in one. MySQL reads the members of such a list alone for their column
+/// ([`constant_for`]).
+fn are_alike(list: &[Expression]) -> bool {
+    let kind = |member: &Expression| match member.column_type.kind {
+        TypeKind::Null => None,
+        TypeKind::Float => Some(TypeKind::Double),
+        TypeKind::Timestamp => Some(TypeKind::DateTime),
+        kind if kind.is_temporal() || kind == TypeKind::Double => Some(kind),
+        _ => Some(TypeKind::Decimal),
+    };
+    let mut kinds = list.iter().filter_map(kind);
+    let first = kinds.next();
+    kinds.all(|kind| Some(kind) == first)
+}
 
 /// `OR` of all, without nesting one in another.
 fn any_of(conditions: Vec<Expression>) -> Expression {

@@ -98,7 +98,7 @@ impl Binder<'_> {
 
     /// `IS NULL` of a DATE or DATETIME that is NOT NULL finds the zero date, as in MySQL: it is how
     /// ODBC programs, which have no such date, ask for it.
-    fn find_zero_dates(&mut self, condition: &mut Expression) -> Result<(), PlanError> {
+    pub(crate) fn find_zero_dates(&mut self, condition: &mut Expression) -> Result<(), PlanError> {
         if let ExpressionKind::And(list) | ExpressionKind::Or(list) = &mut condition.kind {
             return list.iter_mut().try_for_each(|it| self.find_zero_dates(it));
         }
