@@ -2,7 +2,8 @@
 //!
 //! A lock names an index and a key, not a page and a slot, so that splits, merges and eviction move
 //! nothing. Only two events transfer locks: an insert splits a gap ([`LockTable::split_gap`]) and
-//! the removal of a key joins two ([`LockTable::join_gap`]).
+//! the removal of a key joins two ([`LockTable::join_gap`]). The engine takes no gap locks yet, so
+//! it calls neither, nor [`OwnerLocks::release_one`].
 //!
 //! **Implicit locks.** An uncontended write makes no entry here: the transaction id in the row is
 //! the lock. Who meets the id of an active transaction calls [`LockTable::convert_implicit`],
