@@ -42,6 +42,10 @@ const STEPS: &[Step] = &[
     }),
     ("smoke", |shell| xtask(shell, &["smoke"])),
     ("differential", |shell| xtask(shell, &["differential"])),
+    ("drawn", |shell| {
+        let drawn = ["--random", "--seed", "2000", "--statements", "900"];
+        xtask(shell, &[&["differential"], &drawn[..]].concat())
+    }),
     ("torture", |shell| {
         xtask(shell, &["torture", "--rounds", "10"])
     }),
