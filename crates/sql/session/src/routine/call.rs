@@ -49,7 +49,8 @@ pub(crate) struct Around {
 impl Programs {
     /// Error 1436 where one more program would need more stack than there is.
     pub(crate) fn check_depth(&self) -> Result<(), Box<ClientError>> {
-        if self.frames.len() < NESTED_COUNT_MAX {
+        // A function runs within the loop of a statement, which takes as much again.
+        if self.frames.len() + self.function_count < NESTED_COUNT_MAX {
             return Ok(());
         }
         let (used, all) = (self.frames.len(), NESTED_COUNT_MAX);
