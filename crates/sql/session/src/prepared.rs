@@ -267,7 +267,7 @@ impl Session {
             return Ok(self.program_reply());
         }
         if !parsed.is_planned() {
-            return self.plain_with(&parsed, &values, &types).await;
+            return Box::pin(self.plain_with(&parsed, &values, &types)).await;
         }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         let kind = counted(&parsed.statement.kind);

@@ -82,15 +82,28 @@ pub(crate) enum Next {
 }
 
 /// Serves a connection to its end.
+pub async fn serve(worker: Rc<Worker>, stream: Stream) {
+    // Boxed: an idle client's task has no room for its login.
+    let Some(session) = Box::pin(enter(worker, stream)).await else {
+        return;
+    };
+    let seat = Arc::clone(&session.state.seat);
+    let server = Arc::clone(&session.state.worker.server);
+    session.run().await;
+    server.registry.leave(&seat);
+}
+
+/// Lets a client log in, and in; none if it may not.
 ///
 /// Of the sessions that there may be one more is an administrator's, and who is one is known after
 /// the login alone. Those who log in at the same time are counted again when they are through.
-pub async fn serve(worker: Rc<Worker>, stream: Stream) {
+async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
     let limit = stdx::to_usize(server.settings().unsigned("max_connections"));
     let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
     if limit < server.registry.count() {
-        return Client::refuse(stream, &worker.front, &is_full).await;
+        Client::refuse(stream, &worker.front, &is_full).await;
+        return None;
     }
     let id = server.registry.next_id();
     let door = Door::new(&server);
@@ -104,26 +117,30 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
         let accept = pin!(Client::accept(stream, &worker.front, &door, wire_id));
         match first_of(accept, pin!(place.evicted())).await {
             Either::Left(Ok(client)) => client,
-            Either::Left(Err(failure)) => return tell_failure(id, &failure),
+            Either::Left(Err(failure)) => {
+                tell_failure(id, &failure);
+                return None;
+            }
             // More have come than may wait; this one was the oldest and gets no word.
-            Either::Right(()) => return,
+            Either::Right(()) => return None,
         }
     };
     let limit = limit + usize::from(is_administrator(&door, &client));
     let line = process_line(&worker, &client, id, port);
     let Some(seat) = server.registry.enter(line, limit) else {
-        return client.dismiss(&is_full).await;
+        client.dismiss(&is_full).await;
+        return None;
     };
     count(&worker.counters().connections);
-    let session = Session::open(worker, client, Arc::clone(&seat), &door);
-    match session {
-        Ok(session) => session.run().await,
+    match Session::open(worker, client, Arc::clone(&seat), &door) {
+        Ok(session) => Some(session),
         Err(refused) => {
             let (client, error) = *refused;
             client.dismiss(&error).await;
+            server.registry.leave(&seat);
+            None
         }
     }
-    server.registry.leave(&seat);
 }
 
 fn is_administrator(door: &Door, client: &Client) -> bool {
@@ -365,6 +382,8 @@ impl Session {
         });
     }
 
+    /// Each client's task has room for the largest command that is not boxed here: those that
+    /// come all the time must not cost an allocation, and an idle client pays for their room.
     async fn answer(&mut self, bytes: &PacketBytes) -> Result<Next, Disconnect> {
         let capabilities = self.client.capabilities();
         let Ok(command) = Command::decode(bytes, capabilities) else {
@@ -409,9 +428,9 @@ impl Session {
                 row_count,
             } => self.fetch_command(statement_id, row_count).await,
             Command::FieldList(list) => self.field_list(&list),
-            Command::ProcessInfo => self.run_text("SHOW FULL PROCESSLIST").await,
-            Command::Refresh(_) => self.run_text("FLUSH STATUS").await,
-            Command::BulkExecute(bulk) => self.bulk_execute_command(&bulk).await,
+            Command::ProcessInfo => Box::pin(self.run_text("SHOW FULL PROCESSLIST")).await,
+            Command::Refresh(_) => Box::pin(self.run_text("FLUSH STATUS")).await,
+            Command::BulkExecute(bulk) => Box::pin(self.bulk_execute_command(&bulk)).await,
             Command::Shutdown => Err(ClientError::not_supported(&"COM_SHUTDOWN").into()),
             Command::Unknown(_) => Err(ClientError::new(ER_UNKNOWN_COM_ERROR, &[]).into()),
         };
