@@ -114,8 +114,10 @@ impl Engine {
         let segments = until_done(|| read_segment_count(pages)).await?;
         let losers = find_losers(pages, segments).await?;
         let first = until_done(|| read_txn_ceiling(pages)).await?;
-        let first = TxnId::new(first).ok_or_else(|| StoreError::Damaged {
-            what: "transaction ids are used up".into(),
+        let youngest = losers.keys().next_back().copied();
+        let first = first_txn_id(first, youngest).map_err(|what| {
+            let what = format!("next transaction id {first}: {what}");
+            StoreError::Damaged { what }
         })?;
         let workers = usize::from(options.worker_count);
         let txns =
@@ -533,4 +535,34 @@ pub(crate) fn estimate_rows(pages: &Pages, tree: Tree) -> Outcome<u64> {
     Ok(fanouts
         .into_iter()
         .fold(1, |product: u64, count| product.saturating_mul(count)))
+}
+
+/// The first id to be given out, if the one that the counters page tells can be it; otherwise what
+/// is wrong with it. `youngest` of those that were open.
+fn first_txn_id(next: u64, youngest: Option<TxnId>) -> Result<TxnId, &'static str> {
+    let next = TxnId::new(next).ok_or("the ids are used up")?;
+    if next == TxnId::NONE {
+        return Err("it means no transaction");
+    }
+    match youngest {
+        Some(youngest) if next <= youngest => Err("a transaction that was open has a later one"),
+        _ => Ok(next),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_id_is_above_none_within_48_bits_and_younger_than_all() {
+        let id = |number| TxnId::new(number).unwrap();
+        let open = Some(id(7));
+        assert!(first_txn_id(0, None).is_err());
+        assert_eq!(first_txn_id(1, None), Ok(id(1)));
+        assert!(first_txn_id(7, open).is_err());
+        assert_eq!(first_txn_id(8, open), Ok(id(8)));
+        assert_eq!(first_txn_id((1 << 48) - 1, open), Ok(TxnId::MAX));
+        assert!(first_txn_id(1 << 48, None).is_err());
+    }
 }
