@@ -2,7 +2,7 @@
 //! again.
 //!
 //! A table of millions of keys grows a part at a time (extendible hashing: Fagin and others, 1979),
-//! so no call takes longer than it takes to move [`PART_SLOTS_MAX`] slots, some 100 us; and it is
+//! so no call takes longer than it takes to move `PART_SLOTS_MAX` slots, some 100 us; and it is
 //! freed in few large pieces. The keys stand side by side, without an allocation each.
 //!
 //! (I1) A key stands in the part that the directory names at the first `depth` bits of its hash.
