@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+mod clock_hand;
 pub mod logins;
 pub mod metadata;
 pub mod named_locks;

@@ -26,6 +26,7 @@ use planner::{Plan, StatementLimits};
 use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime};
 
+use crate::clock_hand::ClockHand;
 use crate::server::StatementKind;
 
 /// Plans that a worker keeps: more than the statements of a large program, and with keys at their
@@ -173,7 +174,7 @@ pub struct PlanCache {
     places: HashMap<Rc<[u8]>, usize, FixedState>,
     entries: Vec<Entry>,
     /// The clock's hand: which entry is looked at next when one must go.
-    hand: usize,
+    hand: ClockHand,
     schema_version: u64,
 }
 
@@ -236,7 +237,7 @@ impl PlanCache {
         }
         let is_full = PLAN_COUNT_MAX <= self.entries.len();
         let index = if is_full {
-            self.victim()
+            self.hand.victim(&mut self.entries, |it| &mut it.is_used)
         } else {
             self.entries.len()
         };
@@ -252,17 +253,6 @@ impl PlanCache {
         is_full
     }
 
-    /// The entry that goes: the first that was not used for a round.
-    fn victim(&mut self) -> usize {
-        loop {
-            let index = self.hand;
-            self.hand = (index + 1) % self.entries.len();
-            if !std::mem::take(&mut self.entries[index].is_used) {
-                return index;
-            }
-        }
-    }
-
     /// How many plans there are.
     pub fn count(&self) -> usize {
         self.entries.len()
@@ -271,7 +261,7 @@ impl PlanCache {
     fn clear(&mut self, schema_version: u64) {
         self.places.clear();
         self.entries.clear();
-        self.hand = 0;
+        self.hand = ClockHand::default();
         self.schema_version = schema_version;
     }
 }

@@ -10,6 +10,7 @@
 
 use std::rc::Rc;
 
+use crate::clock_hand::ClockHand;
 use crate::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
 
 /// Plans that the programs of a worker keep: as many as its other statements do.
@@ -43,7 +44,7 @@ struct Entry {
 pub(crate) struct HeldPlans {
     entries: Vec<Entry>,
     /// The clock's hand: which entry is looked at next when one must go.
-    hand: usize,
+    hand: ClockHand,
     /// How many plans were kept so far.
     count: u64,
 }
@@ -75,7 +76,9 @@ impl HeldPlans {
         };
         let index = match known {
             Some(ticket) => ticket.index,
-            None if HELD_COUNT_MAX <= self.entries.len() => self.victim(),
+            None if HELD_COUNT_MAX <= self.entries.len() => {
+                self.hand.victim(&mut self.entries, |it| &mut it.is_used)
+            }
             None => self.entries.len(),
         };
         match self.entries.get_mut(index) {
@@ -89,17 +92,6 @@ impl HeldPlans {
     fn entry(&mut self, ticket: Ticket) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(ticket.index)?;
         (entry.number == ticket.number).then_some(entry)
-    }
-
-    /// The entry that goes: the first that was not used for a round.
-    fn victim(&mut self) -> usize {
-        loop {
-            let index = self.hand;
-            self.hand = (index + 1) % self.entries.len();
-            if !std::mem::take(&mut self.entries[index].is_used) {
-                return index;
-            }
-        }
     }
 }
 
