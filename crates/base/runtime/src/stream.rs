@@ -36,7 +36,7 @@ pub struct Stream {
 pub enum SendMode {
     /// Until all has been sent.
     Wait,
-    /// As long as the driver needs its task.
+    /// Not at all.
     Post,
 }
 
@@ -114,8 +114,8 @@ impl Stream {
 
     /// Sends all of `bytes`. `Some`: all was sent, and this is the buffer, cleared. `None`, only if
     /// posted: it goes out while the task does other things, and what is sent next waits behind it;
-    /// [`crate::spent_buffer`] will give the buffer to somebody. If that fails so does a later
-    /// receive or send. Dropping the stream drops what is still on its way.
+    /// [`crate::spent_buffer`] will give the buffer to somebody. If that fails so does the
+    /// next send. Dropping the stream drops what is still on its way.
     pub async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> io::Result<Option<Vec<u8>>> {
         let mut unsent = Some(bytes);
         poll_fn(|context| self.poll_send_by(&mut unsent, mode, context)).await
@@ -134,7 +134,7 @@ impl Stream {
                 self.check_idle()?;
             }
             if !bytes.is_empty() || mode == SendMode::Wait {
-                ready!(self.driver.poll_detached(self.key, context.waker()));
+                ready!(self.poll_posted(context))?;
             }
         }
         if let Some(bytes) = unsent.take() {
@@ -143,7 +143,8 @@ impl Stream {
             }
             let is_posted = mode == SendMode::Post && bytes.capacity() <= POSTED_BYTES_MAX;
             self.start_send(smallvec![bytes]);
-            if is_posted && self.driver.detach_send(self.key) {
+            if is_posted {
+                self.driver.detach_send(self.key);
                 self.sending = SendState::Idle;
                 return Poll::Ready(Ok(None));
             }
@@ -172,11 +173,23 @@ impl Stream {
         let buffers: SendBuffers = buffers.into_iter().filter(|it| !it.is_empty()).collect();
         if !buffers.is_empty() {
             self.check_idle()?;
-            poll_fn(|context| self.driver.poll_detached(self.key, context.waker())).await;
+            poll_fn(|context| self.poll_posted(context)).await?;
             self.start_send(buffers);
             poll_fn(|context| self.poll_end_send(context)).await?;
         }
         Ok(())
+    }
+
+    /// Ready once all that was posted is sent.
+    fn poll_posted(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !current().spend(context.waker()) {
+            return Poll::Pending;
+        }
+        let result = ready!(self.driver.poll_detached(self.key, context.waker()));
+        if result.is_err() {
+            self.sending = SendState::Broken;
+        }
+        Poll::Ready(result)
     }
 
     /// An error unless a send may start, after what was posted.

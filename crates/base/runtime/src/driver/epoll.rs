@@ -1,5 +1,9 @@
 //! The body over epoll: edge-triggered readiness, and the calls themselves made at once.
 //!
+//! But for sends that nobody waits for: those of a turn are made together at its end. Each may wake
+//! the peer; where that shares the core, or runs on the next one, one wake-up finds many replies
+//! instead of one, and sleeps again less often.
+//!
 //! Each socket is registered once, for everything. What epoll has said is kept as flags; a call
 //! that would block, or that moved fewer bytes than it could, clears its flag, and the next edge
 //! sets it again. A socket starts with its flags set: the first call finds out.
@@ -25,7 +29,7 @@ use smallvec::SmallVec;
 use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
-use super::{Driver, SendBuffers, SocketKey};
+use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
 
@@ -46,6 +50,10 @@ pub(crate) struct EpollDriver {
     sockets: RefCell<Slab<Socket>>,
     buffers: Rc<BufferPool>,
     events: RefCell<Vec<Event>>,
+    /// Sockets with a send that was detached and not tried yet. Some may be gone, and their slots
+    /// others': those are not touched by being tried.
+    posted: RefCell<Vec<usize>>,
+    spent: SpentBuffers,
 }
 
 struct Socket {
@@ -60,6 +68,8 @@ struct Socket {
     /// Waits for `is_hung_up`.
     watcher: Option<Waker>,
     sending: Option<Sending>,
+    /// Why a detached send failed.
+    detached_error: Option<io::Error>,
 }
 
 struct Sending {
@@ -68,6 +78,8 @@ struct Sending {
     sent: usize,
     /// When `sent` last grew; at first, when it began.
     stalled_since: Instant,
+    /// Nobody waits for it; it goes as it ends.
+    is_detached: bool,
     /// Set when nothing more is to be done.
     result: Option<io::Result<()>>,
 }
@@ -84,6 +96,8 @@ impl EpollDriver {
             sockets: RefCell::default(),
             buffers: Rc::default(),
             events: RefCell::new(Vec::with_capacity(EVENTS_MAX)),
+            posted: RefCell::default(),
+            spent: SpentBuffers::default(),
         })
     }
 
@@ -92,6 +106,29 @@ impl EpollDriver {
         act(sockets
             .get_mut(key.0)
             .expect("a socket is used until it is closed"))
+    }
+
+    /// Sends what was posted, as much as the kernel takes.
+    fn send_posted(&self) {
+        let mut sockets = self.sockets.borrow_mut();
+        for index in self.posted.borrow_mut().drain(..) {
+            if let Some(socket) = sockets.get_mut(index) {
+                self.advance_detached(socket);
+            }
+        }
+    }
+
+    /// Goes on with a detached send, if there is one.
+    fn advance_detached(&self, socket: &mut Socket) {
+        if !socket.is_detached() {
+            return;
+        }
+        socket.advance_send();
+        let ended = socket.sending.take_if(|sending| sending.result.is_some());
+        if let Some(ended) = ended {
+            socket.detached_error = ended.result.and_then(Result::err);
+            self.spent.keep(ended.buffers);
+        }
     }
 
     fn apply(&self, event: &Event) {
@@ -115,6 +152,7 @@ impl EpollDriver {
         }
         if failed || flags.contains(EventFlags::OUT) {
             socket.is_writable = true;
+            self.advance_detached(socket);
             socket.sender.take().into_iter().for_each(Waker::wake);
         }
         if ended {
@@ -192,9 +230,9 @@ impl Driver for EpollDriver {
                 buffers,
                 sent: 0,
                 stalled_since: now,
+                is_detached: false,
                 result: None,
             });
-            socket.advance_send();
         });
     }
 
@@ -213,9 +251,13 @@ impl Driver for EpollDriver {
         })
     }
 
-    fn detach_send(&self, _key: SocketKey) -> bool {
-        // It went out as it was started, or waits for a peer that takes no more.
-        false
+    fn detach_send(&self, key: SocketKey) {
+        self.with_socket(key, |socket| {
+            let sending = socket.sending.as_mut().expect("a send was started");
+            assert!(sending.sent == 0, "it is detached as it starts");
+            sending.is_detached = true;
+        });
+        self.posted.borrow_mut().push(key.0);
     }
 
     fn stalled_since(&self, key: SocketKey) -> Option<Instant> {
@@ -225,16 +267,23 @@ impl Driver for EpollDriver {
         })
     }
 
-    fn is_detached(&self, _key: SocketKey) -> bool {
-        false
+    fn is_detached(&self, key: SocketKey) -> bool {
+        self.with_socket(key, |socket| socket.is_detached())
     }
 
-    fn poll_detached(&self, _key: SocketKey, _waker: &Waker) -> Poll<()> {
-        Poll::Ready(())
+    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<()>> {
+        self.with_socket(key, |socket| {
+            self.advance_detached(socket);
+            if !socket.is_detached() {
+                return Poll::Ready(socket.detached_error.take().map_or(Ok(()), Err));
+            }
+            socket.sender = Some(waker.clone());
+            Poll::Pending
+        })
     }
 
     fn take_spent(&self) -> Option<Vec<u8>> {
-        None
+        self.spent.take()
     }
 
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {
@@ -278,6 +327,7 @@ impl Driver for EpollDriver {
     }
 
     fn wait(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.send_posted();
         let mut events = self.events.borrow_mut();
         events.clear();
         let timeout = timeout.map(timespec);
@@ -308,7 +358,13 @@ impl Socket {
             sender: None,
             watcher: None,
             sending: None,
+            detached_error: None,
         }
+    }
+
+    fn is_detached(&self) -> bool {
+        let sending = self.sending.as_ref();
+        sending.is_some_and(|sending| sending.is_detached)
     }
 
     /// Sends as much as the kernel takes.

@@ -12,6 +12,7 @@ mod epoll;
 mod files;
 mod uring;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,12 +30,35 @@ pub(crate) use uring::{RingBytes, UringDriver, probe as probe_uring};
 use crate::received::ReceivedBytes;
 use crate::shared::Shared;
 
+/// Spent buffers that are kept: what one turn's replies take.
+const SPENT_COUNT_MAX: usize = 256;
+
 /// Names a socket of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SocketKey(pub(crate) usize);
 
 /// Buffers to send one after the other.
 pub(crate) type SendBuffers = SmallVec<[Vec<u8>; 1]>;
+
+/// Emptied buffers of sends that nobody waited for; the one spent last is used next.
+#[derive(Debug, Default)]
+struct SpentBuffers(RefCell<Vec<Vec<u8>>>);
+
+impl SpentBuffers {
+    fn keep(&self, buffers: SendBuffers) {
+        let mut spent = self.0.borrow_mut();
+        for mut buffer in buffers {
+            if spent.len() < SPENT_COUNT_MAX {
+                buffer.clear();
+                spent.push(buffer);
+            }
+        }
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        self.0.borrow_mut().pop()
+    }
+}
 
 /// See the module's head. All calls but `wait` return at once.
 pub(crate) trait Driver {
@@ -47,15 +71,16 @@ pub(crate) trait Driver {
     /// Bytes from the peer; empty at their end.
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
 
-    /// Starts to send all of `buffers`, now. Nothing else may be being sent.
+    /// Starts to send all of `buffers`, now. Nothing else may be being sent. Polled or detached at
+    /// once.
     fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant);
 
     /// The buffers given to `start_send`, once all is sent.
     fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>>;
 
-    /// Lets the send under way end by itself: nobody polls it, and its buffers become spent. Not
-    /// every driver can: `false`, and it has to be polled.
-    fn detach_send(&self, key: SocketKey) -> bool;
+    /// Lets the send that was just started end by itself: nobody polls it, and its buffers become
+    /// spent. The kernel gets it with the next [`Driver::wait`].
+    fn detach_send(&self, key: SocketKey);
 
     /// When the send under way began, or when the peer last made room for more of it, whichever
     /// was later; `None`: there is no send.
@@ -64,8 +89,8 @@ pub(crate) trait Driver {
     /// Whether a detached send is under way.
     fn is_detached(&self, key: SocketKey) -> bool;
 
-    /// Ready once none is.
-    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
+    /// Ready once none is; an error if one has failed.
+    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<()>>;
 
     /// An empty buffer out of those that were spent.
     fn take_spent(&self) -> Option<Vec<u8>>;

@@ -43,15 +43,12 @@ use self::files::{FileOperation, RingTransfers};
 use self::socket::Socket;
 use self::token::{Kind, token, untoken};
 use super::files::WorkerDisk;
-use super::{Driver, SendBuffers, SocketKey};
+use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
 
 /// Further calls in which a turn hears of sockets: some 240 of them in all.
 const HEARING_CALLS_MAX: usize = 11;
-
-/// Spent buffers that are kept: what one turn's replies take.
-const SPENT_COUNT_MAX: usize = 256;
 
 /// See the module's head.
 pub(crate) struct UringDriver {
@@ -64,8 +61,7 @@ pub(crate) struct UringDriver {
     buffers: Rc<BufferRing>,
     /// Receive buffers for when that ring is empty.
     pool: Rc<BufferPool>,
-    /// Emptied buffers of sends that nobody waited for; the one spent last is used next.
-    spent: RefCell<Vec<Vec<u8>>>,
+    spent: SpentBuffers,
     /// Completions taken from the ring and not yet looked at.
     completions: RefCell<Vec<Completion>>,
     /// The poll of the eventfd is under way.
@@ -91,7 +87,7 @@ impl UringDriver {
             files: RefCell::default(),
             buffers,
             pool: Rc::default(),
-            spent: RefCell::default(),
+            spent: SpentBuffers::default(),
             completions: RefCell::default(),
             is_poke_armed: Cell::new(false),
         })
@@ -179,22 +175,12 @@ impl UringDriver {
             self.push(&next);
         }
         if let Some(buffers) = socket.take_spent() {
-            self.keep_spent(buffers);
+            self.spent.keep(buffers);
         }
         if socket.is_closing && socket.is_idle() {
             let socket = sockets.remove(index);
             drop(sockets);
             drop(socket);
-        }
-    }
-
-    fn keep_spent(&self, buffers: SendBuffers) {
-        let mut spent = self.spent.borrow_mut();
-        for mut buffer in buffers {
-            if spent.len() < SPENT_COUNT_MAX {
-                buffer.clear();
-                spent.push(buffer);
-            }
         }
     }
 
@@ -329,13 +315,12 @@ impl Driver for UringDriver {
         })
     }
 
-    fn detach_send(&self, key: SocketKey) -> bool {
+    fn detach_send(&self, key: SocketKey) {
         self.with_socket(key, |socket| {
             let sending = socket.sending.as_mut().expect("a send was started");
             assert!(sending.result.is_none(), "it is detached as it starts");
             sending.is_detached = true;
         });
-        true
     }
 
     fn stalled_since(&self, key: SocketKey) -> Option<Instant> {
@@ -349,10 +334,11 @@ impl Driver for UringDriver {
         self.with_socket(key, |socket| socket.sending.is_some())
     }
 
-    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
+    fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<()>> {
         self.with_socket(key, |socket| {
             if socket.sending.is_none() {
-                return Poll::Ready(());
+                let error = socket.detached_error.take();
+                return Poll::Ready(error.map_or(Ok(()), |error| Err(error.into())));
             }
             socket.sender = Some(waker.clone());
             Poll::Pending
@@ -360,7 +346,7 @@ impl Driver for UringDriver {
     }
 
     fn take_spent(&self) -> Option<Vec<u8>> {
-        self.spent.borrow_mut().pop()
+        self.spent.take()
     }
 
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>> {

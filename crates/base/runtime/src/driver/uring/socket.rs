@@ -52,6 +52,8 @@ pub(super) struct Socket {
     pub(super) is_connected: bool,
     pub(super) is_hung_up: bool,
     pub(super) sending: Option<Sending>,
+    /// Why a detached send failed.
+    pub(super) detached_error: Option<Errno>,
     /// Waits for `received`, `end` or `accepted`.
     pub(super) receiver: Option<Waker>,
     /// Waits for `sending` or `is_connected`.
@@ -89,6 +91,7 @@ impl Socket {
             is_connected: false,
             is_hung_up: false,
             sending: None,
+            detached_error: None,
             receiver: None,
             sender: None,
             watcher: None,
@@ -231,11 +234,12 @@ impl Socket {
         None
     }
 
-    /// The buffers of a send that has ended and that nobody waits for. Its error is not lost: it is
-    /// the connection's, and whoever sends or receives next meets it.
+    /// The buffers of a send that has ended and that nobody waits for.
     pub(super) fn take_spent(&mut self) -> Option<SendBuffers> {
         let is_spent = |sending: &mut Sending| sending.is_detached && sending.result.is_some();
-        Some(self.sending.take_if(is_spent)?.buffers)
+        let spent = self.sending.take_if(is_spent)?;
+        self.detached_error = spent.result.and_then(Result::err);
+        Some(spent.buffers)
     }
 
     fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
