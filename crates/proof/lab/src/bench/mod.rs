@@ -2,10 +2,10 @@
 //! processor time of the server per statement, from one client to thousands, and the memory that
 //! idle clients cost.
 //!
-//! All servers stand side by side with the same durability and the same cache. At each point
-//! (a workload, a number of clients) all of them are connected before the clock starts; then they
-//! are measured in turn, round after round, so that a slow minute of the machine hits all; the
-//! tables give medians.
+//! All servers stand side by side with the same durability and the same cache. Each workload is
+//! measured round after round. A round goes through all numbers of clients; for each, all servers
+//! are connected before the clock starts and then measured in turn. So a slow minute of the machine
+//! hits all that are compared, servers and numbers of clients; the tables give medians.
 //!
 //! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
 //! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
@@ -156,15 +156,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let folder = folder(arguments.record)?;
     for workload in &arguments.workloads {
-        for &clients in &arguments.clients {
-            let points = measure(arguments, &mut contestants, workload, clients)?;
-            for point in &points {
-                println!("{}", report::line(point));
-            }
-            report.points.extend(points);
-            // Written after each point, so that a run cut short leaves what it has.
-            report.write(&folder)?;
+        let points = measure(arguments, &mut contestants, workload)?;
+        for point in &points {
+            println!("{}", report::line(point));
         }
+        report.points.extend(points);
+        // Written after each workload, so that a run cut short leaves what it has.
+        report.write(&folder)?;
     }
     report.append_history(&folder)?;
     print!("{}", report.verdicts());
@@ -184,35 +182,50 @@ fn preparation(arguments: &Arguments, contestant: &Contestant) -> Load {
     }
 }
 
-/// The points of all contestants, measured in turn.
+/// The points of a workload.
 fn measure(
     arguments: &Arguments,
     contestants: &mut [Contestant],
     workload: &str,
-    clients: u32,
 ) -> Result<Vec<Point>> {
     let mut points: Vec<Point> = Vec::new();
-    let mut generators = Vec::new();
-    for contestant in &*contestants {
-        let context = || format!("{workload}, {clients} clients, {}", contestant.name);
-        let shape = shape(arguments, contestant, workload, clients);
-        generators.push(Generator::connect(&shape).with_context(context)?);
-        points.push(Point {
+    for &clients in &arguments.clients {
+        points.extend(contestants.iter().map(|contestant| Point {
             workload: workload.to_owned(),
             clients,
             server: contestant.name,
             samples: Vec::new(),
-        });
+        }));
     }
     for _ in 0..arguments.rounds.max(1) {
-        let servers = contestants.iter_mut().zip(&mut generators);
-        for ((contestant, generator), point) in servers.zip(&mut points) {
-            let sample = sample(arguments, contestant, generator)
-                .with_context(|| format!("{workload}, {clients} clients, {}", contestant.name))?;
-            point.samples.push(sample);
+        for points in points.chunks_exact_mut(contestants.len()) {
+            measure_once(arguments, contestants, points)?;
         }
     }
     Ok(points)
+}
+
+/// One sample of each contestant, measured in turn at its point.
+fn measure_once(
+    arguments: &Arguments,
+    contestants: &mut [Contestant],
+    points: &mut [Point],
+) -> Result<()> {
+    let told = |point: &Point| {
+        let (workload, clients) = (&point.workload, point.clients);
+        format!("{workload}, {clients} clients, {}", point.server)
+    };
+    let mut generators = Vec::new();
+    for (contestant, point) in contestants.iter().zip(&*points) {
+        let shape = shape(arguments, contestant, &point.workload, point.clients);
+        generators.push(Generator::connect(&shape).with_context(|| told(point))?);
+    }
+    for ((contestant, generator), point) in contestants.iter_mut().zip(&mut generators).zip(points)
+    {
+        let sample = sample(arguments, contestant, generator).with_context(|| told(point))?;
+        point.samples.push(sample);
+    }
+    Ok(())
 }
 
 fn shape(arguments: &Arguments, contestant: &Contestant, workload: &str, clients: u32) -> Shape {
