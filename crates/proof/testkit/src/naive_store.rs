@@ -41,6 +41,8 @@ struct Inner {
     /// Suspend each so many operations; 0 never.
     suspend_every: Cell<u64>,
     operations: Cell<u64>,
+    /// Rows that cursors have given.
+    rows_read: Cell<u64>,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,11 @@ impl NaiveStore {
     /// Makes every `count`-th operation suspend once before it is done; 0 for none.
     pub fn suspend_every(&self, count: u64) {
         self.inner.suspend_every.set(count);
+    }
+
+    /// How many rows cursors have given so far.
+    pub fn rows_read(&self) -> u64 {
+        self.inner.rows_read.get()
     }
 
     /// Makes a table at once.
@@ -597,8 +604,10 @@ impl Cursor for NaiveCursor {
         self.table.inner.operate()?;
         let (table, options) = (&self.table, &self.options);
         let rows = self.rows.get_or_insert_with(|| table.select(options));
+        let rows_read = &table.inner.rows_read;
         for (key, row) in rows.iter().skip(self.at).take(limit) {
             batch.push(key, |buffer| buffer.extend_from_slice(row));
+            rows_read.set(rows_read.get() + 1);
         }
         self.at = (self.at + limit).min(rows.len());
         Ok(if self.at == rows.len() {

@@ -5,6 +5,7 @@
 
 mod assignments;
 mod bench;
+mod joins;
 mod memory;
 mod sets;
 

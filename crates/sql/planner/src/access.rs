@@ -46,7 +46,8 @@ pub(crate) struct AccessChoice {
     pub(crate) access: Access,
     /// Rows that come out, roughly.
     pub(crate) rows: f64,
-    cost: f64,
+    /// What it costs to read them once, in rows of the table that are read one after the other.
+    pub(crate) cost: f64,
     /// The conditions that the access answers, by place.
     covered: Vec<usize>,
     /// Parts bound by equality.
@@ -678,7 +679,7 @@ fn weigh_order(
     }
 }
 
-fn access_values(access: &Access) -> Vec<&Expression> {
+pub(crate) fn access_values(access: &Access) -> Vec<&Expression> {
     match access {
         Access::All => Vec::new(),
         Access::Unique(values) => values.iter().collect(),

@@ -178,7 +178,11 @@ impl Explainer<'_> {
                 self.node(left, id, select_type);
                 let place = self.lines.len();
                 self.node(right, id, select_type);
-                self.lines[place].kind = Some("hash_ALL");
+                self.lines[place].kind = Some(match self.lines[place].kind {
+                    Some("range") => "hash_range",
+                    Some("index") => "hash_index",
+                    _ => "hash_ALL",
+                });
                 self.extra(place, "Using join buffer (flat, BNLH join)");
             }
             Node::Derived(query, _) => {

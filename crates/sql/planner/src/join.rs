@@ -14,12 +14,11 @@ use syntax::ast::{self, TableRef};
 use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
 use crate::output::table_output;
-use crate::plan::{
-    Derived, Filter, HashJoin, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse,
-};
+use crate::plan::{Derived, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
 
 mod derived;
+mod hash;
 
 pub(crate) use derived::{CommonTable, Recursion};
 
@@ -511,8 +510,12 @@ impl Binder<'_> {
             JoinKind::Left => std::mem::take(&mut item.on),
             JoinKind::Inner => take_visible(conjuncts, &slots, placed),
         };
-        if let Some(node) = self.try_hash_join(&item, &conditions, placed) {
-            return self.hash_joined(left, item, conditions, placed, node);
+        if let Some(equal) = self.try_hash_join(&left, &item, &conditions, placed) {
+            let node = self.hash_joined(left, item, conditions, placed, &equal)?;
+            return Ok(match kind {
+                JoinKind::Left => self.filtered(node, conjuncts, &with_slots(placed, &slots)),
+                JoinKind::Inner => node,
+            });
         }
         let (right, _) = self.item_node(item, conditions, true, None)?;
         let join = Join {
@@ -523,130 +526,9 @@ impl Binder<'_> {
         };
         let node = Node::NestedLoop(Box::new(left), Box::new(right), Rc::new(join));
         if kind == JoinKind::Left {
-            let mut all = placed.to_vec();
-            all.extend(slots);
-            return Ok(self.filtered(node, conjuncts, &all));
+            return Ok(self.filtered(node, conjuncts, &with_slots(placed, &slots)));
         }
         Ok(node)
-    }
-
-    /// The pairs of keys by which an item can be joined with a hash table, if that is better than
-    /// an index lookup for each row.
-    fn try_hash_join(
-        &self,
-        item: &Item,
-        conditions: &[Expression],
-        placed: &[usize],
-    ) -> Option<Vec<usize>> {
-        let equal: Vec<usize> = conditions
-            .iter()
-            .enumerate()
-            .filter(|(_, condition)| self.equal_sides(condition, &item.slots, placed).is_some())
-            .map(|(place, _)| place)
-            .collect();
-        // A pair of rows is judged where no subquery can be run.
-        let is_judged = |condition: &Expression| {
-            self.is_of_item(condition, &item.slots) || condition.subqueries().is_empty()
-        };
-        if equal.is_empty() || !conditions.iter().all(is_judged) {
-            return None;
-        }
-        match &item.source {
-            Source::Table { table, slot, hints } => {
-                let visible: Vec<&Expression> = conditions.iter().collect();
-                let access = self.choose_access(*table, *slot, hints, &visible, None);
-                access.reads_all().then_some(equal)
-            }
-            Source::Derived { .. } | Source::Latest(_) | Source::Group(_) => Some(equal),
-        }
-    }
-
-    /// True if of this query's tables a condition reads the item's alone: not those placed before
-    /// it, nor, where the item is in a group, those outside of the group, whose rows change while
-    /// the hash table stays.
-    fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
-        let relations = &self
-            .blocks
-            .last()
-            .expect("a block is bound")
-            .scope
-            .relations;
-        let is_of_query = |slot: &usize| relations.iter().any(|relation| relation.slot == *slot);
-        let read = self.slots_of(condition);
-        read.iter()
-            .all(|slot| item.contains(slot) || !is_of_query(slot))
-    }
-
-    /// The (left, right) sides of an equality between placed slots and the item's own.
-    fn equal_sides<'e>(
-        &self,
-        condition: &'e Expression,
-        own: &[usize],
-        placed: &[usize],
-    ) -> Option<(&'e Expression, &'e Expression)> {
-        let ExpressionKind::Compare(compare) = &condition.kind else {
-            return None;
-        };
-        if compare.operator != CompareOperator::Equal || !condition.subqueries().is_empty() {
-            return None;
-        }
-        let is_of = |side: &Expression, slots: &[usize]| {
-            let read = side.slots();
-            !read.is_empty() && read.iter().all(|slot| slots.contains(slot))
-        };
-        if is_of(&compare.left, placed) && is_of(&compare.right, own) {
-            Some((&compare.left, &compare.right))
-        } else if is_of(&compare.right, placed) && is_of(&compare.left, own) {
-            Some((&compare.right, &compare.left))
-        } else {
-            None
-        }
-    }
-
-    fn hash_joined(
-        &mut self,
-        left: Node,
-        item: Item,
-        conditions: Vec<Expression>,
-        placed: &[usize],
-        equal: Vec<usize>,
-    ) -> Result<Node, PlanError> {
-        let kind = item.kind;
-        let slots = item.slots.clone();
-        let (mut left_keys, mut right_keys, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut own, mut residual) = (Vec::new(), Vec::new());
-        for (place, condition) in conditions.into_iter().enumerate() {
-            if equal.contains(&place) {
-                let (left_key, right_key) = self
-                    .equal_sides(&condition, &slots, placed)
-                    .expect("it was found before");
-                left_keys.push(left_key.clone());
-                right_keys.push(right_key.clone());
-                let ExpressionKind::Compare(compare) = &condition.kind else {
-                    unreachable!("an equality is a comparison")
-                };
-                classes.push(compare.class);
-            } else if self.is_of_item(&condition, &slots) {
-                own.push(condition);
-            } else {
-                residual.push(condition);
-            }
-        }
-        let (right, _) = self.item_node(item, own, false, None)?;
-        let residual = Expression::all(residual);
-        let plan = HashJoin {
-            kind,
-            left_keys,
-            right_keys,
-            classes,
-            residual,
-            right_slots: slots,
-        };
-        Ok(Node::HashJoin(
-            Box::new(left),
-            Box::new(right),
-            Rc::new(plan),
-        ))
     }
 
     /// The node that reads one item, its conditions tested.
@@ -726,6 +608,10 @@ fn take_visible(conjuncts: &mut [Conjunct], own: &[usize], placed: &[usize]) -> 
         }
     }
     taken
+}
+
+fn with_slots(placed: &[usize], slots: &[usize]) -> Vec<usize> {
+    placed.iter().chain(slots).copied().collect()
 }
 
 fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {

@@ -15,6 +15,7 @@ pub mod plan;
 mod access;
 mod bind;
 mod dml;
+mod estimate;
 mod explain;
 mod join;
 mod limits;

@@ -415,16 +415,27 @@ pub struct Join {
 pub struct HashJoin {
     /// Inner or left.
     pub kind: JoinKind,
-    /// Keys of the left side.
-    pub left_keys: Vec<Expression>,
-    /// Keys of the right side, each compared with its partner of the left.
-    pub right_keys: Vec<Expression>,
-    /// The classes that both sides' keys are brought into before they are compared.
-    pub classes: Vec<Class>,
+    /// The equalities by which rows are looked up.
+    pub keys: Vec<HashKey>,
     /// The rest of the ON condition.
     pub residual: Option<Expression>,
+    /// Subqueries to run anew for each pair before `residual`.
+    pub dependent: Vec<Dependent>,
     /// Slots of the right side: kept while the table is built, NULLs for a left row alone.
     pub right_slots: Vec<usize>,
+}
+
+/// An equality between the sides of a hash join.
+#[derive(Debug)]
+pub struct HashKey {
+    /// What a row of the left side has.
+    pub left: Expression,
+    /// What a row of the right side has.
+    pub right: Expression,
+    /// The class that both are brought into before they are compared.
+    pub class: Class,
+    /// `<=>`: NULL finds NULL. Otherwise NULL finds nothing.
+    pub null_safe: bool,
 }
 
 /// A derived table.

@@ -9,10 +9,10 @@
 use std::rc::Rc;
 
 use expression::{Expression, Share};
-use planner::{HashJoin, JoinKind};
+use planner::{HashJoin, HashKey, JoinKind};
 use stdx::ChunkedVec;
 
-use crate::context::Context;
+use crate::context::{Context, Dependents};
 use crate::kept_slots::KeptSlots;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
@@ -30,6 +30,7 @@ pub(crate) struct HashJoinOperator {
     next_rows: ChunkedVec<u32>,
     kept: KeptSlots,
     share: Share,
+    dependents: Dependents,
     /// The next row that matches the left row, or [`NONE`].
     at: u32,
     has_partner: bool,
@@ -50,6 +51,8 @@ enum State {
     Building,
     Left,
     Matching,
+    /// A pair waits to be judged.
+    Pair,
     End,
 }
 
@@ -60,6 +63,7 @@ impl HashJoinOperator {
         plan: Rc<HashJoin>,
     ) -> Self {
         let kept = KeptSlots::new(&plan.right_slots);
+        let dependents = Dependents::new(&plan.dependent);
         Self {
             left,
             right,
@@ -70,18 +74,22 @@ impl HashJoinOperator {
             next_rows: ChunkedVec::new(),
             kept,
             share: Share::default(),
+            dependents,
             at: NONE,
             has_partner: false,
         }
     }
 
     fn is_built(&self) -> bool {
-        matches!(self.state, State::Left | State::Matching | State::End)
+        matches!(
+            self.state,
+            State::Left | State::Matching | State::Pair | State::End
+        )
     }
 
     fn build(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         while self.right.next(cx)? {
-            if !make_key(&mut self.keys, &self.plan.right_keys, &self.plan, cx)? {
+            if !make_key(&mut self.keys, &self.plan, |key| &key.right, cx)? {
                 continue;
             }
             let row = stdx::to_u32(self.kept.keep(cx.frame));
@@ -106,7 +114,7 @@ impl HashJoinOperator {
     fn look_up(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.at = NONE;
         self.has_partner = false;
-        if make_key(&mut self.keys, &self.plan.left_keys, &self.plan, cx)?
+        if make_key(&mut self.keys, &self.plan, |key| &key.left, cx)?
             && let Some(number) = self.keys.find()
         {
             self.at = self.lists[number].first;
@@ -115,20 +123,20 @@ impl HashJoinOperator {
     }
 }
 
-/// Makes a side's key; false if a part is NULL, which equals nothing.
+/// Makes a side's key; false if a part is NULL that equals nothing.
 fn make_key(
     keys: &mut Keys,
-    expressions: &[Expression],
     plan: &HashJoin,
+    side: impl Fn(&HashKey) -> &Expression,
     cx: &mut Context<'_>,
 ) -> Outcome<bool> {
     keys.begin();
-    for (expression, class) in expressions.iter().zip(&plan.classes) {
-        let value = cx.evaluator().evaluate_as(expression, *class)?;
-        if value.is_null() {
+    for key in &plan.keys {
+        let value = cx.evaluator().evaluate_as(side(key), key.class)?;
+        if value.is_null() && !key.null_safe {
             return Ok(false);
         }
-        keys.push_class(value, *class, cx)?;
+        keys.push_class(value, key.class, cx)?;
     }
     cx.frame.recycle();
     Ok(true)
@@ -138,6 +146,7 @@ impl Operator for HashJoinOperator {
     fn rewind(&mut self, how: Rewind) {
         self.left.rewind(how);
         self.right.rewind(how);
+        self.dependents.rewind();
         self.at = NONE;
         self.state = match how {
             Rewind::Again if self.is_built() => State::Left,
@@ -178,6 +187,11 @@ impl Operator for HashJoinOperator {
                     let row = self.at as usize;
                     self.at = self.next_rows[row];
                     self.kept.set(cx.frame, Some(row));
+                    self.state = State::Pair;
+                }
+                State::Pair => {
+                    self.dependents.run(cx)?;
+                    self.state = State::Matching;
                     if let Some(residual) = &self.plan.residual
                         && !cx.is_true(residual)?
                     {

@@ -1,0 +1,91 @@
+//! How tables are joined: answers, and the rows that are read for them.
+
+use super::bench::Bench;
+
+/// Runs a statement once; gives the number of its rows and how many rows of tables it read.
+fn counts(bench: &mut Bench, sql: &str) -> (usize, u64) {
+    let mut execution = bench.execution(sql).expect("a plan");
+    let before = bench.store.rows_read();
+    let (rows, _) = bench.execute(&mut execution, &[]).expect("rows");
+    (rows.len(), bench.store.rows_read() - before)
+}
+
+/// A bench with 200 rows in `sbtest1`: `k` is the last digit of `id`.
+fn filled() -> Bench {
+    let mut bench = Bench::new();
+    let rows: Vec<String> = (1..=200).map(|id| format!("({id}, {})", id % 10)).collect();
+    bench.ok(&format!(
+        "INSERT INTO sbtest1 (id, k) VALUES {}",
+        rows.join(", ")
+    ));
+    bench
+}
+
+#[test]
+fn an_equality_of_expressions_is_hashed_beside_a_range() {
+    let mut bench = filled();
+    for join in ["JOIN", "LEFT JOIN"] {
+        let sql = format!(
+            "SELECT a.id FROM sbtest1 a {join} sbtest1 b ON a.id + 0 = b.id + 0 AND b.id < 51"
+        );
+        let rows = if join == "JOIN" { 50 } else { 200 };
+        assert_eq!(counts(&mut bench, &sql), (rows, 250), "{sql}");
+    }
+    let right = "SELECT a.id FROM sbtest1 b RIGHT JOIN sbtest1 a ON a.id + 0 = b.id + 0 \
+                 AND b.k = 4";
+    assert_eq!(counts(&mut bench, right), (200, 220), "{right}");
+    let several = "SELECT COUNT(*) FROM sbtest1 a LEFT JOIN sbtest1 b ON a.id + 0 = b.id + 0 \
+                   AND a.k = b.k + 0 AND b.id < 51 LEFT JOIN sbtest1 c ON c.id + 0 = b.id + 0 \
+                   AND c.id > 190";
+    assert_eq!(counts(&mut bench, several), (1, 260), "{several}");
+    let around = "SELECT (SELECT COUNT(*) FROM sbtest1 a JOIN sbtest1 b \
+                  ON a.id + c.id = b.id + 0 AND b.id < 11) FROM cities c";
+    assert_eq!(counts(&mut bench, around), (3, 3 + 3 * 210), "{around}");
+    bench.end();
+}
+
+#[test]
+fn a_range_of_the_left_row_is_weighed() {
+    let mut bench = filled();
+    let many = "SELECT a.id FROM sbtest1 a LEFT JOIN sbtest1 b ON a.id + 0 = b.id + 0 \
+                AND b.id <= a.id";
+    assert_eq!(counts(&mut bench, many), (200, 400), "{many}");
+    // One row of the left: its own range is read, and no more.
+    let single = format!("{many} WHERE a.id = 7");
+    assert_eq!(counts(&mut bench, &single), (1, 8), "{single}");
+    bench.end();
+}
+
+#[test]
+fn rows_are_looked_up_by_a_key() {
+    let mut bench = filled();
+    let unique = "SELECT a.id FROM sbtest1 a LEFT JOIN sbtest1 b ON a.k = b.id AND b.id < 5 \
+                  AND a.k + 0 = b.id + 0 WHERE a.id < 21";
+    assert_eq!(counts(&mut bench, unique), (20, 38), "{unique}");
+    let group = "SELECT a.id FROM cities a LEFT JOIN (sbtest1 b JOIN sbtest1 c ON b.id = c.id) \
+                 ON a.id = b.id WHERE a.id = 2";
+    assert_eq!(counts(&mut bench, group), (1, 3), "{group}");
+    bench.end();
+}
+
+#[test]
+fn null_finds_null_only_where_it_is_asked_to() {
+    let mut bench = Bench::new();
+    let safe = "SELECT a.id, b.id FROM people a LEFT JOIN people b ON a.age + 0 <=> b.age + 0 \
+                AND b.id > 1 ORDER BY a.id";
+    bench.check(safe, &["1 NULL", "2 2", "3 3", "4 4", "5 5"]);
+    let both = "SELECT a.id, b.id FROM people a JOIN people b ON a.age + 0 <=> b.age + 0 \
+                AND a.city + 0 = b.city + 0 AND b.id > 1 ORDER BY a.id";
+    bench.check(both, &["2 2", "3 3", "5 5"]);
+    bench.end();
+}
+
+#[test]
+fn a_pair_is_judged_by_a_subquery() {
+    let mut bench = filled();
+    let sql = "SELECT COUNT(*), COUNT(b.id) FROM sbtest1 a LEFT JOIN sbtest1 b \
+               ON a.id + 0 = b.id + 0 AND b.id < 51 \
+               AND b.k + a.k < (SELECT MAX(id) * 3 FROM cities c WHERE c.id < a.id)";
+    bench.check(sql, &["200 22"]);
+    bench.end();
+}

@@ -1,0 +1,214 @@
+//! The choice between a hash join and a nested loop, by cost.
+//!
+//! A nested loop starts the right side anew for each row of the left. It is right where the left
+//! row finds its partners through an index: it keeps nothing, gives its first row at once and locks
+//! no more than it gives. Where the index is narrowed by what holds for all left rows alone
+//! (`b.id < 10`), or by a range from the left row, that part of it would be read for each of them;
+//! the hash join reads once what the right side's own conditions leave, through an index if one
+//! narrows it, and looks up by the equalities.
+
+use std::rc::Rc;
+
+use expression::{CompareOperator, Expression, ExpressionKind};
+
+use super::{From, Item, Source};
+use crate::PlanError;
+use crate::access::{AccessChoice, Hints, access_values};
+use crate::bind::Binder;
+use crate::estimate::rows_given;
+use crate::plan::{Access, HashJoin, HashKey, JoinKind, Node};
+
+/// What a nested loop pays for each start of its right side, beside the rows that it reads there.
+const START_COST: f64 = 2.0;
+
+/// Building reads a row, keeps it and its key; looking up makes a key and finds it.
+const BUILD_COST: f64 = 2.0;
+
+/// A group of tables that is found through an index by the left row, against reading all of it:
+/// rows of the group for each row of the left. Estimates of a group are of the first table alone.
+const GROUP_ROWS: f64 = 20.0;
+
+impl Binder<'_> {
+    /// The conditions, by place, whose two sides are the keys by which an item is best joined with
+    /// a hash table; `None` if a nested loop is better.
+    pub(super) fn try_hash_join(
+        &self,
+        left: &Node,
+        item: &Item,
+        conditions: &[Expression],
+        placed: &[usize],
+    ) -> Option<Vec<usize>> {
+        let is_key = |condition: &Expression| self.hash_key(condition, &item.slots, placed);
+        let equal: Vec<usize> = conditions
+            .iter()
+            .enumerate()
+            .filter(|(_, condition)| is_key(condition).is_some())
+            .map(|(place, _)| place)
+            .collect();
+        if equal.is_empty() {
+            return None;
+        }
+        let left_rows = rows_given(left);
+        let is_better = match &item.source {
+            Source::Table { table, slot, hints } => {
+                self.is_hash_better(left_rows, (*table, *slot, hints), conditions)
+            }
+            Source::Group(from) => self.is_group_hash_better(left_rows, from, item, conditions),
+            Source::Derived { .. } | Source::Latest(_) => true,
+        };
+        is_better.then_some(equal)
+    }
+
+    /// Compares the two ways to join a table.
+    fn is_hash_better(
+        &self,
+        left_rows: f64,
+        (table, slot, hints): (usize, usize, &Hints),
+        conditions: &[Expression],
+    ) -> bool {
+        let visible: Vec<&Expression> = conditions.iter().collect();
+        let looped = self.choose_access(table, slot, hints, &visible, None);
+        if looped.reads_all() {
+            return true;
+        }
+        if self.is_lookup(&looped, &[slot]) {
+            return false;
+        }
+        let own: Vec<&Expression> = conditions
+            .iter()
+            .filter(|condition| self.is_of_item(condition, &[slot]))
+            .collect();
+        let built = self.choose_access(table, slot, hints, &own, None);
+        let hash_cost = built.cost + built.rows * (BUILD_COST - 1.0) + left_rows;
+        hash_cost < left_rows * (START_COST + looped.cost)
+    }
+
+    /// As [`Binder::is_hash_better`] of several tables that are joined with each other first.
+    fn is_group_hash_better(
+        &self,
+        left_rows: f64,
+        from: &From,
+        item: &Item,
+        conditions: &[Expression],
+    ) -> bool {
+        let mut rows = 0.0;
+        let mut is_found = false;
+        for part in &from.items {
+            let Source::Table { table, slot, hints } = &part.source else {
+                continue;
+            };
+            let reads_slot = |condition: &&Expression| {
+                let read = self.slots_of(condition);
+                read.iter().all(|it| it == slot || !item.slots.contains(it))
+            };
+            let visible: Vec<&Expression> = conditions.iter().filter(reads_slot).collect();
+            let access = self.choose_access(*table, *slot, hints, &visible, None);
+            is_found |= part.kind == JoinKind::Inner && self.is_lookup(&access, &item.slots);
+            rows += self.choose_access(*table, *slot, hints, &[], None).rows;
+        }
+        !is_found || rows < left_rows * GROUP_ROWS
+    }
+
+    /// True if an access finds rows by a value that the rows of other tables of the query have.
+    fn is_lookup(&self, choice: &AccessChoice, item: &[usize]) -> bool {
+        let is_of_others = |value: &&Expression| !self.is_of_item(value, item);
+        match &choice.access {
+            Access::All => false,
+            Access::Unique(_) => access_values(&choice.access).iter().any(is_of_others),
+            Access::Ranges(ranges) => ranges
+                .iter()
+                .any(|range| range.equal.iter().any(|it| is_of_others(&&it.value))),
+        }
+    }
+
+    /// True if of this query's tables a condition reads the item's alone: not those placed before
+    /// it, nor, where the item is in a group, those outside of the group, whose rows change while
+    /// the hash table stays.
+    fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
+        let relations = &self
+            .blocks
+            .last()
+            .expect("a block is bound")
+            .scope
+            .relations;
+        let is_of_query = |slot: &usize| relations.iter().any(|relation| relation.slot == *slot);
+        let read = self.slots_of(condition);
+        read.iter()
+            .all(|slot| item.contains(slot) || !is_of_query(slot))
+    }
+
+    /// The equality of what placed slots have and what the item's own have. The side of the placed
+    /// ones may read rows around the query or the group too: they stay while one is looked up.
+    fn hash_key(&self, condition: &Expression, own: &[usize], placed: &[usize]) -> Option<HashKey> {
+        let ExpressionKind::Compare(compare) = &condition.kind else {
+            return None;
+        };
+        let null_safe = match compare.operator {
+            CompareOperator::Equal => false,
+            CompareOperator::NullSafeEqual => true,
+            _ => return None,
+        };
+        if !condition.subqueries().is_empty() {
+            return None;
+        }
+        let is_left = |side: &Expression| {
+            let read = side.slots();
+            read.iter().any(|slot| placed.contains(slot))
+                && !read.iter().any(|slot| own.contains(slot))
+        };
+        let is_right = |side: &Expression| {
+            side.slots().iter().any(|slot| own.contains(slot)) && self.is_of_item(side, own)
+        };
+        let (left, right) = (&compare.left, &compare.right);
+        let (left, right) = match (is_left(left), is_right(right)) {
+            (true, true) => (left, right),
+            _ if is_left(right) && is_right(left) => (right, left),
+            _ => return None,
+        };
+        Some(HashKey {
+            left: left.clone(),
+            right: right.clone(),
+            class: compare.class,
+            null_safe,
+        })
+    }
+
+    pub(super) fn hash_joined(
+        &mut self,
+        left: Node,
+        item: Item,
+        conditions: Vec<Expression>,
+        placed: &[usize],
+        equal: &[usize],
+    ) -> Result<Node, PlanError> {
+        let kind = item.kind;
+        let slots = item.slots.clone();
+        let (mut own, mut residual) = (Vec::new(), Vec::new());
+        let mut keys = Vec::with_capacity(equal.len());
+        for (place, condition) in conditions.into_iter().enumerate() {
+            if equal.contains(&place) {
+                let key = self.hash_key(&condition, &slots, placed);
+                keys.push(key.expect("it was found before"));
+            } else if self.is_of_item(&condition, &slots) {
+                own.push(condition);
+            } else {
+                residual.push(condition);
+            }
+        }
+        let (right, _) = self.item_node(item, own, false, None)?;
+        let residual = Expression::all(residual);
+        let dependent = self.dependents(residual.as_ref());
+        let plan = HashJoin {
+            kind,
+            keys,
+            residual,
+            dependent,
+            right_slots: slots,
+        };
+        Ok(Node::HashJoin(
+            Box::new(left),
+            Box::new(right),
+            Rc::new(plan),
+        ))
+    }
+}
