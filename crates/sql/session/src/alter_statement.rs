@@ -2,9 +2,9 @@
 
 use catalog::Privilege;
 use errcode::{ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_WRONG_COLUMN_NAME};
-use store::{ColumnDefault, ColumnDefinition, Store, TableDefinition, Uniqueness};
-use syntax::ast::{self, Ident, ObjectName, TableConstraint, TableOption};
-use value::CollationId;
+use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, Uniqueness};
+use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
+use value::{CollationId, TypeKind};
 
 use crate::define::{self, checked_name, collation_of};
 use crate::definition_statement::{add_constraint, add_index, own_indexes, table_collation};
@@ -24,6 +24,8 @@ impl Session {
         needed: Privilege,
         parsed: &Parsed,
     ) -> Result<(), Stop> {
+        let is_ignoring =
+            matches!(&parsed.statement.kind, StatementKind::AlterTable(it) if it.ignore);
         let old = self.table_named(name)?;
         self.check_table_privilege(needed, &old.name)?;
         let _database = self.hold_database(&old.name.database).await?;
@@ -42,13 +44,21 @@ impl Session {
         if let Some(next) = changed.auto_increment {
             store.set_auto_increment(old.id, next).await?;
         }
+        changed.needs_copy |= is_ignoring && changed.definition != *old;
         if changed.needs_copy {
-            self.copy_table(&old, &changed).await?;
+            self.copy_table(&old, &changed, is_ignoring).await?;
         } else if changed.definition != *old {
             let renamed = changed.definition.name.clone();
             changed.definition.name = old.name.clone();
             if changed.definition != *old {
-                store.alter_table(changed.definition.clone()).await?;
+                match store.alter_table(changed.definition.clone()).await {
+                    // Only the key is known there. Who writes the rows finds the words for it.
+                    Err(StoreError::DuplicateKey { .. }) => {
+                        changed.definition.name = renamed;
+                        return self.copy_table(&old, &changed, is_ignoring).await;
+                    }
+                    outcome => outcome?,
+                }
             }
             if renamed != old.name {
                 store.rename_tables(vec![(old.id, renamed)]).await?;
@@ -127,7 +137,13 @@ impl Session {
     }
 
     /// Copies the rows into a table of the new definition and puts it in the old one's place.
-    async fn copy_table(&mut self, old: &TableDefinition, changed: &Altered) -> Result<(), Stop> {
+    /// Where it ignores, rows whose keys others have are left out.
+    async fn copy_table(
+        &mut self,
+        old: &TableDefinition,
+        changed: &Altered,
+        is_ignoring: bool,
+    ) -> Result<(), Stop> {
         let store = self.store();
         let mut copy = changed.definition.clone();
         let final_name = copy.name.clone();
@@ -136,14 +152,18 @@ impl Session {
         let copy_id = store.create_table(copy.clone()).await?;
         let (mut targets, mut sources) = (Vec::new(), Vec::new());
         for (column, source) in copy.columns.iter().zip(&changed.sources) {
-            if let Some(source) = source {
-                targets.push(quoted_name(&column.name));
-                sources.push(quoted_name(source));
-            }
+            let value = match source {
+                Some(source) => quoted_name(source),
+                None if needs_value(column) => zero_literal(column.column_type.kind).to_owned(),
+                None => continue,
+            };
+            targets.push(quoted_name(&column.name));
+            sources.push(value);
         }
         let database = quoted_name(&old.name.database);
         let text = format!(
-            "INSERT INTO {database}.{} ({}) SELECT {} FROM {database}.{}",
+            "INSERT {} INTO {database}.{} ({}) SELECT {} FROM {database}.{}",
+            if is_ignoring { "IGNORE" } else { "" },
             quoted_name(&copy.name.table),
             targets.join(", "),
             sources.join(", "),
@@ -158,13 +178,41 @@ impl Session {
         if let Err(stop) = copied {
             self.abandon_transaction().await;
             store.drop_table(copy_id).await?;
-            return Err(stop);
+            return Err(with_name(stop, &copy.name.table, &final_name.table));
         }
         store.replace_table(old.id, copy_id).await?;
         if final_name != old.name {
             store.rename_tables(vec![(copy_id, final_name)]).await?;
         }
         Ok(())
+    }
+}
+
+/// Rows that are there already have no value for it, nor has its definition.
+fn needs_value(column: &ColumnDefinition) -> bool {
+    let has_default = column.nullable || column.default != ColumnDefault::None;
+    !has_default && !column.auto_increment
+}
+
+/// What the rows that are there get in a new column that is NOT NULL: zero, the empty text, the
+/// first member of an ENUM.
+fn zero_literal(kind: TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Enum => "1",
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => "'0000-00-00'",
+        kind if kind.is_bytes() => "''",
+        _ => "0",
+    }
+}
+
+/// The error with the table's name in place of that of its copy.
+fn with_name(stop: Stop, copy: &str, table: &str) -> Stop {
+    match stop {
+        Stop::Error(mut error) => {
+            error.message = error.message.replace(copy, table);
+            Stop::Error(error)
+        }
+        stop @ Stop::Disconnect(_) => stop,
     }
 }
 
@@ -402,8 +450,7 @@ impl Altered {
         self.definition.collation = to;
         for column in &mut self.definition.columns {
             let kind = column.column_type.kind;
-            let is_text =
-                kind.is_string() || matches!(kind, value::TypeKind::Enum | value::TypeKind::Set);
+            let is_text = kind.is_string() || matches!(kind, TypeKind::Enum | TypeKind::Set);
             if is_text && column.column_type.collation != CollationId::BINARY {
                 column.column_type.collation = to;
                 self.needs_copy = true;

@@ -163,7 +163,7 @@ impl Cursor<'_> {
             self.is_any(&[K::Select, K::With, K::Values]) || self.kind() == Kind::LeftParen;
         if has_as || is_query {
             table.query = Some(Box::new(self.query()?));
-        } else if table.duplicates.is_some() || table.columns.is_empty() {
+        } else if table.duplicates.is_some() {
             return Err(self.fail());
         }
         Ok(())
