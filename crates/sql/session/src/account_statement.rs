@@ -6,8 +6,8 @@ use catalog::{
 };
 use errcode::{
     ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
-    ER_NONEXISTING_PROC_GRANT, ER_PLUGIN_IS_NOT_LOADED, ER_SP_DOES_NOT_EXIST,
-    ER_WRONG_STRING_LENGTH,
+    ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_PLUGIN_IS_NOT_LOADED,
+    ER_SP_DOES_NOT_EXIST, ER_WRONG_STRING_LENGTH,
 };
 use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
 
@@ -235,12 +235,7 @@ impl Session {
                 let code = ER_NONEXISTING_GRANT;
                 return Err(ClientError::new(code, &[&name.user, &name.host]).into());
             };
-            if let Level::Routine(key) = &level
-                && !account.grants.routines.contains_key(key)
-            {
-                let code = ER_NONEXISTING_PROC_GRANT;
-                return Err(ClientError::new(code, &[&name.user, &name.host, &key.name()]).into());
-            }
+            level.check_granted(&name, &account.grants)?;
             let grant = level.grant_of(&mut account.grants);
             grant.privileges = grant.privileges & !unwanted;
             grant.grantable &= !takes_option;
@@ -490,6 +485,29 @@ impl Level {
                 .entry((database.clone(), table.clone()))
                 .or_default(),
             Self::Routine(key) => grants.routines.entry(key.clone()).or_default(),
+        }
+    }
+
+    /// Error 1141, 1147 or 1403 where nothing at all was granted at this level.
+    fn check_granted(&self, name: &AccountName, grants: &Grants) -> Result<(), ClientError> {
+        let (user, host) = (&name.user, &name.host);
+        match self {
+            Self::Database(database) if !grants.databases.contains_key(database) => {
+                Err(ClientError::new(ER_NONEXISTING_GRANT, &[user, host]))
+            }
+            Self::Table(database, table) => {
+                let key = (database.clone(), table.clone());
+                if grants.tables.contains_key(&key) {
+                    return Ok(());
+                }
+                let code = ER_NONEXISTING_TABLE_GRANT;
+                Err(ClientError::new(code, &[user, host, table]))
+            }
+            Self::Routine(key) if !grants.routines.contains_key(key) => {
+                let code = ER_NONEXISTING_PROC_GRANT;
+                Err(ClientError::new(code, &[user, host, &key.name()]))
+            }
+            Self::Global | Self::Database(_) | Self::Routine(_) => Ok(()),
         }
     }
 

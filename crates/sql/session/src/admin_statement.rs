@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
-use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_TABLEACCESS_DENIED_ERROR};
+use errcode::{
+    ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
+    ER_TABLEACCESS_DENIED_ERROR,
+};
 use syntax::ast::{Admin, ObjectName, TableVerb};
-use value::Value;
+use value::{Level, Trouble, Value};
 
 use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
@@ -147,7 +150,11 @@ impl Session {
                         ),
                     });
                 }
-                Err(error) => rows.push(row(&name.name.text, "Error", &error.message)),
+                Err(error) => {
+                    let table = self.unchecked_name(name)?.to_string();
+                    rows.push(row(&table, "Error", &error.message));
+                    rows.push(row(&table, "status", "Operation failed"));
+                }
             }
         }
         let columns = [
@@ -197,7 +204,18 @@ impl Session {
     async fn checksum(&mut self, tables: &[ObjectName]) -> Result<Reply, Stop> {
         let mut rows = Vec::new();
         for name in tables {
-            let definition = self.table_named(name)?;
+            let definition = match self.table_named(name) {
+                Ok(definition) => definition,
+                Err(error) if error.code == ER_NO_SUCH_TABLE => {
+                    let table = self.unchecked_name(name)?.to_string();
+                    rows.push(vec![Value::bytes(table.into_bytes()), Value::Null]);
+                    let warning = Trouble::new(error.code.number(), error.message);
+                    let diagnostics = self.state.diagnostics.borrow();
+                    diagnostics.warnings().push(Level::Error, warning);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             if !is_own_table(&definition) {
                 self.check_table_privilege(Privilege::Select, &definition.name)?;
             }

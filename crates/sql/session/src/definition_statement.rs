@@ -37,10 +37,13 @@ impl Session {
             return Err(error.into());
         }
         self.commit().await?;
+        let mut affected_rows = 0;
         match &parsed.statement.kind {
-            StatementKind::CreateDatabase(create) => self.create_database(create).await?,
+            StatementKind::CreateDatabase(create) => {
+                affected_rows = self.create_database(create).await?;
+            }
             StatementKind::DropDatabase { name, if_exists } => {
-                self.drop_database(&name.text, *if_exists).await?;
+                affected_rows = self.drop_database(&name.text, *if_exists).await?;
             }
             StatementKind::CreateTable(create) => return self.create_table(create, parsed).await,
             StatementKind::Drop(drop) => self.drop_tables(drop).await?,
@@ -89,6 +92,7 @@ impl Session {
                 true => format!("Records: 0  Duplicates: 0  Warnings: {warning_count}"),
                 false => String::new(),
             },
+            affected_rows,
             ..Done::default()
         }))
     }
@@ -145,7 +149,7 @@ impl Session {
     }
 
     /// Database and table of a name in a statement, whether there is such a database or not.
-    fn unchecked_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
+    pub(crate) fn unchecked_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
         let database = match &name.schema {
             Some(schema) => schema.text.clone(),
             None => self.state.current_database()?.to_string(),
@@ -166,20 +170,23 @@ impl Session {
             .push(Level::Note, Trouble::new(code.number(), message));
     }
 
-    async fn create_database(&mut self, create: &ast::CreateDatabase) -> Result<(), Stop> {
+    /// Returns what is told as rows affected: 1, and 2 where another one had to go.
+    async fn create_database(&mut self, create: &ast::CreateDatabase) -> Result<u64, Stop> {
         let name = checked_name(&create.name, ER_WRONG_DB_NAME)?;
         self.check_database_privilege(Privilege::Create, &name)?;
         let is_there = self.state.worker.names().database(&name).is_some()
             || name.eq_ignore_ascii_case("information_schema");
+        let mut affected_rows = 1;
         if is_there && create.or_replace {
             self.drop_database(&name, false).await?;
+            affected_rows = 2;
         } else if is_there {
             let error = ClientError::new(ER_DB_CREATE_EXISTS, &[&name]);
             if !create.if_not_exists {
                 return Err(error.into());
             }
             self.note(ER_DB_CREATE_EXISTS, error.message);
-            return Ok(());
+            return Ok(0);
         }
         let default = self.server_collation();
         let options = &create.options;
@@ -189,7 +196,8 @@ impl Session {
             default,
         )?;
         let store = self.store();
-        Ok(store.create_database(&name, collation).await?)
+        store.create_database(&name, collation).await?;
+        Ok(affected_rows)
     }
 
     fn server_collation(&self) -> CollationId {
@@ -198,7 +206,8 @@ impl Session {
             .unwrap_or(CollationId::UTF8MB4_GENERAL_CI)
     }
 
-    async fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<(), Stop> {
+    /// Returns what is told as rows affected: how many tables went with it.
+    async fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<u64, Stop> {
         self.check_database_privilege(Privilege::Drop, name)?;
         let absent = || ClientError::new(ER_DB_DROP_EXISTS, &[&name]);
         if self.state.worker.names().database(name).is_none() {
@@ -206,17 +215,19 @@ impl Session {
                 return Err(absent().into());
             }
             self.note(ER_DB_DROP_EXISTS, absent().message);
-            return Ok(());
+            return Ok(0);
         }
         // Who is putting a table into it comes to an end first, and nobody begins. Others may drop
         // tables meanwhile.
         let _database = self.change_table(database_lock(name)).await?;
         self.drop_routines_of(name).await?;
         let store = self.store();
+        let mut dropped_count = 0;
         while let Some(id) = self.any_table_of(name) {
             let _hold = self.change_table(id).await?;
             match store.drop_table(id).await {
-                Ok(()) | Err(StoreError::NoSuchTable) => {}
+                Ok(()) => dropped_count += 1,
+                Err(StoreError::NoSuchTable) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -229,8 +240,10 @@ impl Session {
         let is_current = self.state.database.borrow().as_deref() == Some(name);
         if is_current {
             *self.state.database.borrow_mut() = None;
+            self.state.seat.update(|line| line.database = None);
+            self.track_schema();
         }
-        Ok(())
+        Ok(dropped_count)
     }
 
     /// A table that the database has now.

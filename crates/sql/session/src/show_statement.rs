@@ -4,11 +4,14 @@
 //! have SHOW's names, so that LIKE and WHERE work on all of them alike. What only the session
 //! knows is written directly.
 
+use std::fmt::Display;
+
 use catalog::Privilege;
 use catalog::account_record::SYSTEM_DATABASE;
 use catalog::information_schema::{self, show_create_table};
-use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE};
+use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
 use planner::OutputColumn;
+use store::TableName;
 use syntax::ast::{
     self, Explain, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
 };
@@ -86,8 +89,11 @@ impl Session {
         }
         match &show.kind {
             ShowKind::CreateRoutine(kind, name) => self.show_create_routine(*kind, name),
-            ShowKind::CreateTable(name) | ShowKind::CreateView(name) => {
-                self.show_create_table(name)
+            ShowKind::CreateTable(name) => self.show_create_table(name),
+            ShowKind::CreateView(name) => {
+                let TableName { database, table } = &self.table_named(name)?.name;
+                let facts: [&dyn Display; 3] = [database, table, &"VIEW"];
+                Err(ClientError::new(ER_WRONG_OBJECT, &facts).into())
             }
             ShowKind::CreateDatabase {
                 name,

@@ -27,8 +27,10 @@ impl Cursor<'_> {
             function == AggregateFunction::Count && !distinct && self.eat_kind(Kind::Star);
         let arguments = if is_star {
             Vec::new()
-        } else {
+        } else if takes_list(function, distinct) {
             self.list(Self::expr)?
+        } else {
+            vec![self.expr()?]
         };
         let mut aggregate = Aggregate {
             function,
@@ -138,6 +140,17 @@ impl Cursor<'_> {
             Some(_) => Ok(FrameBound::Following(distance)),
             None => Err(self.fail()),
         }
+    }
+}
+
+/// Whether more than one argument may follow; all others take one.
+fn takes_list(function: AggregateFunction, is_distinct: bool) -> bool {
+    match function {
+        AggregateFunction::Count => is_distinct,
+        AggregateFunction::GroupConcat
+        | AggregateFunction::JsonArrayAgg
+        | AggregateFunction::JsonObjectAgg => true,
+        _ => false,
     }
 }
 
