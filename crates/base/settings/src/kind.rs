@@ -43,6 +43,8 @@ pub enum Problem {
     Malformed { expected: String },
     #[error("must be between {min} and {max}")]
     OutOfRange { min: u64, max: u64 },
+    #[error("must be between {} and {}", show_bytes(*.min), show_bytes(*.max))]
+    SizeOutOfRange { min: u64, max: u64 },
 }
 
 impl Kind {
@@ -62,7 +64,8 @@ impl Kind {
                 in_range(number, min, max)
             }
             Kind::Bytes { min, max } => {
-                in_range(parse_bytes(text).ok_or_else(|| self.malformed())?, min, max)
+                let bytes = parse_bytes(text).ok_or_else(|| self.malformed())?;
+                in_range(bytes, min, max).map_err(|_| Problem::SizeOutOfRange { min, max })
             }
             Kind::Seconds { max } => {
                 let micros = parse_seconds(text).ok_or_else(|| self.malformed())?;
@@ -250,11 +253,13 @@ mod tests {
         ));
         assert_eq!(
             kind.parse("1"),
-            Err(Problem::OutOfRange {
+            Err(Problem::SizeOutOfRange {
                 min: 1024,
                 max: 1 << 40
             })
         );
+        let problem = kind.parse("1").unwrap_err();
+        assert_eq!(problem.to_string(), "must be between 1K and 1T");
         assert_eq!(kind.describe(), "a size, 1K to 1T");
     }
 

@@ -42,14 +42,21 @@ pub fn reference_lines() -> String {
     lines
 }
 
-const HEAD: &str = "<!-- made from crates/base/settings/src/table.rs: cargo xtask tidy --fix -->
+const HEAD: &str = r#"<!-- made from crates/base/settings/src/table.rs: cargo xtask tidy --fix -->
 # Settings
 
 Plateau needs none. Settings are read from `plateau.toml` in the working directory, or from the
-file that `--config` names, one `name = value` a line; then `--set name=value` on the command line.
-A name that is not below is an error. Sizes take `K`, `M`, `G` and `T`. Most names are MySQL's and
-are system variables in SQL too.
-";
+file that `--config` names; then from `--set name=value` on the command line, as in
+`--set buffer_pool_size=2G`. A name that is not below is an error. Sizes take `K`, `M`, `G` and `T`.
+Most names are MySQL's and are system variables in SQL too. The file is TOML without sections, so
+texts and sizes stand in quotes:
+
+```toml
+listen = "0.0.0.0:3306"
+buffer_pool_size = "2G"
+workers = 4
+```
+"#;
 
 const SECTIONS: &[(&str, &[Scope])] = &[
     ("Given at start", &[Scope::Start]),

@@ -25,8 +25,11 @@ pub enum SettingError {
         text: String,
         source: Problem,
     },
-    #[error("setting `{name}` is told to clients and cannot be changed")]
-    Fixed { name: &'static str },
+    #[error("setting `{name}` is told to clients{}", suggestion_text(*.suggestion))]
+    Fixed {
+        name: &'static str,
+        suggestion: Option<&'static str>,
+    },
     #[error("`{text}` is not of the form name=value")]
     NotAnAssignment { text: String },
 }
@@ -34,10 +37,12 @@ pub enum SettingError {
 /// A settings file that cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("the file is not TOML")]
+    #[error("texts and sizes stand in quotes, as listen = \"127.0.0.1:4006\"")]
     Syntax(#[source] toml::de::Error),
     #[error("`{name}` is neither a text, a number nor a truth value")]
     NotAScalar { name: String },
+    #[error("there are no sections as [{name}]: settings stand one below the other")]
+    Section { name: String },
     #[error(transparent)]
     Setting(SettingError),
 }
@@ -55,14 +60,18 @@ impl Settings {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
         let Some((index, setting)) = find(name) else {
             let names = TABLE.iter().filter(|setting| !setting.is_fixed());
-            let suggestion = nearest(name, names.map(|setting| setting.name));
+            let near = || nearest(name, names.map(|setting| setting.name));
+            let suggestion = instead_of(name).or_else(near);
             return Err(SettingError::Unknown {
                 name: name.to_owned(),
                 suggestion,
             });
         };
         if setting.is_fixed() {
-            return Err(SettingError::Fixed { name: setting.name });
+            return Err(SettingError::Fixed {
+                name: setting.name,
+                suggestion: instead_of(name),
+            });
         }
         let refused = |source| SettingError::Refused {
             name: setting.name,
@@ -100,10 +109,11 @@ impl Settings {
                 toml::Value::String(text) => text,
                 toml::Value::Integer(number) => number.to_string(),
                 toml::Value::Boolean(truth) => truth.to_string(),
-                toml::Value::Float(_)
-                | toml::Value::Datetime(_)
-                | toml::Value::Array(_)
-                | toml::Value::Table(_) => return Err(FileError::NotAScalar { name }),
+                toml::Value::Float(number) => number.to_string(),
+                toml::Value::Table(_) => return Err(FileError::Section { name }),
+                toml::Value::Datetime(_) | toml::Value::Array(_) => {
+                    return Err(FileError::NotAScalar { name });
+                }
             };
             self.set(&name, &text).map_err(FileError::Setting)?;
         }
@@ -185,6 +195,14 @@ impl Setting {
     }
 }
 
+/// Our name for what other servers set under this one.
+fn instead_of(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().replace('-', "_").as_str() {
+        "port" | "bind_address" | "skip_networking" => Some("listen"),
+        _ => None,
+    }
+}
+
 fn suggestion_text(suggestion: Option<&str>) -> String {
     suggestion
         .map(|name| format!("; did you mean `{name}`?"))
@@ -232,7 +250,17 @@ mod tests {
             error.to_string(),
             "`listen` is neither a text, a number nor a truth value"
         );
+        let error = settings.set("port", "3306").unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `listen`?"), "{error}");
+        let error = settings.set("bind-address", "::").unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `listen`?"), "{error}");
+        let error = settings.read_file("listen = 0.0.0.0:3306").unwrap_err();
+        assert!(error.to_string().contains("stand in quotes"), "{error}");
+        let error = settings.read_file("[server]\nworkers = 2").unwrap_err();
+        assert!(error.to_string().contains("no sections as [server]"));
         assert_eq!(settings, Settings::default());
+        settings.read_file("max_statement_time = 1.5").unwrap();
+        assert_eq!(settings.micros("max_statement_time"), 1_500_000);
     }
 
     #[test]

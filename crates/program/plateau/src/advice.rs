@@ -13,6 +13,14 @@ pub(crate) fn advised(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// The same for who looks at a directory and serves nothing from it.
+pub(crate) fn advised_to_check(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(RecoveryError::InUse(_)) => anyhow::anyhow!("{error:#}; stop its server first"),
+        _ => error,
+    }
+}
+
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
     let disk = error.chain().find_map(|cause| cause.downcast_ref());
     let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));

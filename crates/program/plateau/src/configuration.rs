@@ -59,9 +59,9 @@ pub(crate) fn tcp_address(settings: &Settings) -> Result<Option<Address>> {
     if listen.is_empty() {
         return Ok(None);
     }
-    let address: SocketAddr = listen
-        .parse()
-        .with_context(|| format!("setting `listen` is not an address and port: {listen}"))?;
+    let address: SocketAddr = listen.parse().with_context(|| {
+        format!("setting `listen` is no address and port, as 127.0.0.1:4006: {listen}")
+    })?;
     Ok(Some(Address::Tcp(address)))
 }
 

@@ -22,8 +22,6 @@ use store::StoreError;
 use sync::Mutex;
 use wal::WalOptions;
 
-use crate::advice::advised;
-
 /// Bytes of a page; a power of two that the format allows.
 const PAGE_BYTES: u64 = 16 << 10;
 
@@ -65,7 +63,6 @@ impl Database {
         let name = options.directory.display().to_string();
         let opened = runtime
             .block_on_worker(0, move || open_first(options, worker_count))
-            .map_err(advised)
             .with_context(|| format!("cannot open the data directory {name}"))?;
         let drain = Arc::new(Drain::new(worker_count));
         for index in 0..worker_count {

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use runtime::{Address, ListenError, Listener, Runtime, Terminations};
 use settings::Settings;
 
+use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::Database;
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "both `listen` and `socket` are empty"
     );
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
-    let database = Database::open(&settings, &runtime)?;
+    let database = Database::open(&settings, &runtime).map_err(advised)?;
     let served = serve(settings, listeners, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.

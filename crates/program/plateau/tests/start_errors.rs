@@ -64,6 +64,26 @@ fn what_hinders_the_start_is_told_in_a_line() {
     assert!(checked.unwrap().status.success());
 }
 
+/// Runs `plateau check` where there is nothing to check: one line tells it.
+fn check_refuses(folder: &Path, expected: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    let output = command.arg("check").arg(folder).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.trim_end().ends_with(expected), "{told}");
+    assert_eq!(told.trim_end().lines().count(), 1, "{told}");
+}
+
+#[test]
+fn a_check_makes_no_directory_its_own() {
+    let folder = Folder::new("nothing-to-check").unwrap();
+    check_refuses(folder.path(), "is no data directory of plateau");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    check_refuses(&folder.path().join("missing"), "is not a directory");
+    let server = serve();
+    check_refuses(&server.data(), "stop its server first");
+}
+
 /// A server in a folder of its own, stopped or running.
 fn serve() -> Server {
     let mut launch = Launch::new(ServerKind::Plateau);
