@@ -432,8 +432,8 @@ pub fn like_prefix(pattern: ValueRef<'_>, column: &ColumnType) -> Option<(Value,
         return None;
     }
     let charset = column.charset();
-    let room = stdx::to_usize(column.length).min(PREFIX_FILL_CHARS);
-    let fill = room.saturating_sub(charset.char_count(&prefix));
+    let room = stdx::to_usize(column.length).saturating_sub(charset.char_count(&prefix));
+    let fill = room.min(TAIL_CHARS_MAX);
     let mut lower = prefix.clone();
     // Where trailing blanks do not count, what is below a blank must be let in.
     if let Some(lowest) = column.collation.lowest_tail() {
@@ -457,8 +457,9 @@ pub fn like_prefix(pattern: ValueRef<'_>, column: &ColumnType) -> Option<(Value,
     Some((Value::Bytes(lower), is_known.then_some(Value::Bytes(upper))))
 }
 
-/// Longer tails of a bound decide nothing that the condition itself does not decide.
-const PREFIX_FILL_CHARS: usize = 64;
+/// Characters behind the prefix of a bound. Only a text with that many noncharacters there
+/// (U+FFFF, U+10FFFF) would need more.
+const TAIL_CHARS_MAX: usize = 64;
 
 /// The last code point, above all others by number.
 const HIGHEST_CODE: u32 = 0x10_FFFF;
@@ -532,6 +533,32 @@ mod tests {
         let latin1 = ColumnType::varchar(40, CollationId::LATIN1_SWEDISH_CI);
         let bytes = KeyValue::Exact(Value::Bytes(b"\xe9".to_vec()));
         assert_eq!(key("\u{e9}".as_bytes(), &latin1, &at(&Zone::Utc)), bytes);
+    }
+
+    #[test]
+    fn what_begins_as_a_pattern_does_is_in_its_range_however_long_that_is() {
+        for collation in [CollationId::UTF8MB4_GENERAL_CI, CollationId::UTF8MB4_BIN] {
+            let column = ColumnType::varchar(200, collation);
+            for count in [1, 63, 64, 65, 199, 200] {
+                let prefix = "a".repeat(count);
+                let pattern = format!("{prefix}%");
+                let range = like_prefix(ValueRef::Bytes(pattern.as_bytes()), &column);
+                let (lower, upper) = range.expect("it has a prefix");
+                let upper = upper.expect("an end that can be named");
+                let is_within = |text: &str| {
+                    let text = ValueRef::Bytes(text.as_bytes());
+                    let is_behind = compare_values(lower.as_ref(), text, &column).is_le();
+                    is_behind && compare_values(text, upper.as_ref(), &column).is_le()
+                };
+                assert!(is_within(&prefix));
+                assert!(is_within(&"a".repeat(200)), "{count} characters");
+                assert!(is_within(&format!(
+                    "{prefix}{}",
+                    "\u{1f600}".repeat(200 - count)
+                )));
+                assert!(!is_within(&format!("{}b", &prefix[1..])));
+            }
+        }
     }
 
     #[test]
