@@ -3,7 +3,7 @@
 use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Made by root before the accounts are asked.
-const SETUP: [&str; 22] = [
+const SETUP: [&str; 26] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
     "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
@@ -26,6 +26,10 @@ const SETUP: [&str; 22] = [
     "GRANT EXECUTE ON PROCEDURE other.Add_Up TO caller@localhost",
     "GRANT ALTER ROUTINE ON PROCEDURE other.secret TO builder@localhost WITH GRANT OPTION",
     "GRANT CREATE ROUTINE ON shop.* TO builder@localhost",
+    "CREATE USER boss@localhost IDENTIFIED BY 'pw'",
+    "CREATE USER granter@localhost IDENTIFIED BY 'pw'",
+    "GRANT SELECT ON other.* TO granter@localhost WITH GRANT OPTION",
+    "CREATE USER one, two",
 ];
 
 /// Who, what, and what comes back: rows as text, `ok`, or an error.
@@ -172,6 +176,68 @@ const CASES: &[(&str, &str, &str)] = &[
     ("builder", "CREATE PROCEDURE shop.own() SET @own = 1", "ok"),
     ("builder", "CALL shop.own()", "ok"),
     ("builder", "DROP PROCEDURE shop.own", "ok"),
+    // How others log in is not for those to change who may grant them something.
+    (
+        "granter",
+        "GRANT SELECT ON other.* TO boss@localhost IDENTIFIED BY 'stolen'",
+        "1044 Access denied for user 'granter'@'localhost' to database 'mysql'",
+    ),
+    (
+        "granter",
+        "GRANT SELECT ON other.* TO boss@localhost IDENTIFIED VIA mysql_native_password",
+        "1044",
+    ),
+    (
+        "granter",
+        "GRANT SELECT ON other.* TO boss@localhost REQUIRE SSL",
+        "1044",
+    ),
+    (
+        "granter",
+        "SET PASSWORD FOR boss@localhost = PASSWORD('stolen')",
+        "1044",
+    ),
+    ("granter", "SHOW CREATE USER boss@localhost", "1044"),
+    (
+        "granter",
+        "ALTER USER boss@localhost IDENTIFIED BY 'stolen'",
+        "1227",
+    ),
+    (
+        "granter",
+        "ALTER USER granter@localhost REQUIRE NONE",
+        "1227",
+    ),
+    ("granter", "GRANT SELECT ON other.* TO boss@localhost", "ok"),
+    (
+        "granter",
+        "GRANT SELECT ON other.* TO granter@localhost IDENTIFIED BY 'pw'",
+        "ok",
+    ),
+    ("granter", "SET PASSWORD = PASSWORD('pw')", "ok"),
+    ("boss", "SELECT CURRENT_USER()", "boss@localhost"),
+    // A statement that names an account twice does to it what two would.
+    (
+        "root",
+        "RENAME USER one TO three, two TO three",
+        "1396 Operation RENAME USER failed for 'two'@'%'",
+    ),
+    (
+        "root",
+        "SHOW GRANTS FOR one",
+        "GRANT USAGE ON *.* TO `one`@`%`",
+    ),
+    ("root", "RENAME USER one TO three, three TO four", "ok"),
+    (
+        "root",
+        "SHOW GRANTS FOR four",
+        "GRANT USAGE ON *.* TO `four`@`%`",
+    ),
+    ("root", "SHOW GRANTS FOR three", "1141"),
+    ("root", "CREATE USER five, five", "1396"),
+    ("root", "CREATE OR REPLACE USER five, five", "ok"),
+    ("root", "DROP USER five, five", "1396"),
+    ("root", "DROP USER IF EXISTS five, five", "ok"),
     (
         "root",
         "DROP TABLE mysql.global_priv",

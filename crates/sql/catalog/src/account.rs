@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use syntax::ast::RoutineKind;
-use syntax::print::quoted_name;
+use syntax::print::{quoted_name, quoted_string};
 
 use crate::privilege::{Privilege, PrivilegeSet};
 use crate::routine::RoutineKey;
@@ -147,7 +147,7 @@ impl Account {
         } else {
             let _ = write!(first, " IDENTIFIED VIA {plugin}");
             if !hash.is_empty() {
-                let _ = write!(first, " USING '{hash}'");
+                let _ = write!(first, " USING {}", quoted_string(hash));
             }
         }
         if self.requires_tls {
@@ -290,11 +290,10 @@ impl Accounts {
 
     /// These after changes: the account that each name has from then on, or none.
     pub fn after(&self, changes: impl IntoIterator<Item = (AccountName, Option<Account>)>) -> Self {
+        let changed: BTreeMap<_, _> = changes.into_iter().collect();
         let mut accounts = self.ordered.clone();
-        for (name, account) in changes {
-            accounts.retain(|known| known.name != name);
-            accounts.extend(account.map(Arc::new));
-        }
+        accounts.retain(|known| !changed.contains_key(&known.name));
+        accounts.extend(changed.into_values().flatten().map(Arc::new));
         Self::ordered(accounts)
     }
 
@@ -502,6 +501,15 @@ mod tests {
                  '*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29'",
                 "GRANT SELECT ON `shop`.* TO `app`@`%`",
             ]
+        );
+        // The salt of this method is any ASCII.
+        let mut salted = account("o`app", "%");
+        salted.credential.plugin = "caching_sha2_password".to_owned();
+        salted.credential.hash = "$A$005$'\\\n".to_owned();
+        let shown = r"GRANT USAGE ON *.* TO `o``app`@`%` IDENTIFIED VIA caching_sha2_password";
+        assert_eq!(
+            salted.show_grants(),
+            [format!(r"{shown} USING '$A$005$''\\\n'")]
         );
     }
 }

@@ -1,8 +1,14 @@
 //! CREATE USER, GRANT and their like.
+//!
+//! What a statement says of an account is decided by what it said before ([`Draft`]): it names one
+//! twice as two statements would. All of it is done, or nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
 use catalog::{
-    Account, AccountName, Credential, Grant, Grants, Privilege, PrivilegeSet, RoutineKey,
+    Account, AccountName, Accounts, Credential, Grant, Grants, Privilege, PrivilegeSet, RoutineKey,
 };
 use errcode::{
     ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
@@ -10,6 +16,7 @@ use errcode::{
     ER_SP_DOES_NOT_EXIST, ER_WRONG_STRING_LENGTH,
 };
 use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
+use syntax::print::{quoted_name, quoted_string};
 
 use crate::accounts::{AccountChange, hash_password};
 use crate::dispatch::Parsed;
@@ -21,6 +28,40 @@ use crate::sink::text_column;
 /// The plugin of an account that names none.
 const DEFAULT_PLUGIN: &str = "mysql_native_password";
 
+/// The accounts as the statement leaves them so far.
+struct Draft {
+    before: Arc<Accounts>,
+    /// What became of the accounts that it named.
+    changed: BTreeMap<AccountName, Option<Account>>,
+}
+
+impl Draft {
+    /// The account of that name as it is now.
+    fn find(&self, name: &AccountName) -> Option<Account> {
+        match self.changed.get(name) {
+            Some(changed) => changed.clone(),
+            None => self.before.by_name(name).map(|it| Account::clone(it)),
+        }
+    }
+
+    fn put(&mut self, account: Account) {
+        self.changed.insert(account.name.clone(), Some(account));
+    }
+
+    fn remove(&mut self, name: AccountName) {
+        self.changed.insert(name, None);
+    }
+
+    fn changes(self) -> Vec<AccountChange> {
+        let changed = self.changed.into_iter();
+        let change = |(name, account): (AccountName, Option<Account>)| match account {
+            Some(account) => AccountChange::Put(account),
+            None => AccountChange::Remove(name),
+        };
+        changed.map(change).collect()
+    }
+}
+
 impl Session {
     /// Answers a statement about accounts.
     pub(crate) async fn account_statement(
@@ -30,7 +71,17 @@ impl Session {
     ) -> Result<Reply, Stop> {
         self.commit().await?;
         let turn = self.change_turn().await?;
-        let changes = match statement {
+        let mut draft = Draft {
+            before: self.state.worker.server.accounts(),
+            changed: BTreeMap::new(),
+        };
+        self.draft(statement, &mut draft)?;
+        self.change_accounts(&turn, &draft.changes()).await?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    fn draft(&self, statement: &ast::Account, draft: &mut Draft) -> Result<(), Stop> {
+        match statement {
             ast::Account::CreateUser {
                 or_replace,
                 if_not_exists,
@@ -38,20 +89,23 @@ impl Session {
                 options,
             } => {
                 self.check_may_change_accounts()?;
-                self.created(users, options, *or_replace, *if_not_exists)?
+                self.create_users(users, options, (*or_replace, *if_not_exists), draft)
             }
             ast::Account::AlterUser {
                 if_exists,
                 users,
                 options,
-            } => self.altered(users, options, *if_exists)?,
+            } => {
+                self.check_may_change_accounts()?;
+                self.alter_users(users, options, *if_exists, draft)
+            }
             ast::Account::DropUser { if_exists, users } => {
                 self.check_may_change_accounts()?;
-                self.dropped(users, *if_exists)?
+                self.drop_users(users, *if_exists, draft)
             }
             ast::Account::RenameUser(renames) => {
                 self.check_may_change_accounts()?;
-                self.renamed(renames)?
+                self.rename_users(renames, draft)
             }
             ast::Account::Grant {
                 privileges,
@@ -59,22 +113,18 @@ impl Session {
                 users,
                 options,
                 grant_option,
-            } => self.granted(privileges, on, users, options, *grant_option)?,
+            } => self.grant_to_users((privileges, *grant_option), on, (users, options), draft),
             ast::Account::Revoke {
                 privileges,
                 on,
                 users,
-            } => self.revoked(privileges, on, users)?,
+            } => self.revoke_from_users(privileges, on, users, draft),
             ast::Account::RevokeAll(users) => {
                 self.check_may_change_accounts()?;
-                self.stripped(users)?
+                self.strip_users(users, draft)
             }
-            ast::Account::Role(refused) => {
-                return Err(ClientError::not_supported(&refused.name).into());
-            }
-        };
-        self.change_accounts(&turn, &changes).await?;
-        Ok(Reply::Ok(Done::default()))
+            ast::Account::Role(refused) => Err(ClientError::not_supported(&refused.name).into()),
+        }
     }
 
     /// The account that a statement names.
@@ -95,18 +145,17 @@ impl Session {
             .map(|account| Account::clone(account))
     }
 
-    fn created(
+    fn create_users(
         &self,
         users: &[UserSpec],
         options: &AccountOptions,
-        or_replace: bool,
-        if_not_exists: bool,
-    ) -> Result<Vec<AccountChange>, Stop> {
-        let mut changes = Vec::new();
+        (or_replace, if_not_exists): (bool, bool),
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         for user in users {
             let name = self.account_name_of(&user.name);
             check_name(&name)?;
-            if self.existing_account(&name).is_some() && !or_replace {
+            if draft.find(&name).is_some() && !or_replace {
                 if if_not_exists {
                     continue;
                 }
@@ -115,24 +164,21 @@ impl Session {
             let mut account = fresh_account(name);
             self.apply_authentication(user, &mut account)?;
             apply_options(options, &mut account)?;
-            changes.push(AccountChange::Put(account));
+            draft.put(account);
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn altered(
+    fn alter_users(
         &self,
         users: &[UserSpec],
         options: &AccountOptions,
         if_exists: bool,
-    ) -> Result<Vec<AccountChange>, Stop> {
-        let mut changes = Vec::new();
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         for user in users {
             let name = self.account_name_of(&user.name);
-            if name != self.state.account_name() {
-                self.check_may_change_accounts()?;
-            }
-            let Some(mut account) = self.existing_account(&name) else {
+            let Some(mut account) = draft.find(&name) else {
                 if if_exists {
                     continue;
                 }
@@ -140,48 +186,54 @@ impl Session {
             };
             self.apply_authentication(user, &mut account)?;
             apply_options(options, &mut account)?;
-            changes.push(AccountChange::Put(account));
+            draft.put(account);
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn dropped(&self, users: &[UserName], if_exists: bool) -> Result<Vec<AccountChange>, Stop> {
-        let mut changes = Vec::new();
+    fn drop_users(
+        &self,
+        users: &[UserName],
+        if_exists: bool,
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         for user in users {
             let name = self.account_name_of(user);
-            if self.existing_account(&name).is_some() {
-                changes.push(AccountChange::Remove(name));
+            if draft.find(&name).is_some() {
+                draft.remove(name);
             } else if !if_exists {
                 return Err(cannot("DROP USER", &name));
             }
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn renamed(&self, renames: &[(UserName, UserName)]) -> Result<Vec<AccountChange>, Stop> {
-        let mut changes = Vec::new();
+    fn rename_users(
+        &self,
+        renames: &[(UserName, UserName)],
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         for (from, to) in renames {
             let (from, to) = (self.account_name_of(from), self.account_name_of(to));
             check_name(&to)?;
-            let account = self.existing_account(&from);
-            let Some(mut account) = account.filter(|_| self.existing_account(&to).is_none()) else {
+            let account = draft.find(&from);
+            let Some(mut account) = account.filter(|_| draft.find(&to).is_none()) else {
                 return Err(cannot("RENAME USER", &from));
             };
             account.name = to;
-            changes.push(AccountChange::Remove(from));
-            changes.push(AccountChange::Put(account));
+            draft.remove(from);
+            draft.put(account);
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn granted(
+    fn grant_to_users(
         &self,
-        privileges: &[ast::Privilege],
+        (privileges, grant_option): (&[ast::Privilege], bool),
         on: &GrantTarget,
-        users: &[UserSpec],
-        options: &AccountOptions,
-        grant_option: bool,
-    ) -> Result<Vec<AccountChange>, Stop> {
+        (users, options): (&[UserSpec], &AccountOptions),
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         let level = self.level(on)?;
         let wanted = Grant {
             privileges: set_of(privileges, &level)?,
@@ -189,11 +241,15 @@ impl Session {
         };
         self.check_is_there(&level)?;
         self.check_may_grant(&level, wanted.privileges)?;
-        let mut changes = Vec::new();
         for user in users {
             let name = self.account_name_of(&user.name);
-            let mut account = match self.existing_account(&name) {
-                Some(account) => account,
+            let mut account = match draft.find(&name) {
+                Some(account) => {
+                    if !user.authentication.is_empty() || has_any(options) {
+                        self.check_may_touch_account(&name)?;
+                    }
+                    account
+                }
                 // Without the mode, an account without a password comes to be.
                 None if user.authentication.is_empty() && self.has_no_auto_create_user() => {
                     let code = errcode::ER_PASSWORD_NO_MATCH;
@@ -211,27 +267,27 @@ impl Session {
             grant.privileges |= wanted.privileges;
             grant.grantable |= wanted.grantable;
             account.grants.prune();
-            changes.push(AccountChange::Put(account));
+            draft.put(account);
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn revoked(
+    fn revoke_from_users(
         &self,
         privileges: &[ast::Privilege],
         on: &GrantTarget,
         users: &[UserName],
-    ) -> Result<Vec<AccountChange>, Stop> {
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
         let level = self.level(on)?;
         let takes_option = privileges
             .iter()
             .any(|privilege| privilege.name == "GRANT OPTION");
         let unwanted = set_of(privileges, &level)?;
         self.check_may_grant(&level, unwanted)?;
-        let mut changes = Vec::new();
         for user in users {
             let name = self.account_name_of(user);
-            let Some(mut account) = self.existing_account(&name) else {
+            let Some(mut account) = draft.find(&name) else {
                 let code = ER_NONEXISTING_GRANT;
                 return Err(ClientError::new(code, &[&name.user, &name.host]).into());
             };
@@ -240,25 +296,22 @@ impl Session {
             grant.privileges = grant.privileges & !unwanted;
             grant.grantable &= !takes_option;
             account.grants.prune();
-            changes.push(AccountChange::Put(account));
+            draft.put(account);
         }
-        Ok(changes)
+        Ok(())
     }
 
-    fn stripped(&self, users: &[UserName]) -> Result<Vec<AccountChange>, Stop> {
-        let strip = |user: &UserName| {
+    fn strip_users(&self, users: &[UserName], draft: &mut Draft) -> Result<(), Stop> {
+        for user in users {
             let name = self.account_name_of(user);
-            let account = self.existing_account(&name);
-            let mut account = account.ok_or_else(|| {
-                Stop::from(ClientError::new(
-                    ER_NONEXISTING_GRANT,
-                    &[&name.user, &name.host],
-                ))
-            })?;
+            let Some(mut account) = draft.find(&name) else {
+                let code = ER_NONEXISTING_GRANT;
+                return Err(ClientError::new(code, &[&name.user, &name.host]).into());
+            };
             account.grants = Grants::default();
-            Ok(AccountChange::Put(account))
-        };
-        users.iter().map(strip).collect()
+            draft.put(account);
+        }
+        Ok(())
     }
 
     fn apply_authentication(&self, user: &UserSpec, account: &mut Account) -> Result<(), Stop> {
@@ -388,20 +441,20 @@ impl Session {
     /// SHOW CREATE USER.
     pub(crate) fn show_create_user(&mut self, user: Option<&UserName>) -> Result<Reply, Stop> {
         let name = self.account_name_of(user.unwrap_or(&UserName::Current));
-        if name != self.state.account_name() {
-            self.check_may_change_accounts()?;
-        }
+        self.check_may_touch_account(&name)?;
         let Some(account) = self.existing_account(&name) else {
             return Err(cannot("SHOW CREATE USER", &name));
         };
         let Credential { plugin, hash } = &account.credential;
-        let mut text = format!("CREATE USER `{}`@`{}`", name.user, name.host);
+        let (user, host) = (quoted_name(&name.user), quoted_name(&name.host));
+        let mut text = format!("CREATE USER {user}@{host}");
         if plugin == DEFAULT_PLUGIN {
             if !hash.is_empty() {
                 text.push_str(&format!(" IDENTIFIED BY PASSWORD '{hash}'"));
             }
         } else {
-            text.push_str(&format!(" IDENTIFIED VIA {plugin} USING '{hash}'"));
+            let hash = quoted_string(hash);
+            text.push_str(&format!(" IDENTIFIED VIA {plugin} USING {hash}"));
         }
         if account.requires_tls {
             text.push_str(" REQUIRE SSL");
@@ -570,6 +623,14 @@ fn fresh_account(name: AccountName) -> Account {
         requires_tls: false,
         grants: Grants::default(),
     }
+}
+
+/// Whether options say anything of an account.
+fn has_any(options: &AccountOptions) -> bool {
+    !options.require.is_empty()
+        || !options.limits.is_empty()
+        || options.password_expire.is_some()
+        || options.locked.is_some()
 }
 
 fn apply_options(options: &AccountOptions, account: &mut Account) -> Result<(), Stop> {

@@ -9,7 +9,7 @@
 
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
 use catalog::routine::ROUTINE_TABLE;
-use catalog::{Privilege, PrivilegeSet};
+use catalog::{AccountName, Privilege, PrivilegeSet};
 use errcode::{
     ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
     ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
@@ -39,15 +39,28 @@ const DEFINITION: PrivilegeSet = PrivilegeSet::of(&[
 impl Session {
     /// Error 1227 without the privilege to change accounts.
     pub(crate) fn check_may_change_accounts(&self) -> Result<(), ClientError> {
-        let account = self.state.account();
-        let on_system = account.grants.in_database(SYSTEM_DATABASE);
-        if account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update) {
+        if self.may_change_accounts() {
             return Ok(());
         }
         Err(ClientError::new(
             ER_SPECIFIC_ACCESS_DENIED_ERROR,
             &[&"CREATE USER"],
         ))
+    }
+
+    /// Error 1044 if it is neither one's own account nor may one change accounts: how others log in
+    /// is not a matter of what one may grant to them.
+    pub(crate) fn check_may_touch_account(&self, name: &AccountName) -> Result<(), ClientError> {
+        if *name == self.state.account_name() || self.may_change_accounts() {
+            return Ok(());
+        }
+        Err(self.state.database_denied(SYSTEM_DATABASE))
+    }
+
+    fn may_change_accounts(&self) -> bool {
+        let account = self.state.account();
+        let on_system = account.grants.in_database(SYSTEM_DATABASE);
+        account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
     }
 
     /// Error 1227 without a privilege on everything.

@@ -325,11 +325,8 @@ impl Session {
         is_clear: bool,
         text: &[u8],
     ) -> Result<(), Stop> {
-        let own = self.state.account_name();
         let name = self.account_name_of(user.unwrap_or(&ast::UserName::Current));
-        if name != own {
-            self.check_may_change_accounts()?;
-        }
+        self.check_may_touch_account(&name)?;
         self.commit().await?;
         let turn = self.change_turn().await?;
         let accounts = self.state.worker.server.accounts();
