@@ -455,6 +455,9 @@ fn a_send_given_up_half_way_breaks_the_stream() {
             );
             let error = stream.send(vec![1]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+            // It was not posted: nothing that was is waited for.
+            assert!(!stream.is_posting());
+            assert!(stream.send(Vec::new()).await.unwrap().is_empty());
         });
     });
 }

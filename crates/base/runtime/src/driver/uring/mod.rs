@@ -331,12 +331,12 @@ impl Driver for UringDriver {
     }
 
     fn is_detached(&self, key: SocketKey) -> bool {
-        self.with_socket(key, |socket| socket.sending.is_some())
+        self.with_socket(key, |socket| socket.is_detached())
     }
 
     fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<()>> {
         self.with_socket(key, |socket| {
-            if socket.sending.is_none() {
+            if !socket.is_detached() {
                 let error = socket.detached_error.take();
                 return Poll::Ready(error.map_or(Ok(()), |error| Err(error.into())));
             }

@@ -234,6 +234,12 @@ impl Socket {
         None
     }
 
+    /// Whether a send is under way that nobody waits for.
+    pub(super) fn is_detached(&self) -> bool {
+        let sending = self.sending.as_ref();
+        sending.is_some_and(|sending| sending.is_detached)
+    }
+
     /// The buffers of a send that has ended and that nobody waits for.
     pub(super) fn take_spent(&mut self) -> Option<SendBuffers> {
         let is_spent = |sending: &mut Sending| sending.is_detached && sending.result.is_some();
