@@ -13,8 +13,9 @@
 //! Compression and encryption give way between pieces: a row of many MiB is the others' time, too.
 //! One received piece, of 16 MiB at the most, is decompressed in one go.
 //!
-//! Bounds: `plain` and `compressed` hold at most one packet of the allowed size and one receive
-//! buffer; nothing is received before the packets that are there have been taken.
+//! Bounds: `plain` holds at most one packet of the allowed size and one piece (without compression:
+//! one receive buffer), `compressed` at most one piece and one receive buffer; nothing is received
+//! before the packets that are there have been taken.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -191,6 +192,11 @@ impl Channel {
     /// Whether the TLS handshake goes on.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Whether nothing more can be received: the peer has ended TLS, though not the connection.
+    pub(crate) fn has_peer_ended(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_peer_ended())
     }
 
     pub(crate) fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
@@ -429,6 +435,7 @@ impl Channel {
             if discarded == count || !self.decompress_piece()? {
                 return Ok(discarded);
             }
+            give_way()?;
         }
     }
 
@@ -442,6 +449,7 @@ impl Channel {
             if !self.decompress_piece()? {
                 return Ok(None);
             }
+            give_way()?;
         }
     }
 

@@ -88,6 +88,9 @@ impl Connection {
         standing: Standing,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
+        if self.channel.has_peer_ended() {
+            return Err(Disconnect::PeerClosed);
+        }
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;
         let bytes = poll_fn(|context| {

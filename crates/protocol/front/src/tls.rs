@@ -27,6 +27,8 @@ pub(crate) struct Tls {
     /// Records that wait to be sent.
     outgoing: Vec<u8>,
     is_handshaking: bool,
+    /// The peer has said that it sends no more: what comes all the same is dropped.
+    has_peer_ended: bool,
 }
 
 impl std::fmt::Debug for Tls {
@@ -53,6 +55,7 @@ impl Tls {
             incoming: Vec::new(),
             outgoing: Vec::new(),
             is_handshaking: true,
+            has_peer_ended: false,
         })
     }
 
@@ -61,12 +64,20 @@ impl Tls {
         self.is_handshaking
     }
 
+    /// Whether the peer has said that it sends no more.
+    pub(crate) fn has_peer_ended(&self) -> bool {
+        self.has_peer_ended
+    }
+
     /// Takes received bytes and appends what they decrypt to to `plain`.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
         plain: &mut Vec<u8>,
     ) -> Result<(), rustls::Error> {
+        if self.has_peer_ended {
+            return Ok(());
+        }
         self.incoming.extend_from_slice(bytes);
         self.pump(plain, ToSend::Nothing)
     }
@@ -117,7 +128,7 @@ impl Tls {
                     is_done = true;
                 }
                 // No more of the peer's data follows; what it waits for can still be sent.
-                Ok(ConnectionState::PeerClosed) => {}
+                Ok(ConnectionState::PeerClosed) => self.has_peer_ended = true,
                 Ok(_) => is_done = true,
                 // The second round fetches the alert.
                 Err(error) if outcome.is_ok() => outcome = Err(error),
@@ -126,7 +137,7 @@ impl Tls {
             used += discard;
             if is_done {
                 self.incoming.drain(..used.min(self.incoming.len()));
-                if self.incoming.is_empty() {
+                if self.incoming.is_empty() || self.has_peer_ended {
                     self.incoming = Vec::new();
                 }
                 return outcome;
@@ -191,5 +202,69 @@ fn append(
             }
             Err(size) => room = size.required_size,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+    use super::*;
+    use crate::certificate::CertificatePair;
+
+    /// A client and a server that have shaken hands.
+    fn connected() -> (ClientConnection, Tls) {
+        let pair = CertificatePair::generate(&["localhost"]).unwrap();
+        let certificate = CertificateDer::from_pem_slice(pair.certificate_pem.as_bytes());
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut server = Tls::new(pair.to_tls_config().unwrap()).unwrap();
+        while client.is_handshaking() || server.is_handshaking() {
+            let sent = records(&mut client);
+            server.receive(&sent, &mut Vec::new()).unwrap();
+            let answer = server.take_outgoing();
+            client.read_tls(&mut &answer[..]).unwrap();
+            client.process_new_packets().unwrap();
+        }
+        (client, server)
+    }
+
+    /// What the client wants to be sent.
+    fn records(client: &mut ClientConnection) -> Vec<u8> {
+        let mut records = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut records).unwrap();
+        }
+        records
+    }
+
+    #[test]
+    fn what_comes_behind_the_peers_end_is_not_kept() {
+        let (mut client, mut server) = connected();
+        std::io::Write::write_all(&mut client.writer(), b"last words").unwrap();
+        client.send_close_notify();
+        let mut sent = records(&mut client);
+        sent.extend_from_slice(&[0; 100]);
+        let mut plain = Vec::new();
+        server.receive(&sent, &mut plain).unwrap();
+        assert_eq!(plain, b"last words");
+        assert!(server.has_peer_ended());
+        for _ in 0..100 {
+            server.receive(&[0; 1000], &mut plain).unwrap();
+        }
+        assert_eq!(server.incoming.capacity(), 0);
+        // It may still read.
+        server.send(b"answer", &mut plain).unwrap();
+        assert!(!server.take_outgoing().is_empty());
     }
 }
