@@ -45,6 +45,13 @@ pub(crate) fn start(
             runtime::set_local(worker);
         });
     }
+    let ending = Arc::clone(&server);
+    runtime.block_on_worker(0, move || async move {
+        runtime::spawn_background(async move {
+            runtime::shutdown().await;
+            ending.dismiss_sessions();
+        });
+    });
     Ok(server)
 }
 

@@ -3,8 +3,8 @@
 //! Order of the start: settings, ports, workers, engine (which takes the data directory and
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
 //! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or
-//! SIGHUP: no new clients, sessions finish their statement, then the workers stop. A second signal
-//! ends at once.
+//! SIGHUP: no new clients, sessions finish the command that they are at (those that wait for one
+//! end at once), then the workers stop. A second signal ends at once.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::serve;
 /// What the kernel's address of a unix socket holds, with a zero behind it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// How long sessions may take to finish once the end was asked for.
+/// How long sessions may take to finish their commands once the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the server until it is asked to end.
@@ -94,7 +94,10 @@ fn explain(error: ListenError) -> anyhow::Error {
             "; another server has it: choose another with --set listen=127.0.0.1:PORT"
         }
         _ if is_too_long(&error.address) => "; the path of a socket has at most 107 bytes",
-        std::io::ErrorKind::PermissionDenied => "; ports below 1024 are for root",
+        std::io::ErrorKind::PermissionDenied => match error.address {
+            Address::Tcp(_) => "; ports below 1024 are for root",
+            Address::Unix(_) => "; its directory must be open to the server's user",
+        },
         _ => "",
     };
     anyhow::anyhow!("{error}{hint}")

@@ -47,6 +47,12 @@ impl Logins {
         (LoginPlace { logins, id }, evicted)
     }
 
+    /// Tells all of them to go.
+    pub(crate) fn end(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        waiting.into_values().flatten().for_each(Waker::wake);
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.waiting.lock().len()
@@ -100,5 +106,7 @@ mod tests {
         let (_fourth, evicted) = logins.enter(4, 2);
         assert_eq!((evicted, logins.count()), (None, 2));
         assert!(pin!(third.evicted()).poll(&mut context).is_pending());
+        logins.end();
+        assert!(pin!(third.evicted()).poll(&mut context).is_ready());
     }
 }

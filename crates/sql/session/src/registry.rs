@@ -1,19 +1,21 @@
 //! Who is connected: what `SHOW PROCESSLIST` shows and `KILL` finds.
 //!
 //! A session owns a [`Seat`]; the registry has the other end. A seat's owner writes what it is
-//! doing with plain stores under its own small mutex, nobody else does; killing sets the seat's
+//! doing under a small mutex of its own, nobody else does; killing sets the seat's
 //! order and wakes the session, which looks at it wherever it may suspend. An idle session obeys
 //! by hanging up, and who killed it is answered after that: a client that then looks at its killed
 //! connection sees the end of it, as with MariaDB, which closes the socket itself. Sessions are
-//! found by id in a sharded map that is touched at connect, kill and listing alone.
+//! found by id in a map that is touched at connect, kill and listing alone.
+//!
+//! When the server ends, sessions finish the command that they are at and take no other.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use sync::Mutex;
-use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What somebody has ordered for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,15 +153,24 @@ impl Seat {
 
     /// Ready once there is an order of at least this weight.
     pub async fn ordered(&self, at_least: KillOrder) {
-        poll_fn(|context| {
-            let mut current = self.order.lock();
-            if at_least <= current.order {
-                return Poll::Ready(());
-            }
-            current.waker = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await;
+        poll_fn(|context| self.poll_ordered(at_least, context)).await;
+    }
+
+    fn poll_ordered(&self, at_least: KillOrder, context: &mut Context<'_>) -> Poll<()> {
+        let mut current = self.order.lock();
+        if at_least <= current.order {
+            return Poll::Ready(());
+        }
+        current.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Lets the session look again at what it waits for.
+    fn wake(&self) {
+        let waker = self.order.lock().waker.take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 }
 
@@ -170,6 +181,8 @@ pub struct Registry {
     next_id: AtomicU64,
     /// Sessions by id.
     seats: Mutex<BTreeMap<u64, Arc<Seat>>>,
+    /// The server ends.
+    is_ending: AtomicBool,
 }
 
 impl Default for Registry {
@@ -177,6 +190,7 @@ impl Default for Registry {
         Self {
             next_id: AtomicU64::new(1),
             seats: Mutex::default(),
+            is_ending: AtomicBool::new(false),
         }
     }
 }
@@ -216,6 +230,33 @@ impl Registry {
         assert!(removed.is_some(), "a session leaves once");
     }
 
+    /// From now on no session takes a command.
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+        for seat in self.all() {
+            seat.wake();
+        }
+    }
+
+    /// Whether the server ends.
+    pub fn is_ending(&self) -> bool {
+        // Acquire: pairs with the Release of `end`. Who left its waker after `end` came by locked
+        // the seat after it, and sees this.
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Ready once the session is to take no command any more.
+    pub async fn dismissed(&self, seat: &Seat) {
+        poll_fn(|context| {
+            let ordered = seat.poll_ordered(KillOrder::Connection, context);
+            if self.is_ending() {
+                return Poll::Ready(());
+            }
+            ordered
+        })
+        .await;
+    }
+
     /// The session with this id.
     pub fn find(&self, id: u64) -> Option<Arc<Seat>> {
         self.seats.lock().get(&id).cloned()
@@ -236,7 +277,6 @@ impl Registry {
 mod tests {
     use std::future::Future;
     use std::pin::pin;
-    use std::task::Context;
 
     use super::*;
 
@@ -278,6 +318,24 @@ mod tests {
         assert!(told.as_mut().poll(&mut context).is_pending());
         registry.leave(&seat);
         assert!(told.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[test]
+    fn the_end_dismisses_all_and_stops_no_statement() {
+        let registry = Registry::default();
+        let seat = registry.enter(line(1), 1).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut dismissed = pin!(registry.dismissed(&seat));
+        assert!(dismissed.as_mut().poll(&mut context).is_pending());
+        registry.end();
+        assert!(seat.order.lock().waker.is_none(), "it was woken");
+        assert!(dismissed.as_mut().poll(&mut context).is_ready());
+        assert_eq!(seat.order(), KillOrder::None);
+        assert!(
+            pin!(registry.dismissed(&seat))
+                .poll(&mut context)
+                .is_ready()
+        );
     }
 
     #[test]

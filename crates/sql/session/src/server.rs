@@ -239,6 +239,13 @@ impl Server {
         }
     }
 
+    /// The program ends: sessions finish the command that they are at and take no other, and who
+    /// is logging in has to go.
+    pub fn dismiss_sessions(&self) {
+        self.registry.end();
+        self.logins.end();
+    }
+
     /// A worker's counters.
     pub fn counters(&self, worker_index: usize) -> &Counters {
         &self.counters[worker_index]

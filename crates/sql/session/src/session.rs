@@ -6,7 +6,7 @@
 //!
 //! The session is one task on one worker. It is the only place that awaits suspensions of the
 //! store, and it watches three things while it waits: the wait itself, an order to be killed, and
-//! the client's disappearance.
+//! the client's disappearance. While it waits for a command it watches for the server's end, too.
 
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -101,6 +101,11 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
     let limit = stdx::to_usize(server.settings().unsigned("max_connections"));
     let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+    if server.registry.is_ending() {
+        let is_ending = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+        Client::refuse(stream, &worker.front, &is_ending).await;
+        return None;
+    }
     if limit < server.registry.count() {
         Client::refuse(stream, &worker.front, &is_full).await;
         return None;
@@ -121,7 +126,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
                 tell_failure(id, &failure);
                 return None;
             }
-            // More have come than may wait; this one was the oldest and gets no word.
+            // More have come than may wait and this was the oldest, or the server ends: no word.
             Either::Right(()) => return None,
         }
     };
@@ -329,15 +334,22 @@ impl Session {
                 self.client
                     .read_command(Duration::from_secs(timeout_s), standing)
             );
-            let ordered = pin!(killed.seat.ordered(KillOrder::Connection));
-            first_of(read, ordered).await
+            let registry = &killed.worker.server.registry;
+            let dismissed = pin!(registry.dismissed(&killed.seat));
+            first_of(read, dismissed).await
         };
         // A command that came after KILL was acknowledged is not answered.
         let is_killed = self.state.seat.order() == KillOrder::Connection;
+        let is_dismissed = is_killed || self.state.worker.server.registry.is_ending();
         let bytes = match bytes {
-            Either::Left(bytes) if !is_killed => bytes?,
+            Either::Left(bytes) if !is_dismissed => bytes?,
             Either::Left(_) | Either::Right(()) => {
-                let error = ClientError::new(ER_CONNECTION_KILLED, &[]);
+                let code = if is_killed {
+                    ER_CONNECTION_KILLED
+                } else {
+                    ER_SERVER_SHUTDOWN
+                };
+                let error = ClientError::new(code, &[]);
                 ErrorPacket::encode(self.client.out(), &error);
                 // Its transaction is rolled back after that: the killer does not wait so long.
                 Box::pin(self.client.hang_up()).await?;

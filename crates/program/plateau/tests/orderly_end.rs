@@ -1,0 +1,49 @@
+//! The end that SIGTERM asks for, as clients see it.
+
+use testkit::{Launch, Outcome, ServerKind};
+
+/// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.
+#[test]
+fn idle_clients_are_dismissed_and_running_statements_are_not() {
+    for io in ["epoll", "auto"] {
+        let mut launch = Launch::new(ServerKind::Plateau);
+        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+        for setting in [format!("io={io}"), "workers=2".to_owned()] {
+            launch = launch.with("--set").with(setting);
+        }
+        let mut server = launch.start().expect("the server starts");
+        let mut idle: Vec<_> = (0..5).map(|_| server.connect().unwrap()).collect();
+        let mut silent = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+        idle[0].run("create database d").unwrap();
+        idle[0].run("create table d.t (i int)").unwrap();
+        for client in &mut idle {
+            client.run("begin").unwrap();
+            client.run("insert into d.t values (1)").unwrap();
+        }
+        let mut busy = server.connect().unwrap();
+        let get = "do get_lock('busy', 0)";
+        busy.run(get).unwrap();
+        let mut waiting = server.connect().unwrap();
+        waiting.send_query(b"select get_lock('busy', 1)").unwrap();
+        let listed = "select count(*) from information_schema.processlist \
+                      where info like 'select get_lock%'";
+        while busy.value(listed).unwrap().as_deref() != Some("1") {}
+        server.stop().unwrap();
+        let log = server.log();
+        assert!(!log.contains("cut off"), "{io}: {log}");
+        let outcomes = waiting.read_outcomes().unwrap();
+        assert!(matches!(outcomes[..], [Outcome::Rows(_)]), "{outcomes:?}");
+        for client in &mut idle {
+            match &client.read_outcomes().unwrap()[..] {
+                [Outcome::Error(error)] => assert_eq!(error.number, 1053, "{io}"),
+                other => panic!("{io}: {other:?}"),
+            }
+        }
+        let mut greeting = Vec::new();
+        std::io::Read::read_to_end(&mut silent, &mut greeting).unwrap();
+        server.start_again().unwrap();
+        let mut client = server.connect().unwrap();
+        let count = client.value("select count(*) from d.t").unwrap();
+        assert_eq!(count.as_deref(), Some("0"));
+    }
+}
