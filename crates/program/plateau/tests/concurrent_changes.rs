@@ -1,4 +1,5 @@
-//! Accounts and stored programs that several sessions change at the same time: no change is lost.
+//! What several sessions change at the same time, accounts, stored programs and definitions of
+//! tables: no change is lost.
 
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind};
@@ -89,5 +90,33 @@ fn no_procedure_outlives_its_database() {
         assert!(answers == [0, 0] || answers == [1049, 0], "{answers:?}");
         let count = "select count(*) from information_schema.routines where routine_schema = 'r'";
         assert_eq!(root.value(count).expect("a count").as_deref(), Some("0"));
+    }
+}
+
+/// An ALTER TABLE that waited for others changes the table as they left it.
+#[test]
+fn alters_of_a_table_at_the_same_time_are_all_kept() {
+    let (server, mut root) = start();
+    let mut clients = clients(&server, 6);
+    for round in 0..ROUNDS {
+        root.run("drop table if exists d.t").expect("no table");
+        root.run("create table d.t (a int primary key, b int)")
+            .expect("a table");
+        root.run("insert into d.t values (1, 2)").expect("a row");
+        // Some in place, some by a copy, in turns.
+        let alter = |number: usize| match (number + round) % 3 {
+            0 => format!("alter table d.t add key x{number} (b)"),
+            1 => format!("alter table d.t add column x{number} int"),
+            _ => format!("alter table d.t add column x{number} int first, modify b bigint"),
+        };
+        let alters: Vec<_> = (0..clients.len()).map(alter).collect();
+        assert_eq!(at_once(&mut clients, &alters), [0; 6]);
+        let rows = root.rows("show create table d.t").expect("a definition");
+        let text = String::from_utf8_lossy(rows[0][1].as_ref().expect("a text")).into_owned();
+        for number in 0..clients.len() {
+            assert!(text.contains(&format!("`x{number}`")), "{number}: {text}");
+        }
+        let tables = root.rows("show tables from d").expect("names");
+        assert_eq!(tables.len(), 1, "copies are gone");
     }
 }

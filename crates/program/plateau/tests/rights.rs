@@ -139,6 +139,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "ok",
     ),
     ("builder", "RENAME TABLE shop.items TO other.items", "1142"),
+    (
+        "builder",
+        "ALTER TABLE shop.items RENAME TO other.items",
+        "1142 DROP command denied to user 'builder'@'localhost' for table `shop`.`items`",
+    ),
+    (
+        "builder",
+        "ALTER TABLE shop.items ADD COLUMN last INT, RENAME other.items",
+        "1142",
+    ),
     ("builder", "CREATE USER mallory", "1227"),
     ("builder", "GRANT RELOAD ON shop.items TO builder", "1144"),
     ("builder", "GRANT RELOAD ON shop.* TO builder", "1221"),

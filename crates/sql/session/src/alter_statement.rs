@@ -1,13 +1,19 @@
 //! ALTER TABLE: from a definition to another, with or without writing the rows anew.
 
 use catalog::Privilege;
-use errcode::{ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_WRONG_COLUMN_NAME};
-use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, Uniqueness};
+use errcode::{
+    ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_TABLE_EXISTS_ERROR, ER_WRONG_COLUMN_NAME,
+};
+use store::{
+    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName, Uniqueness,
+};
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, TypeKind};
 
 use crate::define::{self, checked_name, collation_of};
-use crate::definition_statement::{add_constraint, add_index, own_indexes, table_collation};
+use crate::definition_statement::{
+    add_constraint, add_index, no_such_table, own_indexes, table_collation,
+};
 use crate::dispatch::Parsed;
 use crate::reply::Stop;
 use crate::session::Session;
@@ -26,19 +32,29 @@ impl Session {
     ) -> Result<(), Stop> {
         let is_ignoring =
             matches!(&parsed.statement.kind, StatementKind::AlterTable(it) if it.ignore);
-        let old = self.table_named(name)?;
-        self.check_table_privilege(needed, &old.name)?;
-        let _database = self.hold_database(&old.name.database).await?;
-        let _hold = self.change_table(old.id).await?;
+        let name = self.table_named(name)?.name.clone();
+        self.check_table_privilege(needed, &name)?;
+        for action in actions {
+            if let ast::AlterAction::RenameTable(to) = action {
+                self.check_may_rename(&name, &self.unchecked_name(to)?)?;
+            }
+        }
+        let _database = self.hold_database(&name.database).await?;
+        let Some((old, _hold)) = self.change_existing(&name).await? else {
+            return Err(no_such_table(&name).into());
+        };
         let mut changed = Altered::new(&old);
         for action in actions {
             self.alter_step(action, &mut changed, parsed).await?;
         }
         define::finish(&mut changed.definition)?;
-        let target = &changed.definition.name.database;
+        let target = &changed.definition.name;
         let mut _target = None;
-        if *target != old.name.database {
-            _target = Some(self.hold_database(target).await?);
+        if target.database != old.name.database {
+            _target = Some(self.hold_database(&target.database).await?);
+        }
+        if *target != old.name && self.existing(target).is_some() {
+            return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&target.table]).into());
         }
         let store = self.store();
         if let Some(next) = changed.auto_increment {
@@ -147,7 +163,10 @@ impl Session {
         let store = self.store();
         let mut copy = changed.definition.clone();
         let final_name = copy.name.clone();
-        copy.name.table = format!("{}{}", store::COPY_NAME_PREFIX, old.id.0);
+        copy.name = TableName {
+            database: old.name.database.clone(),
+            table: format!("{}{}", store::COPY_NAME_PREFIX, old.id.0),
+        };
         copy.auto_increment_start = store_next(&*store, old);
         let copy_id = store.create_table(copy.clone()).await?;
         let (mut targets, mut sources) = (Vec::new(), Vec::new());
@@ -175,12 +194,20 @@ impl Session {
             self.commit().await
         }
         .await;
-        if let Err(stop) = copied {
-            self.abandon_transaction().await;
+        let replaced = match copied {
+            Ok(()) => store
+                .replace_table(old.id, copy_id)
+                .await
+                .map_err(Stop::from),
+            Err(stop) => {
+                self.abandon_transaction().await;
+                Err(stop)
+            }
+        };
+        if let Err(stop) = replaced {
             store.drop_table(copy_id).await?;
             return Err(with_name(stop, &copy.name.table, &final_name.table));
         }
-        store.replace_table(old.id, copy_id).await?;
         if final_name != old.name {
             store.rename_tables(vec![(copy_id, final_name)]).await?;
         }

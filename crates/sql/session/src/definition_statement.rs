@@ -121,6 +121,23 @@ impl Session {
         changed.await.map(Some)
     }
 
+    /// As [`Session::change_table`], by name, and with the definition as it is then: while it
+    /// waited, others may have changed the table or put another in its place.
+    pub(crate) async fn change_existing(
+        &mut self,
+        name: &TableName,
+    ) -> Result<Option<(Arc<TableDefinition>, Option<StrongHold>)>, Stop> {
+        while let Some(table) = self.existing(name).map(|definition| definition.id) {
+            let hold = self.change_table(table).await?;
+            if let Some(definition) = self.existing(name)
+                && definition.id == table
+            {
+                return Ok(Some((definition, hold)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Keeps a database from being dropped while the statement puts a table into it.
     pub(crate) async fn hold_database(&mut self, name: &str) -> Result<WeakHold, Stop> {
         let id = database_lock(name);
@@ -266,18 +283,17 @@ impl Session {
         if create.or_replace {
             self.check_table_privilege(Privilege::Drop, &name)?;
         }
-        if let Some(existing) = self.existing(&name) {
-            if create.or_replace {
-                let _hold = self.change_table(existing.id).await?;
+        if create.or_replace {
+            if let Some((existing, _hold)) = self.change_existing(&name).await? {
                 self.store().drop_table(existing.id).await?;
-            } else {
-                let error = ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
-                if !create.if_not_exists {
-                    return Err(error.into());
-                }
-                self.note(ER_TABLE_EXISTS_ERROR, error.message);
-                return Ok(Reply::Ok(Done::default()));
             }
+        } else if self.existing(&name).is_some() {
+            let error = ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
+            if !create.if_not_exists {
+                return Err(error.into());
+            }
+            self.note(ER_TABLE_EXISTS_ERROR, error.message);
+            return Ok(Reply::Ok(Done::default()));
         }
         let definition = match &create.like {
             Some(like) => self.like(like, name.clone())?,
@@ -297,7 +313,7 @@ impl Session {
         }
     }
 
-    fn existing(&self, name: &TableName) -> Option<Arc<TableDefinition>> {
+    pub(crate) fn existing(&self, name: &TableName) -> Option<Arc<TableDefinition>> {
         self.state
             .worker
             .names()
@@ -644,9 +660,8 @@ impl Session {
         for name in &drop.names {
             let full = self.unchecked_name(name)?;
             self.check_table_privilege(Privilege::Drop, &full)?;
-            match self.existing(&full) {
-                Some(definition) => {
-                    let _hold = self.change_table(definition.id).await?;
+            match self.change_existing(&full).await? {
+                Some((definition, _hold)) => {
                     store.drop_table(definition.id).await?;
                     self.locked
                         .retain(|locked| locked.hold.table() != definition.id);
@@ -665,34 +680,20 @@ impl Session {
         Ok(())
     }
 
-    async fn rename_tables(&mut self, renames: &[(ObjectName, ObjectName)]) -> Result<(), Stop> {
-        let mut changes = Vec::new();
-        let (mut databases, mut holds) = (Vec::new(), Vec::new());
-        for (from, to) in renames {
-            let definition = self.table_named(from)?;
-            self.check_table_privilege(Privilege::Alter, &definition.name)?;
-            self.check_table_privilege(Privilege::Drop, &definition.name)?;
-            let to = self.full_name(to)?;
-            self.check_table_privilege(Privilege::Create, &to)?;
-            self.check_table_privilege(Privilege::Insert, &to)?;
-            if self.existing(&to).is_some() {
-                return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&to.table]).into());
-            }
-            databases.push(self.hold_database(&to.database).await?);
-            holds.push(self.change_table(definition.id).await?);
-            changes.push((definition.id, to));
-        }
-        let store = self.store();
-        Ok(store.rename_tables(changes).await?)
-    }
-
     async fn truncate(&mut self, name: &ObjectName) -> Result<(), Stop> {
-        let definition = self.table_named(name)?;
-        self.check_table_privilege(Privilege::Drop, &definition.name)?;
-        let _hold = self.change_table(definition.id).await?;
+        let name = self.table_named(name)?.name.clone();
+        self.check_table_privilege(Privilege::Drop, &name)?;
+        let Some((definition, _hold)) = self.change_existing(&name).await? else {
+            return Err(no_such_table(&name).into());
+        };
         let store = self.store();
         Ok(store.truncate_table(definition.id).await?)
     }
+}
+
+/// Error 1146.
+pub(crate) fn no_such_table(name: &TableName) -> ClientError {
+    ClientError::new(errcode::ER_NO_SUCH_TABLE, &[&name.database, &name.table])
 }
 
 /// The indexes that a column brings with it.

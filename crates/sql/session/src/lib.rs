@@ -41,6 +41,7 @@ mod long_data;
 mod prepared;
 mod prepared_text;
 mod published;
+mod rename_statement;
 mod reply;
 mod rights;
 mod run;

@@ -190,6 +190,8 @@ impl Worker {
             }
         }
         let mut entries = Vec::new();
+        // Of several names for one table the last stays.
+        let renames: BTreeMap<TableId, TableName> = renames.into_iter().collect();
         for (id, name) in renames {
             let mut entry = self.shape(id)?.entry.clone();
             let definition = Arc::make_mut(&mut entry.definition);

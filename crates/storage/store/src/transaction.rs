@@ -48,7 +48,7 @@ pub trait Store {
     /// Removes a table and its rows.
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
 
-    /// Gives tables new names, all in one atomic step.
+    /// Gives tables new names, one after the other, all in one atomic step.
     fn rename_tables(
         &self,
         renames: Vec<(TableId, TableName)>,
