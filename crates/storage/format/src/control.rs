@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::codec::{self, Reader, Truncated};
 use crate::ids::Lsn;
+use crate::log::{EPOCH_MAX, LOG_COUNT_MAX};
 
 /// Bytes of one of the two blocks.
 pub const CONTROL_BLOCK_BYTES: usize = 4096;
@@ -119,6 +120,10 @@ impl CheckpointRecord {
         if segment_blocks == 0 || SEGMENT_BLOCKS_MAX < segment_blocks {
             return Err(Truncated);
         }
+        let counts = [sequence, lsn.0, block_no, log_end.0];
+        if counts.iter().any(|count| LOG_COUNT_MAX < *count) || EPOCH_MAX < epoch.max(block_epoch) {
+            return Err(Truncated);
+        }
         Ok(Self {
             sequence,
             lsn,
@@ -202,6 +207,39 @@ mod tests {
         for segment_blocks in [0, SEGMENT_BLOCKS_MAX + 1, u32::MAX] {
             let block = with(segment_blocks).encode();
             assert_eq!(CheckpointRecord::decode(&block), None);
+        }
+    }
+
+    #[test]
+    fn counts_leave_room_for_what_follows() {
+        let changes: [fn(&mut CheckpointRecord, u64); 4] = [
+            |record, count| record.sequence = count,
+            |record, count| record.lsn = Lsn(count),
+            |record, count| record.block_no = count,
+            |record, count| record.log_end = Lsn(count),
+        ];
+        for change in changes {
+            for (count, fits) in [(LOG_COUNT_MAX - 1, true), (LOG_COUNT_MAX, true)]
+                .into_iter()
+                .chain([LOG_COUNT_MAX + 1, u64::MAX].map(|count| (count, false)))
+            {
+                let mut record = sample(1);
+                change(&mut record, count);
+                assert_eq!(CheckpointRecord::decode(&record.encode()).is_some(), fits);
+            }
+        }
+        for (epoch, fits) in [
+            (EPOCH_MAX - 1, true),
+            (EPOCH_MAX, true),
+            (EPOCH_MAX + 1, false),
+        ] {
+            let latest = CheckpointRecord { epoch, ..sample(1) };
+            assert_eq!(CheckpointRecord::decode(&latest.encode()).is_some(), fits);
+            let block = CheckpointRecord {
+                block_epoch: epoch,
+                ..sample(1)
+            };
+            assert_eq!(CheckpointRecord::decode(&block.encode()).is_some(), fits);
         }
     }
 

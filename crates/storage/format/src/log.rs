@@ -15,6 +15,11 @@ pub const LOG_BLOCK_BYTES: usize = 4096;
 pub const LOG_BLOCK_HEADER_BYTES: usize = 32;
 /// Bytes of log that a block carries at most.
 pub const LOG_BLOCK_PAYLOAD_BYTES: usize = LOG_BLOCK_BYTES - LOG_BLOCK_HEADER_BYTES;
+/// The largest block number, LSN or number of a record: no log comes that far, and what follows it
+/// still fits into 64 bits.
+pub const LOG_COUNT_MAX: u64 = 1 << 62;
+/// The largest epoch: another life has room behind it.
+pub const EPOCH_MAX: u32 = u32::MAX - 1;
 /// `first_mtr` of a block in which no mini-transaction begins.
 pub const NO_FIRST_MTR: u16 = u16::MAX;
 
@@ -47,6 +52,9 @@ pub enum LogBlockError {
     /// More payload than fits.
     #[error("the log block says that it carries {0} bytes")]
     Used(u16),
+    /// Numbers that no log reaches.
+    #[error("block number, LSN or epoch of the log block is larger than any log's")]
+    Count,
 }
 
 /// Writes header and checksum around the payload that already stands in `block`, and zeroes the
@@ -89,6 +97,10 @@ pub fn open_log_block(block: &[u8]) -> Result<(LogBlockHeader, &[u8]), LogBlockE
         return Err(LogBlockError::Checksum);
     }
     let header = decode_log_block_header(whole).map_err(|_| LogBlockError::Length)?;
+    let count = header.block_no.max(header.start.0);
+    if LOG_COUNT_MAX < count || EPOCH_MAX < header.epoch {
+        return Err(LogBlockError::Count);
+    }
     let payload = block
         .get(LOG_BLOCK_HEADER_BYTES..)
         .ok_or(LogBlockError::Length)?;

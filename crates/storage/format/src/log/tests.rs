@@ -33,6 +33,28 @@ fn block_layout_is_pinned() {
 }
 
 #[test]
+fn a_block_with_counts_that_no_log_reaches_is_damaged() {
+    let with = |count, epoch| {
+        let mut block = vec![0; LOG_BLOCK_BYTES];
+        let (block_no, start) = (count, Lsn(count));
+        let header = LogBlockHeader {
+            block_no,
+            start,
+            epoch,
+            ..header()
+        };
+        seal_log_block(&mut block, &header);
+        open_log_block(&block).map(|(found, _)| assert_eq!(found, header))
+    };
+    for count in [LOG_COUNT_MAX - 1, LOG_COUNT_MAX] {
+        assert_eq!(with(count, EPOCH_MAX), Ok(()));
+    }
+    assert_eq!(with(LOG_COUNT_MAX + 1, 1), Err(LogBlockError::Count));
+    assert_eq!(with(1, EPOCH_MAX - 1), Ok(()));
+    assert_eq!(with(1, EPOCH_MAX + 1), Err(LogBlockError::Count));
+}
+
+#[test]
 fn mtr_layout_is_pinned() {
     let pages = [
         PageId::new(SpaceId(1), PageNo(2)),
