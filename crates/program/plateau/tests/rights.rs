@@ -3,7 +3,7 @@
 use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Made by root before the accounts are asked.
-const SETUP: [&str; 26] = [
+const SETUP: [&str; 30] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
     "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
@@ -20,6 +20,10 @@ const SETUP: [&str; 26] = [
     "GRANT UPDATE, DELETE ON shop.items TO eraser@localhost",
     "GRANT CREATE, INSERT, SELECT ON other.* TO builder@localhost",
     "GRANT ALTER ON shop.items TO builder@localhost",
+    "CREATE USER locker@localhost IDENTIFIED BY 'pw'",
+    "GRANT LOCK TABLES, EXECUTE ON shop.* TO locker@localhost",
+    "CREATE USER dropper@localhost IDENTIFIED BY 'pw'",
+    "GRANT DROP, DELETE ON shop.secret TO dropper@localhost",
     "CREATE USER caller@localhost IDENTIFIED BY 'pw'",
     "CREATE PROCEDURE other.add_up() SET @sum = 1",
     "CREATE PROCEDURE other.secret() SET @sum = 2",
@@ -112,6 +116,16 @@ const CASES: &[(&str, &str, &str)] = &[
         "DELETE FROM shop.items WHERE name LIKE 'q%'",
         "1143",
     ),
+    (
+        "eraser",
+        "UPDATE shop.items SET name = 'z' ORDER BY id LIMIT 1",
+        "1143 SELECT command denied to user 'eraser'@'localhost' for column 'id' in table 'items'",
+    ),
+    (
+        "eraser",
+        "DELETE FROM shop.items ORDER BY id LIMIT 0",
+        "1143 SELECT command denied to user 'eraser'@'localhost' for column 'id' in table 'items'",
+    ),
     ("eraser", "DELETE FROM shop.items", "ok"),
     (
         "builder",
@@ -152,6 +166,23 @@ const CASES: &[(&str, &str, &str)] = &[
     ("builder", "CREATE USER mallory", "1227"),
     ("builder", "GRANT RELOAD ON shop.items TO builder", "1144"),
     ("builder", "GRANT RELOAD ON shop.* TO builder", "1221"),
+    ("locker", "SHOW TABLES FROM shop", ""),
+    ("locker", "DESCRIBE shop.secret", "1142"),
+    ("locker", "SHOW INDEX FROM shop.secret", "1142"),
+    ("locker", "SHOW CREATE TABLE shop.secret", "1142"),
+    ("locker", "SELECT 1 FROM shop.nothing", "1142"),
+    (
+        "locker",
+        "SELECT table_name FROM information_schema.statistics WHERE table_schema = 'shop'",
+        "",
+    ),
+    ("dropper", "SHOW TABLES FROM shop", "secret"),
+    ("dropper", "DESCRIBE shop.secret", ""),
+    (
+        "dropper",
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop'",
+        "",
+    ),
     ("caller", "USE other", "ok"),
     ("caller", "CALL other.ADD_UP()", "ok"),
     (

@@ -93,7 +93,8 @@ impl Grants {
         matching.fold(everywhere, |sum, (_, grant)| sum | grant.privileges)
     }
 
-    /// What is allowed on a table.
+    /// What is allowed on a table. What a database's level has beside (LOCK TABLES, EXECUTE) lets
+    /// nobody know of a table.
     pub fn on_table(&self, database: &str, table: &str) -> PrivilegeSet {
         let key = (database.to_owned(), table.to_owned());
         let own = self
@@ -101,7 +102,7 @@ impl Grants {
             .get(&key)
             .map(|grant| grant.privileges)
             .unwrap_or_default();
-        self.in_database(database) | own
+        self.in_database(database) & PrivilegeSet::ALL_TABLE | own
     }
 
     /// What is allowed with a stored program.

@@ -263,6 +263,7 @@ impl Binder<'_> {
         }
         let conditions = self.where_clause(update.condition.as_ref())?;
         let order = self.write_order(&update.order_by)?;
+        let order_column = order_column(&order, targets[0].slot);
         let input = self.write_input(from, conditions, order, update.limit.as_ref())?;
         let is_limited = update.limit.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
@@ -282,6 +283,7 @@ impl Binder<'_> {
             targets,
             is_kept,
             is_ordered: !update.order_by.is_empty(),
+            order_column,
             is_ignore: update.ignore,
             kept: tables,
             dependent,
@@ -307,6 +309,9 @@ impl Binder<'_> {
         };
         let conditions = self.where_clause(delete.condition.as_ref())?;
         let order = self.write_order(&delete.order_by)?;
+        let order_column = targets
+            .first()
+            .and_then(|&(_, slot)| order_column(&order, slot));
         let input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
         let is_limited = delete.limit.is_some() && delete.condition.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
@@ -317,6 +322,7 @@ impl Binder<'_> {
             input,
             targets,
             is_kept,
+            order_column,
             returning,
         };
         Ok((Action::Delete(Rc::new(plan)), described))
@@ -500,4 +506,10 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
         .primary_key()
         .is_some_and(|key| key.parts.iter().any(|part| is_assigned(part.column)));
     moves_in_index || moves_rows
+}
+
+/// A column of the slot that ORDER BY reads.
+fn order_column(order: &[(Expression, bool)], slot: usize) -> Option<usize> {
+    let mut terms = order.iter();
+    terms.find_map(|(term, _)| crate::right::column_read(term, slot))
 }

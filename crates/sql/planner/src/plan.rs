@@ -663,6 +663,8 @@ pub struct Update {
     pub is_kept: bool,
     /// `ORDER BY`.
     pub is_ordered: bool,
+    /// A column of the target that `ORDER BY` reads.
+    pub order_column: Option<usize>,
     /// `IGNORE`.
     pub is_ignore: bool,
     /// Where rows are found first: the (table, slot) pairs whose rows are looked up again before
@@ -694,6 +696,8 @@ pub struct Delete {
     pub targets: Vec<(usize, usize)>,
     /// Rows are found first and removed then: there is more than one table, or a subquery.
     pub is_kept: bool,
+    /// A column of the target that `ORDER BY` reads.
+    pub order_column: Option<usize>,
     /// `RETURNING`: what comes out of each removed row.
     pub returning: Vec<Expression>,
 }

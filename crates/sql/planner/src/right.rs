@@ -43,7 +43,8 @@ pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
                 right.updates = true;
                 right.selects = false;
                 right.reads = assigned_from(&target.assignments, target.slot)
-                    .or_else(|| found_by(&update.input, target.slot, tables));
+                    .or_else(|| found_by(&update.input, target.slot, tables))
+                    .or(update.order_column);
             }
         }
         Action::Delete(delete) => {
@@ -53,6 +54,7 @@ pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
                 right.selects = false;
                 let mut values = delete.returning.iter();
                 right.reads = found_by(&delete.input, slot, tables)
+                    .or(delete.order_column)
                     .or_else(|| values.find_map(|value| column_read(value, slot)));
             }
         }
@@ -98,7 +100,8 @@ fn scanned_by(scan: &Scan, table: &TableUse) -> Option<usize> {
     }
 }
 
-fn column_read(expression: &Expression, slot: usize) -> Option<usize> {
+/// A column of the slot that the expression reads.
+pub(crate) fn column_read(expression: &Expression, slot: usize) -> Option<usize> {
     let mut found = None;
     expression.walk(&mut |part| {
         let place = part.as_column().filter(|place| place.slot == slot);
