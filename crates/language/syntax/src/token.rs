@@ -90,6 +90,36 @@ pub struct Mode {
     pub real_as_float: bool,
 }
 
+impl Mode {
+    /// One bit for each part, in their order, the first the lowest.
+    #[must_use]
+    pub fn bits(self) -> u8 {
+        let parts = [
+            self.ansi_quotes,
+            self.no_backslash_escapes,
+            self.pipes_as_concat,
+            self.high_not_precedence,
+            self.ignore_space,
+            self.real_as_float,
+        ];
+        let bits = parts.iter().rev();
+        bits.fold(0, |bits, part| bits << 1 | u8::from(*part))
+    }
+
+    /// The mode of these bits; higher ones mean nothing.
+    #[must_use]
+    pub fn from_bits(bits: u8) -> Self {
+        Self {
+            ansi_quotes: bits & 1 != 0,
+            no_backslash_escapes: bits & 2 != 0,
+            pipes_as_concat: bits & 4 != 0,
+            high_not_precedence: bits & 8 != 0,
+            ignore_space: bits & 16 != 0,
+            real_as_float: bits & 32 != 0,
+        }
+    }
+}
+
 /// What a token is. Its text is the source under its span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

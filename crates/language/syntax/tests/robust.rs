@@ -6,17 +6,6 @@ use syntax::print::{print, print_expr, print_with};
 use syntax::token::{Kind, Lexer};
 use syntax::{Mode, parse, parse_expr, parse_one};
 
-fn mode(bits: u8) -> Mode {
-    Mode {
-        ansi_quotes: bits & 1 != 0,
-        no_backslash_escapes: bits & 2 != 0,
-        pipes_as_concat: bits & 4 != 0,
-        high_not_precedence: bits & 8 != 0,
-        ignore_space: bits & 16 != 0,
-        real_as_float: bits & 32 != 0,
-    }
-}
-
 /// Runs every stage; what it gives back must fit the text.
 fn all_stages(text: &[u8], mode: Mode) {
     let mut lexer = Lexer::new(text, mode);
@@ -246,12 +235,12 @@ proptest! {
 
     #[test]
     fn any_bytes_do_no_harm(text in prop::collection::vec(any::<u8>(), 0..200), bits: u8) {
-        all_stages(&text, mode(bits));
+        all_stages(&text, Mode::from_bits(bits));
     }
 
     #[test]
     fn any_words_do_no_harm(text in fragment(), bits: u8) {
-        all_stages(text.as_bytes(), mode(bits));
+        all_stages(text.as_bytes(), Mode::from_bits(bits));
     }
 
     #[test]

@@ -132,3 +132,15 @@ fn comments_vanish_and_claimed_ones_are_read() {
     check("1--1", &expected);
     check("1 /* x", &[(Kind::Integer, "1"), (Kind::Invalid, "/* x")]);
 }
+
+#[test]
+fn a_mode_is_six_bits() {
+    for bits in 0..=u8::MAX {
+        assert_eq!(Mode::from_bits(bits).bits(), bits & 0x3f);
+    }
+    let ansi = Mode {
+        ansi_quotes: true,
+        ..Mode::default()
+    };
+    assert_eq!(ansi.bits(), 1);
+}

@@ -11,7 +11,7 @@ use crate::choices::Choices;
 
 pub(crate) fn run(input: &[u8]) {
     let mut choices = Choices::new(input);
-    let mode = mode(choices.u8());
+    let mode = Mode::from_bits(choices.u8());
     let text = choices.rest();
     tokens(text, mode);
     let _ = syntax::class::classify(text, mode);
@@ -25,17 +25,6 @@ pub(crate) fn run(input: &[u8]) {
     }
     let _ = parse_expr(text, mode);
     canonical_keeps_meaning(text, mode);
-}
-
-fn mode(bits: u8) -> Mode {
-    Mode {
-        ansi_quotes: bits & 1 != 0,
-        no_backslash_escapes: bits & 2 != 0,
-        pipes_as_concat: bits & 4 != 0,
-        high_not_precedence: bits & 8 != 0,
-        ignore_space: bits & 16 != 0,
-        real_as_float: bits & 32 != 0,
-    }
 }
 
 fn tokens(text: &[u8], mode: Mode) {

@@ -64,19 +64,8 @@ pub struct Surroundings<'s> {
 
 impl Surroundings<'_> {
     fn append_to(&self, key: &mut Vec<u8>) {
-        let flags = [
-            self.mode.ansi_quotes,
-            self.mode.no_backslash_escapes,
-            self.mode.pipes_as_concat,
-            self.mode.high_not_precedence,
-            self.mode.ignore_space,
-            self.mode.real_as_float,
-        ];
-        let mode = flags
-            .iter()
-            .fold(0_u8, |mode, &flag| mode << 1 | u8::from(flag));
         let date = self.now.date();
-        key.extend_from_slice(&[0, mode, self.division_increment]);
+        key.extend_from_slice(&[0, self.mode.bits(), self.division_increment]);
         key.extend_from_slice(&self.sql_mode.0.to_le_bytes());
         key.extend_from_slice(&self.collation.id().to_le_bytes());
         key.extend_from_slice(&date.year().to_le_bytes());
