@@ -4,11 +4,12 @@
 use std::rc::Rc;
 
 use store::{
-    ColumnDefault, ColumnDefinition, Durability, Fetched, Halt, IndexDefinition, IndexPart,
-    Inserted, Isolation, Mutation, Outcome, RowBatch, RowKey, ScanOptions, Store, StoreError,
-    Table, TableDefinition, TableId, TableName, Transaction, TransactionOptions, Uniqueness,
+    ColumnDefinition, Durability, Fetched, Halt, Inserted, Isolation, Mutation, Outcome, RowBatch,
+    RowKey, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
+    TransactionOptions, Uniqueness,
 };
-use value::{CollationId, ColumnType, TypeKind, Value};
+pub use testkit::definitions::{column, index, table};
+use value::{ColumnType, TypeKind, Value};
 
 use crate::Database;
 
@@ -23,20 +24,6 @@ pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<
     }
 }
 
-/// A column.
-pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-    }
-}
-
 /// A BIGINT NOT NULL column.
 pub fn big(name: &str) -> ColumnDefinition {
     column(name, ColumnType::new(TypeKind::BigInt), false)
@@ -47,42 +34,16 @@ pub fn blob(name: &str) -> ColumnDefinition {
     column(name, ColumnType::new(TypeKind::LongBlob), true)
 }
 
-/// An index over whole columns.
-pub fn index(name: &str, uniqueness: Uniqueness, columns: &[usize]) -> IndexDefinition {
-    let part = |&column: &usize| IndexPart {
-        column,
-        prefix_length: None,
-    };
-    IndexDefinition {
-        name: name.to_owned(),
-        uniqueness,
-        parts: columns.iter().map(part).collect(),
-        comment: String::new(),
-    }
+/// A table of accounts: `id`, its primary key, `balance`, `note`.
+pub fn accounts() -> TableDefinition {
+    let columns = vec![big("id"), big("balance"), blob("note")];
+    let primary = index("PRIMARY", Uniqueness::Primary, &[0]);
+    table("accounts", columns, vec![primary])
 }
 
-/// A table in database `test`.
-pub fn table(
-    name: &str,
-    columns: Vec<ColumnDefinition>,
-    indexes: Vec<IndexDefinition>,
-) -> TableDefinition {
-    TableDefinition {
-        id: TableId(0),
-        version: 0,
-        name: TableName {
-            database: "test".to_owned(),
-            table: name.to_owned(),
-        },
-        columns,
-        indexes,
-        collation: CollationId::BINARY,
-        auto_increment_start: 1,
-        comment: String::new(),
-        options: Vec::new(),
-        created_us: 0,
-        view: None,
-    }
+/// A row of [`accounts`].
+pub fn row(id: i64, balance: i64, note: &str) -> Vec<Value> {
+    vec![Value::Int(id), Value::Int(balance), Value::bytes(note)]
 }
 
 /// A row as values, and its key.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod definitions;
 pub mod folder;
 pub mod naive_store;
 pub mod process;

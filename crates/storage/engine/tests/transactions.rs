@@ -6,26 +6,13 @@ use std::time::Duration;
 
 use engine::EngineTransaction;
 use env::sim::Faults;
-use sim::rows::{Row, Session, all, big, blob, index, table};
+use sim::rows::{Row, Session, accounts, all, big, blob, index, row, table};
 use sim::{Database, World, WorldOptions};
 use store::{
     Durability, Fetched, Halt, Inserted, Isolation, Mutation, RowBatch, RowKey, RowLock,
     ScanOptions, Store, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
-
-fn accounts() -> store::TableDefinition {
-    let columns = vec![big("id"), big("balance"), blob("note")];
-    table(
-        "accounts",
-        columns,
-        vec![index("PRIMARY", Uniqueness::Primary, &[0])],
-    )
-}
-
-fn row(id: i64, balance: i64, note: &str) -> Vec<Value> {
-    vec![Value::Int(id), Value::Int(balance), Value::bytes(note)]
-}
 
 fn named(table: &str) -> store::TableName {
     store::TableName {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use env::Disk;
 use format::{PageId, PageNo, PageType, SpaceId};
-use sim::rows::{Row, all, big, blob, index, table};
+use sim::rows::{Row, accounts, all, big, blob, index, row, table};
 use sim::{World, WorldOptions};
 use store::{
     Fetched, Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock, ScanOptions,
@@ -14,19 +14,6 @@ use store::{
 };
 use value::Value;
 use wal::LogLevel;
-
-fn accounts() -> store::TableDefinition {
-    let columns = vec![big("id"), big("balance"), blob("note")];
-    table(
-        "accounts",
-        columns,
-        vec![index("PRIMARY", Uniqueness::Primary, &[0])],
-    )
-}
-
-fn row(id: i64, balance: i64, note: &str) -> Vec<Value> {
-    vec![Value::Int(id), Value::Int(balance), Value::bytes(note)]
-}
 
 fn equal(id: i64) -> ScanOptions {
     ScanOptions {

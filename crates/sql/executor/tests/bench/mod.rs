@@ -13,11 +13,11 @@ use expression::{
 use function::SessionFacts;
 use planner::{Names, OutputColumn, Settings};
 use store::{
-    ColumnDefault, ColumnDefinition, Durability, IndexDefinition, IndexPart, Isolation, Store,
-    TableDefinition, TableId, TableName, TableStatistics, Transaction, TransactionOptions,
-    Uniqueness, WaitReason,
+    ColumnDefault, Durability, Isolation, Store, TableDefinition, TableStatistics, Transaction,
+    TransactionOptions, Uniqueness, WaitReason,
 };
 use testkit::NaiveStore;
+use testkit::definitions::{column, index, table};
 use value::{CollationId, ColumnType, TypeKind, Value, ValueRef};
 
 /// A session of one user variable table and nothing else.
@@ -126,60 +126,6 @@ impl Names for StoreNames<'_> {
             .table(definition.id)
             .map(|table| table.statistics())
             .unwrap_or_default()
-    }
-}
-
-fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    let default = if nullable {
-        ColumnDefault::Value(Value::Null)
-    } else {
-        ColumnDefault::None
-    };
-    ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable,
-        default,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-    }
-}
-
-fn index(name: &str, uniqueness: Uniqueness, columns: &[usize]) -> IndexDefinition {
-    let part = |&column: &usize| IndexPart {
-        column,
-        prefix_length: None,
-    };
-    IndexDefinition {
-        name: name.to_owned(),
-        uniqueness,
-        parts: columns.iter().map(part).collect(),
-        comment: String::new(),
-    }
-}
-
-fn table(
-    name: &str,
-    columns: Vec<ColumnDefinition>,
-    indexes: Vec<IndexDefinition>,
-) -> TableDefinition {
-    TableDefinition {
-        id: TableId(0),
-        version: 0,
-        name: TableName {
-            database: "test".into(),
-            table: name.into(),
-        },
-        columns,
-        indexes,
-        collation: CollationId::UTF8MB4_GENERAL_CI,
-        auto_increment_start: 1,
-        comment: String::new(),
-        options: Vec::new(),
-        created_us: 0,
-        view: None,
     }
 }
 

@@ -1,0 +1,64 @@
+//! Definitions of tables in a line or two.
+
+use store::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
+    TableName, Uniqueness,
+};
+use value::{CollationId, ColumnType, Value};
+
+/// A column. One that takes NULL has it for its default.
+pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    let default = if nullable {
+        ColumnDefault::Value(Value::Null)
+    } else {
+        ColumnDefault::None
+    };
+    ColumnDefinition {
+        name: name.to_owned(),
+        column_type,
+        nullable,
+        default,
+        on_update_now: false,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+    }
+}
+
+/// An index over whole columns.
+pub fn index(name: &str, uniqueness: Uniqueness, columns: &[usize]) -> IndexDefinition {
+    let part = |&column: &usize| IndexPart {
+        column,
+        prefix_length: None,
+    };
+    IndexDefinition {
+        name: name.to_owned(),
+        uniqueness,
+        parts: columns.iter().map(part).collect(),
+        comment: String::new(),
+    }
+}
+
+/// A table in database `test`.
+pub fn table(
+    name: &str,
+    columns: Vec<ColumnDefinition>,
+    indexes: Vec<IndexDefinition>,
+) -> TableDefinition {
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        name: TableName {
+            database: "test".to_owned(),
+            table: name.to_owned(),
+        },
+        columns,
+        indexes,
+        collation: CollationId::UTF8MB4_GENERAL_CI,
+        auto_increment_start: 1,
+        comment: String::new(),
+        options: Vec::new(),
+        created_us: 0,
+        view: None,
+    }
+}
