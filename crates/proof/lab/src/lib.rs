@@ -16,6 +16,7 @@ pub mod drive;
 mod generator;
 mod load;
 mod random;
+mod sample;
 pub mod smoke;
 pub mod suites;
 pub mod sysbench;

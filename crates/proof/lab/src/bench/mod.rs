@@ -24,13 +24,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use testkit::process::cpu_us;
 
 use self::contestant::{Contestant, Program};
 use self::record::{Heading, folder};
 use self::report::Report;
-use crate::generator::{Address, Distribution, Edge, Generator, IdleClients, Protocol, Shape};
+use crate::generator::{Address, Generator, IdleClients};
 use crate::load::Load;
+use crate::sample::{LoadArguments, Sample};
 
 /// About twenty minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]
@@ -53,25 +53,14 @@ pub struct Arguments {
     /// Measurements of each point; the median counts.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    #[arg(long, default_value_t = 4)]
-    tables: u32,
-    #[arg(long, default_value_t = 50_000)]
-    rows: u32,
-    /// How rows are chosen: all alike, or three of four in the middle hundredth (sysbench's own).
-    #[arg(long, value_enum, default_value = "uniform")]
-    rand: Distribution,
-    /// Statements sent as text instead of prepared.
-    #[arg(long)]
-    text: bool,
+    #[command(flatten)]
+    load: LoadArguments,
     /// When the log is flushed: 1 at each commit, 2 and 0 each second.
     #[arg(long, default_value_t = 1)]
     flush: u32,
     /// Idle clients whose memory is measured before all else; 0 leaves it out.
     #[arg(long, default_value_t = 10_000)]
     idle: u32,
-    /// Threads of the load.
-    #[arg(long, default_value_t = 2)]
-    threads: u32,
     /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
     #[arg(long)]
     program: Option<PathBuf>,
@@ -91,23 +80,6 @@ const WORKLOADS: [&str; 5] = [
     "write_only",
     "read_write",
 ];
-
-/// One measurement.
-#[derive(Clone, Debug)]
-struct Sample {
-    per_second: f64,
-    p50_ms: f64,
-    p95_ms: f64,
-    p99_ms: f64,
-    /// Of the server, per statement.
-    cpu_us: f64,
-    /// Of the load, per statement.
-    load_cpu_us: f64,
-    /// The fewest and the most transactions that one client finished.
-    client_least: u64,
-    client_most: u64,
-    restarts: u64,
-}
 
 /// What idle clients cost a server.
 #[derive(Clone, Debug)]
@@ -174,8 +146,8 @@ fn preparation(arguments: &Arguments, contestant: &Contestant) -> Load {
     Load {
         script: "oltp_read_write".to_owned(),
         port: contestant.server.port(),
-        tables: arguments.tables,
-        rows: arguments.rows,
+        tables: arguments.load.tables,
+        rows: arguments.load.rows,
         clients: 1,
         seconds: 1,
         is_prepared: false,
@@ -217,67 +189,22 @@ fn measure_once(
     };
     let mut generators = Vec::new();
     for (contestant, point) in contestants.iter().zip(&*points) {
-        let shape = shape(arguments, contestant, &point.workload, point.clients);
+        let address = Address::Tcp(contestant.server.port());
+        let load = &arguments.load;
+        let shape = load.shape(address, &point.workload, point.clients);
         generators.push(Generator::connect(&shape).with_context(|| told(point))?);
     }
     for ((contestant, generator), point) in contestants.iter_mut().zip(&mut generators).zip(points)
     {
-        let sample = sample(arguments, contestant, generator).with_context(|| told(point))?;
-        point.samples.push(sample);
+        let sample = Sample::take(
+            generator,
+            Some(contestant.server.process().id()),
+            Duration::from_millis(arguments.ramp_ms),
+            Duration::from_secs(arguments.seconds),
+        );
+        point.samples.push(sample.with_context(|| told(point))?);
     }
     Ok(())
-}
-
-fn shape(arguments: &Arguments, contestant: &Contestant, workload: &str, clients: u32) -> Shape {
-    Shape {
-        address: Address::Tcp(contestant.server.port()),
-        workload: workload.to_owned(),
-        client_count: clients,
-        table_count: arguments.tables,
-        row_count: arguments.rows,
-        distribution: arguments.rand,
-        protocol: if arguments.text {
-            Protocol::Text
-        } else {
-            Protocol::Prepared
-        },
-        thread_count: arguments.threads,
-        seed: u64::from(clients),
-    }
-}
-
-fn sample(
-    arguments: &Arguments,
-    contestant: &mut Contestant,
-    generator: &mut Generator,
-) -> Result<Sample> {
-    let process = contestant.server.process().id();
-    let mut marks = Vec::new();
-    let tally = generator.run(
-        Duration::from_millis(arguments.ramp_ms),
-        Duration::from_secs(arguments.seconds),
-        |_: Edge| {
-            marks.push((cpu_us(process)?, cpu_us(std::process::id())?));
-            Ok(())
-        },
-    )?;
-    let [(server_from, load_from), (server_to, load_to)] = marks[..] else {
-        anyhow::bail!("a run has two edges");
-    };
-    let count = stdx::u64_to_f64(tally.statement_count);
-    let each = |used: u64| stdx::u64_to_f64(used) / count;
-    let quantile_ms = |permille| stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3;
-    Ok(Sample {
-        per_second: tally.statements_per_second(),
-        p50_ms: quantile_ms(500),
-        p95_ms: quantile_ms(950),
-        p99_ms: quantile_ms(990),
-        cpu_us: each(server_to - server_from),
-        load_cpu_us: each(load_to - load_from),
-        client_least: tally.client_least,
-        client_most: tally.client_most,
-        restarts: tally.restart_count,
-    })
 }
 
 /// By how much the resident set of a fresh server grows with idle clients. They are logged in and

@@ -32,8 +32,12 @@ impl Heading {
         let commit = text("git", &["rev-parse", "--short", "HEAD"])?;
         let changed = text("git", &["status", "--porcelain", "--untracked-files=no"])?;
         let mark = if changed.is_empty() { "" } else { "+" };
-        let protocol = if arguments.text { "text" } else { "prepared" };
-        let rows = format!("{:?}", arguments.rand).to_lowercase();
+        let protocol = if arguments.load.text {
+            "text"
+        } else {
+            "prepared"
+        };
+        let rows = format!("{:?}", arguments.load.rand).to_lowercase();
         Ok(Heading {
             date: text("date", &["--utc", "+%F"])?,
             commit: format!("{commit}{mark}"),
@@ -43,13 +47,13 @@ impl Heading {
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
                  commit: {}, {} rounds of {} s each after {} ms, medians; load on {} threads of \
                  the same machine over loopback TCP",
-                arguments.tables,
-                arguments.rows,
+                arguments.load.tables,
+                arguments.load.rows,
                 arguments.flush,
                 arguments.rounds,
                 arguments.seconds,
                 arguments.ramp_ms,
-                arguments.threads
+                arguments.load.threads
             ),
         })
     }

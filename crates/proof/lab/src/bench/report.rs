@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 
 use super::contestant::{EPOLL, URING};
 use super::record::Heading;
-use super::{IdleCost, Point, Sample};
+use super::{IdleCost, Point};
+use crate::sample::Sample;
 
 /// At how many clients processor time and throughput are compared with MariaDB.
 const COMPARED_CLIENTS: u32 = 64;
