@@ -473,7 +473,7 @@ impl Channel {
 }
 
 /// Lets others go on, if this has taken long. Nothing of the worker's is borrowed.
-fn give_way() -> Result<(), ChannelError> {
+pub(crate) fn give_way() -> Result<(), ChannelError> {
     match runtime::give_way() {
         WayGiven::Yes => Ok(()),
         WayGiven::Ending => Err(ChannelError::Stopping),

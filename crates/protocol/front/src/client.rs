@@ -36,7 +36,7 @@ use wire::{
 };
 
 use crate::accounts::{AccountSource, Peer};
-use crate::channel::{Channel, ChannelError, PacketBytes};
+use crate::channel::{Channel, ChannelError, PacketBytes, give_way};
 use crate::connection::{Connection, Limit};
 use crate::failure::{Disconnect, LoginFailure};
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
@@ -195,7 +195,11 @@ impl Client {
             self.connection.post().await?;
         }
         match self.connection.channel.next_packet() {
-            Ok(Some(packet)) => return Ok(packet),
+            Ok(Some(packet)) => {
+                // It came with the one before, and nobody was waited for since.
+                give_way()?;
+                return Ok(packet);
+            }
             Ok(None) => {}
             Err(error) => return Err(Box::pin(self.fail(error)).await),
         }

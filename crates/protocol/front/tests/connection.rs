@@ -332,3 +332,26 @@ fn others_are_answered_while_a_long_row_is_compressed() {
         assert!(10 < answered, "{answered} answers");
     }
 }
+
+#[test]
+fn others_are_answered_while_commands_that_came_together_are() {
+    const COUNT: usize = 200_000;
+    let server = TestServer::start(options());
+    let mut other = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+    let mut socket = support::tcp(server.address);
+    let stream = Box::new(socket.try_clone().unwrap());
+    let _client = TestClient::log_in_over(stream, &LoginAs::user("native")).unwrap();
+    let close = [5, 0, 0, 0, CommandByte::STMT_CLOSE, 7, 0, 0, 0];
+    let mut commands = close.repeat(COUNT);
+    commands.extend_from_slice(&[1, 0, 0, 0, CommandByte::PING]);
+    socket.set_nonblocking(true).unwrap();
+    let (mut sent, mut answered) = (0, 0);
+    while socket.peek(&mut [0]).is_err() {
+        while let Ok(count @ 1..) = socket.write(&commands[sent..]) {
+            sent += count;
+        }
+        assert!(other.ping());
+        answered += 1;
+    }
+    assert!(20 < answered, "{answered} answers");
+}
