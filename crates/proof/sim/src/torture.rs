@@ -7,7 +7,8 @@
 //! others work, and a recovered store whatever it lost. What was acknowledged must be in the
 //! ledger. Beside them a session changes the schema (module `schema`).
 //!
-//! A seed draws how many workers there are, and for each round what the disk does
+//! A seed draws how many workers there are, whether there are few frames and more indexes, and for
+//! each round what the disk does
 //! ([`crate::weather`]), whether the crash comes just when a file is made or removed, and whether
 //! the life that has recovered goes on with the next round: what it has left undone (pages that are
 //! not in their files, log that no checkpoint has passed) is what the crash after that meets, where
@@ -31,6 +32,12 @@ use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
 use crate::weather::Weather;
 use crate::world::{Database, World, WorldOptions};
+
+/// Secondary indexes of the data table beside the two that are read, at most, and as few frames as
+/// the machine of a seed has: together more leaves than frames, so that what takes a row back waits
+/// for pages between its entries, and a crash meets it there.
+const MORE_INDEX_COUNT_MAX: u64 = 16;
+const FRAME_COUNT_MIN: u32 = 24;
 
 /// The longest that a client thinks between two transactions, in microseconds. Without it, who is
 /// refused at once (a full disk) would try again for ever in one moment.
@@ -60,6 +67,14 @@ impl Default for TortureOptions {
             steps_max: 6000,
             world: WorldOptions::default(),
         }
+    }
+}
+
+impl TortureOptions {
+    /// The same on a machine of few frames.
+    fn narrow(mut self, random: &mut Random) -> Self {
+        self.world.frame_count = FRAME_COUNT_MIN + stdx::low_u32(random.below(8));
+        self
     }
 }
 
@@ -119,12 +134,24 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let history = Rc::new(RefCell::new(History::default()));
     let worker_count = u8::try_from(1 + random.below(3)).unwrap_or(1);
+    let mut machine = Random::new(!seed);
+    let is_narrow = machine.coin();
+    let options = if is_narrow {
+        options.narrow(&mut machine)
+    } else {
+        options
+    };
     let working = WorldOptions {
         worker_count,
         ..options.world
     };
     let mut world = World::new(seed, options.world);
-    set_up(&world)?;
+    let more_index_count = if is_narrow {
+        machine.below(MORE_INDEX_COUNT_MAX + 1)
+    } else {
+        0
+    };
+    set_up(&world, more_index_count)?;
     let mut recovered = None;
     for _ in 0..options.crash_count {
         let worker = Torture {
@@ -188,7 +215,7 @@ fn run_round(world: &World, options: &TortureOptions, random: &mut Random) {
     }
 }
 
-fn set_up(world: &World) -> Result<(), String> {
+fn set_up(world: &World, more_index_count: u64) -> Result<(), String> {
     let opening = world.clone();
     let made = world.run(async move {
         let database = opening.open().await?;
@@ -199,11 +226,15 @@ fn set_up(world: &World) -> Result<(), String> {
             .await?;
         let unique = rows::column("u", ColumnType::new(TypeKind::BigInt), true);
         let columns = vec![big("id"), big("a"), unique, blob("note")];
-        let indexes = vec![
+        let mut indexes = vec![
             index("PRIMARY", Uniqueness::Primary, &[0]),
             index("by_a", Uniqueness::None, &[1]),
             index("by_u", Uniqueness::Unique, &[2]),
         ];
+        indexes.extend((0..more_index_count).map(|number| {
+            let columns: &[usize] = if number % 2 == 0 { &[1, 2] } else { &[2, 1] };
+            index(&format!("more_{number}"), Uniqueness::None, columns)
+        }));
         database
             .engine
             .create_table(rows::table("data", columns, indexes))

@@ -20,8 +20,8 @@ use store::{StoreError, Suspend};
 use tracing::error;
 
 use crate::engine::Engine;
-use crate::read::LobMemo;
 use crate::recovery::CHECKPOINT_PAYLOAD;
+use crate::rollback::UndoProgress;
 use crate::worker::{Orphan, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.
@@ -243,10 +243,10 @@ impl Worker {
             ..
         } = *orphan;
         let mut pointer = last_undo;
-        let mut memo = LobMemo::default();
+        let mut progress = UndoProgress::default();
         while !pointer.is_null() {
             pointer = self
-                .until_done(|| self.undo_one(pointer, &mut memo))
+                .until_done(|| self.undo_one(pointer, &mut progress))
                 .await?;
         }
         if has_log {

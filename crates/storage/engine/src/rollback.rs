@@ -4,10 +4,20 @@
 //! Each step is made of ordinary logged mini-transactions. The last of them restores the row and
 //! settles the undo record together, so that a crash in between repeats steps that change nothing
 //! when they are repeated, and a settled record is never undone again.
+//!
+//! A step needs the way to one leaf, and the last one the page of the undo record besides. What has
+//! been done is remembered in [`UndoProgress`] while a step waits for a page: were it begun anew, all
+//! leaves of a row's entries would have to be in memory at one time, and a pool that is smaller
+//! would never see the end. The row is its writer's until then, so nobody takes its steps back.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
 use btree::change::{fits, payload};
 use btree::space::Release;
-use btree::{Change, Spot, Wanted, damaged};
+use btree::{Change, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::slotted::Splice;
@@ -20,9 +30,6 @@ use crate::read::{LobMemo, restore_version};
 use crate::table_shape::TableShape;
 use crate::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::{DICTIONARY_TABLE, Worker};
-use btree::Tree;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// How often room is looked for on a full disk by who has to have it.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
@@ -30,14 +37,14 @@ const ROOM_WAIT: Duration = Duration::from_millis(100);
 impl Worker {
     /// Undoes what the record at `pointer` says; answers the record before it. On a full disk it
     /// takes the room that is kept for it, and then waits for more: work that is half undone can
-    /// neither be told of nor left.
+    /// neither be told of nor left. A call that is repeated goes on where `progress` says.
     pub(crate) fn undo_one(
         &self,
         pointer: UndoPointer,
-        memo: &mut LobMemo,
+        progress: &mut UndoProgress,
     ) -> Outcome<UndoPointer> {
         let _undoing = self.pages.undoing();
-        self.await_room(self.undo_record(pointer, memo))
+        self.await_room(self.undo_record(pointer, progress))
     }
 
     /// Makes a wait for room of the error that there is none.
@@ -51,42 +58,43 @@ impl Worker {
         }
     }
 
-    fn undo_record(&self, pointer: UndoPointer, memo: &mut LobMemo) -> Outcome<UndoPointer> {
-        let mut bytes = Vec::new();
-        read_record(&self.pages, pointer, &mut bytes)?;
+    fn undo_record(
+        &self,
+        pointer: UndoPointer,
+        progress: &mut UndoProgress,
+    ) -> Outcome<UndoPointer> {
+        if progress.pointer != pointer {
+            let mut bytes = Vec::new();
+            read_record(&self.pages, pointer, &mut bytes)?;
+            *progress = UndoProgress {
+                pointer,
+                bytes: bytes.into(),
+                ..UndoProgress::default()
+            };
+        }
+        let bytes = Rc::clone(&progress.bytes);
         let record = UndoRecord::decode(&bytes)
             .ok_or_else(|| damaged(page_of(pointer), "no undo record"))?;
         if !record.is_settled {
             match record.kind {
-                UndoKind::Insert => self.undo_insert(pointer, &record, memo)?,
-                UndoKind::Update | UndoKind::Delete => self.undo_change(pointer, &record, memo)?,
+                UndoKind::Insert => self.undo_insert(&record, progress)?,
+                UndoKind::Update | UndoKind::Delete => self.undo_change(&record, progress)?,
                 UndoKind::PageTaken => self.undo_page(pointer, &record)?,
                 // What it names is looked at by purge in any case.
                 UndoKind::Remains | UndoKind::Commit | UndoKind::RolledBack => {}
             }
         }
-        *memo = LobMemo::default();
+        *progress = UndoProgress::default();
         Ok(record.previous)
     }
 
-    fn undo_insert(
-        &self,
-        pointer: UndoPointer,
-        record: &UndoRecord<'_>,
-        memo: &mut LobMemo,
-    ) -> Outcome<()> {
+    fn undo_insert(&self, record: &UndoRecord<'_>, progress: &mut UndoProgress) -> Outcome<()> {
+        let pointer = progress.pointer;
         let Some(table) = self.undo_table(record.table) else {
             return self.settle_only(pointer);
         };
-        let mut version = Vec::new();
-        if table.tree.get(&self.pages, record.key, &mut version)? {
-            let mut row = Vec::new();
-            if table.has_entries() {
-                self.row_of(&table, &version, &mut row, memo)?;
-            }
-            for (tree, key) in table.entries(&row, record.key)? {
-                self.take_back_entry(tree, &key, record.txn)?;
-            }
+        if table.has_entries() {
+            self.undo_entries(&table, record, progress)?;
         }
         loop {
             let mut change = self.pages.change()?;
@@ -105,35 +113,13 @@ impl Worker {
         }
     }
 
-    fn undo_change(
-        &self,
-        pointer: UndoPointer,
-        record: &UndoRecord<'_>,
-        memo: &mut LobMemo,
-    ) -> Outcome<()> {
+    fn undo_change(&self, record: &UndoRecord<'_>, progress: &mut UndoProgress) -> Outcome<()> {
+        let pointer = progress.pointer;
         let Some(table) = self.undo_table(record.table) else {
             return self.settle_only(pointer);
         };
-        let mut newer = Vec::new();
-        if !table.tree.get(&self.pages, record.key, &mut newer)? {
-            return Err(damaged(
-                page_of(pointer),
-                "the row of an undo record is gone",
-            ));
-        }
-        let (header, _) = RowHeader::split(&newer)
-            .ok_or_else(|| damaged(page_of(pointer), "a row without a header"))?;
-        if header.undo != pointer {
-            return Err(damaged(
-                page_of(pointer),
-                "an undo record is not its row's last",
-            ));
-        }
-        let mut older = newer.clone();
-        restore_version(record, &mut older)
-            .ok_or_else(|| damaged(page_of(pointer), "an undo record does not fit its row"))?;
         if table.has_entries() {
-            self.undo_entries(&table, record, (&newer, &older), memo)?;
+            self.undo_entries(&table, record, progress)?;
         }
         loop {
             let mut change = self.pages.change()?;
@@ -141,12 +127,11 @@ impl Worker {
                 continue;
             };
             let undo = change.latch(page_of(pointer))?;
-            if !self.is_version_of(&change, spot, pointer)? {
-                return Err(damaged(
-                    page_of(pointer),
-                    "a row has changed during its rollback",
-                ));
+            let mut newer = Vec::new();
+            if spot.is_match {
+                payload(&change, spot, &mut newer)?;
             }
+            let (header, older) = version_before(record, pointer, &newer)?;
             let slot = spot.slot_number();
             if self.is_gone_for_all(record) {
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
@@ -189,31 +174,69 @@ impl Worker {
         record.old_header.is_deleted && record.old_header.txn < self.shared.txns.settled()
     }
 
-    /// Makes the entries again what the older version needs.
+    /// Makes the entries again what the older version needs, one by one.
     fn undo_entries(
         &self,
         table: &UndoTable,
         record: &UndoRecord<'_>,
-        (newer, older): (&[u8], &[u8]),
-        memo: &mut LobMemo,
+        progress: &mut UndoProgress,
     ) -> Outcome<()> {
-        let mut keys = |version: &[u8], is_deleted: bool| -> Outcome<Vec<(Tree, Vec<u8>)>> {
-            if is_deleted {
-                return Ok(Vec::new());
+        if progress.steps.is_none() {
+            let steps = self.entry_steps(table, record, progress)?;
+            progress.steps = Some(steps);
+            progress.memo = LobMemo::default();
+        }
+        let steps = progress.steps.as_mut().expect("they were found just now");
+        while let Some(step) = steps.front() {
+            if step.is_put {
+                self.take_back_entry(step.tree, &step.key, record.txn)?;
+            } else {
+                self.mark_entry(step.tree, &step.key, record.txn, false)?;
             }
+            steps.pop_front();
+        }
+        Ok(())
+    }
+
+    /// What is to be done with the entries of the row that a record is about.
+    fn entry_steps(
+        &self,
+        table: &UndoTable,
+        record: &UndoRecord<'_>,
+        progress: &mut UndoProgress,
+    ) -> Outcome<VecDeque<EntryStep>> {
+        let mut newer = Vec::new();
+        let is_there = table.tree.get(&self.pages, record.key, &mut newer)?;
+        let memo = &mut progress.memo;
+        let mut entries = |version: &[u8]| -> Outcome<Vec<(Tree, Vec<u8>)>> {
             let mut row = Vec::new();
             self.row_of(table, version, &mut row, memo)?;
             table.entries(&row, record.key)
         };
-        let newer = keys(newer, record.kind == UndoKind::Delete)?;
-        let older = keys(older, record.old_header.is_deleted)?;
-        for (tree, key) in newer.iter().filter(|entry| !older.contains(entry)) {
-            self.take_back_entry(*tree, key, record.txn)?;
+        let (mut put, mut marked) = (Vec::new(), Vec::new());
+        if record.kind != UndoKind::Insert {
+            let (_, older) = version_before(record, progress.pointer, &newer)?;
+            if record.kind == UndoKind::Update {
+                put = entries(&newer)?;
+            }
+            if !record.old_header.is_deleted {
+                marked = entries(&older)?;
+            }
+        } else if is_there {
+            put = entries(&newer)?;
         }
-        for (tree, key) in older.iter().filter(|entry| !newer.contains(entry)) {
-            self.mark_entry(*tree, key, record.txn, false)?;
-        }
-        Ok(())
+        let is_new = |entry: &&(Tree, Vec<u8>)| !marked.contains(entry);
+        let is_gone = |entry: &&(Tree, Vec<u8>)| !put.contains(entry);
+        let step = |is_put| {
+            move |(tree, key): &(Tree, Vec<u8>)| EntryStep {
+                tree: *tree,
+                key: key.clone(),
+                is_put,
+            }
+        };
+        let put_steps = put.iter().filter(is_new).map(step(true));
+        let marked_steps = marked.iter().filter(is_gone).map(step(false));
+        Ok(put_steps.chain(marked_steps).collect())
     }
 
     /// The row of a version, fetched from its own pages if it has them.
@@ -300,6 +323,47 @@ impl Worker {
             shape: Some(shape),
         })
     }
+}
+
+/// The version of a row before a change, and the header of the one after it, which is there now.
+fn version_before(
+    record: &UndoRecord<'_>,
+    pointer: UndoPointer,
+    newer: &[u8],
+) -> Outcome<(RowHeader, Vec<u8>)> {
+    let damage = |what| damaged(page_of(pointer), what);
+    let (header, _) = RowHeader::split(newer)
+        .ok_or_else(|| damage("the row of an undo record is gone or has no header"))?;
+    if header.undo != pointer {
+        return Err(damage("an undo record is not its row's last"));
+    }
+    let mut older = newer.to_vec();
+    restore_version(record, &mut older)
+        .ok_or_else(|| damage("an undo record does not fit its row"))?;
+    Ok((header, older))
+}
+
+/// How far the undoing of one record has come. In memory alone: after a crash all steps are taken
+/// again.
+#[derive(Debug, Default)]
+pub(crate) struct UndoProgress {
+    /// Which record all of this is about; null before the first.
+    pointer: UndoPointer,
+    /// The record.
+    bytes: Rc<[u8]>,
+    /// Large rows that were read to find the entries.
+    memo: LobMemo,
+    /// What is left to be done with entries, once that is known.
+    steps: Option<VecDeque<EntryStep>>,
+}
+
+/// One entry to be made what it was.
+#[derive(Debug)]
+struct EntryStep {
+    tree: Tree,
+    key: Vec<u8>,
+    /// The change has put it, and it goes; otherwise the change has marked it deleted.
+    is_put: bool,
 }
 
 /// A table as undo and purge need it: the dictionary has no shape.

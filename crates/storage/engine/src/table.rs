@@ -175,7 +175,9 @@ impl EngineTable {
     }
 
     /// Looks for rows that a new version would collide with, in the order of the indexes. `old`:
-    /// the entries of the version before, whose keys are the row's own.
+    /// the entries of the version before, whose keys are the row's own. Each index that was
+    /// looked at is a step: what was found free there stays locked. The row's own place is not,
+    /// and the insert looks at it again.
     fn find_duplicate(
         &self,
         txn: &mut EngineTransaction,
@@ -186,7 +188,7 @@ impl EngineTable {
         let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
         let spills = btree::payload_bytes_max(self.worker.pages.page_bytes())
             < ROW_HEADER_BYTES + body_bytes;
-        let is_new = old.is_empty();
+        let is_new = old.is_empty() && txn.pending.checked == 0;
         if is_new && (has_unique || spills) && self.shape.primary().is_some() {
             let mut version = Version::default();
             let wanted = (RowLock::Exclusive, LockWait::Wait);
@@ -197,11 +199,12 @@ impl EngineTable {
                 }));
             }
         }
+        txn.pending.checked = txn.pending.checked.max(1);
         for (number, index) in self.shape.secondary.iter().enumerate() {
             let is_same = old
                 .get(number)
                 .is_some_and(|old| old.own() == entries[number].own());
-            if is_same {
+            if is_same || number + 1 < txn.pending.checked {
                 continue;
             }
             if let Some(key) = txn.find_duplicate(&self.shape, index, &entries[number])? {
@@ -210,6 +213,7 @@ impl EngineTable {
                     key,
                 }));
             }
+            txn.pending.checked = number + 2;
         }
         Ok(None)
     }

@@ -170,7 +170,7 @@ impl EngineTransaction {
         while mark < self.undo_count {
             let previous = self
                 .worker
-                .undo_one(self.last_undo, &mut self.pending.memo)?;
+                .undo_one(self.last_undo, &mut self.pending.undoing)?;
             self.undo_count -= 1;
             self.last_undo = previous;
         }

@@ -20,6 +20,7 @@ use btree::Tree;
 
 use crate::conflict::{Access, RowName};
 use crate::read::LobMemo;
+use crate::rollback::UndoProgress;
 use crate::table_shape::EntryKey;
 use crate::transaction::EngineTransaction;
 use crate::undo_log::{UndoPlace, apply};
@@ -47,8 +48,12 @@ pub(crate) struct Pending {
     pub(crate) memo: LobMemo,
     /// Records of remains that stand before the change's own and are written.
     pub(crate) remains_noted: usize,
+    /// Indexes looked at for rows in the way, in vain.
+    pub(crate) checked: usize,
     /// What is under way is a rollback.
     pub(crate) is_rollback: bool,
+    /// How far it is in undoing one record.
+    pub(crate) undoing: UndoProgress,
 }
 
 impl Pending {
