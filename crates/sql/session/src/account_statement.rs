@@ -20,7 +20,6 @@ use syntax::print::{quoted_name, quoted_string};
 
 use crate::accounts::{AccountChange, hash_password};
 use crate::dispatch::Parsed;
-use crate::published::Turn;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::sink::text_column;
@@ -393,35 +392,23 @@ impl Session {
         ))
     }
 
-    /// Who makes a stored program may run, change and drop it.
-    pub(crate) async fn grant_own_routine(
-        &mut self,
-        turn: &Turn,
-        key: &RoutineKey,
-    ) -> Result<(), Stop> {
+    /// Who makes a stored program may run, change and drop it: what of the accounts changes by
+    /// that.
+    pub(crate) fn own_routine_grant(&self, key: &RoutineKey) -> Option<AccountChange> {
         let own = self.state.account();
-        if own
-            .grants
-            .on_routine(key)
-            .includes(PrivilegeSet::ALL_ROUTINE)
-        {
-            return Ok(());
+        let on_routine = own.grants.on_routine(key);
+        if on_routine.includes(PrivilegeSet::ALL_ROUTINE) {
+            return None;
         }
-        let Some(mut account) = self.existing_account(&own.name) else {
-            return Ok(());
-        };
+        let mut account = self.existing_account(&own.name)?;
         let grant = account.grants.routines.entry(key.clone()).or_default();
         grant.privileges |= PrivilegeSet::ALL_ROUTINE;
-        self.change_accounts(turn, &[AccountChange::Put(account)])
-            .await
+        Some(AccountChange::Put(account))
     }
 
-    /// Nobody has rights to a stored program that goes: another may come to have its name.
-    pub(crate) async fn revoke_routine(
-        &mut self,
-        turn: &Turn,
-        key: &RoutineKey,
-    ) -> Result<(), Stop> {
+    /// Nobody has rights to a stored program that goes, for another may come to have its name: what
+    /// of the accounts changes by that.
+    pub(crate) fn routine_revocations(&self, key: &RoutineKey) -> Vec<AccountChange> {
         let accounts = self.state.worker.server.accounts();
         let with_rights = accounts
             .iter()
@@ -431,11 +418,7 @@ impl Session {
             account.grants.routines.remove(key);
             AccountChange::Put(account)
         });
-        let changes: Vec<_> = without.collect();
-        if changes.is_empty() {
-            return Ok(());
-        }
-        self.change_accounts(turn, &changes).await
+        without.collect()
     }
 
     /// SHOW CREATE USER.

@@ -170,8 +170,13 @@ fn read_row(batch: &RowBatch, row: usize) -> Option<Account> {
 pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), StoreError> {
     let table = system_rows::find(store, ACCOUNT_TABLE).await?;
     let table = table.ok_or(StoreError::NoSuchTable)?;
+    system_rows::apply(store, &*table, row_changes(changes)).await
+}
+
+/// The changes as changes of rows.
+pub(crate) fn row_changes(changes: &[AccountChange]) -> Vec<RowChange> {
     let bytes = |text: &str| Value::bytes(text.as_bytes());
-    let changes = changes.iter().map(|change| {
+    let row_change = |change: &AccountChange| {
         let (name, account) = change.parts();
         let key = vec![bytes(&name.host), bytes(&name.user)];
         let row = account.map(|account| {
@@ -180,8 +185,8 @@ pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), S
             row
         });
         RowChange { key, row }
-    });
-    system_rows::apply(store, &*table, changes).await
+    };
+    changes.iter().map(row_change).collect()
 }
 
 /// The stored form of a password under a plugin.

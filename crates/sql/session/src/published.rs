@@ -17,11 +17,16 @@
 
 use std::rc::Rc;
 
+use ::store::{StoreError, WaitReason};
+use catalog::account_record::ACCOUNT_TABLE;
+use catalog::routine::ROUTINE_TABLE;
+
 use crate::accounts::{self, AccountChange};
 use crate::metadata::{PUBLISHED_LOCK, StrongHold};
 use crate::reply::Stop;
 use crate::routine::store::{self as routines, RoutineChange};
 use crate::session::Session;
+use crate::system_rows::{self, RowChange};
 
 /// The turn to change what is published; the next one's begins when this is dropped.
 #[derive(Debug)]
@@ -39,27 +44,77 @@ impl Session {
     /// Writes changes of accounts and publishes the accounts as they are then.
     pub(crate) async fn change_accounts(
         &mut self,
-        _: &Turn,
+        turn: &Turn,
         changes: &[AccountChange],
     ) -> Result<(), Stop> {
-        let worker = Rc::clone(&self.state.worker);
-        accounts::apply(&*worker.store, changes).await?;
-        let after = accounts::after(&worker.server.accounts(), changes);
-        worker.server.set_accounts(after);
-        Ok(())
+        self.change_published(turn, changes, &[]).await
     }
 
     /// Writes changes of stored programs and publishes the programs as they are then.
     pub(crate) async fn change_routines(
         &mut self,
-        _: &Turn,
+        turn: &Turn,
         changes: &[RoutineChange],
     ) -> Result<(), Stop> {
-        let worker = Rc::clone(&self.state.worker);
-        routines::apply(&*worker.store, changes).await?;
-        let after = routines::after(&worker.server.routines(), changes);
-        worker.server.set_routines(after);
+        self.change_published(turn, &[], changes).await
+    }
+
+    /// Writes changes of both, all or none, and publishes what is there then.
+    pub(crate) async fn change_published(
+        &mut self,
+        _: &Turn,
+        accounts: &[AccountChange],
+        routines: &[RoutineChange],
+    ) -> Result<(), Stop> {
+        let mut changes = Vec::new();
+        if !accounts.is_empty() {
+            changes.push((ACCOUNT_TABLE, accounts::row_changes(accounts)));
+        }
+        if !routines.is_empty() {
+            changes.push((ROUTINE_TABLE, routines::row_changes(routines)));
+        }
+        self.write_system_rows(changes).await?;
+        let server = &self.state.worker.server;
+        if !accounts.is_empty() {
+            server.set_accounts(accounts::after(&server.accounts(), accounts));
+        }
+        if !routines.is_empty() {
+            server.set_routines(routines::after(&server.routines(), routines));
+        }
         Ok(())
+    }
+
+    /// Writes rows of the server's own tables, durably. Another session may have locked some: they
+    /// are waited for as long as the session waits for locks, and KILL and the end of the
+    /// statement's time end the wait. Then nothing is changed. The commit itself nobody ends.
+    async fn write_system_rows(
+        &mut self,
+        changes: Vec<(&'static str, Vec<RowChange>)>,
+    ) -> Result<(), Stop> {
+        let worker = Rc::clone(&self.state.worker);
+        let mut txn = system_rows::begin(&*worker.store, self.system_lock_wait_s());
+        let writing = async {
+            for (name, changes) in changes {
+                let table = system_rows::find(&*worker.store, name).await?;
+                let table = table.ok_or(StoreError::NoSuchTable)?;
+                system_rows::write(&*table, &mut *txn, changes).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        let written = self.wait_in_time(WaitReason::RowLock, writing).await;
+        let written = written.and_then(|written| Ok(written?));
+        system_rows::end(&mut *txn, written).await
+    }
+
+    /// How long a row of the server's own tables is waited for. MariaDB locks these tables as a
+    /// whole, by `lock_wait_timeout`; here a row is locked, by `innodb_lock_wait_timeout`. Who has
+    /// set either has meant it.
+    fn system_lock_wait_s(&self) -> u64 {
+        let variables = self.state.variables.borrow();
+        let active = variables.active();
+        active
+            .lock_wait_timeout_s
+            .min(active.row_lock_wait_timeout_s)
     }
 
     /// Publishes what the tables hold, whoever has written to them: `FLUSH PRIVILEGES`.

@@ -627,6 +627,21 @@ impl Session {
         }
     }
 
+    /// As [`Session::wait_for`], until the statement's time is over.
+    pub(crate) async fn wait_in_time<T>(
+        &mut self,
+        reason: WaitReason,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let Some(deadline) = self.statement_deadline() else {
+            return self.wait_for(reason, wait).await;
+        };
+        let left_us = deadline.saturating_sub(self.state.worker.steady_us());
+        let limited = runtime::timeout(Duration::from_micros(left_us), wait);
+        let waited = self.wait_for(reason, limited).await?;
+        waited.map_err(|_| timed_out())
+    }
+
     /// Waits for `wait`, for an order to be killed, and for the client to go away.
     pub(crate) async fn wait_for<T>(
         &mut self,

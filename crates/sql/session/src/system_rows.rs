@@ -12,6 +12,8 @@ use value::Value;
 
 /// Rows read at a time.
 const FETCH_ROWS: usize = 64;
+/// How long the server's start waits for a lock, which nobody has yet: the sessions' default.
+const LOCK_WAIT_TIMEOUT_S: u64 = 50;
 
 /// What to do with the row of a key.
 pub(crate) struct RowChange {
@@ -58,20 +60,48 @@ pub(crate) async fn read_all<T>(
     Ok(rows)
 }
 
-/// Makes the changes, all or none, durably.
+/// Makes the changes, all or none, durably. For who has nothing else to watch meanwhile.
 pub(crate) async fn apply(
     store: &dyn Store,
     table: &dyn Table,
-    changes: impl Iterator<Item = RowChange>,
+    changes: Vec<RowChange>,
 ) -> Result<(), StoreError> {
-    let mut txn = store.begin(options());
+    let mut txn = begin(store, LOCK_WAIT_TIMEOUT_S);
+    let written = write(table, &mut *txn, changes).await;
+    end(&mut *txn, written).await
+}
+
+/// Begins a transaction for changes, that waits so long for a lock.
+pub(crate) fn begin(store: &dyn Store, lock_wait_timeout_s: u64) -> Box<dyn Transaction> {
+    store.begin(TransactionOptions {
+        lock_wait_timeout_s,
+        ..options()
+    })
+}
+
+/// Makes the changes in a transaction that is ended by [`end`], even where this was not awaited to
+/// its end.
+pub(crate) async fn write(
+    table: &dyn Table,
+    txn: &mut dyn Transaction,
+    changes: Vec<RowChange>,
+) -> Result<(), StoreError> {
     for change in changes {
-        if let Err(error) = apply_one(table, &mut *txn, change).await {
-            until_done(|| txn.rollback()).await?;
-            return Err(error);
-        }
+        apply_one(table, txn, change).await?;
     }
-    until_done(|| txn.commit(Durability::Durable)).await
+    Ok(())
+}
+
+/// Commits what was written, durably, or takes all of it back.
+pub(crate) async fn end<E: From<StoreError>>(
+    txn: &mut dyn Transaction,
+    written: Result<(), E>,
+) -> Result<(), E> {
+    match written {
+        Ok(()) => until_done(|| txn.commit(Durability::Durable)).await?,
+        Err(_) => until_done(|| txn.rollback()).await?,
+    }
+    written
 }
 
 async fn apply_one(
@@ -122,7 +152,7 @@ fn options() -> TransactionOptions {
     TransactionOptions {
         isolation: Isolation::ReadCommitted,
         read_only: false,
-        lock_wait_timeout_s: 50,
+        lock_wait_timeout_s: LOCK_WAIT_TIMEOUT_S,
     }
 }
 

@@ -6,8 +6,8 @@
 //! when they are repeated, and a settled record is never undone again.
 //!
 //! A step needs the way to one leaf, and the last one the page of the undo record besides. What has
-//! been done is remembered in [`UndoProgress`] while a step waits for a page: were it begun anew, all
-//! leaves of a row's entries would have to be in memory at one time, and a pool that is smaller
+//! been done is remembered in [`UndoProgress`] while a step waits for a page: were it begun anew,
+//! all leaves of a row's entries would have to be in memory at one time, and a pool that is smaller
 //! would never see the end. The row is its writer's until then, so nobody takes its steps back.
 
 use std::collections::VecDeque;

@@ -68,8 +68,8 @@ impl Session {
             routine.returns = type_text(declared);
         }
         let change = RoutineChange::Put(Box::new(routine));
-        self.change_routines(&turn, &[change]).await?;
-        self.grant_own_routine(&turn, &key).await?;
+        let granted: Vec<_> = self.own_routine_grant(&key).into_iter().collect();
+        self.change_published(&turn, &granted, &[change]).await?;
         Ok(Reply::Ok(Done::default()))
     }
 
@@ -155,9 +155,9 @@ impl Session {
         self.check_routine_privilege(Privilege::AlterRoutine, &key, &database, name)?;
         match self.existing_routine(drop.kind, &key, &database, name) {
             Ok(routine) => {
-                self.revoke_routine(&turn, &key).await?;
+                let revoked = self.routine_revocations(&key);
                 let change = RoutineChange::Remove(routine);
-                self.change_routines(&turn, &[change]).await?;
+                self.change_published(&turn, &revoked, &[change]).await?;
             }
             Err(error) if drop.if_exists => self.note_error(error),
             Err(error) => return Err(error.into()),

@@ -59,11 +59,9 @@ pub fn after(routines: &Routines, changes: &[RoutineChange]) -> Routines {
     }))
 }
 
-/// Makes the changes, all or none, durably.
-pub async fn apply(store: &dyn Store, changes: &[RoutineChange]) -> Result<(), StoreError> {
-    let table = system_rows::find(store, ROUTINE_TABLE).await?;
-    let table = table.ok_or(StoreError::NoSuchTable)?;
-    let changes = changes.iter().map(|change| {
+/// The changes as changes of rows.
+pub(crate) fn row_changes(changes: &[RoutineChange]) -> Vec<RowChange> {
+    let row_change = |change: &RoutineChange| {
         let (routine, is_there) = match change {
             RoutineChange::Put(routine) => (&**routine, true),
             RoutineChange::Remove(routine) => (&**routine, false),
@@ -73,6 +71,6 @@ pub async fn apply(store: &dyn Store, changes: &[RoutineChange]) -> Result<(), S
             key: key.map(|text| Value::bytes(text.as_bytes())).to_vec(),
             row: is_there.then(|| routine.to_row()),
         }
-    });
-    system_rows::apply(store, &*table, changes).await
+    };
+    changes.iter().map(row_change).collect()
 }
