@@ -8,11 +8,13 @@
 
 mod kind;
 mod page;
+mod places;
 mod registry;
 mod suggest;
 mod table;
 
 pub use kind::{Kind, Problem, Value};
 pub use page::{reference_lines, reference_page};
+pub use places::find;
 pub use registry::{FileError, SettingError, Settings};
-pub use table::{Scope, Setting, TABLE, find};
+pub use table::{Scope, Setting, TABLE};

@@ -1,8 +1,9 @@
 //! The values of all settings: defaults, changed by the file and then by the command line.
 
 use crate::kind::{Kind, Problem, Value};
+use crate::places::find;
 use crate::suggest::nearest;
-use crate::table::{Scope, Setting, TABLE, find};
+use crate::table::{Scope, Setting, TABLE};
 
 /// A value for each entry of [`TABLE`].
 #[derive(Clone, Debug, PartialEq, Eq)]

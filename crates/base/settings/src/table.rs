@@ -69,15 +69,6 @@ impl Setting {
     }
 }
 
-/// The entry of a name or alias and its place in the table. `-` counts as `_`; case is ignored.
-pub fn find(name: &str) -> Option<(usize, &'static Setting)> {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    TABLE
-        .iter()
-        .enumerate()
-        .find(|(_, setting)| setting.name == name || setting.aliases.contains(&name.as_str()))
-}
-
 const fn start(
     name: &'static str,
     kind: Kind,
@@ -747,6 +738,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::places::find;
 
     #[test]
     fn names_are_unique_and_well_formed() {

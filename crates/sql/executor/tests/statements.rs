@@ -8,6 +8,7 @@ mod bench;
 mod joins;
 mod memory;
 mod sets;
+mod wide;
 
 use value::Value;
 

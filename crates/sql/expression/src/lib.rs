@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod digest;
 mod domain;
 mod evaluate;
 mod frame;

@@ -158,11 +158,15 @@ impl Binder<'_> {
         if self.reads_whole_rows {
             return None;
         }
-        let used = self.used_columns.iter().filter(|place| place.slot == slot);
-        let mut columns: Vec<usize> = used.map(|place| place.column).collect();
-        columns.sort_unstable();
+        let columns: Vec<usize> = self.used_columns_of(slot).collect();
         let is_all = columns.len() == self.tables[table].definition.columns.len();
         (!is_all).then(|| columns.into())
+    }
+
+    fn used_columns_of(&self, slot: usize) -> impl Iterator<Item = usize> {
+        let place = |column| ColumnPlace { slot, column };
+        let places = self.used_columns.range(place(0)..=place(usize::MAX));
+        places.map(|place| place.column)
     }
 
     /// The cheapest way to read a table under the conditions; they read only slots that are
@@ -340,12 +344,8 @@ impl<'f> Finder<'f, '_> {
             .filter(|part| part.prefix_length.is_none())
             .map(|part| part.column)
             .collect();
-        let mut used = self
-            .binder
-            .used_columns
-            .iter()
-            .filter(|place| place.slot == self.slot);
-        !self.binder.reads_whole_rows && used.all(|place| held.contains(&place.column))
+        let mut used = self.binder.used_columns_of(self.slot);
+        !self.binder.reads_whole_rows && used.all(|column| held.contains(&column))
     }
 
     fn equal_rows(&self, rows: f64, equal_count: usize, statistics: &TableStatistics) -> f64 {

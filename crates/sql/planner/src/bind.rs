@@ -1,13 +1,15 @@
 //! Binding: from names to places in the frame, from syntax to typed expressions.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use errcode::ClientError;
-use expression::{AggregateCall, Expression, StoredFunction};
+use expression::{AggregateCall, ColumnPlace, Expression, StoredFunction};
 use syntax::ast;
 
 use crate::join::{CommonTable, Recursion};
+use crate::numbered::Numbered;
 use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse, TextCheck};
 use crate::{Names, PlanError, Settings, not_supported};
 
@@ -20,7 +22,7 @@ mod stored;
 mod subquery;
 mod term;
 
-pub(crate) use scope::{Relation, RelationColumn, Scope, plain_output};
+pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
 
 /// A plan under construction.
 pub(crate) struct Binder<'a> {
@@ -49,7 +51,7 @@ pub(crate) struct Binder<'a> {
     /// Long lists that are numbered.
     pub(crate) list_count: usize,
     /// Columns that are read anywhere.
-    pub(crate) used_columns: Vec<expression::ColumnPlace>,
+    pub(crate) used_columns: BTreeSet<ColumnPlace>,
     /// The statement changes rows: they are read whole.
     pub(crate) reads_whole_rows: bool,
     /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
@@ -66,13 +68,13 @@ pub(crate) struct Block {
     /// What its names can mean.
     pub(crate) scope: Scope,
     /// The aggregate calls found so far; `ExpressionKind::Aggregate` names them.
-    pub(crate) calls: Vec<AggregateCall>,
+    pub(crate) calls: Numbered<AggregateCall>,
     /// Aggregates are allowed where binding is now.
     pub(crate) allows_aggregates: bool,
     /// Which clause is being bound, for messages.
     pub(crate) clause: Clause,
     /// Select items by alias, for HAVING, GROUP BY and ORDER BY.
-    pub(crate) aliases: Vec<(String, Expression)>,
+    pub(crate) aliases: Aliases,
     /// Outer slots that were read from within.
     pub(crate) outer_slots: Vec<usize>,
 }
@@ -127,7 +129,7 @@ impl<'a> Binder<'a> {
             recursions: Vec::new(),
             parameter_count: 0,
             list_count: 0,
-            used_columns: Vec::new(),
+            used_columns: BTreeSet::new(),
             reads_whole_rows: false,
             new_row: None,
             text_checks: RefCell::default(),

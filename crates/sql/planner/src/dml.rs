@@ -14,11 +14,11 @@ use value::{TypeKind, Value};
 use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error};
 use crate::join::From;
+use crate::numbered::Numbered;
 use crate::plan::{
     Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
     OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget,
 };
-use crate::query::place_of;
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
@@ -397,14 +397,15 @@ impl Binder<'_> {
                 None => node,
             });
         }
-        let mut kept = Vec::with_capacity(order.len());
+        let mut kept = Numbered::default();
         let keys = order
             .iter()
             .map(|(key, descending)| SortKey {
-                kept: place_of(&mut kept, key),
+                kept: kept.place_of(key),
                 descending: *descending,
             })
             .collect();
+        let kept = kept.into_list();
         let slot = self.computed_slot(&kept);
         let dependent = self.dependents(&kept);
         let kept_slots = tables.into_iter().map(|(_, slot)| slot).collect();

@@ -223,14 +223,9 @@ impl Binder<'_> {
         });
         let table = self.tables.len() - 1;
         let slot = self.add_slot(SlotShape::Table(table));
-        self.block().scope.relations.push(Relation {
-            alias: alias.to_owned(),
-            database,
-            table: definition.name.table.clone(),
-            slot,
-            columns,
-            is_optional: false,
-        });
+        let names = (database, definition.name.table.clone());
+        let relation = Relation::new(alias, names, slot, columns);
+        self.block().scope.relations.push(relation);
         Ok((table, slot))
     }
 
@@ -295,27 +290,23 @@ impl Binder<'_> {
     ) -> Result<Vec<Expression>, PlanError> {
         let scope = &self.block().scope;
         let find = |range: std::ops::Range<usize>, name: &str| {
-            let hidden: Vec<_> = scope.merged.iter().map(|(_, hidden)| *hidden).collect();
             scope.relations[range].iter().find_map(|relation| {
-                let column = relation
-                    .columns
-                    .iter()
-                    .position(|c| c.name.eq_ignore_ascii_case(name))?;
+                let column = relation.column_named(name)?;
                 let place = expression::ColumnPlace {
                     slot: relation.slot,
                     column,
                 };
-                (!hidden.contains(&place)).then(|| (relation.expression(column), place))
+                (!scope.is_hidden(place)).then(|| (relation.expression(column), place))
             })
         };
         let names: Vec<String> = if natural {
-            let right = scope.relations[middle..end].iter().flat_map(|r| &r.columns);
-            let right: Vec<&str> = right.map(|column| column.name.as_str()).collect();
+            let right = &scope.relations[middle..end];
+            let is_right = |name: &str| right.iter().any(|it| it.column_named(name).is_some());
             let left = scope.relations[start..middle]
                 .iter()
                 .flat_map(|r| &r.columns);
             left.map(|column| column.name.clone())
-                .filter(|name| right.iter().any(|other| other.eq_ignore_ascii_case(name)))
+                .filter(|name| is_right(name))
                 .collect()
         } else {
             using.iter().map(|name| name.text.clone()).collect()
@@ -338,7 +329,7 @@ impl Binder<'_> {
             } else {
                 (left_place, right_place)
             };
-            self.block().scope.merged.push((seen, hidden));
+            self.block().scope.merge(seen, hidden);
             self.note_used(&left);
             self.note_used(&right);
             conditions.push(self.comparison(CompareOperator::Equal, left, right)?);

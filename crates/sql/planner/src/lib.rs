@@ -21,6 +21,7 @@ mod join;
 mod limits;
 mod load;
 mod names;
+mod numbered;
 mod output;
 mod query;
 mod right;

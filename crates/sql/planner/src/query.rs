@@ -14,8 +14,9 @@ use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
 use crate::access::WantedOrder;
-use crate::bind::{Binder, Block, Clause, error, plain_output};
+use crate::bind::{Aliases, Binder, Block, Clause, error, plain_output};
 use crate::join::{CommonTable, conjuncts};
+use crate::numbered::Numbered;
 use crate::plan::{
     Aggregate, Computed, Dependent, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation,
     Sort, SortKey, Union,
@@ -203,11 +204,11 @@ impl Binder<'_> {
             return Ok(BoundQuery { query, columns });
         }
         self.block().clause = Clause::Order;
-        self.block().aliases = columns
+        let aliases = columns
             .iter()
             .zip(&query.output)
-            .map(|(column, output)| (column.name.clone(), output.clone()))
-            .collect();
+            .map(|(column, output)| (column.name.clone(), output.clone()));
+        self.block().aliases = Aliases::new(aliases);
         let mut keys = Vec::with_capacity(tail.order_by.len());
         for item in tail.order_by {
             keys.push((self.order_term(item, &query.output)?, item.descending));
@@ -291,18 +292,19 @@ impl Binder<'_> {
         limit: Option<Limit>,
         dependent: Vec<Dependent>,
     ) -> Node {
-        let mut kept = Vec::with_capacity(output.len() + keys.len());
+        let mut kept = Numbered::default();
         let places: Vec<usize> = output
             .iter()
-            .map(|expression| place_of(&mut kept, expression))
+            .map(|expression| kept.place_of(expression))
             .collect();
         let keys: Vec<SortKey> = keys
             .iter()
             .map(|(key, descending)| SortKey {
-                kept: place_of(&mut kept, key),
+                kept: kept.place_of(key),
                 descending: *descending,
             })
             .collect();
+        let kept = kept.into_list();
         let slot = self.computed_slot(&kept);
         let mut all_dependent = self.dependents(&kept);
         all_dependent.extend(
@@ -337,15 +339,6 @@ impl Binder<'_> {
 fn kept_has(kept: &[Expression], number: usize) -> bool {
     kept.iter()
         .any(|expression| expression.subqueries().contains(&number))
-}
-
-/// The place of an expression among the kept ones; added if it is not there.
-pub(crate) fn place_of(kept: &mut Vec<Expression>, expression: &Expression) -> usize {
-    if let Some(place) = kept.iter().position(|known| known == expression) {
-        return place;
-    }
-    kept.push(expression.clone());
-    kept.len() - 1
 }
 
 fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {

@@ -348,7 +348,8 @@ impl Session {
                 // Boxed: most statements never wait, and all would be larger for it.
                 Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
                 Err(Halt::Call(call)) => {
-                    Box::pin(self.answer_call(&call, execution, plan, deadline)).await
+                    let since = (options.now_us, deadline);
+                    Box::pin(self.answer_call(&call, execution, plan, since)).await
                 }
                 Err(Halt::Error(failure)) => {
                     return Err(refused.failed(*failure, mark));

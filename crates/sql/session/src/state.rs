@@ -20,6 +20,7 @@ use expression::{
 };
 use foldhash::fast::FixedState;
 use function::{RandomState, SessionFacts};
+use value::temporal::Zone;
 use value::{ColumnType, DateTime, Decimal, Level, Value};
 
 use crate::registry::{KillOrder, Seat};
@@ -72,10 +73,27 @@ pub struct State {
     /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
     /// there before the statement has asked.
     pub(crate) deadline_us: Cell<Option<Option<u64>>>,
+    /// While a stored function runs: when the statement that called it began.
+    pub(crate) function_now: RefCell<Option<FunctionNow>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
+}
+
+/// When the statement began that a stored function runs for.
+#[derive(Debug)]
+pub(crate) struct FunctionNow {
+    /// In microseconds since 1970 UTC.
+    pub(crate) us: i64,
+    /// On the wall of this zone, once that was asked.
+    wall: Option<(Zone, DateTime)>,
+}
+
+impl FunctionNow {
+    pub(crate) fn at(us: i64) -> Self {
+        Self { us, wall: None }
+    }
 }
 
 impl State {
@@ -113,6 +131,7 @@ impl State {
             user_variables_share: RefCell::default(),
             named_lock_count: Cell::new(0),
             deadline_us: Cell::new(None),
+            function_now: RefCell::default(),
             has_tls: Cell::new(false),
             facts,
         }
@@ -214,15 +233,33 @@ impl State {
     /// When a statement that begins now begins, in microseconds since 1970 UTC.
     fn now_us(&self, variables: &Variables) -> i64 {
         let set = variables.extra.timestamp_us;
-        set.unwrap_or_else(|| self.worker.wall_us())
+        let of_function = || self.function_now.borrow().as_ref().map(|now| now.us);
+        set.or_else(of_function)
+            .unwrap_or_else(|| self.worker.wall_us())
     }
 
-    /// Now by the clock on the session's wall.
+    /// Now by the clock on the session's wall. Programs ask before each of their expressions, so
+    /// what it is for a function is kept.
     pub fn wall_now(&self) -> DateTime {
         let variables = self.variables.borrow();
-        let utc = DateTime::from_unix_micros(self.now_us(&variables));
+        let now_us = self.now_us(&variables);
         let zone = &variables.active().options.zone;
-        utc.and_then(|utc| zone.from_utc(utc)).unwrap_or_default()
+        let mut function_now = self.function_now.borrow_mut();
+        let known = function_now.as_mut().filter(|now| now.us == now_us);
+        if let Some(FunctionNow {
+            wall: Some((of, wall)),
+            ..
+        }) = &known
+            && of == zone
+        {
+            return *wall;
+        }
+        let utc = DateTime::from_unix_micros(now_us);
+        let wall = utc.and_then(|utc| zone.from_utc(utc)).unwrap_or_default();
+        if let Some(known) = known {
+            known.wall = Some((zone.clone(), wall));
+        }
+        wall
     }
 
     /// Forgets the last statement's warnings.

@@ -190,14 +190,7 @@ impl Binder<'_> {
             limit,
             column_type: column_type.clone(),
         };
-        let calls = &mut self.block().calls;
-        let number = calls
-            .iter()
-            .position(|known| *known == call)
-            .unwrap_or(calls.len());
-        if number == calls.len() {
-            calls.push(call);
-        }
+        let number = self.block().calls.place_of(&call);
         let nullable = function != AggregateFunction::Count;
         Ok(Expression {
             kind: ExpressionKind::Aggregate(number),

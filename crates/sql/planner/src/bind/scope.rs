@@ -1,5 +1,7 @@
 //! [`Scope`]: the tables in sight, and what a column's name means among them.
 
+use std::collections::BTreeSet;
+
 use errcode::{ER_BAD_FIELD_ERROR, ER_NON_UNIQ_ERROR};
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast;
@@ -7,6 +9,7 @@ use value::{ColumnType, TypeKind};
 
 use super::{Binder, error};
 use crate::PlanError;
+use crate::numbered::NameIndex;
 use crate::plan::{KeyFlag, OutputColumn};
 
 /// The relations of a query block, in the order of the text.
@@ -16,7 +19,9 @@ pub(crate) struct Scope {
     /// Relations before this one are out of sight: within ON, and between the parts of a list.
     pub(crate) visible_from: usize,
     /// Columns that NATURAL and USING merged: the place that is shown, and the one hidden by it.
-    pub(crate) merged: Vec<(ColumnPlace, ColumnPlace)>,
+    merged: Vec<(ColumnPlace, ColumnPlace)>,
+    /// Those that they hid.
+    hidden: BTreeSet<ColumnPlace>,
     /// Right joins with merged columns, as (start, middle, end): `*` shows their right side first.
     pub(crate) turned: Vec<(usize, usize, usize)>,
 }
@@ -33,6 +38,7 @@ pub(crate) struct Relation {
     /// Where its row stands.
     pub(crate) slot: usize,
     pub(crate) columns: Vec<RelationColumn>,
+    by_name: NameIndex,
     /// On the inner side of an outer join: every column can be NULL.
     pub(crate) is_optional: bool,
 }
@@ -49,6 +55,31 @@ pub(crate) struct RelationColumn {
 }
 
 impl Relation {
+    /// A relation that is on no inner side.
+    pub(crate) fn new(
+        alias: &str,
+        (database, table): (String, String),
+        slot: usize,
+        columns: Vec<RelationColumn>,
+    ) -> Self {
+        let by_name = NameIndex::new(columns.iter().map(|column| column.name.as_str()));
+        Self {
+            alias: alias.to_owned(),
+            database,
+            table,
+            slot,
+            columns,
+            by_name,
+            is_optional: false,
+        }
+    }
+
+    /// Where the column of that name stands; the first of several.
+    pub(crate) fn column_named(&self, name: &str) -> Option<usize> {
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        self.by_name.find(name, names)
+    }
+
     /// The column as an expression.
     pub(crate) fn expression(&self, column: usize) -> Expression {
         let place = ColumnPlace {
@@ -70,7 +101,50 @@ impl Relation {
     }
 }
 
+/// Select items by name.
+#[derive(Debug, Default)]
+pub(crate) struct Aliases {
+    list: Vec<(String, Expression)>,
+    /// Made when a name is first asked for.
+    by_name: Option<NameIndex>,
+}
+
+impl Aliases {
+    /// These.
+    pub(crate) fn new(list: impl Iterator<Item = (String, Expression)>) -> Self {
+        Self {
+            list: list.collect(),
+            by_name: None,
+        }
+    }
+
+    /// What a name stands for.
+    pub(crate) fn find(&mut self, name: &str) -> Option<&Expression> {
+        let Self { list, by_name } = self;
+        let names = || list.iter().map(|(alias, _)| alias.as_str());
+        let by_name = by_name.get_or_insert_with(|| NameIndex::new(names()));
+        let place = by_name.find(name, names())?;
+        Some(&list[place].1)
+    }
+}
+
 impl Scope {
+    /// Makes two columns one: the second is out of sight.
+    pub(crate) fn merge(&mut self, seen: ColumnPlace, hidden: ColumnPlace) {
+        self.merged.push((seen, hidden));
+        self.hidden.insert(hidden);
+    }
+
+    /// The merged columns, as they are shown.
+    pub(crate) fn merged(&self) -> impl Iterator<Item = ColumnPlace> {
+        self.merged.iter().map(|(seen, _)| *seen)
+    }
+
+    /// True if a merged column hides this one.
+    pub(crate) fn is_hidden(&self, place: ColumnPlace) -> bool {
+        self.hidden.contains(&place)
+    }
+
     /// The relations in the order in which `*` shows them.
     pub(crate) fn shown_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.relations.len()).collect();
@@ -96,16 +170,14 @@ impl Scope {
             {
                 continue;
             }
-            let is_named = |column: &RelationColumn| name.column.is(&column.name);
-            let Some(column) = relation.columns.iter().position(is_named) else {
+            let Some(column) = relation.column_named(&name.column.text) else {
                 continue;
             };
             let place = ColumnPlace {
                 slot: relation.slot,
                 column,
             };
-            let is_hidden = self.merged.iter().any(|(_, hidden)| *hidden == place);
-            if is_hidden && name.table.is_none() {
+            if name.table.is_none() && self.hidden.contains(&place) {
                 continue;
             }
             if found.is_some() {
@@ -154,10 +226,8 @@ impl Binder<'_> {
 
     /// Notes that a column is read.
     pub(crate) fn note_used(&mut self, expression: &Expression) {
-        if let Some(place) = expression.as_column()
-            && !self.used_columns.contains(&place)
-        {
-            self.used_columns.push(place);
+        if let Some(place) = expression.as_column() {
+            self.used_columns.insert(place);
         }
     }
 

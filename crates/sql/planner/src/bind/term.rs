@@ -129,11 +129,7 @@ impl Binder<'_> {
     }
 
     fn alias(&mut self, name: &str) -> Option<Expression> {
-        let aliases = &self.block().aliases;
-        let found = aliases
-            .iter()
-            .find(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        found.map(|(_, expression)| expression.clone())
+        self.block().aliases.find(name).cloned()
     }
 
     fn variable(&mut self, kind: &ExprKind) -> Bound {

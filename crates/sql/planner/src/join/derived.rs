@@ -253,22 +253,13 @@ impl Binder<'_> {
                 }
             })
             .collect();
-        for (place, RelationColumn { name, .. }) in columns.iter().enumerate() {
-            if columns[..place]
-                .iter()
-                .any(|other| other.name.eq_ignore_ascii_case(name))
-            {
+        let relation = Relation::new(alias, Default::default(), slot, columns);
+        for (place, RelationColumn { name, .. }) in relation.columns.iter().enumerate() {
+            if relation.column_named(name) != Some(place) {
                 return Err(error(ER_DUP_FIELDNAME, &[name]));
             }
         }
-        self.block().scope.relations.push(Relation {
-            alias: alias.to_owned(),
-            database: String::new(),
-            table: String::new(),
-            slot,
-            columns,
-            is_optional: false,
-        });
+        self.block().scope.relations.push(relation);
         Ok(())
     }
 }

@@ -2,11 +2,13 @@
 
 use expression::{AggregateCall, AggregateFunction, ColumnPlace, Expression, ExpressionKind};
 
+use crate::numbered::Numbered;
+
 /// What a grouping node's slot holds, while the expressions above are rewritten.
 pub(super) struct Groups {
     pub(super) slot: usize,
-    pub(super) keys: Vec<Expression>,
-    pub(super) calls: Vec<AggregateCall>,
+    pub(super) keys: Numbered<Expression>,
+    pub(super) calls: Numbered<AggregateCall>,
     /// Slots of the tables that are grouped.
     pub(super) own_slots: Vec<usize>,
     /// `WITH ROLLUP`: keys can be NULL.
@@ -19,7 +21,7 @@ impl Groups {
     /// Makes the expression read the groups: a key or a call by its column, and a column that is
     /// not grouped by as the value of the group's first row.
     pub(super) fn rewrite(&mut self, expression: &mut Expression) {
-        if let Some(key) = self.keys.iter().position(|key| key == expression) {
+        if let Some(key) = self.keys.find(expression) {
             let nullable = expression.nullable || self.with_rollup;
             let place = ColumnPlace {
                 slot: self.slot,
@@ -30,7 +32,7 @@ impl Groups {
         }
         match &expression.kind {
             ExpressionKind::Aggregate(number) => {
-                let column = self.keys.len() + number;
+                let column = self.keys.list().len() + number;
                 let place = ColumnPlace {
                     slot: self.slot,
                     column,
@@ -50,12 +52,8 @@ impl Groups {
                     limit: None,
                     column_type: expression.column_type.clone(),
                 };
-                let known = self.calls.iter().position(|known| *known == call);
-                let number = known.unwrap_or_else(|| {
-                    self.calls.push(call);
-                    self.calls.len() - 1
-                });
-                let column = self.keys.len() + number;
+                let number = self.calls.place_of(&call);
+                let column = self.keys.list().len() + number;
                 let place = ColumnPlace {
                     slot: self.slot,
                     column,
@@ -68,8 +66,8 @@ impl Groups {
 }
 
 /// Makes each expression that was kept read its column of the slot; others are rewritten below.
-pub(super) fn read_kept(expression: &mut Expression, kept: &[Expression], slot: usize) {
-    if let Some(column) = kept.iter().position(|known| known == expression) {
+pub(super) fn read_kept(expression: &mut Expression, kept: &Numbered<Expression>, slot: usize) {
+    if let Some(column) = kept.find(expression) {
         let place = ColumnPlace { slot, column };
         *expression =
             Expression::column(place, expression.column_type.clone(), expression.nullable);

@@ -1,5 +1,7 @@
 //! SELECT: one query block.
 
+use std::collections::BTreeSet;
+
 use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
@@ -16,13 +18,14 @@ use super::*;
 struct Parts {
     output: Vec<Expression>,
     columns: Vec<OutputColumn>,
-    keys: Vec<Expression>,
+    keys: Numbered<Expression>,
     having: Option<Expression>,
     order: Vec<(Expression, bool)>,
 }
 
-/// Columns of a result: MySQL's `MAX_FIELDS`.
-const COLUMN_COUNT_MAX: usize = 4096;
+/// Columns of a result: what the answer to a PREPARE can count. MariaDB has no limit otherwise; one
+/// that no program meets keeps a statement of 16 MiB from a plan of many GiB.
+const COLUMN_COUNT_MAX: usize = 65_535;
 
 impl Binder<'_> {
     pub(super) fn select(
@@ -44,7 +47,8 @@ impl Binder<'_> {
         let mut parts = self.parts(select, tail)?;
         let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
         let calls = std::mem::take(&mut self.block().calls);
-        let is_grouped = !parts.keys.is_empty() || !calls.is_empty() || select.with_rollup;
+        let has_calls = !calls.list().is_empty();
+        let is_grouped = !parts.keys.list().is_empty() || has_calls || select.with_rollup;
         let wanted = wanted_order(&parts, is_grouped, select.options.distinct, limit.is_some());
         let own_slots: Vec<usize> = self
             .block()
@@ -150,10 +154,10 @@ impl Binder<'_> {
         self.block().allows_aggregates = true;
         let (output, columns) = self.select_items(&select.items)?;
         let names = columns.iter().map(|column| column.name.clone());
-        self.block().aliases = names.zip(output.iter().cloned()).collect();
+        self.block().aliases = Aliases::new(names.zip(output.iter().cloned()));
         self.block().clause = Clause::Group;
         self.block().allows_aggregates = false;
-        let (mut keys, mut key_order) = (Vec::new(), Vec::new());
+        let (mut keys, mut key_order) = (Numbered::default(), Vec::new());
         for item in &select.group_by {
             let key = self.order_term(item, &output)?;
             if key.contains(&|part| matches!(part.kind, ExpressionKind::Aggregate(_))) {
@@ -161,7 +165,7 @@ impl Binder<'_> {
                 return Err(error(ER_WRONG_GROUP_FIELD, &[&name]));
             }
             key_order.push((key.clone(), item.descending));
-            place_of(&mut keys, &key);
+            keys.place_of(&key);
         }
         self.block().clause = Clause::Having;
         self.block().allows_aggregates = true;
@@ -257,8 +261,9 @@ impl Binder<'_> {
             )
         };
         if table.is_none() {
-            places.extend(scope.merged.iter().map(|(seen, _)| place_in(*seen)));
+            places.extend(scope.merged().map(place_in));
         }
+        let shown: BTreeSet<ColumnPlace> = scope.merged().collect();
         let mut is_found = false;
         for relation_index in scope.shown_order() {
             let relation = &scope.relations[relation_index];
@@ -273,10 +278,7 @@ impl Binder<'_> {
                     slot: relation.slot,
                     column,
                 };
-                let is_merged = scope
-                    .merged
-                    .iter()
-                    .any(|(seen, hidden)| *seen == place || *hidden == place);
+                let is_merged = shown.contains(&place) || scope.is_hidden(place);
                 let is_hidden = described.invisible || (is_merged && table.is_none());
                 if !is_hidden {
                     places.push((relation_index, column));
@@ -309,17 +311,16 @@ impl Binder<'_> {
         &mut self,
         input: Node,
         parts: &mut Parts,
-        calls: Vec<expression::AggregateCall>,
+        calls: Numbered<expression::AggregateCall>,
         own_slots: Vec<usize>,
         with_rollup: bool,
     ) -> Result<Node, PlanError> {
         self.check_group_subqueries(parts, &own_slots)?;
         let mut input = input;
-        let mut keys = std::mem::take(&mut parts.keys);
         let slot = self.add_slot(SlotShape::Computed(Vec::new()));
         let mut groups = Groups {
             slot,
-            keys: keys.clone(),
+            keys: std::mem::take(&mut parts.keys),
             calls,
             own_slots,
             with_rollup,
@@ -332,29 +333,29 @@ impl Binder<'_> {
             groups.rewrite(having);
         }
         if let Some(place) = groups.first_ungrouped {
-            self.check_full_group_by(place, &keys)?;
+            self.check_full_group_by(place, groups.keys.list())?;
         }
         for (key, _) in &mut parts.order {
             groups.rewrite(key);
         }
-        let mut calls = groups.calls;
+        let (mut keys, mut calls) = (groups.keys.into_list(), groups.calls.into_list());
         let is_ordered = with_rollup && !keys.is_empty();
         if is_ordered {
             // A rollup needs equal keys side by side: all that is read is sorted by the keys.
-            let mut read = keys.clone();
+            let mut read = Numbered::of(&keys);
             for call in &calls {
                 for argument in &call.arguments {
-                    place_of(&mut read, argument);
+                    read.place_of(argument);
                 }
                 for (key, _) in &call.order {
-                    place_of(&mut read, key);
+                    read.place_of(key);
                 }
             }
             let order: Vec<_> = keys.iter().map(|key| (key.clone(), false)).collect();
-            let kept = read.clone();
-            input = self.sorted(input, &mut read, &order, None, Vec::new());
-            let sorted_slot = read[0].as_column().expect("a sort gives columns").slot;
-            let into_slot = |expression: &mut Expression| read_kept(expression, &kept, sorted_slot);
+            let mut sorted = read.list().to_vec();
+            input = self.sorted(input, &mut sorted, &order, None, Vec::new());
+            let sorted_slot = sorted[0].as_column().expect("a sort gives columns").slot;
+            let into_slot = |expression: &mut Expression| read_kept(expression, &read, sorted_slot);
             keys.iter_mut().for_each(into_slot);
             for call in &mut calls {
                 call.arguments.iter_mut().for_each(into_slot);
@@ -420,18 +421,19 @@ impl Binder<'_> {
     }
 
     fn distinct(&mut self, input: Node, parts: &mut Parts) -> Node {
-        let mut kept = Vec::with_capacity(parts.output.len());
+        let mut kept = Numbered::default();
         let places: Vec<usize> = parts
             .output
             .iter()
-            .map(|output| place_of(&mut kept, output))
+            .map(|output| kept.place_of(output))
             .collect();
-        let key_count = kept.len();
+        let key_count = kept.list().len();
         let orders: Vec<usize> = parts
             .order
             .iter()
-            .map(|(key, _)| place_of(&mut kept, key))
+            .map(|(key, _)| kept.place_of(key))
             .collect();
+        let kept = kept.into_list();
         let slot = self.computed_slot(&kept);
         let dependent = self.dependents(&kept);
         let column = |column: usize, expression: &Expression| {

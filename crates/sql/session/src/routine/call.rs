@@ -77,7 +77,7 @@ impl Session {
         let routine = self.called_routine(&call.name)?;
         let compiled = self.compiled(&routine)?;
         self.check_call(call, &routine, &compiled)?;
-        let mut frame = Frame::of(&routine, Rc::clone(&compiled));
+        let mut frame = Frame::of(&routine, routine.key(), Rc::clone(&compiled));
         for (place, argument) in call.arguments.iter().enumerate() {
             if compiled.variables[place].direction == Direction::Out {
                 continue;
@@ -231,7 +231,7 @@ impl Session {
 
     /// A routine as it is run, made now or by an earlier call.
     pub(crate) fn compiled(&self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
-        Ok(self.state.compiled_routine(routine)?)
+        Ok(self.state.compiled_routine(&routine.key(), routine)?)
     }
 
     fn check_call(
@@ -284,9 +284,9 @@ impl Session {
 
     /// From here on the definition's settings and rights hold.
     pub(crate) fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
-        let own = self.state.account_name();
+        let is_own = routine.definer == self.state.account().name;
         let definer = match &routine.definer {
-            definer if routine.is_invoker || *definer == own => None,
+            _ if routine.is_invoker || is_own => None,
             definer => Some(self.definer(definer, routine)?),
         };
         if let Some(definer) = &definer {
@@ -376,16 +376,16 @@ impl State {
     /// A routine as it is run, made now or by an earlier call.
     pub(crate) fn compiled_routine(
         &self,
+        key: &RoutineKey,
         routine: &Arc<Routine>,
     ) -> Result<Rc<Compiled>, ClientError> {
-        let key = routine.key();
-        let found = self.worker.programs.borrow().find(&key, routine);
+        let found = self.worker.programs.borrow().find(key, routine);
         if let Some(found) = found {
             return Ok(found);
         }
         let compiled = Rc::new(compiled_from_text(routine)?);
         let mut programs = self.worker.programs.borrow_mut();
-        programs.put(key, Arc::clone(routine), Rc::clone(&compiled));
+        programs.put(key.clone(), Arc::clone(routine), Rc::clone(&compiled));
         Ok(compiled)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use catalog::{Routine, RoutineKey};
 use errcode::{ClientError, ER_SP_STACK_TRACE};
@@ -20,8 +21,8 @@ pub(crate) struct Frame {
     pub(crate) program: Rc<Compiled>,
     /// The routine that it is; none for a compound statement.
     pub(crate) key: Option<RoutineKey>,
-    /// `database.name` of the routine; nothing of a compound statement.
-    pub(crate) name: String,
+    /// Its definition.
+    routine: Option<Arc<Routine>>,
     /// The variables' values.
     pub(crate) values: Vec<Value>,
     /// Their types.
@@ -84,14 +85,14 @@ impl Frame {
             running: Vec::new(),
             program,
             key: None,
-            name: String::new(),
+            routine: None,
         }
     }
     /// A routine that begins.
-    pub(crate) fn of(routine: &Routine, program: Rc<Compiled>) -> Self {
+    pub(crate) fn of(routine: &Arc<Routine>, key: RoutineKey, program: Rc<Compiled>) -> Self {
         Self {
-            key: Some(routine.key()),
-            name: format!("{}.{}", routine.database, routine.name),
+            key: Some(key),
+            routine: Some(Arc::clone(routine)),
             ..Self::new(program)
         }
     }
@@ -99,9 +100,9 @@ impl Frame {
     /// Where an error came by that no handler was for.
     pub(crate) fn trace(&self, instruction: usize) -> Option<ClientError> {
         let line = self.program.lines.get(instruction)?;
-        let name = match &self.key {
-            Some(_) => &self.name,
-            None if self.program.is_block => "anonymous block",
+        let name = match &self.routine {
+            Some(routine) => format!("{}.{}", routine.database, routine.name),
+            None if self.program.is_block => String::from("anonymous block"),
             None => return None,
         };
         Some(ClientError::new(ER_SP_STACK_TRACE, &[line, &name]))

@@ -10,7 +10,8 @@
 //! (F2) What tells of the last statement (ROW_COUNT, LAST_INSERT_ID, warnings) is set aside while
 //! it runs; the warnings that it leaves are added to the statement's.
 //! (F3) It changes no table that a statement around it uses: error 1442.
-//! (F4) If the transaction is lost while it runs, no handler of it gets to see that, and the
+//! (F4) Its NOW() is that of the statement, so it is the same in all its calls.
+//! (F5) If the transaction is lost while it runs, no handler of it gets to see that, and the
 //! statement around it fails.
 
 use std::rc::Rc;
@@ -35,11 +36,13 @@ use super::{Programs, routine_error};
 use crate::cursor::CursorRows;
 use crate::reply::Stop;
 use crate::session::Session;
-use crate::state::State;
+use crate::state::{FunctionNow, State};
 use crate::wait::Waits;
 
 /// What a statement leaves while a function runs for it.
 struct SetAside {
+    /// The time of the function around this one, if that is another.
+    now: Option<Option<FunctionNow>>,
     cursor: Option<CursorRows>,
     has_partial_rows: bool,
     waits: Waits,
@@ -86,21 +89,22 @@ impl State {
         let Some(routine) = self.worker.server.routines().find(&key).cloned() else {
             return Ok(None);
         };
-        let compiled = self.compiled_routine(&routine)?;
+        let compiled = self.compiled_routine(&key, &routine)?;
         Ok(function_of(&routine, &compiled).map(Rc::new))
     }
 }
 
 impl Session {
     /// Runs the stored function that an execution of this plan halted for, and gives it its value.
+    /// With when the statement around it began, and until when it may take.
     pub(crate) async fn answer_call(
         &mut self,
         call: &FunctionCall,
         execution: &mut Execution,
         plan: &Plan,
-        deadline: Option<u64>,
+        since: (i64, Option<u64>),
     ) -> Result<(), Stop> {
-        let aside = self.begin_function(plan, deadline);
+        let aside = self.begin_function(plan, since);
         let outcome = self.run_function(call).await;
         self.end_function(aside);
         let value = outcome?;
@@ -111,7 +115,8 @@ impl Session {
         Ok(())
     }
 
-    fn begin_function(&mut self, plan: &Plan, deadline: Option<u64>) -> SetAside {
+    fn begin_function(&mut self, plan: &Plan, since: (i64, Option<u64>)) -> SetAside {
+        let (now_us, deadline) = since;
         let used: Vec<TableId> = plan.tables.iter().map(|it| it.definition.id).collect();
         let state = Rc::clone(&self.state);
         let programs = &mut self.programs;
@@ -123,7 +128,17 @@ impl Session {
         programs.used_tables.extend(used);
         let has_kept_warnings = programs.has_kept_warnings;
         let affected_rows = programs.affected_rows;
+        let is_known = state
+            .function_now
+            .borrow()
+            .as_ref()
+            .is_some_and(|now| now.us == now_us);
+        let now = match is_known {
+            true => None,
+            false => Some(state.function_now.replace(Some(FunctionNow::at(now_us)))),
+        };
         SetAside {
+            now,
             deadline: programs.deadline.replace(deadline),
             has_kept_warnings,
             affected_rows,
@@ -146,6 +161,9 @@ impl Session {
         programs.deadline = aside.deadline;
         programs.affected_rows = aside.affected_rows;
         programs.has_kept_warnings = aside.has_kept_warnings;
+        if let Some(now) = aside.now {
+            state.function_now.replace(now);
+        }
         self.cursor = aside.cursor;
         self.has_partial_rows = aside.has_partial_rows;
         *state.waits.borrow_mut() = aside.waits;
@@ -160,13 +178,12 @@ impl Session {
     }
 
     async fn run_function(&mut self, call: &FunctionCall) -> Result<Value, Stop> {
-        let routine = self.called_function(&call.function)?;
-        let compiled = self.compiled(&routine)?;
+        let (key, routine) = self.called_function(&call.function)?;
+        let compiled = self.state.compiled_routine(&key, &routine)?;
         let is_it = function_of(&routine, &compiled).is_some_and(|it| it == *call.function);
         let Some(result) = compiled.result.filter(|_| is_it) else {
             return Err(ClientError::new(ER_TABLE_DEF_CHANGED, &[]).into());
         };
-        let key = routine.key();
         let frames = &self.programs.frames;
         if frames.iter().any(|frame| frame.key.as_ref() == Some(&key)) {
             return Err(ClientError::new(ER_SP_NO_RECURSION, &[]).into());
@@ -174,7 +191,7 @@ impl Session {
         self.programs
             .check_depth()
             .map_err(|error| Stop::from(*error))?;
-        let mut frame = Frame::of(&routine, compiled);
+        let mut frame = Frame::of(&routine, key, compiled);
         for (place, value) in call.arguments.iter().enumerate() {
             self.set_parameter(&mut frame, place, value.clone(), &call.types[place])?;
         }
@@ -189,17 +206,24 @@ impl Session {
     }
 
     /// A function that the account may run.
-    fn called_function(&self, function: &StoredFunction) -> Result<Arc<Routine>, ClientError> {
+    fn called_function(
+        &self,
+        function: &StoredFunction,
+    ) -> Result<(RoutineKey, Arc<Routine>), ClientError> {
         let (database, name) = (&function.database, &function.name);
         let key = RoutineKey::new(RoutineKind::Function, database, name);
         if !self.routine_privileges(&key).has(Privilege::Execute) {
             return Err(self.routine_denied("execute", database, name));
         }
         let routines = self.state.worker.server.routines();
-        routines.find(&key).cloned().ok_or_else(|| {
+        let Some(routine) = routines.find(&key).cloned() else {
             let full = format!("{database}.{name}");
-            ClientError::new(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &full])
-        })
+            return Err(ClientError::new(
+                ER_SP_DOES_NOT_EXIST,
+                &[&"FUNCTION", &full],
+            ));
+        };
+        Ok((key, routine))
     }
 
     /// What a statement may not do because a function runs, be it in a procedure that it calls.
