@@ -8,7 +8,7 @@ use store::{
     ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName, Uniqueness,
 };
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
-use value::{CollationId, TypeKind};
+use value::{CollationId, TypeKind, Value};
 
 use crate::define::{self, checked_name, collation_of};
 use crate::definition_statement::{
@@ -57,13 +57,15 @@ impl Session {
             return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&target.table]).into());
         }
         let store = self.store();
-        if let Some(next) = changed.auto_increment {
-            store.set_auto_increment(old.id, next).await?;
+        if let Some(next) = &mut changed.auto_increment {
+            *next = (*next).max(self.number_after_rows(&old).await?);
         }
+        changed.is_ignoring = is_ignoring;
         changed.needs_copy |= is_ignoring && changed.definition != *old;
         if changed.needs_copy {
-            self.copy_table(&old, &changed, is_ignoring).await?;
-        } else if changed.definition != *old {
+            return self.copy_table(&old, &changed).await;
+        }
+        if changed.definition != *old {
             let renamed = changed.definition.name.clone();
             changed.definition.name = old.name.clone();
             if changed.definition != *old {
@@ -71,7 +73,7 @@ impl Session {
                     // Only the key is known there. Who writes the rows finds the words for it.
                     Err(StoreError::DuplicateKey { .. }) => {
                         changed.definition.name = renamed;
-                        return self.copy_table(&old, &changed, is_ignoring).await;
+                        return self.copy_table(&old, &changed).await;
                     }
                     outcome => outcome?,
                 }
@@ -80,7 +82,28 @@ impl Session {
                 store.rename_tables(vec![(old.id, renamed)]).await?;
             }
         }
+        if let Some(next) = changed.auto_increment {
+            store.set_auto_increment(old.id, next).await?;
+        }
         Ok(())
+    }
+
+    /// The first number above those that the rows have in their AUTO_INCREMENT column.
+    async fn number_after_rows(&mut self, table: &TableDefinition) -> Result<u64, Stop> {
+        let Some(column) = table.columns.iter().find(|column| column.auto_increment) else {
+            return Ok(1);
+        };
+        let text = format!(
+            "SELECT CAST(GREATEST(MAX({}), 0) AS UNSIGNED) FROM {}.{}",
+            quoted_name(&column.name),
+            quoted_name(&table.name.database),
+            quoted_name(&table.name.table)
+        );
+        let select = self.parse(text.as_bytes())?;
+        Ok(match self.read_own(&select).await? {
+            Some(Value::UInt(greatest)) => greatest.saturating_add(1),
+            _ => 1,
+        })
     }
 
     async fn alter_step(
@@ -153,13 +176,7 @@ impl Session {
     }
 
     /// Copies the rows into a table of the new definition and puts it in the old one's place.
-    /// Where it ignores, rows whose keys others have are left out.
-    async fn copy_table(
-        &mut self,
-        old: &TableDefinition,
-        changed: &Altered,
-        is_ignoring: bool,
-    ) -> Result<(), Stop> {
+    async fn copy_table(&mut self, old: &TableDefinition, changed: &Altered) -> Result<(), Stop> {
         let store = self.store();
         let mut copy = changed.definition.clone();
         let final_name = copy.name.clone();
@@ -167,7 +184,7 @@ impl Session {
             database: old.name.database.clone(),
             table: format!("{}{}", store::COPY_NAME_PREFIX, old.id.0),
         };
-        copy.auto_increment_start = store_next(&*store, old);
+        copy.auto_increment_start = changed.auto_increment.unwrap_or(store_next(&*store, old));
         let copy_id = store.create_table(copy.clone()).await?;
         let (mut targets, mut sources) = (Vec::new(), Vec::new());
         for (column, source) in copy.columns.iter().zip(&changed.sources) {
@@ -182,7 +199,7 @@ impl Session {
         let database = quoted_name(&old.name.database);
         let text = format!(
             "INSERT {} INTO {database}.{} ({}) SELECT {} FROM {database}.{}",
-            if is_ignoring { "IGNORE" } else { "" },
+            if changed.is_ignoring { "IGNORE" } else { "" },
             quoted_name(&copy.name.table),
             targets.join(", "),
             sources.join(", "),
@@ -257,6 +274,8 @@ struct Altered {
     sources: Vec<Option<String>>,
     /// Rows have to be written anew.
     needs_copy: bool,
+    /// `ALTER IGNORE`: rows whose keys others have are left out.
+    is_ignoring: bool,
     /// `AUTO_INCREMENT = n`.
     auto_increment: Option<u64>,
 }
@@ -272,6 +291,7 @@ impl Altered {
             definition: old.clone(),
             sources,
             needs_copy: false,
+            is_ignoring: false,
             auto_increment: None,
         }
     }

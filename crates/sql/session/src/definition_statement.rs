@@ -258,6 +258,7 @@ impl Session {
         if is_current {
             *self.state.database.borrow_mut() = None;
             self.state.seat.update(|line| line.database = None);
+            self.follow_database(self.server_collation())?;
             self.track_schema();
         }
         Ok(dropped_count)

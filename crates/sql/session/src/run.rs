@@ -15,7 +15,7 @@ use errcode::{
     ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
     ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
-use executor::{Effect, Execution, Halt, Progress, RowSink, Summary, World};
+use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
@@ -192,6 +192,24 @@ impl Session {
             .step_to_end(&mut execution, &[], &mut rows, &plan)
             .await;
         outcome.map(|_| ()).map_err(|failed| failed.stop)
+    }
+
+    /// The one value that a SELECT of the server's own gives, on tables that this session has
+    /// taken strongly.
+    pub(crate) async fn read_own(&mut self, parsed: &Parsed) -> Result<Option<Value>, Stop> {
+        let plan = Rc::new(self.plan_own(parsed)?);
+        let mut execution = Execution::new(Rc::clone(&plan));
+        let mut kept = KeptRows::default();
+        let mut rows = Rows::Own {
+            sink: &mut kept,
+            is_strict: false,
+        };
+        let outcome = self
+            .step_to_end(&mut execution, &[], &mut rows, &plan)
+            .await;
+        outcome.map_err(|failed| failed.stop)?;
+        self.commit().await?;
+        Ok(kept.rows.into_iter().flatten().next())
     }
 
     /// Keeps the definitions of the plan's tables still to the end of the transaction. Where that

@@ -21,7 +21,7 @@ use errcode::{
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::{Standing, Stream};
 use syntax::ast::VariableScope;
-use value::{Level, Trouble};
+use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
 use crate::accounts::Door;
@@ -223,7 +223,7 @@ impl Session {
     /// What the login asked for: character set and database.
     fn take_login_settings(&mut self) -> Result<(), ClientError> {
         let info = self.client.info();
-        let collation = value::CollationId::from_id(info.collation);
+        let collation = CollationId::from_id(info.collation);
         let database = info.database.clone();
         if let Some(collation) = collation {
             self.take_login_names(collation)?;
@@ -251,7 +251,7 @@ impl Session {
 
     /// As SET NAMES. The next login with the same collation shares what this one made of the global
     /// values, until one of them sets a variable.
-    fn take_login_names(&mut self, collation: value::CollationId) -> Result<(), ClientError> {
+    fn take_login_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
         let worker = Rc::clone(&self.state.worker);
         let of = self.state.variables.borrow().clone();
         let kept = worker.login_variables.borrow().find(&of, collation);
@@ -278,13 +278,14 @@ impl Session {
     /// Makes a database the current one (`USE`, COM_INIT_DB, login).
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
         let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
+        let mut collation = CollationId::UTF8MB3_GENERAL_CI;
         if !is_own {
             let names = self.state.worker.names();
             self.check_database_seen(name)?;
-            if names.database(name).is_none() {
-                return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]));
-            }
+            let absent = || ClientError::new(ER_BAD_DB_ERROR, &[&name]);
+            collation = names.database(name).ok_or_else(absent)?.collation;
         }
+        self.follow_database(collation)?;
         let canonical = if is_own { "information_schema" } else { name };
         *self.state.database.borrow_mut() = Some(canonical.into());
         self.state
@@ -585,7 +586,7 @@ impl Session {
         self.prepared = PreparedStatements::default();
         self.tracker = Tracker::default();
         self.state.reset();
-        if let Some(collation) = value::CollationId::from_id(self.client.info().collation) {
+        if let Some(collation) = CollationId::from_id(self.client.info().collation) {
             self.set_names(collation)?;
         }
         self.take_timeouts();

@@ -110,8 +110,13 @@ impl Session {
                     self.set_names(collation)?;
                 }
                 SetItem::CharacterSet(charset) => {
-                    let collation = named_collation(charset.as_ref(), None)?;
-                    self.set_names(collation)?;
+                    let charset = named_collation(charset.as_ref(), None)?.charset();
+                    let variables = self.state.variables.borrow();
+                    let of_database = variables.settings().text("collation_database");
+                    let collation = CollationId::from_name(of_database);
+                    drop(variables);
+                    let collation = collation.unwrap_or_else(|| charset.default_collation());
+                    self.set_charset(charset, collation)?;
                 }
                 SetItem::Password { user, hashed, text } => {
                     self.set_password(user.as_ref(), *hashed, text).await?;
@@ -126,16 +131,30 @@ impl Session {
 
     /// SET NAMES, and what a login asks for.
     pub(crate) fn set_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        self.set_charset(collation.charset(), collation)
+    }
+
+    /// `@@collation_database` and its character set: those of the current database, or the
+    /// server's where there is none.
+    pub(crate) fn follow_database(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        let text = NewValue::Text(collation.name().to_owned());
+        self.set_own_variable("collation_database", &text)
+    }
+
+    fn set_own_variable(&self, name: &'static str, value: &NewValue) -> Result<(), ClientError> {
         let globals = self.state.worker.server.settings();
         let mut variables = self.state.variables.borrow_mut();
-        let charset = NewValue::Text(collation.charset().name().to_owned());
+        let set = variables.set(name, value, &globals);
+        set.map(drop).map_err(|error| variable_error(name, &error))
+    }
+
+    /// The character set that the client speaks, and the collation of its literals.
+    fn set_charset(&mut self, charset: Charset, collation: CollationId) -> Result<(), ClientError> {
+        let charset = NewValue::Text(charset.name().to_owned());
         let text = NewValue::Text(collation.name().to_owned());
         for (name, value) in NAMES_VARIABLES.into_iter().zip([&text, &charset, &charset]) {
-            variables
-                .set(name, value, &globals)
-                .map_err(|error| variable_error(name, &error))?;
+            self.set_own_variable(name, value)?;
         }
-        drop(variables);
         for name in NAMES_VARIABLES {
             self.track_variable(name);
         }

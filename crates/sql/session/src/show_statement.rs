@@ -40,6 +40,23 @@ struct Asked {
     order: &'static str,
 }
 
+/// The name of a column with the pattern of LIKE behind it, as MySQL heads lists of names.
+fn headed(column: &str, filter: Option<&ShowFilter>) -> String {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => {
+            format!("{column} ({})", String::from_utf8_lossy(pattern))
+        }
+        Some(ShowFilter::Where(_)) | None => column.to_owned(),
+    }
+}
+
+fn asked_databases(filter: Option<&ShowFilter>) -> Asked {
+    let column = headed("Database", filter);
+    let shown = quoted_name(&column);
+    let select = format!("SELECT SCHEMA_NAME AS {shown} FROM information_schema.SCHEMATA");
+    Asked::new(select, column, " ORDER BY 1")
+}
+
 impl Asked {
     fn new(select: impl Into<String>, like: impl Into<String>, order: &'static str) -> Self {
         Self {
@@ -82,7 +99,7 @@ impl Session {
         show: &Show,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
-        if let Some(asked) = self.asked(&show.kind)? {
+        if let Some(asked) = self.asked(&show.kind, show.filter.as_ref())? {
             let text = asked.text(show.filter.as_ref(), parsed);
             let select = self.parse(text.as_bytes())?;
             return self.planned(&select, &[], &[]).await;
@@ -134,14 +151,12 @@ impl Session {
     }
 
     /// The SELECT that answers, for what `information_schema` knows.
-    fn asked(&self, kind: &ShowKind) -> Result<Option<Asked>, Stop> {
+    fn asked(&self, kind: &ShowKind, filter: Option<&ShowFilter>) -> Result<Option<Asked>, Stop> {
         Ok(Some(match kind {
-            ShowKind::Databases => Asked::new(
-                "SELECT SCHEMA_NAME AS `Database` FROM information_schema.SCHEMATA",
-                "Database",
-                " ORDER BY 1",
-            ),
-            ShowKind::Tables { full, schema } => self.asked_tables(*full, schema.as_ref())?,
+            ShowKind::Databases => asked_databases(filter),
+            ShowKind::Tables { full, schema } => {
+                self.asked_tables(*full, schema.as_ref(), filter)?
+            }
             ShowKind::TableStatus(schema) => self.asked_table_status(schema.as_ref())?,
             ShowKind::Columns { full, table } => self.asked_columns(*full, table)?,
             ShowKind::Index(table) => self.asked_index(table)?,
@@ -223,9 +238,14 @@ impl Session {
         })
     }
 
-    fn asked_tables(&self, full: bool, schema: Option<&ast::Ident>) -> Result<Asked, ClientError> {
+    fn asked_tables(
+        &self,
+        full: bool,
+        schema: Option<&ast::Ident>,
+        filter: Option<&ShowFilter>,
+    ) -> Result<Asked, ClientError> {
         let database = self.database_of(schema)?;
-        let column = format!("Tables_in_{database}");
+        let column = headed(&format!("Tables_in_{database}"), filter);
         let shown = quoted_name(&column);
         let type_column = if full {
             ", TABLE_TYPE AS Table_type"
