@@ -204,10 +204,8 @@ impl Session {
             sink: &mut kept,
             is_strict: false,
         };
-        let outcome = self
-            .step_to_end(&mut execution, &[], &mut rows, &plan)
-            .await;
-        outcome.map_err(|failed| failed.stop)?;
+        let steps = self.step_to_end(&mut execution, &[], &mut rows, &plan);
+        steps.await.map_err(|failed| failed.stop)?;
         self.commit().await?;
         Ok(kept.rows.into_iter().flatten().next())
     }
