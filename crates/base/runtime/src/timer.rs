@@ -20,8 +20,9 @@ const TICK_NANOS_BITS: u32 = 17;
 const SLOT_BITS: u32 = 6;
 const SLOT_COUNT: usize = 1 << SLOT_BITS;
 const LEVEL_COUNT: usize = 6;
-/// The farthest tick that the wheel can tell apart, 104 days on; later ones go round again.
-const HORIZON_TICKS: u64 = (1 << (SLOT_BITS * 6)) - 1;
+/// The farthest tick that the wheel can tell apart, 102 days on; later ones go round again. It is
+/// the last slot of the highest level, never the present one, which the wheel would not leave.
+const HORIZON_TICKS: u64 = (SLOT_COUNT as u64 - 1) << (SLOT_BITS * 5);
 const _: () = assert!(LEVEL_COUNT == 6, "the horizon is that of six levels");
 
 /// Ends of lists.
@@ -284,6 +285,19 @@ mod tests {
             self.wheel.expire(now, &mut due);
             due.into_iter().for_each(Waker::wake);
             std::mem::take(&mut self.fired.lock())
+        }
+    }
+
+    /// A timer beyond the horizon waits in a slot ahead, with no other timer before it.
+    #[test]
+    fn the_farthest_timer_alone_does_not_hold_the_wheel() {
+        for start in [1 << 17, 123_456_789_012, (1 << 52) + (1 << 47) + 7] {
+            let now = Instant::from_nanos(start);
+            let mut bench = Bench::new(now);
+            bench.set(1, Instant::from_nanos(u64::MAX));
+            let next = bench.wheel.next_expiry().expect("a timer is set");
+            assert!(now < next, "{now:?} {next:?}");
+            assert_eq!(bench.expire(now + Duration::from_secs(1)), []);
         }
     }
 
