@@ -1,7 +1,8 @@
 //! `plateau check`: looks at every page, every row and every index entry.
 //!
-//! Purge runs to its end first, so that each page of a tablespace belongs to a tree, to the large
-//! value of a row, or to nothing. Nobody may work meanwhile.
+//! Purge runs to its end first (that of other workers is the caller's care), so that each page of
+//! a tablespace belongs to a tree, to the large value of a row, or to nothing. Nobody may work
+//! meanwhile.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -41,17 +42,25 @@ pub struct CheckReport {
 }
 
 impl Engine {
-    /// Checks everything. Errors are those of reading; what is damaged is in the report where the
-    /// check can go on behind it.
-    pub async fn check(&self) -> Result<CheckReport, StoreError> {
+    /// Rolls back what this worker's sessions have left, and purges its segments to their end. A
+    /// check needs this of all workers first: it takes what another one is about to remove, half
+    /// removed, for damage.
+    pub async fn clear_remains(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
         loop {
             worker.txns.maintain(|| worker.pages.reserved());
             if worker.purge(PURGE_BUDGET).await? == 0 {
-                break;
+                return Ok(());
             }
         }
+    }
+
+    /// Checks everything. Errors are those of reading; what is damaged is in the report where the
+    /// check can go on behind it.
+    pub async fn check(&self) -> Result<CheckReport, StoreError> {
+        self.clear_remains().await?;
+        let worker = &self.worker;
         let mut report = CheckReport::default();
         let mut audit = Audit::new(dictionary::tree().space);
         audit.used.insert(COUNTERS_PAGE);
