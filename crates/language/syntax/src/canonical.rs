@@ -353,7 +353,7 @@ impl<'a> Scan<'a> {
         }
         let is_pinned = match self.last.kind {
             Kind::Word => pins_string(self.last.span.of(self.source)),
-            Kind::String => true,
+            Kind::String | Kind::NationalString => true,
             _ => false,
         };
         if !is_pinned {

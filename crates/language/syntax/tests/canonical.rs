@@ -52,6 +52,7 @@ fn names_positions_and_types_stay() {
         "SELECT * FROM t WHERE a = b COLLATE 'utf8mb4_bin'",
         "SELECT * FROM t WHERE a LIKE b ESCAPE '|'",
         "SELECT * FROM t WHERE a = x'41' OR a = 0x41 OR a = b'1' OR a = N'x'",
+        "SELECT * FROM t WHERE a = N'x' 'y' AND b = _latin1'x' 'y'",
         "SELECT * FROM t WHERE a = NULL OR b = TRUE",
         "SELECT * FROM (SELECT 1) AS x",
         "SELECT a FROM t FOR UPDATE WAIT 5",
