@@ -35,10 +35,7 @@ use crate::world::{Database, World, WorldOptions};
 
 /// Secondary indexes of the data table beside the two that are read, at most, and as few frames as
 /// the machine of a seed has: together more leaves than frames, so that what takes a row back waits
-/// for pages between its entries, and a crash meets it there. Such a machine has one worker: a
-/// worker evicts from its own share of the frames as long as one of them is clean, and where a
-/// share is as small as what one step needs, dirty pages in it that nobody has reason to write
-/// leave too few. (With three workers on 24 frames seed 313 goes round for ever.)
+/// for pages between its entries, and a crash meets it there.
 const MORE_INDEX_COUNT_MAX: u64 = 16;
 const FRAME_COUNT_MIN: u32 = 24;
 
@@ -139,10 +136,10 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let worker_count = u8::try_from(1 + random.below(3)).unwrap_or(1);
     let mut machine = Random::new(!seed);
     let is_narrow = machine.coin();
-    let (options, worker_count) = if is_narrow {
-        (options.narrow(&mut machine), 1)
+    let options = if is_narrow {
+        options.narrow(&mut machine)
     } else {
-        (options, worker_count)
+        options
     };
     let working = WorldOptions {
         worker_count,

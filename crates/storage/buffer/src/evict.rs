@@ -2,6 +2,11 @@
 //!
 //! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told. A page's heat
 //! falls with each pass of the clock and rises with use, so it takes passes without use to go.
+//!
+//! Who finds nothing cold in a pass over the own share passes over the others' before the own again.
+//! Were a share's own pages cooled until one goes, a step that needs two pages would never have
+//! both where all but one of the share's frames are dirty: each would drive out the other, and
+//! nobody would tell the cleaner.
 
 use format::PageId;
 use sync::atomic::{AtomicU32, Ordering};
@@ -10,10 +15,14 @@ use sync::{CachePadded, Mutex};
 use crate::frames::{FrameNo, HEAT_LOADED};
 use crate::pool::Pool;
 
-/// Frames looked at while the cleaner is awaited: more would only repeat what others have done.
+/// Passes until the hottest page has cooled and one more, in which it goes.
+const PASSES: u32 = HEAT_LOADED as u32 + 1;
+
+/// Frames of a share looked at while the cleaner is awaited: more would only repeat what others
+/// have done.
 const SHORT_SEARCH: u32 = 64;
 
-/// One worker's part of the frames. Others come to it only when theirs has nothing.
+/// One worker's part of the frames. Others come to it only when theirs has nothing cold.
 #[derive(Debug)]
 pub(crate) struct Share {
     first: u32,
@@ -50,39 +59,32 @@ impl Share {
 impl Pool {
     /// A frame without a page that is the caller's alone; `None` if every page is dirty or in use.
     pub(crate) fn take_frame(&self, worker: usize) -> Option<FrameNo> {
-        let count = self.shares.len();
-        let taken = (0..count).find_map(|step| self.take_from((worker + step) % count));
+        let is_known_short = self.wants_frames.load(Ordering::SeqCst);
+        let search = if is_known_short {
+            SHORT_SEARCH / PASSES
+        } else {
+            u32::MAX
+        };
+        let (before, own_and_after) = self.shares.split_at(worker);
+        let shares = || own_and_after.iter().chain(before);
+        let taken = (0..PASSES).find_map(|_| shares().find_map(|share| self.pass(share, search)));
         if taken.is_none() {
             self.wants_frames.store(true, Ordering::SeqCst);
         }
         taken
     }
 
-    fn take_from(&self, share: usize) -> Option<FrameNo> {
-        let share = self
-            .shares
-            .get(share)
-            .expect("a remainder is below the count");
+    /// A free frame of a share, or that of a cold page among the next `search`.
+    fn pass(&self, share: &Share, search: u32) -> Option<FrameNo> {
         if let Some(frame) = share.free.lock().pop() {
             return Some(frame);
         }
-        // Enough passes for the hottest page to cool, and one to go; a few frames if somebody has
-        // made them in vain since the cleaner ran.
-        let passes = share.count * (u32::from(HEAT_LOADED) + 1);
-        let is_known_short = self.wants_frames.load(Ordering::SeqCst);
-        for _ in 0..if is_known_short {
-            passes.min(SHORT_SEARCH)
-        } else {
-            passes
-        } {
+        (0..share.count.min(search)).find_map(|_| {
             // Relaxed: two workers on one share may look at the same frame; the latch decides.
             let at = share.hand.fetch_add(1, Ordering::Relaxed) % share.count;
             let frame = FrameNo(share.first + at);
-            if self.evict(frame, false) {
-                return Some(frame);
-            }
-        }
-        None
+            self.evict(frame, false).then_some(frame)
+        })
     }
 
     /// Takes the page out of a frame if it is clean, and cold or `even_hot`.

@@ -322,6 +322,34 @@ fn data_larger_than_the_pool_stays_right() {
 /// A reader whose thread was preempted after it had found a frame, and before it sees that the page
 /// is another one, may have the frame latched for a long while. Nobody waits for that in place.
 #[test]
+fn a_worker_whose_frames_are_dirty_but_for_one_has_two_pages_at_once() {
+    const SHARE: u32 = 16;
+    let world = World::new(1);
+    let pages = world.open(options(4 * SHARE, 4));
+    let (one, other) = (3, 4);
+    world.run(async move {
+        create(&pages, one, 1).await.unwrap();
+        create(&pages, other, 2).await.unwrap();
+        pages.clean_all().await.unwrap();
+        pages.checkpoint(Vec::new()).await.unwrap();
+    });
+    let world = world.kill();
+    let pages = world.open(options(4 * SHARE, 4));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        for page in 5..5 + SHARE - 1 {
+            create(&at_work, page, 7).await.unwrap();
+        }
+        assert!(!at_work.needs_cleaning(), "most of the pool is clean");
+        assert_eq!(get(&at_work, one).await, Ok(0));
+        assert_eq!(get(&at_work, other).await, Ok(0));
+        let is_here = |page| at_work.shared(id(page)).is_ok();
+        assert!(is_here(one) && is_here(other));
+    });
+    pages.assert_nothing_held();
+}
+
+#[test]
 fn a_free_frame_that_is_latched_is_waited_for_by_turns() {
     let world = World::new(7);
     let pages = world.open(options(8, 1));
