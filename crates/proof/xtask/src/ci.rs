@@ -30,7 +30,11 @@ const STEPS: &[Step] = &[
     }),
     ("clippy", clippy),
     ("test", |shell| {
-        cargo(shell, &["test", "--workspace", "--all-targets"])
+        // To the end: a test that depends on the load is not to hide those after it.
+        cargo(
+            shell,
+            &["test", "--workspace", "--all-targets", "--no-fail-fast"],
+        )
     }),
     ("doctest", |shell| {
         cargo(shell, &["test", "--workspace", "--doc"])
