@@ -117,14 +117,7 @@ impl CheckpointRecord {
             .get(HEADER_BYTES..)
             .and_then(|rest| rest.get(..length));
         let payload = payload.ok_or(Truncated)?.to_vec();
-        if segment_blocks == 0 || SEGMENT_BLOCKS_MAX < segment_blocks {
-            return Err(Truncated);
-        }
-        let counts = [sequence, lsn.0, block_no, log_end.0];
-        if counts.iter().any(|count| LOG_COUNT_MAX < *count) || EPOCH_MAX < epoch.max(block_epoch) {
-            return Err(Truncated);
-        }
-        Ok(Self {
+        let record = Self {
             sequence,
             lsn,
             block_no,
@@ -133,7 +126,17 @@ impl CheckpointRecord {
             segment_blocks,
             log_end,
             payload,
-        })
+        };
+        record.is_possible().then_some(record).ok_or(Truncated)
+    }
+
+    /// Whether a server can have written it: its segments have a size, and its counts leave room
+    /// for what follows.
+    pub fn is_possible(&self) -> bool {
+        let counts = [self.sequence, self.lsn.0, self.block_no, self.log_end.0];
+        (1..=SEGMENT_BLOCKS_MAX).contains(&self.segment_blocks)
+            && counts.iter().all(|count| *count <= LOG_COUNT_MAX)
+            && self.epoch.max(self.block_epoch) <= EPOCH_MAX
     }
 
     /// The newest valid record of a control file.
