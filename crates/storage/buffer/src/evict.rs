@@ -3,9 +3,9 @@
 //! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told. A page's heat
 //! falls with each pass of the clock and rises with use, so it takes passes without use to go.
 //!
-//! Who finds nothing cold in a pass over the own share passes over the others' before the own again.
-//! Were a share's own pages cooled until one goes, a step that needs two pages would never have
-//! both where all but one of the share's frames are dirty: each would drive out the other, and
+//! Who finds nothing cold in a pass over the own share passes over the others' before the own
+//! again. Were a share's own pages cooled until one goes, a step that needs two pages would never
+//! have both where all but one of the share's frames are dirty: each would drive out the other, and
 //! nobody would tell the cleaner.
 
 use format::PageId;
