@@ -9,9 +9,14 @@ use crate::table::{Setting, TABLE};
 pub fn find(name: &str) -> Option<(usize, &'static Setting)> {
     let place = match PLACES.get(name) {
         Some(place) => *place,
-        None => *PLACES.get(name.to_ascii_lowercase().replace('-', "_").as_str())?,
+        None => *PLACES.get(as_in_table(name).as_str())?,
     };
     Some((place, TABLE.get(place)?))
+}
+
+/// A name as the table has it.
+pub(crate) fn as_in_table(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 /// Where each name and alias stands in the table: programs ask for settings at each call.

@@ -1,7 +1,7 @@
 //! The values of all settings: defaults, changed by the file and then by the command line.
 
 use crate::kind::{Kind, Problem, Value};
-use crate::places::find;
+use crate::places::{as_in_table, find};
 use crate::suggest::nearest;
 use crate::table::{Scope, Setting, TABLE};
 
@@ -198,7 +198,7 @@ impl Setting {
 
 /// Our name for what other servers set under this one.
 fn instead_of(name: &str) -> Option<&'static str> {
-    match name.to_ascii_lowercase().replace('-', "_").as_str() {
+    match as_in_table(name).as_str() {
         "port" | "bind_address" | "skip_networking" => Some("listen"),
         _ => None,
     }

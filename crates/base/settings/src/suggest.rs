@@ -1,9 +1,11 @@
 //! Finds the name that was probably meant.
 
+use crate::places::as_in_table;
+
 /// The nearest of the names, if it is near enough to be worth saying: at most a third of the
 /// letters differ.
 pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let text = text.to_ascii_lowercase().replace('-', "_");
+    let text = as_in_table(text);
     let best = names.map(|name| (distance(&text, name), name)).min()?;
     (best.0 <= text.len().div_ceil(3)).then_some(best.1)
 }
