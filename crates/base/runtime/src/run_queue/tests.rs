@@ -333,7 +333,9 @@ fn nothing_is_lost_and_equals_keep_their_order() {
 /// to `SHIFT_MAX`.
 #[test]
 fn a_shift_lasts_until_its_cohort_was_served() {
-    for (poll, lasts) in [(1, SHIFT_MIN), (60, 60 * SHIFT_MIN / 40), (1000, SHIFT_MAX)] {
+    let count = u64::try_from(COHORT_COUNT * SERVED_COUNT).unwrap();
+    let served = |poll| Duration::from_micros(poll * count);
+    for (poll, lasts) in [(1, SHIFT_MIN), (20, served(20)), (1000, SHIFT_MAX)] {
         let mut clients = Clients::new(2000, |_, _| Standing::Free);
         clients.poll = Duration::from_micros(poll);
         clients.turn();
