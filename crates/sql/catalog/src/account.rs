@@ -83,14 +83,15 @@ impl Grants {
         self.global.privileges
     }
 
-    /// What is allowed in all of a database.
+    /// What is allowed in all of a database: what is allowed everywhere, and what the most specific
+    /// pattern that matches its name allows. Others that match it count for nothing, as with
+    /// MariaDB: so an account can have less in one database than in those with like names.
     pub fn in_database(&self, database: &str) -> PrivilegeSet {
-        let matching = self
-            .databases
-            .iter()
-            .filter(|(pattern, _)| is_like(pattern, database));
-        let everywhere = self.global() & PrivilegeSet::ALL_DATABASE;
-        matching.fold(everywhere, |sum, (_, grant)| sum | grant.privileges)
+        let matching = self.databases.iter();
+        let matching = matching.filter(|(pattern, _)| is_like(pattern, database));
+        let own = matching.min_by_key(|(pattern, _)| Reverse(fixed_length(pattern)));
+        let own = own.map(|(_, grant)| grant.privileges);
+        self.global() & PrivilegeSet::ALL_DATABASE | own.unwrap_or_default()
     }
 
     /// What is allowed on a table. What a database's level has beside (LOCK TABLES, EXECUTE) lets
@@ -246,6 +247,20 @@ fn is_in_network(host: &str, address: IpAddr) -> bool {
     address.to_bits() & mask.to_bits() == network.to_bits()
 }
 
+/// How specific a pattern for databases is: the bytes before its first wildcard, and without one
+/// the most.
+fn fixed_length(pattern: &str) -> usize {
+    let mut bytes = pattern.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'%' | b'_' => return at,
+            b'\\' => drop(bytes.next()),
+            _ => (),
+        }
+    }
+    usize::MAX
+}
+
 /// SQL's LIKE on bytes, with `\` as escape; linear but for the last `%` seen, which suffices.
 fn is_like(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
@@ -385,6 +400,34 @@ mod tests {
             ("", "a", false),
         ] {
             assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn of_patterns_of_databases_the_most_specific_counts() {
+        let mut grants = Grants::default();
+        let grants_of = [
+            ("%", Privilege::Select),
+            ("app%", Privilege::Insert),
+            ("app_1", Privilege::Update),
+            ("app_log", Privilege::Delete),
+            (r"app\_log", Privilege::Drop),
+        ];
+        for (pattern, privilege) in grants_of {
+            let grant = Grant {
+                privileges: PrivilegeSet::of(&[privilege]),
+                grantable: false,
+            };
+            grants.databases.insert(pattern.to_owned(), grant);
+        }
+        grants.global.privileges = PrivilegeSet::of(&[Privilege::Create, Privilege::CreateUser]);
+        for (database, privilege) in [
+            ("other", Privilege::Select),
+            ("apple", Privilege::Insert),
+            ("app_log", Privilege::Drop),
+        ] {
+            let expected = PrivilegeSet::of(&[Privilege::Create, privilege]);
+            assert_eq!(grants.in_database(database), expected, "{database}");
         }
     }
 

@@ -8,9 +8,9 @@ use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
-    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_INVALID_DEFAULT, ER_TABLE_EXISTS_ERROR,
-    ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
-    ErrorCode,
+    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_INVALID_DEFAULT, ER_NONUNIQ_TABLE,
+    ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
 use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
@@ -281,13 +281,10 @@ impl Session {
         let name = self.full_name(&create.name)?;
         self.check_table_privilege(Privilege::Create, &name)?;
         let _database = self.hold_database(&name.database).await?;
+        let mut replaced = None;
         if create.or_replace {
             self.check_table_privilege(Privilege::Drop, &name)?;
-        }
-        if create.or_replace {
-            if let Some((existing, _hold)) = self.change_existing(&name).await? {
-                self.store().drop_table(existing.id).await?;
-            }
+            replaced = self.change_existing(&name).await?;
         } else if self.existing(&name).is_some() {
             let error = ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
             if !create.if_not_exists {
@@ -301,17 +298,28 @@ impl Session {
             None => self.defined_table(create, name.clone(), parsed).await?,
         };
         let store = self.store();
+        if let Some((existing, _hold)) = replaced {
+            store.drop_table(existing.id).await?;
+        }
         let created = store.create_table(definition).await;
-        created.map_err(|error| match error {
+        let id = created.map_err(|error| match error {
             StoreError::TableExists => {
                 Stop::from(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]))
             }
             error => Stop::from(error),
         })?;
-        match &create.query {
-            Some(query) => self.fill_table(&name, create, query, parsed).await,
-            None => Ok(Reply::Ok(Done::default())),
+        let Some(query) = &create.query else {
+            return Ok(Reply::Ok(Done::default()));
+        };
+        let filled = self.fill_table(&name, create, query, parsed).await;
+        if filled.is_err() {
+            self.abandon_transaction().await;
+            match store.drop_table(id).await {
+                Ok(()) | Err(StoreError::NoSuchTable) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        filled
     }
 
     pub(crate) fn existing(&self, name: &TableName) -> Option<Arc<TableDefinition>> {
@@ -324,6 +332,9 @@ impl Session {
 
     fn like(&self, like: &ObjectName, name: TableName) -> Result<TableDefinition, Stop> {
         let other = self.table_named(like)?;
+        if other.name == name {
+            return Err(ClientError::new(ER_NONUNIQ_TABLE, &[&name.table]).into());
+        }
         let definition = TableDefinition::clone(&other);
         let created_us = u64::try_from(self.state.worker.wall_us()).unwrap_or(0);
         Ok(TableDefinition {
@@ -335,7 +346,7 @@ impl Session {
         })
     }
 
-    /// The rows of `CREATE TABLE .. SELECT`. If they cannot be had the table goes again.
+    /// The rows of `CREATE TABLE .. SELECT`.
     async fn fill_table(
         &mut self,
         name: &TableName,
@@ -354,28 +365,15 @@ impl Session {
             Some(ast::LoadDuplicates::Replace) => "REPLACE INTO",
             None => "INSERT INTO",
         };
-        let filled = async {
-            let select = self.parse(source.as_bytes())?;
-            let plan = self.plan(&select, &[])?;
-            self.check_privileges(&plan)?;
-            let columns = plan.columns;
-            let list: Vec<_> = columns
-                .iter()
-                .map(|column| quoted_name(&column.name))
-                .collect();
-            let insert = format!("{verb} {target} ({}) {source}", list.join(", "));
-            let insert = self.parse(insert.as_bytes())?;
-            self.planned(&insert, &[], &[]).await
-        }
-        .await;
-        if filled.is_err()
-            && let Some(definition) = self.existing(name)
-        {
-            self.abandon_transaction().await;
-            let store = self.store();
-            store.drop_table(definition.id).await?;
-        }
-        filled
+        let select = self.parse(source.as_bytes())?;
+        let columns = self.plan(&select, &[])?.columns;
+        let list: Vec<_> = columns
+            .iter()
+            .map(|column| quoted_name(&column.name))
+            .collect();
+        let insert = format!("{verb} {target} ({}) {source}", list.join(", "));
+        let insert = self.parse(insert.as_bytes())?;
+        self.planned(&insert, &[], &[]).await
     }
 
     /// The definition that `CREATE TABLE (..)` means.
@@ -438,6 +436,12 @@ impl Session {
     ) -> Result<(), Stop> {
         let select = self.parse(parsed.source(query.span))?;
         let plan = self.plan(&select, &[])?;
+        self.check_privileges(&plan)?;
+        let name = &definition.name;
+        if plan.rights.iter().any(|it| it.definition.name == *name) {
+            let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
+            return Err(error.into());
+        }
         for column in plan.columns.iter() {
             if definition.column_position(&column.name).is_none() {
                 let mut column_type = column.column_type.clone();
