@@ -20,7 +20,7 @@ use std::io;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use thiserror::Error;
-use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::cursor::Cursor;
 
@@ -44,6 +44,10 @@ const ZLIB_LEVEL: u32 = 3;
 /// Highest level of zstd, whatever a client asks for: the server's time is not the client's to
 /// spend. About as slow as [`ZLIB_LEVEL`]; level 22 takes twenty times as long.
 const ZSTD_LEVEL_MAX: u8 = 6;
+
+/// How far back zstd may look in a piece, as a power of two: the size of the largest piece. A frame
+/// may ask for more, and the decoder would keep as much memory for it.
+const ZSTD_WINDOW_LOG_MAX: u32 = 24;
 
 /// How pieces are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -327,7 +331,7 @@ impl Decompressor {
             Some(decoder) => decoder,
             None => self
                 .zstd
-                .insert(Decoder::new().map_err(CompressionError::Zstd)?),
+                .insert(zstd_decoder().map_err(CompressionError::Zstd)?),
         };
         decoder.reinit().map_err(CompressionError::Zstd)?;
         let end = plain.len() + claimed_bytes;
@@ -349,6 +353,12 @@ impl Decompressor {
             }
         }
     }
+}
+
+fn zstd_decoder() -> io::Result<Decoder<'static>> {
+    let mut decoder = Decoder::new()?;
+    decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX))?;
+    Ok(decoder)
 }
 
 /// Lets `fill` write up to `room` bytes behind `plain`; keeps as many as it says it wrote.
@@ -485,6 +495,31 @@ mod tests {
                     found: 1
                 })
             ));
+        }
+    }
+
+    #[test]
+    fn a_zstd_frame_cannot_ask_for_more_memory_than_a_piece_has() {
+        use zstd::stream::raw::{CParameter, Encoder};
+        for (window_log, is_taken) in [(23, true), (24, true), (25, false), (27, false)] {
+            let mut encoder = Encoder::new(1).unwrap();
+            encoder
+                .set_parameter(CParameter::WindowLog(window_log))
+                .unwrap();
+            let mut frame = [0; 300];
+            let mut output = OutBuffer::around(&mut frame[..]);
+            let mut input = InBuffer::around(&[b'x'; 200][..]);
+            encoder.run(&mut input, &mut output).unwrap();
+            assert_eq!(encoder.finish(&mut output, true).unwrap(), 0);
+            let length = u8::try_from(output.pos()).unwrap();
+            let mut packet = vec![length, 0, 0, 0, 200, 0, 0];
+            packet.extend_from_slice(&frame[..usize::from(length)]);
+            let plain = decompress_all(CompressionMethod::Zstd { level: 1 }, &packet);
+            match plain {
+                Ok(plain) => assert!(is_taken && plain == [b'x'; 200], "{window_log}"),
+                Err(CompressionError::Zstd(_)) => assert!(!is_taken, "{window_log}"),
+                Err(error) => panic!("{window_log}: {error}"),
+            }
         }
     }
 
