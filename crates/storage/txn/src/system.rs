@@ -229,16 +229,20 @@ impl TransactionSystem {
 
     /// Moves `settled` over every transaction that has ended and is visible to all.
     fn settle(&self, horizon: Lsn, parts: &mut VecDeque<UnsettledPart>) {
-        let next = self.ring.next();
+        let (low, next) = (self.ring.low(), self.ring.next());
         let mut settled = self.settled.load(Ordering::Relaxed);
-        loop {
+        while settled < next {
             while parts.front().is_some_and(|part| part.end <= settled) {
                 parts.pop_front();
             }
-            if next <= settled || !self.is_settled(settled, horizon, parts) {
+            let end = match settled < low {
+                true => self.end_of_equals(settled, low, parts),
+                false => settled + 1,
+            };
+            if !self.is_settled(settled, horizon, parts) {
                 break;
             }
-            settled += 1;
+            settled = end;
         }
         // Release: who reads it need not look at the words below.
         self.settled.store(settled, Ordering::Release);
@@ -248,6 +252,19 @@ impl TransactionSystem {
         self.rolled_back
             .lock()
             .retain(|&number, _| settled <= number);
+    }
+
+    /// The number behind those that left the ring together with `number`, and of which as little
+    /// is known. Behind a transaction that was open for long there are more of them than could be
+    /// looked at one by one.
+    fn end_of_equals(&self, number: u64, low: u64, parts: &VecDeque<UnsettledPart>) -> u64 {
+        let part_end = parts.front().map_or(low, |part| part.end);
+        let stragglers = self.stragglers.lock();
+        let straggler = stragglers.range(number..).next();
+        match straggler.map_or(low, |(&straggler, _)| straggler) {
+            straggler if straggler == number => number + 1,
+            straggler => straggler.min(part_end).min(low),
+        }
     }
 
     fn is_settled(&self, number: u64, horizon: Lsn, parts: &VecDeque<UnsettledPart>) -> bool {

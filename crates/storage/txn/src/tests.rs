@@ -150,6 +150,29 @@ fn a_loser_is_active_until_its_rollback_is_reported() {
     assert_eq!(world.system.settled(), id(100));
 }
 
+/// More transactions than could be looked at one by one ended while it was open.
+#[test]
+fn what_an_old_loser_held_up_settles_at_once_when_it_ends() {
+    let first = id(1 << 47);
+    let losers = [id(7), id(1 << 40)];
+    let system = TransactionSystem::new(first, losers, 1, 16);
+    let young = system.allocate().unwrap();
+    assert_eq!(young, first);
+    for (loser, settled) in [(losers[0], losers[1]), (losers[1], first)] {
+        assert_eq!(system.settled(), loser);
+        system.maintain(|| Lsn(5000));
+        assert_eq!(system.settled(), loser);
+        system.finish_rollback(loser);
+        system.maintain(|| Lsn(5000));
+        assert_eq!(system.settled(), settled);
+    }
+    system.commit(young, || Lsn(5001));
+    system.maintain(|| Lsn(5000));
+    assert_eq!(system.settled(), first);
+    system.maintain(|| Lsn(5001));
+    assert_eq!(system.settled(), system.next());
+}
+
 #[test]
 fn a_long_snapshot_and_a_long_transaction_do_not_fill_the_ring() {
     let mut world = World::new(16, &[]);
