@@ -37,6 +37,8 @@ pub struct Facts<'a> {
     pub accounts: &'a Accounts,
     /// What the asking account may see.
     pub grants: &'a Grants,
+    /// The tables that rows about tables are made for; `None`: all that are [`described`].
+    pub about: Option<&'a [Arc<TableDefinition>]>,
     /// All stored programs.
     pub routines: &'a Routines,
     /// The asking account may read the bodies of all of them.
@@ -108,6 +110,19 @@ pub fn definition(name: &str) -> Option<&'static Arc<TableDefinition>> {
 pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
     let position = usize::try_from(id.0.checked_sub(TABLE_ID_MIN)?).ok()?;
     definitions().get(position)
+}
+
+/// The tables that the account may know of, those of this schema first.
+pub fn described(names: &NameSpace, grants: &Grants) -> Vec<Arc<TableDefinition>> {
+    let own = definitions().iter().cloned();
+    let others = names
+        .databases()
+        .flat_map(|(_, database)| database.tables.values())
+        .filter(|table| {
+            let name = &table.name;
+            !grants.on_table(&name.database, &name.table).is_empty()
+        });
+    own.chain(others.cloned()).collect()
 }
 
 /// The rows of a table of this schema.

@@ -17,4 +17,4 @@ pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Ori
 pub use names::NameSpace;
 pub use privilege::{Privilege, PrivilegeSet};
 pub use routine::{Routine, RoutineKey, Routines};
-pub use virtual_table::VirtualTable;
+pub use virtual_table::{RowSource, VirtualTable};

@@ -1,51 +1,139 @@
-//! A table whose rows are made when it is opened: `information_schema` and the like.
+//! A table whose rows are made when it is read: `information_schema` and the like.
 //!
 //! It implements [`store::Table`], so that the planner and the executor need not know that there
-//! is no store behind it. It is read-only and has no index.
+//! is no store behind it. It is read-only. The one index that it may have is over the names of
+//! database and table that its rows are about: those of other tables need not be made then.
 
 use std::any::Any;
+use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use format::row::RowLayout;
 use store::{
-    AutoIncrement, Cursor, Direction, Fetched, Inserted, KeyRange, Mutation, Outcome, RowBatch,
-    RowKey, RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
+    AutoIncrement, Cursor, Direction, Fetched, Inserted, KeyBound, KeyRange, Mutation, Outcome,
+    RowBatch, RowKey, RowLock, ScanOptions, StoreError, Table, TableDefinition, TableName,
+    TableStatistics, Transaction,
 };
+use value::key::{KeyPart, append_key};
 use value::{Value, ValueRef};
+
+/// One value for each column, of the column's type.
+type Row = Vec<Value>;
+
+/// Where the rows of a virtual table come from.
+pub trait RowSource {
+    /// The tables that its rows are about, if they are about tables.
+    fn tables(&self) -> Vec<Arc<TableDefinition>>;
+
+    /// The rows: all, or those about these tables, in this order.
+    fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Row>;
+}
 
 /// Rows in memory behind a table's face.
 pub struct VirtualTable {
+    shared: Rc<Shared>,
+    /// The rows' encoding. Constant.
+    layout: Arc<RowLayout>,
+}
+
+/// What a table has in common with its cursors.
+struct Shared {
     /// What the rows look like. Constant.
     definition: Arc<TableDefinition>,
-    /// Their encoding. Constant.
-    layout: Arc<RowLayout>,
-    /// The rows as of the opening. Constant.
-    rows: Rc<[Vec<Value>]>,
+    source: Box<dyn RowSource>,
+    /// All rows, as of the first scan of them.
+    rows: OnceCell<Rc<[Row]>>,
+    /// The tables that they are about, by the keys of their names, in order.
+    tables: OnceCell<Vec<(Vec<u8>, Arc<TableDefinition>)>>,
 }
 
 impl VirtualTable {
-    /// A table of these rows; each has one value for each column, of the column's type.
-    pub fn new(definition: Arc<TableDefinition>, rows: Vec<Vec<Value>>) -> Self {
+    /// A table of the source's rows.
+    pub fn new(definition: Arc<TableDefinition>, source: Box<dyn RowSource>) -> Self {
         let types = definition.columns.iter().map(|column| &column.column_type);
         let layout = Arc::new(RowLayout::new(types));
-        assert!(
-            rows.iter().all(|row| row.len() == definition.columns.len()),
-            "rows fit"
-        );
-        Self {
+        let shared = Shared {
             definition,
+            source,
+            rows: OnceCell::new(),
+            tables: OnceCell::new(),
+        };
+        Self {
+            shared: Rc::new(shared),
             layout,
-            rows: rows.into(),
         }
     }
+}
+
+impl Shared {
+    fn rows(&self) -> Rc<[Row]> {
+        let rows = self.rows.get_or_init(|| self.source.rows(None).into());
+        Rc::clone(rows)
+    }
+
+    /// The rows about the tables whose names are within the range, in the order of their names.
+    fn rows_within(&self, range: &KeyRange) -> Rc<[Row]> {
+        let tables = self.tables.get_or_init(|| self.tables_by_key());
+        let key_of = |values: &[Value]| self.key(values.iter().map(Value::as_ref));
+        let start = match &range.lower {
+            KeyBound::Open => 0,
+            KeyBound::Inclusive(values) => below(tables, &key_of(values)),
+            KeyBound::Exclusive(values) => through(tables, &key_of(values)),
+        };
+        let end = match &range.upper {
+            KeyBound::Open => tables.len(),
+            KeyBound::Inclusive(values) => through(tables, &key_of(values)),
+            KeyBound::Exclusive(values) => below(tables, &key_of(values)),
+        };
+        let within = tables.get(start..end).unwrap_or_default();
+        let about: Vec<_> = within.iter().map(|(_, table)| Arc::clone(table)).collect();
+        self.source.rows(Some(&about)).into()
+    }
+
+    fn tables_by_key(&self) -> Vec<(Vec<u8>, Arc<TableDefinition>)> {
+        let key_of = |name: &TableName| {
+            let names = [&name.database, &name.table];
+            self.key(names.map(|name| ValueRef::Bytes(name.as_bytes())))
+        };
+        let tables = self.source.tables();
+        let mut tables: Vec<_> = tables
+            .into_iter()
+            .map(|it| (key_of(&it.name), it))
+            .collect();
+        tables.sort_by(|(one, _), (other, _)| one.cmp(other));
+        tables
+    }
+
+    /// The key of as many of the index's columns as there are values.
+    fn key<'v>(&self, values: impl IntoIterator<Item = ValueRef<'v>>) -> Vec<u8> {
+        let parts = self.definition.indexes.first().map(|index| &index.parts);
+        let columns = parts.into_iter().flatten().map(|part| part.column);
+        let columns = columns.map(|column| &self.definition.columns[column]);
+        let part = |column: &store::ColumnDefinition| {
+            KeyPart::whole(column.column_type.clone(), column.nullable)
+        };
+        let mut key = Vec::new();
+        append_key(&columns.map(part).collect::<Vec<_>>(), values, &mut key);
+        key
+    }
+}
+
+/// How many keys come before all those that begin with `key`.
+fn below<T>(keys: &[(Vec<u8>, T)], key: &[u8]) -> usize {
+    keys.partition_point(|(it, _)| it.as_slice() < key)
+}
+
+/// How many keys begin with `key` or come before those.
+fn through<T>(keys: &[(Vec<u8>, T)], key: &[u8]) -> usize {
+    keys.partition_point(|(it, _)| it.as_slice() < key || it.starts_with(key))
 }
 
 impl fmt::Debug for VirtualTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VirtualTable")
-            .field("name", &self.definition.name)
+            .field("name", &self.shared.definition.name)
             .finish_non_exhaustive()
     }
 }
@@ -56,7 +144,7 @@ const READ_ONLY: StoreError = StoreError::NotSupported {
 
 impl Table for VirtualTable {
     fn definition(&self) -> &Arc<TableDefinition> {
-        &self.definition
+        &self.shared.definition
     }
 
     fn layout(&self) -> &Arc<RowLayout> {
@@ -64,12 +152,18 @@ impl Table for VirtualTable {
     }
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
-        assert!(options.index.is_none(), "a virtual table has no index");
-        let is_backward = options.direction == Direction::Backward;
+        let index_count = self.shared.definition.indexes.len();
+        assert!(
+            options.index.is_none_or(|index| index < index_count),
+            "the index is the table's"
+        );
         Box::new(VirtualCursor {
-            rows: Rc::clone(&self.rows),
+            shared: Rc::clone(&self.shared),
+            by_name: options.index.is_some(),
+            is_backward: options.direction == Direction::Backward,
+            range: options.range,
+            rows: None,
             next: 0,
-            is_backward,
         })
     }
 
@@ -93,13 +187,11 @@ impl Table for VirtualTable {
     fn lookup(
         &self,
         _: &mut dyn Transaction,
-        key: RowKey<'_>,
+        _: RowKey<'_>,
         _: RowLock,
-        batch: &mut RowBatch,
+        _: &mut RowBatch,
     ) -> Outcome<bool> {
-        let position = <[u8; 8]>::try_from(key.0).map(usize::from_le_bytes);
-        let row = position.ok().and_then(|position| self.rows.get(position));
-        row.map_or(Ok(false), |row| push(row, key.0, batch).map(|()| true))
+        Err(READ_ONLY.into())
     }
 
     fn take_auto_increment(&self, _: AutoIncrement) -> Outcome<u64> {
@@ -111,11 +203,7 @@ impl Table for VirtualTable {
     }
 
     fn statistics(&self) -> TableStatistics {
-        let row_count = self.rows.len() as u64;
-        TableStatistics {
-            row_count,
-            ..TableStatistics::default()
-        }
+        TableStatistics::default()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -124,17 +212,25 @@ impl Table for VirtualTable {
 }
 
 /// A scan of the rows in memory.
-#[derive(Debug)]
 struct VirtualCursor {
-    rows: Rc<[Vec<Value>]>,
-    /// How many rows were given.
-    next: usize,
+    shared: Rc<Shared>,
+    /// Over the index, within `range`.
+    by_name: bool,
+    range: KeyRange,
     is_backward: bool,
+    /// `None` before the first is asked for.
+    rows: Option<Rc<[Row]>>,
+    /// How many of them were given.
+    next: usize,
 }
 
 impl Cursor for VirtualCursor {
-    fn seek(&mut self, _: &KeyRange) {
+    fn seek(&mut self, range: &KeyRange) {
         self.next = 0;
+        if self.by_name {
+            self.range.clone_from(range);
+            self.rows = None;
+        }
     }
 
     fn fetch(
@@ -143,19 +239,24 @@ impl Cursor for VirtualCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        let shared = &self.shared;
+        let rows = self.rows.get_or_insert_with(|| match self.by_name {
+            true => shared.rows_within(&self.range),
+            false => shared.rows(),
+        });
         for _ in 0..limit {
-            if self.rows.len() <= self.next {
+            if rows.len() <= self.next {
                 return Ok(Fetched::End);
             }
             let position = if self.is_backward {
-                self.rows.len() - 1 - self.next
+                rows.len() - 1 - self.next
             } else {
                 self.next
             };
-            push(&self.rows[position], &position.to_le_bytes(), batch)?;
+            push(&rows[position], &position.to_le_bytes(), batch)?;
             self.next += 1;
         }
-        Ok(if self.rows.len() <= self.next {
+        Ok(if rows.len() <= self.next {
             Fetched::End
         } else {
             Fetched::More

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
-use catalog::{Privilege, VirtualTable};
+use catalog::{Privilege, RowSource, VirtualTable};
 use errcode::ClientError;
 use expression::StoredFunction;
 use planner::{Names, PlanError};
@@ -37,9 +37,21 @@ impl VirtualStore {
         let store = Rc::clone(&state.worker.store);
         Self { state, store }
     }
+}
 
-    /// The rows of a virtual table as they are now.
-    fn open(&self, definition: &Arc<TableDefinition>) -> VirtualTable {
+/// The rows of a virtual table as a session sees them.
+struct SessionRows {
+    state: Rc<State>,
+    definition: Arc<TableDefinition>,
+}
+
+impl RowSource for SessionRows {
+    fn tables(&self) -> Vec<Arc<TableDefinition>> {
+        let names = self.state.worker.names();
+        information_schema::described(&names, &self.state.account().grants)
+    }
+
+    fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Vec<Value>> {
         let worker = &self.state.worker;
         let names = worker.names();
         let accounts = worker.server.accounts();
@@ -48,6 +60,7 @@ impl VirtualStore {
         let routines = worker.server.routines();
         let facts = Facts {
             names: &names,
+            about,
             accounts: &accounts,
             account: &account.name,
             grants: &account.grants,
@@ -73,8 +86,7 @@ impl VirtualStore {
             },
             processes: &|| processes(&self.state),
         };
-        let rows = information_schema::rows(definition, &facts);
-        VirtualTable::new(Arc::clone(definition), rows)
+        information_schema::rows(&self.definition, &facts)
     }
 }
 
@@ -144,7 +156,14 @@ impl Store for VirtualStore {
 
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
         match information_schema::definition_by_id(id) {
-            Some(definition) => Ok(Rc::new(self.open(definition))),
+            Some(definition) => {
+                let rows = SessionRows {
+                    state: Rc::clone(&self.state),
+                    definition: Arc::clone(definition),
+                };
+                let table = VirtualTable::new(Arc::clone(definition), Box::new(rows));
+                Ok(Rc::new(table))
+            }
             None => self.store.table(id),
         }
     }

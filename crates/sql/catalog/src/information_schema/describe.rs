@@ -6,6 +6,17 @@ use store::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, U
 use syntax::print::{quoted_name, quoted_string};
 use value::{CollationId, ColumnType, TypeKind, Value};
 
+use super::definition_by_id;
+
+/// The indexes that people are told of: those of this schema's own tables are ways to find rows
+/// that need not be made.
+pub(super) fn shown_indexes(table: &TableDefinition) -> &[IndexDefinition] {
+    match definition_by_id(table.id) {
+        Some(_) => &[],
+        None => &table.indexes,
+    }
+}
+
 /// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
 pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
     // Without a primary key the first unique one that cannot be NULL stands for it.
@@ -19,7 +30,7 @@ pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
     };
     let in_primary = table
         .primary_key()
-        .or_else(|| table.indexes.iter().find(is_candidate))
+        .or_else(|| shown_indexes(table).iter().find(is_candidate))
         .is_some_and(|primary| primary.parts.iter().any(|part| part.column == column));
     if in_primary {
         return "PRI";
@@ -32,7 +43,8 @@ pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
     };
     let is_alone =
         |index: &IndexDefinition| index.uniqueness == Uniqueness::Unique && index.parts.len() == 1;
-    match table.indexes.iter().filter(begins).map(is_alone).max() {
+    let shown = shown_indexes(table).iter();
+    match shown.filter(begins).map(is_alone).max() {
         Some(true) => "UNI",
         Some(false) => "MUL",
         None => "",
@@ -98,7 +110,8 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         .iter()
         .map(|column| column_line(column, table.collation))
         .collect();
-    lines.extend(table.indexes.iter().map(|index| index_line(index, table)));
+    let shown = shown_indexes(table).iter();
+    lines.extend(shown.map(|index| index_line(index, table)));
     let name = quoted_name(&table.name.table);
     let mut text = format!(
         "CREATE TABLE {name} (\n{}\n) ENGINE=InnoDB",

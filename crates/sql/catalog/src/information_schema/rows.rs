@@ -1,10 +1,12 @@
 //! The rows of each table.
 
+use std::sync::Arc;
+
 use store::{IndexDefinition, TableDefinition, Uniqueness};
 use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value};
 
-use super::describe::{column_key, default_text, extra_text};
-use super::{Facts, INFORMATION_SCHEMA, code, definitions};
+use super::describe::{column_key, default_text, extra_text, shown_indexes};
+use super::{Facts, INFORMATION_SCHEMA, code, described};
 use crate::account::{Account, Grant};
 use crate::names::Database;
 use crate::privilege::PrivilegeSet;
@@ -85,26 +87,19 @@ fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
         .collect()
 }
 
-/// The rows that `make` gives for each table the account may see, those of this schema included.
+/// The rows that `make` gives for each table that is asked about.
 fn each_table(
     facts: &Facts<'_>,
     make: impl Fn(&TableDefinition, &Facts<'_>) -> Vec<Row>,
 ) -> Vec<Row> {
-    let own = definitions().iter().map(AsRef::as_ref);
-    let others = facts
-        .names
-        .databases()
-        .flat_map(|(_, database)| database.tables.values())
-        .map(AsRef::as_ref)
-        .filter(|table: &&TableDefinition| {
-            !facts
-                .grants
-                .on_table(&table.name.database, &table.name.table)
-                .is_empty()
-        });
-    own.chain(others)
-        .flat_map(|table| make(table, facts))
-        .collect()
+    let rows_of = |tables: &[Arc<TableDefinition>]| {
+        let rows = tables.iter().flat_map(|table| make(table, facts));
+        rows.collect()
+    };
+    match facts.about {
+        Some(tables) => rows_of(tables),
+        None => rows_of(&described(facts.names, facts.grants)),
+    }
 }
 
 fn character_sets() -> Vec<Row> {
@@ -414,7 +409,8 @@ fn statistics(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
         };
         index.parts.iter().enumerate().map(part).collect()
     };
-    table.indexes.iter().enumerate().flat_map(row).collect()
+    let shown = shown_indexes(table).iter();
+    shown.enumerate().flat_map(row).collect()
 }
 
 fn unique_indexes(table: &TableDefinition) -> impl Iterator<Item = &IndexDefinition> {

@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
-use store::{ColumnDefault, ColumnDefinition, TableDefinition, TableId, TableName};
+use store::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
+    TableName, Uniqueness,
+};
 use value::{CollationId, ColumnType, TypeKind};
 
 use super::{INFORMATION_SCHEMA, TABLE_ID_MIN};
@@ -185,6 +188,18 @@ const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Tables with rows about each table, which can be found by its name.
+const FOUND_BY_NAME: &[&str] = &[
+    "COLUMNS",
+    "KEY_COLUMN_USAGE",
+    "STATISTICS",
+    "TABLES",
+    "TABLE_CONSTRAINTS",
+];
+
+/// The columns of their index, which EXPLAIN names as MariaDB does.
+const NAME_COLUMNS: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
+
 /// All definitions, in the order of the table above.
 pub(super) fn all() -> Vec<Arc<TableDefinition>> {
     let ids = (TABLE_ID_MIN..).map(TableId);
@@ -194,6 +209,11 @@ pub(super) fn all() -> Vec<Arc<TableDefinition>> {
 }
 
 fn definition(id: TableId, name: &str, columns: &str) -> TableDefinition {
+    let columns: Vec<_> = columns.split_whitespace().map(column).collect();
+    let indexes = match FOUND_BY_NAME.contains(&name) {
+        true => vec![name_index(&columns)],
+        false => Vec::new(),
+    };
     TableDefinition {
         id,
         version: 0,
@@ -201,14 +221,30 @@ fn definition(id: TableId, name: &str, columns: &str) -> TableDefinition {
             database: INFORMATION_SCHEMA.to_owned(),
             table: name.to_owned(),
         },
-        columns: columns.split_whitespace().map(column).collect(),
-        indexes: Vec::new(),
+        columns,
+        indexes,
         collation: CollationId::UTF8MB3_GENERAL_CI,
         auto_increment_start: 1,
         comment: String::new(),
         options: Vec::new(),
         created_us: 0,
         view: None,
+    }
+}
+
+fn name_index(columns: &[ColumnDefinition]) -> IndexDefinition {
+    let part = |name| IndexPart {
+        column: columns
+            .iter()
+            .position(|column| column.name == name)
+            .expect("the columns are the table's"),
+        prefix_length: None,
+    };
+    IndexDefinition {
+        name: NAME_COLUMNS.join(","),
+        uniqueness: Uniqueness::None,
+        parts: NAME_COLUMNS.map(part).to_vec(),
+        comment: String::new(),
     }
 }
 

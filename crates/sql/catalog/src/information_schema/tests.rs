@@ -105,6 +105,7 @@ fn each_table_gives_rows_of_its_columns() {
     let facts = Facts {
         routines: &routines,
         sees_bodies: true,
+        about: None,
         parameters: &|_| Vec::new(),
         names: &NameSpace::default(),
         accounts: &Accounts::new(first_accounts()),
