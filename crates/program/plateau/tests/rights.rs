@@ -3,7 +3,7 @@
 use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Made by root before the accounts are asked.
-const SETUP: [&str; 30] = [
+const SETUP: [&str; 32] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
     "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
@@ -34,6 +34,8 @@ const SETUP: [&str; 30] = [
     "CREATE USER granter@localhost IDENTIFIED BY 'pw'",
     "GRANT SELECT ON other.* TO granter@localhost WITH GRANT OPTION",
     "CREATE USER one, two",
+    "CREATE USER looker@localhost IDENTIFIED BY 'pw'",
+    "GRANT SHOW DATABASES ON *.* TO looker@localhost",
 ];
 
 /// Who, what, and what comes back: rows as text, `ok`, or an error.
@@ -59,6 +61,13 @@ const CASES: &[(&str, &str, &str)] = &[
         "1044 Access denied for user 'reader'@'localhost' to database 'other'",
     ),
     ("reader", "SHOW CREATE DATABASE other", "1044"),
+    (
+        "looker",
+        "SHOW DATABASES",
+        "information_schema; mysql; other; shop",
+    ),
+    ("looker", "USE shop", "1044"),
+    ("looker", "SHOW CREATE DATABASE shop", "1044"),
     ("reader", "SHOW CREATE TABLE shop.secret", "1142"),
     ("reader", "SHOW COLUMNS FROM shop.secret", "1142"),
     ("reader", "CHECKSUM TABLE shop.secret", "1142"),

@@ -112,10 +112,14 @@ impl Grants {
         self.in_database(key.database()) | own.unwrap_or_default()
     }
 
-    /// True if the account may know that the database is there: it has a privilege in it.
+    /// True if the account may be told that the database is there.
     pub fn can_see_database(&self, database: &str) -> bool {
-        self.global().has(Privilege::ShowDatabases)
-            || !self.in_database(database).is_empty()
+        self.global().has(Privilege::ShowDatabases) || self.can_use_database(database)
+    }
+
+    /// True if the account has a privilege in the database.
+    pub fn can_use_database(&self, database: &str) -> bool {
+        !self.in_database(database).is_empty()
             || self.tables.keys().any(|(of, _)| of == database)
             || self.routines.keys().any(|of| of.database() == database)
     }

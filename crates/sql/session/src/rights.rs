@@ -93,9 +93,10 @@ impl Session {
         Err(self.state.database_denied(database))
     }
 
-    /// Error 1044 if the account may not know of the database.
-    pub(crate) fn check_database_seen(&self, database: &str) -> Result<(), ClientError> {
-        if self.state.account().grants.can_see_database(database) {
+    /// Error 1044 if the account has no privilege in the database: that of SHOW DATABASES tells its
+    /// name and no more.
+    pub(crate) fn check_database_used(&self, database: &str) -> Result<(), ClientError> {
+        if self.state.account().grants.can_use_database(database) {
             return Ok(());
         }
         Err(self.state.database_denied(database))

@@ -281,7 +281,7 @@ impl Session {
         let mut collation = CollationId::UTF8MB3_GENERAL_CI;
         if !is_own {
             let names = self.state.worker.names();
-            self.check_database_seen(name)?;
+            self.check_database_used(name)?;
             let absent = || ClientError::new(ER_BAD_DB_ERROR, &[&name]);
             collation = names.database(name).ok_or_else(absent)?.collation;
         }

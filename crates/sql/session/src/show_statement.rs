@@ -350,7 +350,7 @@ impl Session {
     }
 
     fn show_create_database(&mut self, name: &str, is_quiet: bool) -> Result<Reply, Stop> {
-        self.check_database_seen(name)?;
+        self.check_database_used(name)?;
         let names = self.state.worker.names();
         let Some(database) = names.database(name) else {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
