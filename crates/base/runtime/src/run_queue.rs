@@ -68,16 +68,16 @@ pub(crate) struct Last {
     pub(crate) has_disengaged: bool,
 }
 
-/// The least time that a cohort has the worker. Long enough that the clients of a short statement
-/// are served a dozen times in it and the misses of the first time are spread; short enough that
-/// with 4,096 clients and two workers all have had a turn after a fifth of a second.
+/// The least time that a cohort has the worker: what small cohorts have that would be served
+/// [`SERVED_COUNT`] times in less.
 const SHIFT_MIN: Duration = Duration::from_micros(2500);
 
 /// After [`SHIFT_MIN`], a shift is over once those whom it admitted were served this often, taken
 /// together. Where each statement waits for the log the cohort has grown meanwhile (Q5), and would
 /// be sent away when it comes back. What is cold at the first time is spread over so many: measured
 /// with 4,096 clients, 12 gave a twentieth more than 4 in transactions and in single statements,
-/// and the slowest of point queries waited half as long again; 16 gave no more.
+/// and the slowest of point queries waited half as long again; 16 gave no more. All of 4,096
+/// clients of point queries have had a turn of two workers after two fifths of a second.
 const SERVED_COUNT: usize = 12;
 
 /// The most time that a cohort has the worker.
