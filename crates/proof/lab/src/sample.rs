@@ -65,7 +65,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Runs the clients for `ramp` uncounted, then for `length`.
+    /// Runs the clients uncounted until they are warm, for `ramp` at least, then for `length`.
     pub(crate) fn take(
         generator: &mut Generator,
         server: Option<u32>,

@@ -47,7 +47,8 @@ pub struct Arguments {
     /// Length of each measurement.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Time before each measurement, in milliseconds, in which the clients run uncounted.
+    /// Least time before each measurement, in milliseconds, in which the clients run uncounted:
+    /// they do until each has ended two transactions, or for five seconds.
     #[arg(long, default_value_t = 300)]
     ramp_ms: u64,
     /// Measurements of each point; the median counts.

@@ -33,7 +33,7 @@ use super::connection::{Connection, PACKET_BYTES_MAX};
 use super::draw::Draw;
 use super::mix::{Step, Value, with_literals};
 use super::reply::{Ending, Reply};
-use super::{Edge, Tally, Window};
+use super::{COLD_COUNT, Edge, Ramp, Tally};
 
 /// Events taken at once: enough that a wait costs little per event, few enough that a batch ends
 /// within a millisecond, for the clock is read between batches.
@@ -44,6 +44,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// A server that answers nobody for so long hangs; a lock wait ends after 50 s.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// Between two looks, while no reply comes, at whether the ramp is over.
+const LOOK_AT_RAMP: Duration = Duration::from_millis(10);
 
 /// Deadlock and lock wait timeout: what a correct server may say under load.
 const RESTARTS: [u16; 2] = [1213, 1205];
@@ -73,8 +76,9 @@ struct Client {
     step: usize,
     table: u32,
     row: u64,
-    /// Its transaction is the first of the run, of which a part is left out.
-    is_first: bool,
+    /// Transactions until it is warm. The first of the run, of which a part is left out, is the
+    /// [`COLD_COUNT`]th before.
+    cold_left: u32,
     /// When its transaction began, restarts included.
     begun_at: Instant,
     /// Transactions that it finished while the clock ran.
@@ -90,7 +94,9 @@ enum State {
 
 /// What one run keeps.
 struct Run<'a> {
-    window: &'a Window,
+    ramp: &'a Ramp,
+    /// Once the ramp is over.
+    window_end: Option<Instant>,
     /// Between the two edges.
     is_counting: bool,
     is_over: bool,
@@ -125,16 +131,20 @@ impl EventLoop {
         })
     }
 
-    /// Runs the clients for one window; at its edges, `at_edge` is called.
+    pub(super) fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Runs the clients for a ramp and its window; at the window's edges, `at_edge` is called.
     pub(super) fn run(
         &mut self,
-        window: &Window,
+        ramp: &Ramp,
         at_edge: &mut dyn FnMut(Edge) -> Result<()>,
     ) -> Result<Tally> {
-        let mut run = Run::new(window);
+        let mut run = Run::new(ramp);
         for index in 0..self.clients.len() {
             self.begin(&mut run, index, SystemClock.now())?;
-            self.clients.get_mut(index).context("a client")?.is_first = true;
+            self.clients.get_mut(index).context("a client")?.cold_left = COLD_COUNT;
         }
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
         let mut heard_at = SystemClock.now();
@@ -200,7 +210,7 @@ impl EventLoop {
             }
             (State::Running, Ending::Done) if client.step + 1 < self.steps.len() => {
                 client.step += 1;
-                if client.is_first && client.step == 1 {
+                if client.cold_left == COLD_COUNT && client.step == 1 {
                     client.step = scatter(&self.steps, &mut self.draw);
                 }
                 self.send_step(index)
@@ -307,7 +317,7 @@ impl Client {
             step: 0,
             table: 1,
             row: 1,
-            is_first: false,
+            cold_left: 0,
             begun_at: Instant::default(),
             transaction_count: 0,
         }
@@ -344,12 +354,13 @@ impl Client {
 }
 
 impl<'a> Run<'a> {
-    fn new(window: &'a Window) -> Run<'a> {
+    fn new(ramp: &'a Ramp) -> Run<'a> {
         Run {
-            window,
+            ramp,
+            window_end: None,
             is_counting: false,
             is_over: false,
-            counted_from: window.count_from,
+            counted_from: Instant::default(),
             tally: Tally::default(),
             latency_us: Histogram::new(),
             active_count: 0,
@@ -358,12 +369,11 @@ impl<'a> Run<'a> {
 
     /// Until the next edge, or until it is time to wonder where the server is.
     fn patience(&self, now: Instant) -> Duration {
-        let next = match (self.is_counting, self.is_over) {
-            (_, true) => return Duration::from_secs(1),
-            (false, false) => self.window.count_from,
-            (true, false) => self.window.end,
-        };
-        next.since(now).min(Duration::from_secs(1))
+        match self.window_end {
+            None => LOOK_AT_RAMP,
+            Some(_) if self.is_over => Duration::from_secs(1),
+            Some(end) => end.since(now).min(Duration::from_secs(1)),
+        }
     }
 
     fn pass_edges(
@@ -371,12 +381,15 @@ impl<'a> Run<'a> {
         now: Instant,
         at_edge: &mut dyn FnMut(Edge) -> Result<()>,
     ) -> Result<()> {
-        if !self.is_counting && !self.is_over && self.window.count_from <= now {
-            self.is_counting = true;
-            self.counted_from = now;
-            at_edge(Edge::Start)?;
+        if self.window_end.is_none() {
+            self.window_end = self.ramp.window_end(now);
+            if self.window_end.is_some() {
+                self.is_counting = true;
+                self.counted_from = now;
+                at_edge(Edge::Start)?;
+            }
         }
-        if self.is_counting && self.window.end <= now {
+        if self.is_counting && self.window_end.is_some_and(|end| end <= now) {
             self.is_counting = false;
             self.is_over = true;
             self.tally.seconds = now.since(self.counted_from).as_secs_f64();
@@ -388,8 +401,14 @@ impl<'a> Run<'a> {
     /// Notes a finished transaction. Latency is kept of those, too, that end after the clock has
     /// stopped: leaving them out would leave out the longest.
     fn finish(&mut self, client: &mut Client, now: Instant) {
-        let has_begun_to_count = self.is_counting || self.is_over;
-        if std::mem::take(&mut client.is_first) || !has_begun_to_count {
+        let is_first = client.cold_left == COLD_COUNT;
+        if 0 < client.cold_left {
+            client.cold_left -= 1;
+            if client.cold_left == 0 {
+                self.ramp.count_warm();
+            }
+        }
+        if is_first || self.window_end.is_none() {
             return;
         }
         let took = now.since(client.begun_at);

@@ -6,8 +6,10 @@
 //! whatever the number of clients, so a curve that bends is the server's.
 //!
 //! Connections are made, and statements prepared, before the clock starts, and are kept from one
-//! run to the next. A run has a short ramp that is not counted, a window that is, and an end in
-//! which each client finishes its transaction.
+//! run to the next. A run has a ramp that is not counted, a window that is, and an end in which
+//! each client finishes its transaction. The ramp lasts until each client has been served: what
+//! thousands of clients cost at their first transaction, when all that is theirs is touched for the
+//! first time, is not what they cost from then on, and would fill a window of some seconds.
 
 mod connection;
 mod draw;
@@ -15,6 +17,7 @@ mod event_loop;
 mod mix;
 mod reply;
 
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +25,7 @@ use anyhow::{Context, Result, ensure};
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
 use metrics::HistogramSnapshot;
+use sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use self::connection::{Address, Protocol};
 pub(crate) use self::draw::Distribution;
@@ -54,11 +58,53 @@ pub(crate) struct Generator {
     loops: Vec<EventLoop>,
 }
 
-/// The moments of a run.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    count_from: Instant,
-    end: Instant,
+/// Transactions that a client ends before it is warm: the first begins anywhere, and after one more
+/// it has sent every statement.
+const COLD_COUNT: u32 = 2;
+
+/// How long the ramp waits for clients that are not warm: a server may leave some unserved.
+pub(crate) const RAMP_MAX: Duration = Duration::from_secs(5);
+
+/// When the threads of a run begin to count: at the same time, once all clients are warm.
+#[derive(Debug)]
+struct Ramp {
+    /// Not before.
+    least: Instant,
+    /// Then at any rate.
+    most: Instant,
+    /// Clients that are not warm. Relaxed: a thread that sees it late begins a moment later.
+    cold_count: AtomicU32,
+    /// Of the window behind it.
+    length: Duration,
+    /// When that ends, once it has begun.
+    window_end: OnceLock<Instant>,
+}
+
+impl Ramp {
+    fn new(now: Instant, client_count: usize, least: Duration, length: Duration) -> Ramp {
+        Ramp {
+            least: now + least,
+            most: now + least.max(RAMP_MAX),
+            cold_count: AtomicU32::new(stdx::to_u32(client_count)),
+            length,
+            window_end: OnceLock::new(),
+        }
+    }
+
+    /// A client has become warm.
+    fn count_warm(&self) {
+        self.cold_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// When the window ends, if it has begun by now.
+    fn window_end(&self, now: Instant) -> Option<Instant> {
+        let is_warm = || self.cold_count.load(Ordering::Relaxed) == 0;
+        let is_over = self.least <= now && (is_warm() || self.most <= now);
+        if self.window_end.get().is_none() && !is_over {
+            return None;
+        }
+        Some(*self.window_end.get_or_init(|| now + self.length))
+    }
 }
 
 /// A moment at which the caller may look at the server.
@@ -116,26 +162,23 @@ impl Generator {
         Ok(Generator { loops })
     }
 
-    /// Runs all clients for `ramp` and then, counting, for `length`. `at_edge` is called when the
-    /// counting starts and when it ends, by the calling thread.
+    /// Runs all clients until they are warm, for `ramp` at least, and then, counting, for `length`.
+    /// `at_edge` is called when the counting starts and when it ends, by the calling thread.
     pub(crate) fn run(
         &mut self,
         ramp: Duration,
         length: Duration,
         mut at_edge: impl FnMut(Edge) -> Result<()>,
     ) -> Result<Tally> {
-        let count_from = SystemClock.now() + ramp;
-        let window = Window {
-            count_from,
-            end: count_from + length,
-        };
+        let client_count = self.loops.iter().map(EventLoop::client_count).sum();
+        let ramp = Ramp::new(SystemClock.now(), client_count, ramp, length);
         let (first, others) = self.loops.split_first_mut().context("one loop at least")?;
         let tallies = thread::scope(|scope| {
             let others: Vec<_> = others
                 .iter_mut()
-                .map(|it| scope.spawn(|| it.run(&window, &mut |_| Ok(()))))
+                .map(|it| scope.spawn(|| it.run(&ramp, &mut |_| Ok(()))))
                 .collect();
-            let mut tallies = vec![first.run(&window, &mut at_edge)?];
+            let mut tallies = vec![first.run(&ramp, &mut at_edge)?];
             for other in others {
                 tallies.push(join(other.join())?);
             }
@@ -211,5 +254,28 @@ impl Tally {
 
     pub(crate) fn statements_per_second(&self) -> f64 {
         stdx::u64_to_f64(self.statement_count) / self.seconds.max(1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counting_begins_when_the_last_client_is_warm_or_the_ramp_has_lasted_too_long() {
+        let (least, length) = (Duration::from_millis(300), Duration::from_secs(2));
+        let now = Instant::default();
+        let after = |ms| now + Duration::from_millis(ms);
+        let ramp = Ramp::new(now, 2, least, length);
+        ramp.count_warm();
+        assert_eq!(ramp.window_end(after(4999)), None);
+        ramp.count_warm();
+        assert_eq!(ramp.window_end(after(299)), None);
+        assert_eq!(ramp.window_end(after(300)), Some(after(2300)));
+        // It is the same for who looks later, or looked at the clock a moment before.
+        assert_eq!(ramp.window_end(after(299)), Some(after(2300)));
+        assert_eq!(ramp.window_end(after(9000)), Some(after(2300)));
+        let starved = Ramp::new(now, 1, least, length);
+        assert_eq!(starved.window_end(after(5000)), Some(after(7000)));
     }
 }
