@@ -42,6 +42,8 @@ pub struct VirtualTable {
 struct Shared {
     /// What the rows look like. Constant.
     definition: Arc<TableDefinition>,
+    /// What the keys of its index are made of; empty if it has none. Constant.
+    key_parts: Vec<KeyPart>,
     source: Box<dyn RowSource>,
     /// All rows, as of the first scan of them.
     rows: OnceCell<Rc<[Row]>>,
@@ -55,6 +57,7 @@ impl VirtualTable {
         let types = definition.columns.iter().map(|column| &column.column_type);
         let layout = Arc::new(RowLayout::new(types));
         let shared = Shared {
+            key_parts: key_parts(&definition),
             definition,
             source,
             rows: OnceCell::new(),
@@ -108,16 +111,19 @@ impl Shared {
 
     /// The key of as many of the index's columns as there are values.
     fn key<'v>(&self, values: impl IntoIterator<Item = ValueRef<'v>>) -> Vec<u8> {
-        let parts = self.definition.indexes.first().map(|index| &index.parts);
-        let columns = parts.into_iter().flatten().map(|part| part.column);
-        let columns = columns.map(|column| &self.definition.columns[column]);
-        let part = |column: &store::ColumnDefinition| {
-            KeyPart::whole(column.column_type.clone(), column.nullable)
-        };
         let mut key = Vec::new();
-        append_key(&columns.map(part).collect::<Vec<_>>(), values, &mut key);
+        append_key(&self.key_parts, values, &mut key);
         key
     }
+}
+
+fn key_parts(definition: &TableDefinition) -> Vec<KeyPart> {
+    let parts = definition.indexes.first().map(|index| &index.parts);
+    let columns = parts.into_iter().flatten().map(|part| part.column);
+    columns
+        .map(|column| &definition.columns[column])
+        .map(|column| KeyPart::whole(column.column_type.clone(), column.nullable))
+        .collect()
 }
 
 /// How many keys come before all those that begin with `key`.
@@ -240,9 +246,12 @@ impl Cursor for VirtualCursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
         let shared = &self.shared;
-        let rows = self.rows.get_or_insert_with(|| match self.by_name {
-            true => shared.rows_within(&self.range),
-            false => shared.rows(),
+        let rows = self.rows.get_or_insert_with(|| {
+            if self.by_name {
+                shared.rows_within(&self.range)
+            } else {
+                shared.rows()
+            }
         });
         for _ in 0..limit {
             if rows.len() <= self.next {
