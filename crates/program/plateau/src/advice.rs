@@ -44,6 +44,7 @@ fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
         RecoveryError::Disk(error) | RecoveryError::Log(WalError::Disk(error)) => {
             of_disk(error.kind)
         }
+        RecoveryError::NoControl(_) => Some("put it back, or restore the directory from a copy"),
         RecoveryError::Log(_) => Some("restore the directory from a copy: its log is damaged"),
         _ => None,
     }

@@ -37,6 +37,9 @@ pub enum RecoveryError {
     /// It has files, but no version file.
     #[error("{0} is not empty and is no data directory of plateau")]
     Foreign(PathBuf),
+    /// It has tablespaces, but no control file.
+    #[error("{0} has tablespaces, but their control file control.pdc is missing")]
+    NoControl(PathBuf),
     /// Another process uses it.
     #[error("{0} is in use by another process")]
     InUse(PathBuf),

@@ -5,13 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
-use format::version_file::{self, VERSION_FILE_NAME};
+use format::version_file::{self, VERSION_FILE_NAME, VersionError};
 use format::{Lsn, PageId, SpaceId};
 use wal::{Log, OnPoison, Wal, WalOptions};
 
 use crate::doublewrite;
 use crate::pool::{Pool, PoolOptions};
 use crate::redo::{Note, RecoveryError, Redo};
+use crate::space;
 
 /// How to open a data directory.
 #[derive(Debug, Clone)]
@@ -60,6 +61,10 @@ pub async fn start(
     let lock = open_version_file(&*disk, directory).await?;
     let is_new = !Log::exists(&*disk, directory)?;
     let log = if is_new {
+        refuse_tablespaces(&*disk, directory)?;
+        // The process may have died with the machine alive, and the version file not be durable.
+        disk.sync(&lock).await?;
+        disk.sync_directory(directory)?;
         Log::create(&*disk, directory, &options.wal).await?
     } else {
         Log::open(&*disk, directory).await?
@@ -96,6 +101,17 @@ pub async fn start(
     })
 }
 
+/// Refuses a directory without a control file that has tablespaces: they are made after it, so it
+/// was taken away. Were the directory taken for a new one, the system's tablespace would be written
+/// over, and those of the tables removed, as no row of the dictionary names them.
+fn refuse_tablespaces(disk: &dyn Disk, directory: &Path) -> Result<(), RecoveryError> {
+    let names = disk.list(directory)?;
+    if names.iter().any(|name| space::id_of(name).is_some()) {
+        return Err(RecoveryError::NoControl(directory.to_path_buf()));
+    }
+    Ok(())
+}
+
 /// Locks the directory and checks its format, or writes the version file of a new one.
 async fn open_version_file(disk: &dyn Disk, directory: &Path) -> Result<File, RecoveryError> {
     let path = directory.join(VERSION_FILE_NAME);
@@ -128,12 +144,13 @@ async fn open_version_file(disk: &dyn Disk, directory: &Path) -> Result<File, Re
     let (contents, outcome) = disk.read(&file, 0, IoBuffer::zeroed(4096)).await;
     let length = outcome?;
     let contents = contents.get(..length).unwrap_or(&[]);
-    // A crash while the directory was made may have left the file empty and no log.
-    let is_unfinished = contents.is_empty() && !Log::exists(disk, directory)?;
-    if is_made || is_unfinished {
-        write_version_file(disk, directory, &file).await?;
-    } else {
-        version_file::check(contents)?;
+    match version_file::check(contents) {
+        _ if is_made => write_version_file(disk, directory, &file).await?,
+        // A crash while the directory was made may have left anything in the file, and no other.
+        Err(VersionError::Foreign) if disk.list(directory)? == [Path::new(VERSION_FILE_NAME)] => {
+            write_version_file(disk, directory, &file).await?;
+        }
+        checked => checked?,
     }
     Ok(file)
 }

@@ -594,6 +594,26 @@ fn a_directory_in_use_or_foreign_is_refused() {
     assert_eq!(foreign, RecoveryError::Foreign(PathBuf::from("other")));
 }
 
+/// A directory whose control file is gone is not taken for a new one: nothing in it is touched.
+#[test]
+fn tablespaces_without_a_control_file_are_refused() {
+    let world = World::new(15);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        at_work.clean_all().await.unwrap();
+        at_work.checkpoint(Vec::new()).await.unwrap();
+    });
+    drop(pages);
+    let world = world.crash();
+    world.disk.remove(Path::new("data/control.pdc")).unwrap();
+    let names = world.disk.list(Path::new("data"));
+    let refused = world.start(options(8, 1)).unwrap_err();
+    assert_eq!(refused, RecoveryError::NoControl(PathBuf::from("data")));
+    assert_eq!(world.disk.list(Path::new("data")), names);
+}
+
 #[test]
 fn suspensions_say_why() {
     let world = World::new(11);

@@ -9,6 +9,8 @@ use crate::WalError;
 
 /// The file's name in the data directory.
 const CONTROL_FILE_NAME: &str = "control.pdc";
+/// Its name until it holds the first record: a crash leaves no control file or a whole one.
+const UNFINISHED_NAME: &str = "control.new";
 
 /// The open control file.
 #[derive(Debug)]
@@ -26,10 +28,21 @@ impl Control {
         directory: &Path,
         first: CheckpointRecord,
     ) -> Result<Self, WalError> {
-        let file = open(disk, directory, true)?;
+        let path = directory.join(CONTROL_FILE_NAME);
+        let unfinished = directory.join(UNFINISHED_NAME);
+        match disk.remove(&unfinished) {
+            // Left by an attempt that came to no end.
+            Ok(()) => {}
+            Err(error) if error.kind == DiskErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        let file = open(disk, &unfinished, true)?;
         disk.allocate(&file, stdx::to_u64(CONTROL_FILE_BYTES))?;
         write(disk, &file, &first).await?;
         disk.sync(&file).await?;
+        drop(file);
+        disk.rename(&unfinished, &path)?;
+        let file = open(disk, &path, false)?;
         Ok(Self {
             file,
             latest: first,
@@ -38,7 +51,7 @@ impl Control {
 
     /// Opens the file and reads the newest record.
     pub(crate) async fn open(disk: &dyn Disk, directory: &Path) -> Result<Self, WalError> {
-        let file = open(disk, directory, false)?;
+        let file = open(disk, &directory.join(CONTROL_FILE_NAME), false)?;
         let (bytes, outcome) = disk
             .read(&file, 0, IoBuffer::zeroed(CONTROL_FILE_BYTES))
             .await;
@@ -64,19 +77,19 @@ impl Control {
     }
 }
 
-fn open(disk: &dyn Disk, directory: &Path, create: bool) -> Result<File, WalError> {
+fn open(disk: &dyn Disk, path: &Path, create: bool) -> Result<File, WalError> {
     let options = OpenOptions {
         write: true,
         create,
         exclusive: create,
         access: FileAccess::Direct,
     };
-    Ok(disk.open(&directory.join(CONTROL_FILE_NAME), options)?)
+    Ok(disk.open(path, options)?)
 }
 
 /// Is there a control file in the directory?
 pub(crate) fn exists(disk: &dyn Disk, directory: &Path) -> Result<bool, WalError> {
-    match open(disk, directory, false) {
+    match open(disk, &directory.join(CONTROL_FILE_NAME), false) {
         Ok(_) => Ok(true),
         Err(WalError::Disk(error)) if error.kind == DiskErrorKind::NotFound => Ok(false),
         Err(other) => Err(other),

@@ -675,3 +675,45 @@ proptest! {
         }
     }
 }
+
+/// After an orderly end no log is needed, and a file of it that is gone is no loss: but the others
+/// must not be taken for it.
+#[test]
+fn a_log_whose_last_segment_is_gone_goes_on() {
+    let world = World::with_seed(8);
+    let (wal, _) = world.open(options()).unwrap();
+    world.background(&wal);
+    let (disk, at_work) = (world.disk.clone(), Arc::clone(&wal));
+    let end = world.run(async move {
+        let mut writer = at_work.writer(0);
+        let end = write(&mut writer, 1, 0).await.unwrap();
+        at_work.wait(0, end, LogLevel::Durable).await.unwrap();
+        at_work
+            .write_checkpoint(&disk, end, Vec::new())
+            .await
+            .unwrap();
+        end
+    });
+    drop(wal);
+    let world = world.crash();
+    let path = |number: u64| Path::new(DIRECTORY).join(format!("log/log_{number:016x}.pdl"));
+    world.disk.remove(&path(0)).unwrap();
+    let names = world.disk.list(&Path::new(DIRECTORY).join("log")).unwrap();
+    let next = path(1).file_name().map(PathBuf::from);
+    assert!(names.contains(&next.unwrap()), "the one behind it is there");
+    let (wal, found) = world.open(options()).unwrap();
+    assert_eq!((found, wal.durable()), (Vec::new(), end));
+    world.background(&wal);
+    let done = Rc::new(Cell::new(0));
+    let noting = Rc::clone(&done);
+    world.executor.spawn(async move {
+        let mut writer = wal.writer(0);
+        for number in 2..40 {
+            let end = write(&mut writer, number, 1000).await.unwrap();
+            wal.wait(0, end, LogLevel::Durable).await.unwrap();
+            noting.set(number);
+        }
+    });
+    world.executor.run_steps(10_000);
+    assert_eq!(done.get(), 39, "nobody waits for ever");
+}

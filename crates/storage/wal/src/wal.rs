@@ -548,9 +548,12 @@ async fn adopt_segments(
 ) -> Result<u64, WalError> {
     let place = flush.place.clone();
     let writing = place.segment_of(flush.next_block);
-    let is_begun = !flush.next_block.is_multiple_of(place.blocks);
+    let numbers = place.list(disk)?;
+    // Where nothing of it is needed, the one being written may have been taken away: then it is
+    // made anew, and what is behind it goes.
+    let is_begun = !flush.next_block.is_multiple_of(place.blocks) && numbers.contains(&writing);
     let mut end = writing + u64::from(is_begun);
-    for number in place.list(disk)? {
+    for number in numbers {
         if number < first {
             flush.segments.obsolete.push(number);
             continue;

@@ -237,3 +237,27 @@ fn recovery_can_be_repeated() {
     assert_eq!(images[0], images[1]);
     assert_eq!(images[1], images[2]);
 }
+
+/// Power may go at any moment of the first start: nothing is lost yet, and the next one goes on.
+#[test]
+fn a_first_start_can_be_repeated() {
+    for seed in seeds(3000, 60) {
+        let disk = DiskOptions {
+            seed,
+            delay: Duration::ZERO..Duration::from_micros(500),
+            ..DiskOptions::default()
+        };
+        let mut world = World::with(seed, disk);
+        let mut random = Random::new(seed);
+        for _ in 0..3 {
+            crash_in_recovery(&world, options(8, 1), random.below(40));
+            world = if random.coin() {
+                world.crash()
+            } else {
+                world.kill()
+            };
+        }
+        let started = world.start(options(8, 1));
+        assert!(started.is_ok(), "seed {seed}: {:?}", started.err());
+    }
+}
