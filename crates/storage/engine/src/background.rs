@@ -21,7 +21,6 @@ use tracing::error;
 
 use crate::engine::Engine;
 use crate::recovery::CHECKPOINT_PAYLOAD;
-use crate::rollback::UndoProgress;
 use crate::worker::{Orphan, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.
@@ -242,13 +241,7 @@ impl Worker {
             has_log,
             ..
         } = *orphan;
-        let mut pointer = last_undo;
-        let mut progress = UndoProgress::default();
-        while !pointer.is_null() {
-            pointer = self
-                .until_done(|| self.undo_one(pointer, &mut progress))
-                .await?;
-        }
+        self.undo_all(last_undo).await?;
         if has_log {
             self.until_done(|| self.write_rolled_back(id, last_undo))
                 .await?;

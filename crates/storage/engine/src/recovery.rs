@@ -28,7 +28,6 @@ use crate::background::{join, keep_house};
 use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
 use crate::read::{LobMemo, restore_version};
-use crate::rollback::UndoProgress;
 use crate::schema_turn::SchemaTurns;
 use crate::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
@@ -419,13 +418,7 @@ impl Worker {
         id: TxnId,
         last_undo: UndoPointer,
     ) -> Result<(), StoreError> {
-        let mut pointer = last_undo;
-        let mut progress = UndoProgress::default();
-        while !pointer.is_null() {
-            pointer = self
-                .until_done(|| self.undo_one(pointer, &mut progress))
-                .await?;
-        }
+        self.undo_all(last_undo).await?;
         self.until_done(|| self.write_rolled_back(id, last_undo))
             .await
     }

@@ -34,6 +34,9 @@ use crate::worker::{DICTIONARY_TABLE, Worker};
 /// How often room is looked for on a full disk by who has to have it.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
 
+/// Records after whose undoing others have their turn: some 100 to 200 us of rows in memory.
+pub(crate) const UNDONE_PER_TURN: u64 = 32;
+
 impl Worker {
     /// Undoes what the record at `pointer` says; answers the record before it. On a full disk it
     /// takes the room that is kept for it, and then waits for more: work that is half undone can
@@ -45,6 +48,23 @@ impl Worker {
     ) -> Outcome<UndoPointer> {
         let _undoing = self.pages.undoing();
         self.await_room(self.undo_record(pointer, progress))
+    }
+
+    /// Undoes what a transaction has done up to this record, for whom no session waits. Called
+    /// again after an error it passes over what is undone already.
+    pub(crate) async fn undo_all(&self, last_undo: UndoPointer) -> Result<(), StoreError> {
+        let (mut pointer, mut progress) = (last_undo, UndoProgress::default());
+        let mut undone_count = 0_u64;
+        while !pointer.is_null() {
+            pointer = self
+                .until_done(|| self.undo_one(pointer, &mut progress))
+                .await?;
+            undone_count += 1;
+            if undone_count.is_multiple_of(UNDONE_PER_TURN) {
+                Suspend::turn().await;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a wait for room of the error that there is none.

@@ -18,10 +18,12 @@ use format::undo::{UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
 use store::{
-    Durability, Halt, Isolation, Outcome, StoreError, Transaction, TransactionOptions, UndoMark,
+    Durability, Halt, Isolation, Outcome, StoreError, Suspend, Transaction, TransactionOptions,
+    UndoMark,
 };
 use txn::Snapshot;
 
+use crate::rollback::UNDONE_PER_TURN;
 use crate::undo_log::apply;
 use crate::worker::{Orphan, Worker};
 use crate::write::Pending;
@@ -161,7 +163,7 @@ impl EngineTransaction {
         }
     }
 
-    /// Undoes everything since `mark`.
+    /// Undoes everything since `mark`; gives way to others when it has undone much.
     fn undo_to(&mut self, mark: u64) -> Outcome<()> {
         if !self.pending.is_rollback {
             self.abandon_operation();
@@ -173,6 +175,9 @@ impl EngineTransaction {
                 .undo_one(self.last_undo, &mut self.pending.undoing)?;
             self.undo_count -= 1;
             self.last_undo = previous;
+            if mark < self.undo_count && self.undo_count.is_multiple_of(UNDONE_PER_TURN) {
+                return Err(Suspend::turn().into());
+            }
         }
         self.pending.is_rollback = false;
         Ok(())
@@ -188,14 +193,24 @@ impl EngineTransaction {
         self.run(|txn| {
             if let Some(begun_at) = txn.pending.undo_to {
                 txn.undo_operation(begun_at)?;
-                txn.pending = Pending::default();
+                if let Some(failure) = std::mem::take(&mut txn.pending).failure {
+                    return Err(failure.into());
+                }
             }
             let begun_at = *txn.pending.begun_at.get_or_insert(txn.undo_count);
             let outcome = operation(txn);
             match &outcome {
                 Err(Halt::Suspend(_)) => return outcome,
                 Ok(answer) if is_done(answer) => {}
-                _ if begun_at < txn.undo_count => txn.undo_operation(begun_at)?,
+                _ if begun_at < txn.undo_count => {
+                    let undone = txn.undo_operation(begun_at);
+                    if undone.is_err()
+                        && let Err(Halt::Error(failure)) = &outcome
+                    {
+                        txn.pending.failure = Some(failure.clone());
+                    }
+                    undone?;
+                }
                 _ => {}
             }
             txn.pending = Pending::default();
@@ -204,7 +219,9 @@ impl EngineTransaction {
     }
 
     /// Undoes the operation under way. If that suspends, the repeated operation goes on with it
-    /// and then begins anew.
+    /// and then tells the failure, or begins anew where it had none: it finds what was in its way.
+    /// Were it begun anew after a failure, a row that is too large for a full disk would be written
+    /// and undone for ever.
     fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
         let undone = self.undo_to(begun_at);
         if undone.is_err() {

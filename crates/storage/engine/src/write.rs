@@ -32,6 +32,8 @@ pub(crate) struct Pending {
     pub(crate) begun_at: Option<u64>,
     /// The operation has failed and is being undone to this undo count.
     pub(crate) undo_to: Option<u64>,
+    /// What it is to be told then; without that the operation begins anew.
+    pub(crate) failure: Option<StoreError>,
     /// The number of the step that comes next; the meaning is the operation's.
     pub(crate) step: usize,
     /// A large row that is being written.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use sim::rows::{Row, Session, all, big, index, table};
 use sim::{Database, World, WorldOptions};
-use store::{Inserted, Isolation, Mutation, Store, Table, Uniqueness};
+use store::{Halt, Inserted, Isolation, Mutation, Store, StoreError, Table, Uniqueness};
 use value::Value;
 
 /// Columns behind the key; each index has all of them, so that its entries are long and fill many
@@ -188,5 +188,43 @@ fn a_row_of_many_unique_indexes_is_changed() {
         assert!(matches!(again, Inserted::Duplicate { index: 1, .. }));
         assert_eq!(txn.rollback().await, Ok(()));
         check(&database, &rows).await;
+    });
+}
+
+/// A row that is too large for a full disk is undone and the statement told, although the undoing
+/// waits for pages: it is not begun anew.
+#[test]
+fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
+    let world = World::new(24, WorldOptions::default());
+    let inner = world.clone();
+    run(&world, async move {
+        let database = inner.open().await.unwrap();
+        let definition = sim::rows::accounts();
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        inner
+            .disk
+            .set_capacity(inner.disk.used_bytes() + (600 << 10));
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let large = sim::rows::row(1, 1, &"x".repeat(1 << 20));
+        let row: Vec<_> = large.iter().map(Value::as_ref).collect();
+        let mut waits = 0;
+        let refused = loop {
+            match accounts.insert(&mut *txn.txn, &row) {
+                Ok(done) => panic!("there is no room: {done:?}"),
+                Err(Halt::Error(error)) => break error,
+                Err(Halt::Suspend(suspend)) => {
+                    waits += 1;
+                    suspend.await;
+                }
+            }
+        };
+        assert_eq!(refused, StoreError::DiskFull);
+        assert!(waits < 500, "it was written once: {waits}");
+        let small = sim::rows::row(2, 2, "");
+        assert_eq!(txn.insert(&accounts, &small).await, Ok(Inserted::Done));
+        assert_eq!(txn.commit().await, Ok(()));
+        let report = database.check().await.unwrap();
+        assert_eq!(report.faults, Vec::<String>::new());
     });
 }

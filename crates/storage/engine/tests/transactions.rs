@@ -272,3 +272,74 @@ async fn turns_of_scan(session: &mut Session, table: &Rc<dyn Table>) -> (usize, 
         }
     }
 }
+
+/// A rollback of many rows that are all in memory would otherwise be one poll, however long.
+#[test]
+fn a_long_rollback_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(15, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..1000 {
+            txn.insert(&accounts, &row(id, 0, "")).await.unwrap();
+        }
+        let mark = store::UndoMark(500);
+        assert_eq!(turns_of(|| txn.txn.rollback_to(mark)).await, 16);
+        assert_eq!(turns_of(|| txn.txn.rollback()).await, 15);
+        assert_eq!(txn.scan(&accounts, all()).await.unwrap(), []);
+    });
+}
+
+/// How often an operation gives way before it is done.
+async fn turns_of(mut operation: impl FnMut() -> store::Outcome<()>) -> usize {
+    let mut turns = 0;
+    loop {
+        match operation() {
+            Ok(()) => return turns,
+            Err(Halt::Suspend(suspend)) => {
+                turns += usize::from(suspend.reason() == WaitReason::Turn);
+                suspend.await;
+            }
+            Err(Halt::Error(error)) => panic!("{error}"),
+        }
+    }
+}
+
+/// The same for one whose session is gone.
+#[test]
+fn the_long_rollback_of_an_orphan_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(16, options);
+    let inner = world.clone();
+    let left = Rc::new(std::cell::RefCell::new(None));
+    let leaving = Rc::clone(&left);
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..1000 {
+            txn.insert(&accounts, &row(id, 0, "")).await.unwrap();
+        }
+        leaving.replace(Some((txn, accounts)));
+    });
+    let (txn, accounts) = left.take().unwrap();
+    drop(txn);
+    let mut rows = 1000;
+    assert_eq!(accounts.statistics().row_count, rows);
+    while rows != 0 {
+        world.executor.run_steps(1);
+        let before = std::mem::replace(&mut rows, accounts.statistics().row_count);
+        assert!(before - rows <= 32, "{before} and then {rows}");
+    }
+}
