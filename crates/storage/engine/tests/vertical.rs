@@ -626,6 +626,7 @@ fn a_start_that_misses_a_file_of_a_table_changes_nothing() {
     let path = PathBuf::from("data/space_1025.pdb");
     let away = PathBuf::from("data/elsewhere");
     world.disk.rename(&path, &away).unwrap();
+    world.disk.sync_directory(Path::new("data")).unwrap();
     for _ in 0..2 {
         let inner = world.clone();
         let refused = world.run(async move { inner.open().await.err() });
