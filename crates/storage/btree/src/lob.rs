@@ -10,7 +10,7 @@
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PAGE_HEADER_BYTES, PageId, PageNo, SpaceId};
-use store::Outcome;
+use store::{Outcome, Suspend};
 
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
@@ -20,6 +20,10 @@ use crate::split::apply;
 const NEXT_AT: usize = PAGE_HEADER_BYTES;
 const LENGTH_AT: usize = PAGE_HEADER_BYTES + 4;
 const BYTES_AT: usize = PAGE_HEADER_BYTES + 8;
+
+/// Pages after which whoever goes through a value that is in memory gives way: some 100 to 200 us
+/// of copying.
+pub const PAGES_PER_TURN: usize = 64;
 
 /// Bytes of a value that a page holds.
 pub fn chunk_bytes(page_bytes: usize) -> usize {
@@ -63,12 +67,20 @@ impl LobCursor {
         (self.rest != 0).then_some(PageNo(self.next))
     }
 
-    /// Appends the rest of the value to `out`. What was read before a suspension stays read.
+    /// Appends the rest of the value to `out`. What was read before a suspension stays read; a long
+    /// one suspends to give way.
     pub fn read(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
-        while self.rest != 0 {
+        for _ in 0..PAGES_PER_TURN {
+            if self.rest == 0 {
+                return Ok(());
+            }
             self.step(pages, space, out)?;
         }
-        Ok(())
+        if self.rest == 0 {
+            Ok(())
+        } else {
+            Err(Suspend::turn().into())
+        }
     }
 
     /// Appends what the next page has.
@@ -94,9 +106,20 @@ fn copy_chunk(page: &[u8], rest: u32, out: &mut Vec<u8>) -> Option<(u32, u32)> {
     Some((next, length))
 }
 
+/// Gives back all pages of a value but the first, which the caller gives back together with the
+/// last mention of the value. A long one suspends to give way, and goes on when it is called again.
+pub fn give_back_rest(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<()> {
+    for _ in 0..PAGES_PER_TURN {
+        if !give_back_second(pages, space, first)? {
+            return Ok(());
+        }
+    }
+    Err(Suspend::turn().into())
+}
+
 /// Gives back the second page of a value; false if it has one page only, which the caller gives
 /// back together with the last mention of the value.
-pub fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<bool> {
+fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<bool> {
     let first_id = PageId::new(space, first);
     let mut change = pages.change()?;
     let head = change.latch(first_id)?;

@@ -8,13 +8,16 @@ use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::slotted::{self, SLOTS_START, TreePage, TreePageShape};
 use format::{PageId, PageNo, PageType};
-use store::Outcome;
+use store::{Outcome, Suspend};
 
 use crate::Tree;
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
 use crate::split::{apply, narrow};
+
+/// Pages of a tree that are given back before others have their turn: some 100 us.
+const PAGES_PER_TURN: usize = 32;
 
 /// A page is joined when its entries fill less than this part of it.
 const SPARSE_DIVISOR: usize = 4;
@@ -155,10 +158,15 @@ impl Tree {
         }
     }
 
-    /// Gives back every page of the tree. Nobody else may use it any more.
+    /// Gives back every page of the tree. Nobody else may use it any more. A large one suspends to
+    /// give way, and goes on when it is called again.
     pub fn destroy(&self, pages: &Pages) -> Outcome<()> {
-        while self.destroy_step(pages)? {}
-        Ok(())
+        for _ in 0..PAGES_PER_TURN {
+            if !self.destroy_step(pages)? {
+                return Ok(());
+            }
+        }
+        Err(Suspend::turn().into())
     }
 
     /// Gives back the first page without children; false if that was the root.

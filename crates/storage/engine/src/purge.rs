@@ -272,7 +272,7 @@ impl Worker {
     /// Gives back the pages of a large value; the first one together with the record's mark, so
     /// that it is not given back twice.
     fn purge_lob(&self, space: SpaceId, first: PageNo, pointer: UndoPointer) -> Outcome<()> {
-        while lob::give_back_second(&self.pages, space, first)? {}
+        lob::give_back_rest(&self.pages, space, first)?;
         let mut change = self.pages.change()?;
         let page = change.latch(PageId::new(space, first))?;
         let release = Release::make(&mut change, page)?;

@@ -14,7 +14,7 @@ use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::slotted::common_prefix;
 use format::undo::{Remains, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
-use store::{Halt, Outcome, StoreError};
+use store::{Halt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
 
@@ -354,7 +354,7 @@ impl EngineTransaction {
         Ok(place.map(|place| (place, undo)))
     }
 
-    /// Writes a row that is too large for a leaf into pages of its own.
+    /// Writes a row that is too large for a leaf into pages of its own; a long one gives way.
     pub(crate) fn spill_row(
         &mut self,
         space: SpaceId,
@@ -384,6 +384,9 @@ impl EngineTransaction {
             spill.next = self.spill_page((space, table, id), spill.next, part)?;
             spill.rest = start;
             self.pending.spill = Some(spill);
+            if 0 < start && (start / chunk).is_multiple_of(lob::PAGES_PER_TURN) {
+                return Err(Suspend::turn().into());
+            }
         }
         let reference = LobReference {
             first_page: spill.next.0,

@@ -343,3 +343,36 @@ fn the_long_rollback_of_an_orphan_gives_way() {
         assert!(before - rows <= 32, "{before} and then {rows}");
     }
 }
+
+/// A row of many pages is written, read and given back a part at a time.
+#[test]
+fn a_long_row_gives_way() {
+    let options = WorldOptions {
+        frame_count: 2048,
+        ..WorldOptions::default()
+    };
+    let world = World::new(17, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        // Some 250 pages.
+        let long = row(1, 1, &"x".repeat(1_000_000));
+        let values: Vec<_> = long.iter().map(Value::as_ref).collect();
+        let insert = || accounts.insert(&mut *txn.txn, &values).map(|_| ());
+        assert_eq!(turns_of(insert).await, 3);
+        txn.commit().await.unwrap();
+        let mut cursor = accounts.scan(all());
+        let mut batch = RowBatch::new(accounts.layout().clone());
+        let fetch = || cursor.fetch(&mut *txn.txn, 1, &mut batch).map(|_| ());
+        assert_eq!(turns_of(fetch).await, 3);
+        assert_eq!(batch.len(), 1);
+        let key = batch.key(0).0.to_vec();
+        txn.delete(&accounts, &key).await.unwrap();
+        txn.commit().await.unwrap();
+        let report = database.check().await.unwrap();
+        assert_eq!(report.faults, Vec::<String>::new());
+    });
+}
