@@ -1,9 +1,10 @@
 //! The storage engine in the runtime: opened on the first worker, joined on the others, its log
 //! flushed at the end of ticks, brought to rest at the end.
 //!
-//! The order at the end: sessions finish (or are cut off), each worker says so to [`Drain`], and
-//! when all have, the first worker closes the engine. Whatever is cut off before that, recovery
-//! makes good at the next start.
+//! The order at the end: sessions finish (or are cut off), with the background work of the engine
+//! still behind them, as what they finish may need clean pages and room in the log. Then each worker
+//! ends that work and says so to [`Drain`]; the first worker's goes on until all have. Last the first
+//! worker closes the engine. Whatever is cut off before that, recovery makes good at the next start.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -142,26 +143,28 @@ async fn start_worker(
     }
     runtime::set_local(Rc::new(Sessions::default()));
     let engine: Rc<Engine> = runtime::local().expect("set above, or by the first opening");
-    let background = Rc::clone(&engine);
-    runtime::spawn_background(async move {
-        background.run_background(runtime::shutdown()).await;
-    });
     // Not in the background: the end of the worker waits for it.
-    runtime::spawn(rest(index, engine, drain));
+    runtime::spawn(tend(index, engine, drain));
     Ok(())
 }
 
-/// Waits for the end of this worker's sessions; the first worker then closes the engine.
-async fn rest(index: usize, engine: Rc<Engine>, drain: Arc<Drain>) {
-    runtime::shutdown().await;
+/// Does the background work of the engine until this worker's sessions have ended, and on the first
+/// worker until those of all have; the first worker then closes the engine.
+async fn tend(index: usize, engine: Rc<Engine>, drain: Arc<Drain>) {
     let sessions: Rc<Sessions> = runtime::local().expect("each worker has them");
-    sessions.ended().await;
-    drain.worker_ended();
-    if index == 0 {
-        drain.all_ended().await;
-        if let Err(failure) = engine.close().await {
-            tracing::error!(%failure, "the engine was not closed; the next start recovers");
+    let ended = async {
+        runtime::shutdown().await;
+        sessions.ended().await;
+        if index == 0 {
+            drain.worker_ended();
+            drain.all_ended().await;
         }
+    };
+    engine.run_background(ended).await;
+    if index != 0 {
+        drain.worker_ended();
+    } else if let Err(failure) = engine.close().await {
+        tracing::error!(%failure, "the engine was not closed; the next start recovers");
     }
 }
 
@@ -232,7 +235,7 @@ impl Drop for SessionMark {
     }
 }
 
-/// Workers whose sessions have not ended yet.
+/// Workers that have not come to their end yet.
 struct Drain {
     /// How many, and who waits for none.
     state: Mutex<(usize, Option<Waker>)>,

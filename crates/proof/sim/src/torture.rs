@@ -239,7 +239,7 @@ fn set_up(world: &World, more_index_count: u64) -> Result<(), String> {
             .engine
             .create_table(rows::table("data", columns, indexes))
             .await?;
-        database.engine.close().await
+        database.close().await
     });
     world.executor.clear();
     made.map_err(|error| format!("set-up: {error}"))

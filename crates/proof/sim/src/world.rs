@@ -1,5 +1,6 @@
 //! A disk, a clock and an executor that one seed owns, and engines in them.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -58,6 +59,19 @@ pub struct Database {
     pub engine: Engine,
     /// The handles of all workers.
     workers: Rc<[Engine]>,
+    /// What tells the background work to end, and who is at it.
+    background: Rc<Background>,
+    /// Time passes while that is waited for.
+    clock: SimClock,
+}
+
+/// The background work of a database.
+#[derive(Debug, Default)]
+struct Background {
+    /// It is to end.
+    is_over: Cell<bool>,
+    /// Workers that are at it.
+    worker_count: Cell<usize>,
 }
 
 impl Database {
@@ -68,7 +82,18 @@ impl Database {
         Self {
             engine,
             workers: Rc::clone(&self.workers),
+            background: Rc::clone(&self.background),
+            clock: self.clock.clone(),
         }
+    }
+
+    /// Ends the background work, then closes the engine. Nobody may be at work.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        self.background.is_over.set(true);
+        while self.background.worker_count.get() != 0 {
+            self.clock.sleep(TICK).await;
+        }
+        self.workers[0].close().await
     }
 
     /// Checks everything, behind what each worker has to purge. Nobody may be at work.
@@ -167,11 +192,16 @@ impl World {
             let (shared, worker) = (Arc::clone(engine.shared()), self.worker_options(index));
             workers.push(Engine::join(shared, pages, worker).await?);
         }
+        let background: Rc<Background> = Rc::default();
         for worker in &workers {
-            self.run_background(worker);
+            self.run_background(worker, &background);
         }
-        let workers = workers.into();
-        Ok(Database { engine, workers })
+        Ok(Database {
+            engine,
+            workers: workers.into(),
+            background,
+            clock: self.executor.clock().clone(),
+        })
     }
 
     /// Opens a pool without an engine, with one tablespace and the pool's background work.
@@ -226,10 +256,20 @@ impl World {
         });
     }
 
-    fn run_background(&self, engine: &Engine) {
-        let engine = engine.clone();
+    fn run_background(&self, engine: &Engine, background: &Rc<Background>) {
+        let (engine, background) = (engine.clone(), Rc::clone(background));
+        let clock = self.executor.clock().clone();
+        let count = &background.worker_count;
+        count.set(count.get() + 1);
         self.executor.spawn(async move {
-            engine.run_background(std::future::pending()).await;
+            let over = async {
+                while !background.is_over.get() {
+                    clock.sleep(TICK).await;
+                }
+            };
+            engine.run_background(over).await;
+            let count = &background.worker_count;
+            count.set(count.get() - 1);
         });
     }
 

@@ -119,6 +119,23 @@ impl Engine {
     /// written down exactly, every page goes to its file, and the log is not needed any more.
     pub async fn close(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
+        let is_over = Cell::new(false);
+        let resting = async {
+            let outcome = self.come_to_rest().await;
+            is_over.set(true);
+            outcome
+        };
+        let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_over);
+        let (rested, ()) = join(resting, house).await;
+        rested?;
+        worker.pages.clean_all().await?;
+        worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+        Ok(())
+    }
+
+    /// The part of the end that changes pages, and so needs the house to be kept meanwhile.
+    async fn come_to_rest(&self) -> Result<(), StoreError> {
+        let worker = &self.worker;
         worker.roll_back_orphans().await?;
         let tables: Vec<_> = worker.dictionary().tables.values().cloned().collect();
         for table in tables {
@@ -129,8 +146,6 @@ impl Engine {
                     .await?;
             }
         }
-        worker.pages.clean_all().await?;
-        worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
         Ok(())
     }
 }

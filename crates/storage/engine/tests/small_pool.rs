@@ -228,3 +228,26 @@ fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
         assert_eq!(report.faults, Vec::<String>::new());
     });
 }
+
+/// What sessions have left at the end is undone behind the background work, and needs clean pages.
+#[test]
+fn what_is_left_at_the_end_is_undone() {
+    let world = World::new(25, WorldOptions::default());
+    let inner = world.clone();
+    let kept: Rc<RefCell<Vec<Row>>> = Rc::default();
+    let keeping = Rc::clone(&kept);
+    run(&world, async move {
+        let (database, wide, rows) = open_filled(&inner, Uniqueness::None).await;
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        change(&mut txn, &wide, &rows[..CHANGE_COUNT]).await;
+        drop(txn);
+        assert_eq!(database.close().await, Ok(()));
+        keeping.replace(rows);
+    });
+    let world = world.crash();
+    let inner = world.clone();
+    run(&world, async move {
+        let database = inner.open().await.unwrap();
+        check(&database, &kept.take()).await;
+    });
+}
