@@ -2,9 +2,10 @@
 //! flushed at the end of ticks, brought to rest at the end.
 //!
 //! The order at the end: sessions finish (or are cut off), with the background work of the engine
-//! still behind them, as what they finish may need clean pages and room in the log. Then each worker
-//! ends that work and says so to [`Drain`]; the first worker's goes on until all have. Last the first
-//! worker closes the engine. Whatever is cut off before that, recovery makes good at the next start.
+//! still behind them, as what they finish may need clean pages and room in the log. Then each
+//! worker ends that work and says so to [`Drain`]; the first worker's goes on until all have. Last
+//! the first worker closes the engine. Whatever is cut off before that, recovery makes good at the
+//! next start.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
