@@ -61,6 +61,7 @@ impl Tree {
                 self.check_root_page(change.bytes(leaf))?;
             } else {
                 self.check_root(pages)?;
+                self.check_child(pages, key, id)?;
             }
             return Ok(None);
         };
@@ -90,8 +91,8 @@ impl Tree {
             let (id, _) = self.locate(pages, key, 0)?;
             let page = pages.shared(id)?;
             let Some(view) = self.leaf_of(page.bytes(), key) else {
-                drop(page);
                 self.check_root(pages)?;
+                self.check_child(pages, key, id)?;
                 continue;
             };
             let damage = || damaged(id, "a cell leaves the page");

@@ -225,6 +225,32 @@ impl Tree {
         self.check_owner(id, view)
     }
 
+    /// Asked with a page latched that is not the leaf that covers `key`, although the way led
+    /// there. Where the parent still leads there, one of the two is not what was written last: a
+    /// disk has lost a write, say. For whoever moves a key from leaf to leaf latches both and the
+    /// parent. Each attempt would come back there for ever.
+    pub(crate) fn check_child(&self, pages: &Pages, key: &[u8], child: PageId) -> Outcome<()> {
+        let parent = match self.descend_optimistic(pages, Target::At(key), 1) {
+            Ok(parent) => parent,
+            Err(Miss::Changed) => return Ok(()),
+            Err(Miss::Halt(halt)) => return Err(halt),
+        };
+        let child_of = |view: TreePage<'_, _>| {
+            let is_parent = view.index_id()? == self.index.0 && view.level()? == 1;
+            let number = view.child(view.search_child(key)?)?;
+            is_parent.then_some(PageNo(number))
+        };
+        let leads_there = TreePage::new(&parent).and_then(child_of) == Some(child.page);
+        if leads_there && parent.is_valid() {
+            Err(damaged(
+                child,
+                "it does not have the keys that its parent says",
+            ))
+        } else {
+            Ok(())
+        }
+    }
+
     /// A page that belongs to another index is damage.
     pub(crate) fn check_owner<P: PageBytes + ?Sized>(
         &self,

@@ -98,7 +98,11 @@ impl Tree {
             return Ok(Step::Again);
         };
         let Some(node) = self.latch_node(change, id, wanted.key, level)? else {
-            return Ok(Step::Again);
+            // Both are latched: this is not a moment of somebody else's split.
+            return Err(damaged(
+                id,
+                "it does not have the keys that its parent says",
+            ));
         };
         let Some(plan) = plan(id, change.bytes(node), wanted)? else {
             return Ok(Step::HasRoom);

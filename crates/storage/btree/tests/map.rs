@@ -8,6 +8,8 @@ use btree::change::Edit;
 use btree::check::{Check, Report};
 use btree::space::{self, Release, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
+use format::page_op::PageOp;
+use format::slotted::TreePage;
 use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
 use proptest::prelude::*;
 use sim::{World, WorldOptions};
@@ -271,4 +273,48 @@ fn a_tree_that_is_gone_is_damage_and_no_endless_search() {
         });
     }
     check("the root of another tree");
+}
+
+/// A disk that has lost a write leaves a leaf that is whole, and older than its parent. Who looks
+/// for a key there is told, and does not look for ever.
+#[test]
+fn a_leaf_that_does_not_fit_its_parent_is_damage() {
+    let mut pair = Pair::new(64);
+    for number in 0..200_u32 {
+        pair.put(number.to_be_bytes().to_vec(), vec![7; 100]);
+    }
+    let report = pair.check();
+    let mut key = Vec::new();
+    let is_cut = |page: &PageNo, key: &mut Vec<u8>| {
+        let mut change = pair.pages.change()?;
+        let latched = change.latch(PageId::new(SPACE, *page))?;
+        let view = TreePage::new(change.bytes(latched)).expect("a page of the tree");
+        if view.level() != Some(0) || view.has_upper() != Some(true) {
+            return Ok(false);
+        }
+        let from = 3;
+        key.clear();
+        view.append_key(from, key).expect("it has some entries");
+        let cut = PageOp::TreeCut {
+            from: u16::try_from(from).expect("small"),
+            upper: key,
+        };
+        change
+            .apply(latched, &cut)
+            .expect("fewer entries have room");
+        change.commit();
+        Ok(true)
+    };
+    let mut pages = report.pages.iter();
+    let cut = pages.find(|page| until_done(&pair.world, || is_cut(page, &mut key)));
+    assert!(cut.is_some());
+    let changed = try_until_done(&pair.world, || {
+        pair.tree
+            .modify(&pair.pages, &key, |_| Ok(Edit::Put(vec![1])))
+    });
+    assert!(matches!(changed, Err(StoreError::Damaged { .. })));
+    let read = try_until_done(&pair.world, || {
+        pair.tree.read_latched(&pair.pages, &key, |_| Ok(()))
+    });
+    assert!(matches!(read, Err(StoreError::Damaged { .. })));
 }

@@ -75,7 +75,14 @@ impl Reading {
             .map_err(|error| space::read_error(error, &self.space.path, self.id))?;
         let read = bytes.get(..*length).unwrap_or(&[]);
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
-        page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
+        let header = page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
+        // As redo does with the pages that it meets: who changed this one would find the order of
+        // the log broken.
+        let log_end = self.pool.wal.reserved();
+        if log_end < header.lsn {
+            let lost = format!("it has LSN {}, but the log ends at {log_end}", header.lsn);
+            return Err(space::damaged(&self.space.path, self.id, &lost));
+        }
         if self.space.is_dropped() {
             let dropped = &"the tablespace is dropped";
             return Err(space::damaged(&self.space.path, self.id, dropped));

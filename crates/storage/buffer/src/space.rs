@@ -42,8 +42,14 @@ impl Space {
         match outcome {
             Ok(()) => {
                 self.room_pages.fetch_max(pages, Ordering::SeqCst);
+                // There is room on the disk again: a failure that nobody has asked for is past.
+                *self.growth_error.lock() = None;
             }
-            Err(error) => *self.growth_error.lock() = Some(error),
+            Err(error) => {
+                if self.room_pages.load(Ordering::SeqCst) < pages {
+                    *self.growth_error.lock() = Some(error);
+                }
+            }
         }
     }
 }

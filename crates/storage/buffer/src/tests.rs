@@ -499,6 +499,71 @@ fn a_full_disk_fails_the_growth_alone() {
     });
 }
 
+/// Two want room, one of them too much: who comes when the disk has room again is told nothing of
+/// that.
+#[test]
+fn a_growth_that_failed_is_told_to_no_other() {
+    for small_is_first in [true, false] {
+        let world = World::new(13);
+        let pages = world.open(options(8, 1));
+        let ask = |pages_count| match pages.grow(SPACE, pages_count) {
+            Err(Halt::Suspend(grow)) => grow,
+            other => panic!("there is no room yet: {other:?}"),
+        };
+        world
+            .disk
+            .set_capacity(world.disk.used_bytes() + 100 * 4096);
+        let (small, large) = (ask(20), ask(90));
+        let (first, second) = if small_is_first {
+            (small, large)
+        } else {
+            (large, small)
+        };
+        world.disk.set_capacity(world.disk.used_bytes() + 30 * 4096);
+        world.run(first);
+        world.run(second);
+        world.disk.set_capacity(u64::MAX);
+        assert!(pages.grow(SPACE, 10).is_ok());
+        if !small_is_first {
+            world.run(ask(60));
+            assert!(pages.grow(SPACE, 60).is_ok());
+        }
+    }
+}
+
+/// A page from a log that is lost: nobody reads or changes it.
+#[test]
+fn a_page_that_is_ahead_of_the_log_is_refused() {
+    let world = World::new(14);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        at_work.clean_all().await.unwrap();
+        at_work.checkpoint(Vec::new()).await.unwrap();
+    });
+    drop(pages);
+    let world = world.crash();
+    let file = space::open_file(&world.disk, Path::new("data/space_5.pdb"), false).unwrap();
+    let read = world.disk.read(&file, 0, env::IoBuffer::zeroed(4096));
+    let (mut bytes, _) = world.run(read);
+    format::page::set_page_lsn(&mut bytes, Lsn(1 << 40));
+    format::page::seal(&mut bytes);
+    let sync = env::WriteDurability::Sync;
+    let (_, written) = world.run(world.disk.write(&file, 0, bytes, sync));
+    assert_eq!(written, Ok(4096));
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        for error in [
+            get(&pages, 0).await.unwrap_err(),
+            put(&pages, 0, 2).await.unwrap_err(),
+        ] {
+            let error = error.to_string();
+            assert!(error.contains("but the log ends at"), "{error}");
+        }
+    });
+}
+
 #[test]
 fn a_dropped_tablespace_is_forgotten() {
     let world = World::new(8);
