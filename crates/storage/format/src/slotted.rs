@@ -511,10 +511,14 @@ pub fn cut(page: &mut [u8], from: usize, upper: &[u8]) -> Result<(), ChangeError
     if view.slot_count().ok_or(damaged("header"))? < from {
         return Err(damaged("a cut past the last slot"));
     }
-    rebuild(page, view, Some(Some(upper)), 0..from)
+    let done = rebuild(page, view, Some(Some(upper)), 0..from);
+    if done.is_err() {
+        page.copy_from_slice(&old);
+    }
+    done
 }
 
-/// Empties the slots from `from` on into `out`, as [`extend`] reads them.
+/// Appends the cells of these slots to `out`, as [`extend`] reads them.
 pub fn append_cells<P: PageBytes + ?Sized>(
     view: TreePage<'_, P>,
     slots: std::ops::Range<usize>,
@@ -532,7 +536,17 @@ pub fn append_cells<P: PageBytes + ?Sized>(
 }
 
 /// Appends cells, as [`append_cells`] wrote them, behind the last slot.
-pub fn extend(page: &mut [u8], mut cells: &[u8]) -> Result<(), ChangeError> {
+pub fn extend(page: &mut [u8], cells: &[u8]) -> Result<(), ChangeError> {
+    let old = page.to_vec();
+    let done = push_cells(page, cells);
+    if done.is_err() {
+        page.copy_from_slice(&old);
+    }
+    done
+}
+
+/// As [`extend`]; after an error some of them are there.
+fn push_cells(page: &mut [u8], mut cells: &[u8]) -> Result<(), ChangeError> {
     while !cells.is_empty() {
         let (key, payload, rest) = next_cell(cells).ok_or(damaged("a run of cells"))?;
         let count = view(page)?.slot_count().ok_or(damaged("header"))?;
@@ -558,7 +572,7 @@ pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(),
     let old = page.to_vec();
     let view = view(&old)?;
     let count = view.slot_count().ok_or(damaged("header"))?;
-    let done = rebuild(page, view, Some(upper), 0..count).and_then(|()| extend(page, cells));
+    let done = rebuild(page, view, Some(upper), 0..count).and_then(|()| push_cells(page, cells));
     if done.is_err() {
         page.copy_from_slice(&old);
     }
@@ -566,6 +580,7 @@ pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(),
 }
 
 /// Rewrites `page` from `old` without gaps; `upper` replaces the upper fence where it is given.
+/// After an error the page is neither.
 #[expect(
     clippy::option_option,
     reason = "the outer one says whether, the inner one to what"
@@ -594,7 +609,7 @@ fn rebuild(
         upper: upper.unwrap_or(kept),
     };
     init(page, shape)?;
-    extend(page, &cells)
+    push_cells(page, &cells)
 }
 
 /// Closes the gaps between cells; the cell of `except`, if given, is dropped and its slot dangles

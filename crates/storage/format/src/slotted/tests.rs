@@ -249,3 +249,29 @@ fn layout_is_pinned() {
     assert_eq!(page[56..62], [b'e', b'd', b'c', b'b', 0xF1, 0x0F]);
     assert_eq!(page[0xFF1..], *b"\x06\0\x01\0bcdefg!kzka");
 }
+
+/// (I4) holds for what changes many cells, too.
+#[test]
+fn a_change_of_many_cells_that_fails_has_changed_nothing() {
+    let mut page = vec![0; PAGE_BYTES];
+    let shape = TreePageShape {
+        level: 0,
+        index_id: 7,
+        lower: b"",
+        upper: None,
+    };
+    init(&mut page, shape).unwrap();
+    for slot in 0..7_u8 {
+        insert(&mut page, usize::from(slot), &[slot], &[slot; 500]).unwrap();
+    }
+    let before = page.clone();
+    let long = [9; 600];
+    assert_eq!(cut(&mut page, 7, &long), Err(ChangeError::Full));
+    assert_eq!(page, before);
+    let mut cells = Vec::new();
+    append_cells(TreePage::new(before.as_slice()).unwrap(), 0..7, &mut cells).unwrap();
+    assert_eq!(extend(&mut page, &cells), Err(ChangeError::Full));
+    assert_eq!(page, before);
+    assert_eq!(absorb(&mut page, None, &cells), Err(ChangeError::Full));
+    assert_eq!(page, before);
+}
