@@ -153,7 +153,7 @@ impl Worker {
     )]
     pub(crate) fn dictionary(&self) -> Rc<Arc<Dictionary>> {
         let mut seen = self.seen_dictionary.borrow_mut();
-        // Acquire: pairs with the release in `publish`.
+        // Acquire: pairs with the release in `replace_dictionary`.
         if seen.version != self.shared.schema_version.load(Ordering::Acquire) {
             *seen = Rc::new(Arc::clone(&self.shared.dictionary.lock()));
         }

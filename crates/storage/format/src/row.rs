@@ -15,9 +15,8 @@
 //! * ends: for each variable column (text and binary kinds), in order, where it ends in the last
 //!   part; a NULL ends where it begins.
 //!
-//! Any column is found with a few loads and without looking at the others. A column that the table
-//! got later is behind the end of an old row's schema version, which the reader knows: a layout
-//! belongs to one version. Format document: `docs/formats/row.md`.
+//! Any column is found with a few loads and without looking at the others. All rows of a table have
+//! one layout: a change of columns makes another table. Format document: `docs/formats/row.md`.
 
 use thiserror::Error;
 use value::decimal::{DecimalRef, append_binary, binary_bytes};

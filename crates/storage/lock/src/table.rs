@@ -13,8 +13,7 @@ use crate::queue::{Grant, Queue};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
 
-/// Shards of the queues: engine.md's number; at 10,000 transactions with a few waits each, two
-/// seldom meet.
+/// Shards of the queues: at 10,000 transactions with a few waits each, two seldom meet.
 const QUEUE_SHARD_COUNT: usize = 1024;
 
 /// Shards of what is kept by transaction; a commit takes one of them once.
