@@ -251,8 +251,8 @@ fn is_in_network(host: &str, address: IpAddr) -> bool {
     address.to_bits() & mask.to_bits() == network.to_bits()
 }
 
-/// How specific a pattern for databases is: the bytes before its first wildcard, and without one
-/// the most.
+/// How specific a pattern for databases or hosts is: the bytes before its first wildcard, and
+/// without one the most, however long it is.
 fn fixed_length(pattern: &str) -> usize {
     let mut bytes = pattern.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -332,13 +332,13 @@ impl Accounts {
 
     fn ordered(mut accounts: Vec<Arc<Account>>) -> Self {
         accounts.sort_by_cached_key(|account| {
-            let host = &account.name.host;
-            let wildcard = host.find(['%', '_']);
-            let fixed_length = wildcard.unwrap_or(host.len());
-            let is_pattern = wildcard.is_some() || host.is_empty();
+            // No host is any host.
+            let host = match account.name.host.as_str() {
+                "" => "%",
+                host => host,
+            };
             (
-                is_pattern,
-                Reverse(fixed_length),
+                Reverse(fixed_length(host)),
                 account.name.user.is_empty(),
                 account.name.clone(),
             )
@@ -480,6 +480,25 @@ mod tests {
         let read = Accounts::new(vec![account("b", "%"), account("a", "%")]);
         let read = read.sharing(&after);
         assert!(same(&read, &after, "a") && !same(&read, &after, "b"));
+    }
+
+    #[test]
+    fn hosts_without_wildcards_come_first_whatever_their_length() {
+        let accounts = [
+            ("", "localhost"),
+            ("a", "::1"),
+            ("a", "10.%"),
+            ("a", r"10.0\_%"),
+        ];
+        let accounts = accounts.map(|(user, host)| account(user, host));
+        let accounts = Accounts::new(accounts.to_vec());
+        let found = |address| accounts.find("a", from(address)).map(|it| it.name.clone());
+        assert_eq!(found("::1").unwrap().user, "a");
+        assert_eq!(found("127.0.0.1").unwrap().user, "");
+        assert_eq!(found("10.1.2.3").unwrap().host, "10.%");
+        // An escaped wildcard is none.
+        let escaped = accounts.iter().nth(2).unwrap();
+        assert_eq!(escaped.name.host, r"10.0\_%");
     }
 
     #[test]
