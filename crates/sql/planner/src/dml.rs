@@ -421,7 +421,6 @@ impl Binder<'_> {
     }
 }
 
-/// The columns that an INSERT gives values for.
 /// Notes which assignments to a slot's row read what those before them have changed.
 fn mark_reads(slot: usize, assignments: &mut [Assignment]) {
     let mut changed = BTreeSet::new();
@@ -436,6 +435,7 @@ fn mark_reads(slot: usize, assignments: &mut [Assignment]) {
     }
 }
 
+/// The columns that an INSERT gives values for.
 fn target_columns(
     insert: &ast::Insert,
     definition: &TableDefinition,

@@ -1,9 +1,9 @@
 //! Values on their way into columns: conversion, NOT NULL, defaults, messages.
 
 use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, ER_WARN_NULL_TO_NOTNULL};
-use expression::{Expression, Rows, fits_as_is, store_value, zero_of};
+use expression::{Expression, ExpressionKind, Rows, fits_as_is, store_value, zero_of};
 use store::{ColumnDefinition, TableDefinition};
-use value::{Place, Value, ValueRef};
+use value::{DateTime, Place, TypeKind, Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -57,6 +57,9 @@ pub(super) fn assigned<'a>(
     null_rule: NullRule,
 ) -> Outcome<Assigned<'a>> {
     let target = &definition.columns[column];
+    if let Some(instant) = instant(cx, expression, target)? {
+        return Ok(Assigned::AsItIs(instant));
+    }
     let value = cx.evaluate(expression)?;
     if value.is_null() {
         return null_of(cx, target, row_number, null_rule);
@@ -80,6 +83,29 @@ pub(super) fn assigned<'a>(
         return null_of(cx, target, row_number, null_rule);
     }
     Ok(Assigned::Converted(stored))
+}
+
+/// A TIMESTAMP that goes into another stays the instant that it is: on the session's wall it would
+/// be one of two where clocks are set back.
+fn instant<'a>(
+    cx: &'a Context<'_>,
+    expression: &'a Expression,
+    target: &ColumnDefinition,
+) -> Outcome<Option<ValueRef<'a>>> {
+    let ExpressionKind::Local(stored) = &expression.kind else {
+        return Ok(None);
+    };
+    if target.column_type.kind != TypeKind::Timestamp {
+        return Ok(None);
+    }
+    Ok(match cx.evaluate(stored)? {
+        // Whether there may be a zero date is for the mode to say.
+        ValueRef::DateTime(time) if time != DateTime::default() => {
+            let time = time.truncated(target.column_type.decimals);
+            Some(ValueRef::DateTime(time))
+        }
+        _ => None,
+    })
 }
 
 /// Puts the value of `expression` into `rows[0][column]`, converted to the column.
