@@ -19,7 +19,7 @@ use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind};
 use value::{CollationId, ColumnType, TypeKind, Value};
 use wire::{BulkExecute, BulkRows, BulkValue, Capabilities, ParameterType, StatusFlags};
 
-use crate::dispatch::Parsed;
+use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, TURN_STATEMENT_COUNT};
 use crate::prepared::{Prepared, parameter, unknown_statement};
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
@@ -29,9 +29,6 @@ use crate::sink::{ResultState, Rows};
 
 /// Plans of one command that are kept, by the places of DEFAULT and IGNORE.
 const PLAN_COUNT_MAX: usize = 16;
-
-/// How often a row is planned anew because a table changed, before the statement fails.
-const PLAN_TRY_COUNT_MAX: usize = 10;
 
 /// What a parameter is in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +64,9 @@ impl Session {
                 "mysqld_stmt_bulk_execute",
             ));
         };
+        let around = self.enter_database(prepared.database.as_ref());
         let reply = self.bulk_execute(&mut prepared, bulk).await;
+        self.leave_database(around);
         self.prepared.put_back(bulk.statement_id, prepared);
         reply
     }
@@ -83,10 +82,12 @@ impl Session {
             .client
             .capabilities()
             .contains(Capabilities::MARIADB_BULK_OPERATIONS);
-        let is_fit = matches!(
-            parsed.statement.kind,
-            StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
-        );
+        let is_fit = match &parsed.statement.kind {
+            StatementKind::Insert(insert) => insert.returning.is_empty(),
+            StatementKind::Delete(delete) => delete.returning.is_empty(),
+            StatementKind::Update(_) => true,
+            _ => false,
+        };
         if !is_offered || !is_fit || count == 0 || bulk.wants_unit_results {
             return Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into());
         }
@@ -153,6 +154,10 @@ impl Session {
                 effect: Effect::Statement,
                 mark,
             };
+            // Each row is a run of its own, too short to give way by itself.
+            if (row_count + 1_u64).is_multiple_of(TURN_STATEMENT_COUNT.into()) {
+                self.give_way(deadline).await.map_err(failed)?;
+            }
             let row = next_row(&mut rows, count, collation).map_err(failed)?;
             let mut try_count = 0;
             let summary = loop {

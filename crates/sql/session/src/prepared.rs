@@ -37,7 +37,7 @@ pub(crate) struct PreparedStatements {
     /// The protocol's, by number.
     by_id: HashMap<u32, Box<Prepared>, FixedState>,
     /// SQL's, by name in lower case.
-    by_name: HashMap<String, (Rc<Parsed>, (PreparedPlace, Share)), FixedState>,
+    by_name: HashMap<String, Named, FixedState>,
     /// The last number given out.
     last_id: u32,
     /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
@@ -52,11 +52,28 @@ const LAST_PREPARED: u32 = u32::MAX;
 /// written in some 10.
 const TREE_BYTES_PER_BYTE: usize = 11;
 
+/// A prepared statement of SQL.
+#[derive(Debug)]
+struct Named {
+    /// Its tree and text. Constant.
+    parsed: Rc<Parsed>,
+    /// The current database as it was prepared. Constant.
+    database: Option<Rc<str>>,
+    /// Counts it, and what its text and tree take.
+    _place: (PreparedPlace, Share),
+}
+
+/// The database that is the current one again once a prepared statement has run.
+#[derive(Debug)]
+pub(crate) struct Elsewhere(Option<Rc<str>>);
+
 /// A prepared statement of the protocol.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Its tree and text. Constant.
     pub(crate) parsed: Rc<Parsed>,
+    /// The current database as it was prepared. Constant.
+    pub(crate) database: Option<Rc<str>>,
     /// Counts it, and what its text and tree take.
     _place: (PreparedPlace, Share),
     /// How the parameters were typed at the last execution.
@@ -147,6 +164,7 @@ impl Session {
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
         let prepared = Prepared {
             parsed,
+            database: self.state.database.borrow().clone(),
             _place: place,
             types: Vec::new(),
             long_data: LongData::default(),
@@ -201,6 +219,7 @@ impl Session {
             | StatementKind::Update(_)
             | StatementKind::Delete(_) => {
                 let plan = self.plan(parsed, &[])?;
+                self.check_privileges(&plan)?;
                 let is_taken = !plan.into_variables.is_empty();
                 Ok(if is_taken { Rc::from([]) } else { plan.columns })
             }
@@ -247,11 +266,28 @@ impl Session {
         };
         prepared.cursor = None;
         self.protocol = RowProtocol::Binary;
+        let around = self.enter_database(prepared.database.as_ref());
         let reply = self.execute_prepared(&mut prepared, execute).await;
+        self.leave_database(around);
         self.protocol = RowProtocol::Text;
         prepared.long_data.clear();
         self.prepared.put_back(id, prepared);
         reply
+    }
+
+    /// A statement's names mean what they meant when it was prepared: the database that was the
+    /// current one then is so again while it runs.
+    pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<Elsewhere> {
+        let mut current = self.state.database.borrow_mut();
+        let is_elsewhere = current.as_ref() != database;
+        is_elsewhere.then(|| Elsewhere(std::mem::replace(&mut *current, database.cloned())))
+    }
+
+    /// It has run. Where it ran elsewhere, what it made of the current database is forgotten.
+    pub(crate) fn leave_database(&self, around: Option<Elsewhere>) {
+        if let Some(Elsewhere(database)) = around {
+            *self.state.database.borrow_mut() = database;
+        }
     }
 
     async fn execute_prepared(
@@ -430,8 +466,12 @@ impl Session {
                 let key = name.text.to_lowercase();
                 self.prepared.by_name.remove(&key);
                 let of = self.parse_value(from, parsed).await?;
-                let place = self.prepared_place(&of)?;
-                self.prepared.by_name.insert(key, (Rc::new(of), place));
+                let named = Named {
+                    _place: self.prepared_place(&of)?,
+                    database: self.state.database.borrow().clone(),
+                    parsed: Rc::new(of),
+                };
+                self.prepared.by_name.insert(key, named);
                 self.track_state();
                 Ok(Reply::Ok(Done {
                     info: "Statement prepared".to_owned(),
@@ -439,15 +479,16 @@ impl Session {
                 }))
             }
             ast::Prepared::Execute { name, using } => {
-                let Some((of, _)) = self.prepared.by_name.get(&name.text.to_lowercase()) else {
+                let Some(named) = self.prepared.by_name.get(&name.text.to_lowercase()) else {
                     return Err(unknown_statement(&name.text, "EXECUTE"));
                 };
-                let of = Rc::clone(of);
-                self.execute_using(&of, using, parsed).await
+                let (of, database) = (Rc::clone(&named.parsed), named.database.clone());
+                self.execute_using((&of, database), using, parsed).await
             }
             ast::Prepared::ExecuteImmediate { from, using } => {
                 let of = Rc::new(self.parse_value(from, parsed).await?);
-                self.execute_using(&of, using, parsed).await
+                let database = self.state.database.borrow().clone();
+                self.execute_using((&of, database), using, parsed).await
             }
             ast::Prepared::Deallocate(name) => {
                 match self.prepared.by_name.remove(&name.text.to_lowercase()) {
@@ -477,7 +518,7 @@ impl Session {
 
     async fn execute_using(
         &mut self,
-        of: &Rc<Parsed>,
+        (of, database): (&Rc<Parsed>, Option<Rc<str>>),
         using: &[ast::UsingValue],
         around: &Parsed,
     ) -> Result<Reply, Stop> {
@@ -499,10 +540,25 @@ impl Session {
             values.push(value);
             marks.push(mark);
         }
-        let of = &match marks.iter().all(|mark| *mark == Mark::Value) {
-            true => Rc::clone(of),
-            false => Rc::new(marked(of, &marks)?),
+        let is_plain = marks.iter().all(|mark| *mark == Mark::Value);
+        let of = if is_plain {
+            Rc::clone(of)
+        } else {
+            Rc::new(marked(of, &marks)?)
         };
+        let elsewhere = self.enter_database(database.as_ref());
+        let reply = self.execute_with(&of, using, (values, types)).await;
+        self.leave_database(elsewhere);
+        reply
+    }
+
+    /// Runs a statement with the values of its parameters, which `using` named.
+    async fn execute_with(
+        &mut self,
+        of: &Rc<Parsed>,
+        using: &[ast::UsingValue],
+        (values, types): (Vec<Value>, Vec<ColumnType>),
+    ) -> Result<Reply, Stop> {
         match &of.statement.kind {
             _ if of.is_planned() => self.planned(of, &values, &types).await,
             StatementKind::Call(call) => {
