@@ -42,17 +42,25 @@ fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {
 
 /// A login as root without password.
 fn login(capabilities: u32) -> Vec<u8> {
+    login_as(b"root", capabilities)
+}
+
+fn login_as(user: &[u8], capabilities: u32) -> Vec<u8> {
     let mut payload = capabilities.to_le_bytes().to_vec();
     payload.extend_from_slice(&(1_u32 << 24).to_le_bytes());
     payload.push(45);
-    payload.extend_from_slice(&[0; 23]);
-    payload.extend_from_slice(b"root\0\0mysql_native_password\0");
+    payload.extend_from_slice(&[0; 19]);
+    // MariaDB's own, where MySQL's bit is clear: COM_STMT_BULK_EXECUTE.
+    payload.extend_from_slice(&4_u32.to_le_bytes());
+    payload.extend_from_slice(user);
+    payload.extend_from_slice(b"\0\0mysql_native_password\0");
     frame(1, &payload)
 }
 
 /// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
 const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
 const COMPRESS: u32 = 0x20;
+const LOCAL_FILES: u32 = 0x80;
 
 /// One packet's payload; none at the end of the stream.
 fn packet(stream: &mut TcpStream) -> Option<Vec<u8>> {
@@ -65,9 +73,14 @@ fn packet(stream: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 fn logged_in(server: &Server, capabilities: u32) -> TcpStream {
+    logged_in_as(b"root", server, capabilities)
+}
+
+fn logged_in_as(user: &[u8], server: &Server, capabilities: u32) -> TcpStream {
     let mut stream = raw(server);
     packet(&mut stream).expect("a greeting");
-    stream.write_all(&login(capabilities)).expect("it reads");
+    let login = login_as(user, capabilities);
+    stream.write_all(&login).expect("it reads");
     let answer = packet(&mut stream).expect("an answer");
     assert_eq!(answer.first(), Some(&0), "{answer:?}");
     stream
@@ -418,5 +431,152 @@ fn churn_leaves_nothing_behind() {
         }
         drop(stream);
     }
+    unhurt(&mut server, &mut bystander, before);
+}
+
+/// The number of the only error that an answer is.
+fn refusal(answer: &[u8]) -> Option<u16> {
+    match answer {
+        [0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    }
+}
+
+/// To prepare a statement tells of a table what to run it would.
+#[test]
+fn what_may_not_be_run_may_not_be_prepared() {
+    let (mut server, mut bystander, before) = start(&[]);
+    for statement in [
+        "create database d",
+        "create table d.t (a int)",
+        "create table d.seen (a int)",
+        "create user nobody",
+        "grant insert on d.seen to nobody",
+    ] {
+        bystander.run(statement).expect(statement);
+    }
+    let mut stream = logged_in_as(b"nobody", &server, PLAIN);
+    for (text, number) in [
+        ("select * from d.t", 1142),
+        ("select nothing from d.t", 1142),
+        ("select * from d.seen", 1142),
+        ("insert into d.t values (1)", 1142),
+    ] {
+        let prepare = [b"\x16", text.as_bytes()].concat();
+        stream.write_all(&frame(0, &prepare)).expect("it reads");
+        let answer = packet(&mut stream).expect("an answer");
+        assert_eq!(refusal(&answer), Some(number), "{text}: {answer:?}");
+    }
+    drop(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+fn id_of(stream: &mut TcpStream) -> u32 {
+    let select = frame(0, b"\x03select connection_id()");
+    stream.write_all(&select).expect("it reads");
+    let packets: Vec<_> = (0..5).filter_map(|_| packet(stream)).collect();
+    let row = packets.get(3).expect("a head, a column, an end, a row");
+    let number = String::from_utf8_lossy(row.get(1..).expect("a length"));
+    number.parse().expect("a number")
+}
+
+/// A file of which the client sends nothing for as long as it likes, and one of very many rows: KILL
+/// ends both, and others are served meanwhile.
+#[test]
+fn a_file_that_is_loaded_can_be_ended() {
+    let (mut server, mut bystander, before) = start(&["workers=1", "net_read_timeout=600"]);
+    bystander.run("create database d").expect("a database");
+    bystander.run("create table d.t (a int)").expect("a table");
+    let load = frame(0, b"\x03load data local infile 'x' into table d.t");
+    let begin = |server: &Server| {
+        let mut stream = logged_in(server, PLAIN | LOCAL_FILES);
+        let id = id_of(&mut stream);
+        stream.write_all(&load).expect("it reads");
+        let answer = packet(&mut stream).expect("an answer");
+        assert_eq!(answer.first(), Some(&0xfb), "it asks for the file");
+        (stream, id)
+    };
+    // A line that is begun, and nothing more.
+    let (mut stream, id) = begin(&server);
+    stream.write_all(&frame(2, b"1")).expect("it reads");
+    bystander.run(&format!("kill {id}")).expect("an order");
+    assert_eq!(error_number(&must_end(stream)), Some(1927));
+    let (mut stream, id) = begin(&server);
+    stream.write_all(&frame(2, b"1\n2\n")).expect("it reads");
+    bystander
+        .run(&format!("kill query {id}"))
+        .expect("an order");
+    // The file is read to its end.
+    stream.write_all(&frame(3, b"3\n")).expect("it reads");
+    stream.write_all(&frame(4, b"")).expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(refusal(&answer), Some(1317), "{answer:?}");
+    drop(stream);
+    // Very many short rows at once.
+    let (mut stream, id) = begin(&server);
+    let rows = frame(2, &b"1\n".repeat(2_000_000));
+    stream.write_all(&rows).expect("it reads");
+    bystander
+        .run(&format!("kill query {id}"))
+        .expect("an order");
+    stream.write_all(&frame(3, b"")).expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(refusal(&answer), Some(1317), "{answer:?}");
+    drop(stream);
+    // Very many fields in one.
+    let (mut stream, _) = begin(&server);
+    let fields = frame(2, &b"\t".repeat(8_000_000));
+    stream.write_all(&fields).expect("it reads");
+    stream.write_all(&frame(3, b"")).expect("it reads");
+    packet(&mut stream).expect("an answer");
+    drop(stream);
+    unhurt(&mut server, &mut bystander, before);
+}
+
+/// Very many rows of parameters in one command.
+#[test]
+fn a_bulk_of_rows_can_be_ended() {
+    let (mut server, mut bystander, before) = start(&["workers=1"]);
+    bystander.run("create database d").expect("a database");
+    bystander
+        .run("create table d.t (a tinyint)")
+        .expect("a table");
+    let mut stream = logged_in(&server, PLAIN & !1);
+    let id = id_of(&mut stream);
+    let mut prepare = |text: &[u8], packets: usize| {
+        let command = frame(0, &[b"\x16", text].concat());
+        stream.write_all(&command).expect("it reads");
+        let answer = packet(&mut stream).expect("an answer");
+        assert_eq!(answer.first(), Some(&0), "{answer:?}");
+        (0..packets).for_each(|_| drop(packet(&mut stream).expect("a definition")));
+        answer.get(1..5).expect("a statement's number").to_vec()
+    };
+    let plain = prepare(b"insert into d.t values (?)", 2);
+    let returning = prepare(b"insert into d.t values (?) returning a", 4);
+    // With types: a TINYINT. Each row is an indicator and a byte.
+    let bulk = |statement: &[u8], count: usize| {
+        let head = [&[0xfa][..], statement, &[128, 0, 1, 0]].concat();
+        frame(0, &[head, [0_u8, 1].repeat(count)].concat())
+    };
+    stream.write_all(&bulk(&returning, 2)).expect("it reads");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(refusal(&answer), Some(1295), "{answer:?}");
+    stream
+        .write_all(&bulk(&plain, 2_000_000))
+        .expect("it reads");
+    let runs = format!(
+        "select count(*) from information_schema.processlist where id = {id} and command <> 'Sleep'"
+    );
+    while bystander.value(&runs).expect("a count").as_deref() != Some("1") {}
+    bystander
+        .run(&format!("kill query {id}"))
+        .expect("an order");
+    let answer = packet(&mut stream).expect("an answer");
+    assert_eq!(refusal(&answer), Some(1317), "{answer:?}");
+    let left = bystander
+        .value("select count(*) from d.t")
+        .expect("a count");
+    assert_eq!(left.as_deref(), Some("0"));
+    drop(stream);
     unhurt(&mut server, &mut bystander, before);
 }

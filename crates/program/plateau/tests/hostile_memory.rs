@@ -169,6 +169,38 @@ fn savepoints_and_prepared_statements_count() {
 }
 
 #[test]
+fn variables_of_programs_and_named_locks_count() {
+    let (_server, mut client) = start();
+    let names: Vec<_> = (0..20).map(|number| format!("v{number}")).collect();
+    let sets = |count: usize| {
+        let sets = names.iter().take(count);
+        let sets = sets.map(|name| format!("set {name} = repeat('a', 1000000);"));
+        let sets: String = sets.collect();
+        let names = names.join(",");
+        format!("begin not atomic declare {names} longtext; {sets} end")
+    };
+    assert_eq!(error_number(&mut client, &sets(5)), 0);
+    assert_eq!(error_number(&mut client, &sets(20)), 1290);
+    assert_eq!(error_number(&mut client, &sets(5)), 0, "all is given back");
+    // Values of SET that wait for the others.
+    let items = |count: usize| vec!["@a = repeat('a', 1000000)"; count].join(",");
+    assert_eq!(error_number(&mut client, &format!("set {}", items(5))), 0);
+    let many = format!("set {}", items(20));
+    assert_eq!(error_number(&mut client, &many), 1290);
+    assert_eq!(error_number(&mut client, "set @a = null"), 0);
+    numbers(&mut client, 200);
+    client
+        .run("set max_session_mem_used = 50000")
+        .expect("a session's limit");
+    let lock = "select sum(get_lock(concat('lock', i), 0)) from d.n";
+    assert_eq!(error_number(&mut client, lock), 1290);
+    let released = "select release_all_locks() < 100";
+    assert_eq!(client.value(released).expect("locks").as_deref(), Some("1"));
+    let few = format!("{lock} where i < 50");
+    assert_eq!(error_number(&mut client, &few), 0);
+}
+
+#[test]
 fn a_result_has_at_most_65535_columns() {
     let (_server, mut client) = start();
     let row = |count: usize| format!("select {}", vec!["1"; count].join(","));

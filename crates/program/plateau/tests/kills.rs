@@ -1,6 +1,7 @@
 //! KILL of a connection, as its two clients see it.
 
-use testkit::{Launch, ServerKind};
+use testkit::client::Client;
+use testkit::{Launch, Outcome, ServerKind};
 
 fn start(io: &str) -> testkit::Server {
     let mut launch = Launch::new(ServerKind::Plateau);
@@ -32,5 +33,79 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
             let seen = victim.stream().peek(&mut [0]);
             assert!(seen.is_ok(), "{io}, round {round}: {seen:?}");
         }
+    }
+}
+
+/// More than the sockets between server and client hold.
+const LARGE: &str = "select b from d.t";
+
+fn with_large_rows(io: &str) -> (testkit::Server, Client) {
+    let server = start(io);
+    let mut root = server.connect().expect("it serves");
+    root.run("create database d").expect("a database");
+    root.run("create table d.t (a int primary key auto_increment, b longtext)")
+        .expect("a table");
+    root.run("insert into d.t (b) values (repeat('x', 4000))")
+        .expect("a row");
+    for _ in 0..13 {
+        root.run("insert into d.t (b) select b from d.t")
+            .expect("rows");
+    }
+    (server, root)
+}
+
+/// Of rows that are large, a few fill the buffer: the statement waits for its client to take them,
+/// and looks after that whether it was killed, or is over its time.
+#[test]
+fn a_statement_that_sends_large_rows_ends() {
+    for io in ["epoll", "auto"] {
+        let (server, mut killer) = with_large_rows(io);
+        let mut victim = server.connect().expect("it serves");
+        victim.send_query(LARGE.as_bytes()).expect("it reads");
+        wait_until_running(&mut killer, victim.connection_id);
+        let kill = format!("kill query {}", victim.connection_id);
+        killer.run(&kill).expect("it is there");
+        let number = error_number(&mut victim);
+        assert_eq!(number, 1317, "{io}");
+        let timed = format!("set statement max_statement_time = 0.001 for {LARGE}");
+        victim.send_query(timed.as_bytes()).expect("it goes on");
+        assert_eq!(error_number(&mut victim), 1969, "{io}");
+    }
+}
+
+/// A client that takes nothing keeps nobody from the rows that it has locked once it is killed.
+#[test]
+fn a_connection_that_takes_nothing_is_killed() {
+    for io in ["epoll", "auto"] {
+        let (server, mut killer) = with_large_rows(io);
+        let mut victim = server.connect().expect("it serves");
+        victim.run("begin").expect("a transaction");
+        victim
+            .run("update d.t set b = 'y' where a = 1")
+            .expect("a locked row");
+        victim.send_query(LARGE.as_bytes()).expect("it reads");
+        wait_until_running(&mut killer, victim.connection_id);
+        let kill = format!("kill {}", victim.connection_id);
+        killer.run(&kill).expect("it is there");
+        // It waits for less than a client may take nothing.
+        killer
+            .run("update d.t set b = 'z' where a = 1")
+            .expect("the row is free");
+    }
+}
+
+fn wait_until_running(client: &mut Client, id: u32) {
+    let runs = format!(
+        "select count(*) from information_schema.processlist where id = {id} and command = 'Query'"
+    );
+    while client.value(&runs).expect("a count").as_deref() != Some("1") {}
+}
+
+/// The number of the error that the answer ends by, 0 for none.
+fn error_number(client: &mut Client) -> u16 {
+    let outcomes = client.read_outcomes().expect("an answer");
+    match outcomes.last() {
+        Some(Outcome::Error(error)) => error.number,
+        _ => 0,
     }
 }

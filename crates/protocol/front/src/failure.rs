@@ -20,6 +20,10 @@ pub enum Disconnect {
     /// The client did not take a reply within `write_timeout`.
     #[error("the client did not take a reply in time")]
     WriteTimeout,
+    /// The session was killed while the client took nothing of its reply, of which it may have
+    /// got a part: it can be told nothing any more.
+    #[error("it was killed while its client did not take a reply")]
+    Killed,
     /// A packet was larger than `max_allowed_packet`; the client has been told.
     #[error("a packet was larger than max_allowed_packet")]
     TooLarge,

@@ -105,14 +105,6 @@ impl CursorRows {
         self.columns.len()
     }
 
-    /// At most so many rows, and whether they were the last: fewer than asked for.
-    fn take(&mut self, count: usize) -> (Vec<Vec<Value>>, bool) {
-        let rows = std::iter::from_fn(|| self.take_row());
-        let taken: Vec<_> = rows.take(count).collect();
-        let is_last = taken.len() < count;
-        (taken, is_last)
-    }
-
     fn take_row(&mut self) -> Option<Vec<Value>> {
         let pack = self.packs.get_mut(self.at)?;
         let row = pack.to_values(self.fetched);
@@ -175,15 +167,21 @@ impl Session {
         let Some(mut cursor) = place.take() else {
             return Err(ClientError::new(ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]).into());
         };
-        let (rows, is_last) = cursor.take(stdx::to_usize(count));
         let charset = self.state.variables.borrow().active().results_charset;
         let types = cursor.columns.iter().map(|column| &column.column_type);
         let encoder = RowEncoder::new(types, RowProtocol::Binary, charset);
-        for row in &rows {
+        // That rows are asked for beyond the last tells that it was the last.
+        let (mut fetched, mut is_last) = (0, false);
+        while fetched < count && !is_last {
+            let Some(row) = cursor.take_row() else {
+                is_last = true;
+                continue;
+            };
             let values: Vec<_> = row.iter().map(Value::as_ref).collect();
             encoder.append(&values, self.client.out());
+            fetched += 1;
             if self.client.should_flush() {
-                self.client.flush().await?;
+                self.send_rows(self.statement_deadline()).await?;
             }
         }
         let flag = if is_last {
@@ -204,15 +202,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_in_order_and_the_end_is_seen_by_asking_for_more() {
+    fn rows_come_in_order() {
         let mut cursor = CursorRows::default();
         for number in 1..=3 {
             assert!(cursor.row(&[ValueRef::Int(number)]).is_ok());
         }
-        let (rows, is_last) = cursor.take(2);
-        assert_eq!(rows, [[Value::Int(1)], [Value::Int(2)]]);
-        assert!(!is_last);
-        assert_eq!(cursor.take(1), (vec![vec![Value::Int(3)]], false));
-        assert_eq!(cursor.take(1), (Vec::new(), true));
+        for number in 1..=3 {
+            assert_eq!(cursor.take_row(), Some(vec![Value::Int(number)]));
+        }
+        assert_eq!(cursor.take_row(), None);
     }
 }

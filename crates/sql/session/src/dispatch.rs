@@ -4,12 +4,14 @@
 //! everything else has a function of its own in a module of its own. What neither knows is refused
 //! by name with error 1235.
 
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use front::Disconnect;
 use planner::StatementLimits;
-use syntax::ast::{Admin, Statement, StatementKind};
+use syntax::ast::{Admin, Explain, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
 use syntax::token::Kind;
 use value::{ColumnType, Value};
@@ -19,7 +21,7 @@ use crate::registry::KillOrder;
 use crate::reply::{Reply, Stop};
 use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
-use crate::session::{Next, Session};
+use crate::session::{Either, Next, Session, first_of};
 use crate::virtual_store::SessionNames;
 
 /// How often a statement is planned anew because a table changed under it, before it fails.
@@ -118,17 +120,39 @@ impl Session {
     /// Between two of many things that a client has asked for at once: sends what piled up and lets
     /// other clients run, unless the session has been killed or its time is over.
     pub(crate) async fn give_way(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
-        if self.state.seat.order() != KillOrder::None {
-            return Err(self.interrupted());
-        }
-        if deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us()) {
-            return Err(timed_out());
-        }
+        self.check_in_time(deadline)?;
         if self.client.should_flush() {
-            self.client.flush().await?;
+            self.send_rows(deadline).await?;
         }
         runtime::yield_now().await;
         Ok(())
+    }
+
+    /// Sends what has piled up. A client may take as long as it likes for that: KILL of the
+    /// connection ends the wait, and behind it the statement ends if it was killed, or its time is
+    /// over. Rows that are large, or many, may fill the buffer each time before a turn is over.
+    pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        let seat = Arc::clone(&self.state.seat);
+        let sent = {
+            let killed = pin!(seat.ordered(KillOrder::Connection));
+            first_of(pin!(self.client.flush()), killed).await
+        };
+        match sent {
+            Either::Left(sent) => sent?,
+            Either::Right(()) => return Err(Disconnect::Killed.into()),
+        }
+        self.check_in_time(deadline)
+    }
+
+    /// Error 1317 once the statement was killed, 1969 once its time is over.
+    pub(crate) fn check_in_time(&self, deadline: Option<u64>) -> Result<(), Stop> {
+        if self.state.seat.order() != KillOrder::None {
+            return Err(self.interrupted());
+        }
+        match deadline {
+            Some(deadline) if deadline <= self.state.worker.steady_us() => Err(timed_out()),
+            _ => Ok(()),
+        }
     }
 
     /// An error found before anything ran: it stands alone among the warnings.
@@ -236,7 +260,9 @@ impl Session {
             parameter_types: parameter_types.to_vec(),
             limits,
         };
-        planner::plan(&parsed.statement, &parsed.text, names, &settings)
+        names.set_needed(needed(&parsed.statement.kind));
+        let planned = planner::plan(&parsed.statement, &parsed.text, names, &settings);
+        planned.map_err(|error| names.told(error))
     }
 
     /// Statements that are not plans.
@@ -255,7 +281,9 @@ impl Session {
                 self.kill_statement(&id, *query).await
             }
             StatementKind::Admin(statement) => self.admin_statement(statement).await,
-            StatementKind::Refused(refused) => self.refused_statement(refused, parsed),
+            StatementKind::Refused(refused) => {
+                Err(ClientError::not_supported(&refused.name).into())
+            }
             StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
             StatementKind::Call(call) => Box::pin(self.call_statement(call, parsed)).await,
             StatementKind::Program(program) => {
@@ -345,6 +373,22 @@ fn reads_variables_alone(kind: &StatementKind) -> bool {
             if matches!(expr.kind, ExprKind::SystemVariable(_)))
     };
     select.from.is_empty() && query.into.is_none() && select.items.iter().all(is_variable)
+}
+
+/// The right that a statement needs on the first table that it names.
+fn needed(kind: &StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Insert(insert) if insert.is_replace => "INSERT, DELETE",
+        StatementKind::Insert(insert) if !insert.on_duplicate.is_empty() => "INSERT, UPDATE",
+        StatementKind::Insert(_) | StatementKind::LoadData(_) => "INSERT",
+        StatementKind::Update(_) => "UPDATE",
+        StatementKind::Delete(_) => "DELETE",
+        StatementKind::Explain(explain) => match &**explain {
+            Explain::Statement { statement, .. } => needed(&statement.kind),
+            _ => "SELECT",
+        },
+        _ => "SELECT",
+    }
 }
 
 /// How a statement is counted.

@@ -30,6 +30,15 @@ pub(crate) struct FieldReader {
     row_bytes_max: usize,
 }
 
+/// What is kept of a row at the most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowLimits {
+    /// Bytes; more are an error.
+    pub(crate) bytes: usize,
+    /// Fields; more are read and forgotten.
+    pub(crate) fields: usize,
+}
+
 /// How fields and lines are told apart.
 #[derive(Debug)]
 struct Marks {
@@ -38,6 +47,8 @@ struct Marks {
     escape: Option<u8>,
     line_start: Vec<u8>,
     line_end: Vec<u8>,
+    /// As many fields of a row are given at the most.
+    field_count_max: usize,
 }
 
 /// A field of a row; `None` is NULL.
@@ -70,7 +81,7 @@ impl FieldReader {
     pub(crate) fn new(
         format: &FileFormat,
         ignored_lines: u64,
-        row_bytes_max: usize,
+        limits: RowLimits,
     ) -> Result<Self, BadFormat> {
         let or =
             |given: &Option<Vec<u8>>, usual: &[u8]| given.clone().unwrap_or_else(|| usual.to_vec());
@@ -85,6 +96,7 @@ impl FieldReader {
             escape: single(or(&format.escape, b"\\"))?,
             line_start: or(&format.line_start, b""),
             line_end: or(&format.line_end, b"\n"),
+            field_count_max: limits.fields,
         };
         if marks.field_end.is_empty() && marks.quote.is_none() {
             return Err(BadFormat::FixedWidth);
@@ -96,7 +108,7 @@ impl FieldReader {
             tried_bytes: TRIED_BYTES_MIN,
             ignored_lines,
             is_complete: false,
-            row_bytes_max,
+            row_bytes_max: limits.bytes,
         })
     }
 
@@ -184,7 +196,9 @@ impl Marks {
         let mut fields = Vec::new();
         loop {
             let (field, length, ended) = self.field(bytes.get(at..)?, is_complete)?;
-            fields.push(field);
+            if fields.len() < self.field_count_max {
+                fields.push(field);
+            }
             at += length;
             match ended {
                 Ended::Field => {}
@@ -309,9 +323,13 @@ mod tests {
         }
     }
 
+    fn limits(bytes: usize) -> RowLimits {
+        RowLimits { bytes, fields: 100 }
+    }
+
     /// The rows of a text, read in pieces of `piece` bytes; fields by `|`, NULL as `~`.
     fn rows(format: &FileFormat, ignored: u64, text: &str, piece: usize) -> Vec<String> {
-        let mut reader = FieldReader::new(format, ignored, 1000).unwrap();
+        let mut reader = FieldReader::new(format, ignored, limits(1000)).unwrap();
         let mut pieces = text.as_bytes().chunks(piece);
         let mut rows = Vec::new();
         loop {
@@ -375,14 +393,14 @@ mod tests {
     #[test]
     fn formats_that_are_not_read_are_refused() {
         let wide = format(",", "''", "\n");
-        let refused = |format: &FileFormat| FieldReader::new(format, 0, 10).unwrap_err();
+        let refused = |format: &FileFormat| FieldReader::new(format, 0, limits(10)).unwrap_err();
         assert_eq!(refused(&wide), BadFormat::Separator);
         assert_eq!(refused(&format("", "", "\n")), BadFormat::FixedWidth);
     }
 
     #[test]
     fn a_row_without_end_is_refused() {
-        let mut reader = FieldReader::new(&FileFormat::default(), 0, 10).unwrap();
+        let mut reader = FieldReader::new(&FileFormat::default(), 0, limits(10)).unwrap();
         for _ in 0..10 {
             reader.push(b"x");
             assert_eq!(reader.read(), Read::More);

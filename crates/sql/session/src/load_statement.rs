@@ -3,7 +3,9 @@
 //! The file is asked for once nothing but its lines can go wrong, and is read to its end whatever
 //! becomes of them, because the client sends it to its end. All lines are one statement.
 
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOAD_INFILE_CAPABILITY_DISABLED,
@@ -12,18 +14,20 @@ use errcode::{
 };
 use executor::{Effect, Execution, Summary};
 use expression::Surroundings;
+use front::PacketBytes;
 use planner::Plan;
 use store::UndoMark;
 use syntax::ast::{IntoTarget, LoadData};
 use value::{Charset, ColumnType, Level, TypeKind, Value};
 use wire::{Capabilities, StatusFlags};
 
-use crate::dispatch::Parsed;
-use crate::field_reader::{BadFormat, Field, FieldReader, Read};
+use crate::dispatch::{Parsed, TURN_STATEMENT_COUNT};
+use crate::field_reader::{BadFormat, Field, FieldReader, Read, RowLimits};
+use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::{Failed, Ran};
-use crate::session::Session;
+use crate::session::{Either, Session, first_of};
 use crate::sink::{ResultState, Rows};
 
 /// A file being loaded.
@@ -55,13 +59,18 @@ impl Session {
             let limit = variables.settings().unsigned("max_allowed_packet");
             usize::try_from(limit).unwrap_or(usize::MAX)
         };
-        let reader = FieldReader::new(&load.format, load.ignore_lines, row_bytes_max);
+        let plan = Rc::new(self.plan(parsed, std::slice::from_ref(&field_type))?);
+        self.check_privileges(&plan)?;
+        // One more than there is a use for tells that there are too many.
+        let limits = RowLimits {
+            bytes: row_bytes_max,
+            fields: plan.parameter_count + 1,
+        };
+        let reader = FieldReader::new(&load.format, load.ignore_lines, limits);
         let reader = reader.map_err(|bad| match bad {
             BadFormat::Separator => ClientError::new(ER_WRONG_FIELD_TERMINATORS, &[]),
             BadFormat::FixedWidth => ClientError::not_supported(&"LOAD DATA of fixed-width rows"),
         })?;
-        let plan = Rc::new(self.plan(parsed, std::slice::from_ref(&field_type))?);
-        self.check_privileges(&plan)?;
         if self.transaction.is_read_only {
             let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
             return Err(error.into());
@@ -134,7 +143,7 @@ impl Session {
         let asked = self.client.request_local_infile(&loading.load.path).await;
         asked.map_err(gone)?;
         let mut outcome = Ok(());
-        while let Some(piece) = self.client.read_local_infile().await.map_err(gone)? {
+        while let Some(piece) = self.next_piece(&mut outcome, mark).await? {
             if outcome.is_ok() {
                 loading.reader.push(&piece);
                 outcome = self.load_rows(loading).await;
@@ -145,9 +154,44 @@ impl Session {
         self.load_rows(loading).await
     }
 
+    /// The next piece of the file. KILL QUERY makes the statement fail and the rest of the file is
+    /// read as behind any failure; KILL of the connection does not wait for the client.
+    async fn next_piece(
+        &mut self,
+        outcome: &mut Result<(), Failed>,
+        mark: UndoMark,
+    ) -> Result<Option<PacketBytes>, Failed> {
+        let seat = Arc::clone(&self.state.seat);
+        let mut is_killed = false;
+        let read = {
+            let mut piece = pin!(self.client.read_local_infile());
+            let killed = pin!(seat.ordered(KillOrder::Query));
+            match first_of(piece.as_mut(), killed).await {
+                Either::Right(()) => {
+                    is_killed = true;
+                    first_of(piece, pin!(seat.ordered(KillOrder::Connection))).await
+                }
+                read @ Either::Left(_) => read,
+            }
+        };
+        if is_killed && outcome.is_ok() {
+            *outcome = Err(failed(self.interrupted(), mark));
+        }
+        match read {
+            Either::Left(piece) => piece.map_err(|gone| failed(gone.into(), mark)),
+            Either::Right(()) => Err(failed(self.interrupted(), mark)),
+        }
+    }
+
     /// Inserts the rows that are there.
     async fn load_rows(&mut self, loading: &mut Loading<'_>) -> Result<(), Failed> {
         loop {
+            // Each row is a run of its own, too short to give way by itself.
+            if (loading.rows + 1).is_multiple_of(TURN_STATEMENT_COUNT.into()) {
+                let mark = loading.mark;
+                let given = self.give_way(loading.deadline).await;
+                given.map_err(|stop| failed(stop, mark))?;
+            }
             match loading.reader.read() {
                 Read::Row(fields) => self.load_row(loading, fields).await?,
                 Read::More | Read::End => return Ok(()),

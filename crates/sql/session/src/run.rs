@@ -205,7 +205,10 @@ impl Session {
             is_strict: false,
         };
         let steps = self.step_to_end(&mut execution, &[], &mut rows, &plan);
-        steps.await.map_err(|failed| failed.stop)?;
+        if let Err(failed) = steps.await {
+            self.abandon_transaction().await;
+            return Err(failed.stop);
+        }
         self.commit().await?;
         Ok(kept.rows.into_iter().flatten().next())
     }
@@ -360,7 +363,7 @@ impl Session {
                     None => return Ok(summary),
                     Some(error) => Err(error.into()),
                 },
-                Ok(Progress::Paused) => self.client.flush().await.map_err(Stop::from),
+                Ok(Progress::Paused) => Box::pin(self.send_rows(deadline)).await,
                 // Boxed: most statements never wait, and all would be larger for it.
                 Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
                 Err(Halt::Call(call)) => {
@@ -516,6 +519,7 @@ impl Session {
     pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
         let Some(open) = self.transaction.opened() else {
             self.transaction.end();
+            self.transaction.next = crate::transaction::NextTransaction::default();
             return Ok(());
         };
         let mut outcome = end_step(&mut **open, how);
@@ -574,17 +578,11 @@ impl Session {
 
     async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {
         let reason = suspend.reason();
-        let now_us = self.state.worker.steady_us();
         if reason == WaitReason::Turn {
             suspend.await;
-            if self.state.seat.order() != KillOrder::None {
-                return Err(self.interrupted());
-            }
-            return match deadline {
-                Some(deadline) if deadline <= now_us => Err(timed_out()),
-                _ => Ok(()),
-            };
+            return self.check_in_time(deadline);
         }
+        let now_us = self.state.worker.steady_us();
         // Row locks are asked for again when their time is up: the store tells that it is.
         let lock_s = match reason {
             WaitReason::RowLock => Some(

@@ -308,13 +308,17 @@ impl Session {
                 Err(disconnect) => Some(disconnect),
             };
         }
+        let is_cut_off = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
         if let Some(disconnect) = end {
             let connection_id = self.state.seat.id();
             tracing::debug!(connection_id, reason = %disconnect, "connection ended");
         }
         self.abandon_transaction().await;
         self.state.release_named_locks();
-        self.client.close().await;
+        // What a client that took nothing was to be sent is not waited for a second time.
+        if !is_cut_off {
+            self.client.close().await;
+        }
     }
 
     /// Waits for a command and answers it.

@@ -31,6 +31,9 @@ use crate::worker::Worker;
 /// The longest user variable name, in characters (MariaDB's limit).
 pub const USER_VARIABLE_NAME_CHARS_MAX: usize = 64;
 
+/// What a named lock takes: its name, three times while the statement runs that took it.
+const NAMED_LOCK_BYTES: usize = 640;
+
 /// A session's memory.
 #[derive(Debug)]
 pub struct State {
@@ -69,7 +72,9 @@ pub struct State {
     /// Of the user variables, and how many bytes they take.
     user_variables_share: RefCell<(Share, usize)>,
     /// How often it has taken named locks.
-    pub(crate) named_lock_count: Cell<u64>,
+    named_lock_count: Cell<u64>,
+    /// Of what they take.
+    named_locks_share: RefCell<Share>,
     /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
     /// there before the statement has asked.
     pub(crate) deadline_us: Cell<Option<Option<u64>>>,
@@ -130,6 +135,7 @@ impl State {
             memory: Rc::default(),
             user_variables_share: RefCell::default(),
             named_lock_count: Cell::new(0),
+            named_locks_share: RefCell::default(),
             deadline_us: Cell::new(None),
             function_now: RefCell::default(),
             has_tls: Cell::new(false),
@@ -145,6 +151,19 @@ impl State {
         let limit = self.variables.borrow().active().options.kept_bytes_max;
         let kept = share.set(bytes, &self.memory, limit, || self.memory_pool());
         kept.map_err(|failure| *failure)
+    }
+
+    /// How often the session has taken named locks.
+    pub(crate) fn named_lock_count(&self) -> u64 {
+        self.named_lock_count.get()
+    }
+
+    /// Says how often it has; error 1290 or 1041 where there is no memory for so many.
+    pub(crate) fn set_named_lock_count(&self, count: u64) -> Result<(), ClientError> {
+        let bytes = stdx::to_usize(count).saturating_mul(NAMED_LOCK_BYTES);
+        self.keep(&mut self.named_locks_share.borrow_mut(), bytes)?;
+        self.named_lock_count.set(count);
+        Ok(())
     }
 
     /// As after a login: COM_RESET_CONNECTION.

@@ -12,11 +12,14 @@ use crate::variables;
 /// Changes that wait to be told.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    /// For the next OK packet.
-    pub(crate) changes: SessionChanges,
+    /// Variables that changed, by the names of their settings, each once: a program may set one as
+    /// often as it likes before the client is told.
+    variables: Vec<&'static str>,
+    /// The current database changed.
+    has_schema: bool,
     /// What the client knows of its transaction; nothing before it wants to know.
     told: Option<TransactionState>,
-    /// That something changed is among the changes.
+    /// Something changed.
     has_state: bool,
 }
 
@@ -42,11 +45,9 @@ impl Session {
         let partner = variables::partner_of(setting.name);
         let partner = partner.and_then(|name| variables::visible(name).ok());
         for setting in std::iter::once(setting).chain(partner) {
-            if tracked.has_variable(setting) {
-                let value = setting_text(variables.settings(), setting.name);
-                self.tracker
-                    .changes
-                    .variable(setting.name, value.as_bytes());
+            let known = &mut self.tracker.variables;
+            if tracked.has_variable(setting) && !known.contains(&setting.name) {
+                known.push(setting.name);
             }
         }
         self.track_state();
@@ -55,25 +56,30 @@ impl Session {
     /// The current database was set.
     pub(crate) fn track_schema(&mut self) {
         let is_wanted = self.state.variables.borrow().active().tracked.schema;
-        if self.tracks() && is_wanted {
-            let database = self.state.database.borrow();
-            let name = database.as_deref().unwrap_or_default();
-            self.tracker.changes.schema(name.as_bytes());
-        }
+        self.tracker.has_schema |= self.tracks() && is_wanted;
         self.track_state();
     }
 
     /// Something of the session changed.
     pub(crate) fn track_state(&mut self) {
         let is_wanted = self.state.variables.borrow().active().tracked.state;
-        if is_wanted && self.tracks() && !self.tracker.has_state {
-            self.tracker.changes.state();
-            self.tracker.has_state = true;
-        }
+        self.tracker.has_state |= is_wanted && self.tracks();
     }
 
     /// Takes what is to be told now.
     pub(crate) fn take_changes(&mut self) -> SessionChanges {
+        let mut changes = SessionChanges::default();
+        for name in std::mem::take(&mut self.tracker.variables) {
+            let value = setting_text(self.state.variables.borrow().settings(), name);
+            changes.variable(name, value.as_bytes());
+        }
+        if std::mem::take(&mut self.tracker.has_schema) {
+            let database = self.state.database.borrow();
+            changes.schema(database.as_deref().unwrap_or_default().as_bytes());
+        }
+        if std::mem::take(&mut self.tracker.has_state) {
+            changes.state();
+        }
         let is_wanted = self.state.variables.borrow().active().tracked.transaction;
         if is_wanted && self.tracks() {
             let seen = self.transaction.seen;
@@ -93,13 +99,12 @@ impl Session {
                 ..TransactionState::default()
             };
             if self.tracker.told != Some(now) {
-                self.tracker.changes.transaction_state(now);
+                changes.transaction_state(now);
                 self.tracker.told = Some(now);
             }
         } else {
             self.tracker.told = None;
         }
-        self.tracker.has_state = false;
-        std::mem::take(&mut self.tracker.changes)
+        changes
     }
 }

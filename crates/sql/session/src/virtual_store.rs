@@ -1,6 +1,6 @@
 //! The store as a statement sees it: the worker's own, and the tables of `information_schema`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -230,6 +230,11 @@ pub struct SessionNames<'s> {
     state: &'s State,
     /// A system variable's value has gone into the plan.
     asked_variable: Cell<bool>,
+    /// What the statement needs on the next table that it names: its own right on its target, which
+    /// it names first, and SELECT on the others.
+    needed: Cell<&'static str>,
+    /// The first table that it names and of which the account may know nothing.
+    hidden: RefCell<Option<PlanError>>,
 }
 
 impl<'s> SessionNames<'s> {
@@ -238,7 +243,28 @@ impl<'s> SessionNames<'s> {
         Self {
             state,
             asked_variable: Cell::new(false),
+            needed: Cell::new("SELECT"),
+            hidden: RefCell::default(),
         }
+    }
+
+    /// The right that the statement needs on its target, as errors name it.
+    pub(crate) fn set_needed(&self, needed: &'static str) {
+        self.needed.set(needed);
+    }
+
+    /// What the client is told of a statement that cannot be planned. Where it names a table on
+    /// which the account has no privilege, what else is wrong would tell of that table.
+    pub(crate) fn told(&self, error: PlanError) -> PlanError {
+        self.hidden.take().unwrap_or(error)
+    }
+
+    /// True if the account may know that the table is there, if it is.
+    fn may_know(&self, database: &str, table: &str) -> bool {
+        let account = self.state.account();
+        !account.grants.on_table(database, table).is_empty()
+            // Copies are the server's own.
+            || table.starts_with(store::COPY_NAME_PREFIX)
     }
 
     /// True once a system variable's value was asked for: the plan holds for that value.
@@ -252,15 +278,15 @@ impl Names for SessionNames<'_> {
         if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA) {
             return information_schema::definition(table).cloned();
         }
+        let needed = self.needed.replace("SELECT");
+        if !self.may_know(database, table) {
+            let denied = self.state.table_denied(needed, database, table);
+            self.hidden.borrow_mut().get_or_insert(Box::new(denied));
+        }
         self.state.worker.names().table(database, table).cloned()
     }
 
     fn no_table(&self, database: &str, table: &str) -> PlanError {
-        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
-        let account = self.state.account();
-        if !is_own && account.grants.on_table(database, table).is_empty() {
-            return Box::new(self.state.table_denied("SELECT", database, table));
-        }
         Box::new(ClientError::new(
             errcode::ER_NO_SUCH_TABLE,
             &[&database, &table],

@@ -74,10 +74,9 @@ impl State {
                 return Ok(Value::Int(0));
             }
             SessionFunction::ReleaseAllLocks => {
-                self.named_lock_count.set(0);
-                return Ok(Value::Int(
-                    i64::try_from(locks.release_all(own)).unwrap_or(i64::MAX),
-                ));
+                let released = locks.release_all(own);
+                self.set_named_lock_count(0)?;
+                return Ok(Value::Int(i64::try_from(released).unwrap_or(i64::MAX)));
             }
             _ => {}
         }
@@ -89,9 +88,8 @@ impl State {
             SessionFunction::GetLock => return self.get_lock(name, arguments.get(1)),
             SessionFunction::ReleaseLock => match locks.release(&name, own) {
                 Some(is_released) => {
-                    let count = self.named_lock_count.get();
-                    self.named_lock_count
-                        .set(count.saturating_sub(u64::from(is_released)));
+                    let count = self.named_lock_count();
+                    self.set_named_lock_count(count.saturating_sub(is_released.into()))?;
                     truth(is_released)
                 }
                 None => Value::Null,
@@ -110,13 +108,12 @@ impl State {
             return Ok(Value::Null);
         };
         let mut waits = self.waits.borrow_mut();
-        if self
-            .worker
-            .server
-            .named_locks
-            .try_lock(&name, self.seat.id())
-        {
-            self.named_lock_count.set(self.named_lock_count.get() + 1);
+        let (locks, own) = (&self.worker.server.named_locks, self.seat.id());
+        if locks.try_lock(&name, own) {
+            if let Err(refused) = self.set_named_lock_count(self.named_lock_count() + 1) {
+                locks.release(&name, own);
+                return Err(Box::new(refused));
+            }
             waits.taken.push(name);
             return Ok(Value::Int(1));
         }
@@ -141,8 +138,10 @@ impl State {
 
     /// Lets go of the named locks of a session that ends or begins anew.
     pub(crate) fn release_named_locks(&self) {
-        if self.named_lock_count.replace(0) != 0 {
+        if self.named_lock_count() != 0 {
             self.worker.server.named_locks.release_all(self.seat.id());
+            let less = self.set_named_lock_count(0);
+            assert!(less.is_ok(), "less is never too much");
         }
     }
 }
@@ -204,10 +203,9 @@ impl Session {
         let server = Arc::clone(&self.state.worker.server);
         let own = self.state.seat.id();
         let taken = std::mem::take(&mut self.state.waits.borrow_mut().taken);
-        let count = self.state.named_lock_count.get();
-        self.state
-            .named_lock_count
-            .set(count.saturating_sub(stdx::to_u64(taken.len())));
+        let count = self.state.named_lock_count();
+        let left = count.saturating_sub(stdx::to_u64(taken.len()));
+        self.state.set_named_lock_count(left)?;
         for name in taken {
             server.named_locks.release(&name, own);
         }

@@ -127,8 +127,7 @@ impl Session {
             handlers: Vec::new(),
             has_results: false,
         };
-        let mut frame = Frame::new(Rc::new(program));
-        (frame.values, frame.types) = (values, types);
+        let frame = Frame::with_values(Rc::new(program), (values, types), &self.state)?;
         let frame = self.run_frame(frame).await?;
         for output in &mut outputs {
             output.value = frame.values[output.number].clone();
@@ -289,17 +288,6 @@ impl Session {
             _ if routine.is_invoker || is_own => None,
             definer => Some(self.definer(definer, routine)?),
         };
-        if let Some(definer) = &definer {
-            let privileges = definer.grants.on_routine(&routine.key());
-            if !privileges.has(Privilege::Execute) {
-                return Err(denied(
-                    "execute",
-                    &definer.name,
-                    &routine.database,
-                    &routine.name,
-                ));
-            }
-        }
         let variables = self.variables_within(routine)?;
         // Nothing fails from here on: who has become the definer becomes himself again.
         let state = &self.state;
@@ -344,10 +332,7 @@ impl Session {
         {
             return Ok(Arc::clone(account));
         }
-        let full = format!("{}.{}", routine.database, routine.name);
-        let code = ER_PROCACCESS_DENIED_ERROR;
-        let arguments: [&dyn std::fmt::Display; 4] = [&"execute", &name.user, &name.host, &full];
-        Err(ClientError::new(code, &arguments))
+        Err(denied("execute", name, &routine.database, &routine.name))
     }
 
     pub(crate) fn leave_routine(&mut self, around: Around) {

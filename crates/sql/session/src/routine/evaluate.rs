@@ -264,7 +264,7 @@ impl Session {
         let program = Rc::clone(&frame.program);
         let variable = &program.variables[slot];
         let Some(to) = &variable.column_type else {
-            frame.values[slot] = value;
+            frame.set(slot, value, &state)?;
             frame.types[slot] = from.clone();
             return Ok(());
         };
@@ -272,8 +272,7 @@ impl Session {
             return Err(ClientError::new(ER_BAD_NULL_ERROR, &[&variable.name]));
         }
         if value.is_null() || fits_as_is(value.as_ref(), from, to) {
-            frame.values[slot] = value;
-            return Ok(());
+            return frame.set(slot, value, &state);
         }
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
@@ -290,7 +289,7 @@ impl Session {
             row: 0,
         };
         let stored = store_value(value.as_ref(), from, to, place, &statement);
-        self.frame().values[slot] = stored.map_err(|failure| *failure)?;
-        Ok(())
+        let stored = stored.map_err(|failure| *failure)?;
+        self.frame().set(slot, stored, &state)
     }
 }

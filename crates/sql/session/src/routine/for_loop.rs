@@ -52,6 +52,7 @@ impl Session {
 
     /// Takes the next row of a FOR loop; false if there is none.
     pub(crate) fn next_row(&mut self, row: &RowOf) -> Result<bool, ClientError> {
+        let state = Rc::clone(&self.state);
         let frame = self.frame();
         let Some(OpenCursor { rows, places }) = &mut frame.cursors[row.cursor] else {
             return Err(ClientError::new(ER_SP_CURSOR_NOT_OPEN, &[]));
@@ -64,12 +65,16 @@ impl Session {
             Some(known) => Rc::clone(known),
             None => Rc::clone(places.insert(places_of(row, columns)?)),
         };
-        for ((_, slot), place) in row.fields.iter().zip(&*places) {
-            // No two fields are one column.
-            if let Some(place) = *place {
-                frame.values[*slot] = std::mem::take(&mut values[place]);
-                frame.types[*slot].clone_from(&columns[place].column_type);
-            }
+        // No two fields are one column.
+        let fields = row.fields.iter().zip(&*places);
+        let fields = fields.filter_map(|((_, slot), place)| Some((*slot, (*place)?)));
+        let fields = fields.map(|(slot, place)| {
+            let column_type = columns[place].column_type.clone();
+            (slot, std::mem::take(&mut values[place]), column_type)
+        });
+        for (slot, value, column_type) in fields.collect::<Vec<_>>() {
+            frame.set(slot, value, &state)?;
+            frame.types[slot] = column_type;
         }
         if is_first {
             for ((name, slot), place) in row.fields.iter().zip(&*places) {

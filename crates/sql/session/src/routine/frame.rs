@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use catalog::{Routine, RoutineKey};
 use errcode::{ClientError, ER_SP_STACK_TRACE};
+use expression::Share;
 use value::{ColumnType, TypeKind, Value};
 
 use super::condition::Condition;
 use super::program::Compiled;
 use crate::cursor::CursorRows;
+use crate::state::State;
 
 /// A program that is running.
 #[derive(Debug)]
@@ -23,8 +25,10 @@ pub(crate) struct Frame {
     pub(crate) key: Option<RoutineKey>,
     /// Its definition.
     routine: Option<Arc<Routine>>,
-    /// The variables' values.
+    /// The variables' values; changed by [`Frame::set`].
     pub(crate) values: Vec<Value>,
+    /// Of the texts among them, and how many bytes they take.
+    kept: (Share, usize),
     /// Their types.
     pub(crate) types: Vec<ColumnType>,
     /// Open cursors.
@@ -37,6 +41,14 @@ pub(crate) struct Frame {
     pub(crate) handlers: Vec<HeldHandler>,
     /// Handlers that are running.
     pub(crate) running: Vec<RunningHandler>,
+}
+
+/// What a value takes beside its place.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::Bytes(text) => text.len(),
+        _ => 0,
+    }
 }
 
 /// A cursor that is open.
@@ -77,6 +89,7 @@ impl Frame {
         };
         Self {
             values: vec![Value::Null; program.variables.len()],
+            kept: (Share::default(), 0),
             types: program.variables.iter().map(of).collect(),
             cursors: program.cursors.iter().map(|_| None).collect(),
             absent: BTreeMap::new(),
@@ -88,6 +101,40 @@ impl Frame {
             routine: None,
         }
     }
+
+    /// A program that begins with these values in its variables.
+    pub(crate) fn with_values(
+        program: Rc<Compiled>,
+        (values, types): (Vec<Value>, Vec<ColumnType>),
+        state: &State,
+    ) -> Result<Self, ClientError> {
+        let mut frame = Self {
+            types,
+            ..Self::new(program)
+        };
+        for (slot, value) in values.into_iter().enumerate() {
+            frame.set(slot, value, state)?;
+        }
+        Ok(frame)
+    }
+
+    /// Gives a variable a value; error 1290 or 1041 where there is no memory for its text.
+    pub(crate) fn set(
+        &mut self,
+        slot: usize,
+        value: Value,
+        state: &State,
+    ) -> Result<(), ClientError> {
+        let (share, bytes) = &mut self.kept;
+        let (old, new) = (text_bytes(&self.values[slot]), text_bytes(&value));
+        if old != new {
+            state.keep(share, *bytes - old + new)?;
+            *bytes = *bytes - old + new;
+        }
+        self.values[slot] = value;
+        Ok(())
+    }
+
     /// A routine that begins.
     pub(crate) fn of(routine: &Arc<Routine>, key: RoutineKey, program: Rc<Compiled>) -> Self {
         Self {

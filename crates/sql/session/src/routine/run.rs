@@ -120,7 +120,10 @@ impl Session {
                 let handlers = &mut self.frame().handlers;
                 handlers.truncate(handlers.len().saturating_sub(*count));
             }
-            Instruction::Clear(slot) => self.frame().values[*slot] = value::Value::Null,
+            Instruction::Clear(slot) => {
+                let state = Rc::clone(&self.state);
+                self.frame().set(*slot, value::Value::Null, &state)?;
+            }
             Instruction::CloseAll(cursors) => {
                 self.frame().cursors[cursors.clone()].fill_with(|| None);
             }
@@ -200,7 +203,7 @@ impl Session {
             Reply::Rows(done) => {
                 self.write_reply(Ok(Reply::Rows(done)), true)?;
                 if self.client.should_flush() {
-                    self.client.flush().await?;
+                    self.send_rows(self.programs.deadline.flatten()).await?;
                 }
             }
             Reply::Nothing => {}
