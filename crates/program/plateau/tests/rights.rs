@@ -3,7 +3,7 @@
 use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Made by root before the accounts are asked.
-const SETUP: [&str; 32] = [
+const SETUP: [&str; 34] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
     "CREATE TABLE shop.items (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))",
@@ -36,6 +36,8 @@ const SETUP: [&str; 32] = [
     "CREATE USER one, two",
     "CREATE USER looker@localhost IDENTIFIED BY 'pw'",
     "GRANT SHOW DATABASES ON *.* TO looker@localhost",
+    "CREATE USER maker@localhost IDENTIFIED BY 'pw'",
+    "GRANT CREATE, DROP ON other.* TO maker@localhost",
 ];
 
 /// Who, what, and what comes back: rows as text, `ok`, or an error.
@@ -51,6 +53,43 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT * FROM shop.nothing",
         "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`nothing`",
     ),
+    // Whatever else is wrong with a statement tells nothing of a table that is not to be known.
+    (
+        "reader",
+        "SELECT nothing FROM shop.secret",
+        "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "INSERT INTO shop.secret (nothing) VALUES (1)",
+        "1142 INSERT command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "INSERT INTO shop.nothing VALUES (1)",
+        "1142 INSERT command denied to user 'reader'@'localhost' for table `shop`.`nothing`",
+    ),
+    (
+        "reader",
+        "UPDATE shop.secret SET nothing = 1",
+        "1142 UPDATE command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "DELETE FROM shop.secret WHERE nothing = 1",
+        "1142 DELETE command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "SELECT nothing FROM shop.items, shop.secret",
+        "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`secret`",
+    ),
+    (
+        "reader",
+        "SET @a = (SELECT nothing FROM shop.secret)",
+        "1142",
+    ),
+    ("reader", "SELECT nothing FROM shop.items", "1054"),
     ("reader", "EXPLAIN SELECT * FROM shop.secret", "1142"),
     ("reader", "EXPLAIN DELETE FROM shop.items", "1142"),
     ("reader", "SELECT (SELECT v FROM shop.secret)", "1142"),
@@ -192,6 +231,31 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop'",
         "",
     ),
+    // Of several tables all go or none.
+    (
+        "dropper",
+        "DROP TABLE shop.secret, shop.items",
+        "1142 DROP command denied to user 'dropper'@'localhost' for table `shop`.`items`",
+    ),
+    ("root", "SELECT COUNT(*) FROM shop.secret", "0"),
+    (
+        "maker",
+        "CREATE OR REPLACE TABLE other.own SELECT 1 AS a",
+        "1142 INSERT command denied to user 'maker'@'localhost' for table `other`.`own`",
+    ),
+    ("root", "SELECT COUNT(*) FROM other.own", "0"),
+    // The names of copies that ALTER TABLE makes are its own.
+    ("root", "CREATE TABLE shop.`#sql-alter-1` (a INT)", "1103"),
+    (
+        "root",
+        "ALTER TABLE shop.items RENAME TO shop.`#sql-alter-1`",
+        "1103",
+    ),
+    (
+        "root",
+        "CREATE TABLE shop.t (a INT DEFAULT (1 + 1))",
+        "1235",
+    ),
     ("caller", "USE other", "ok"),
     ("caller", "CALL other.ADD_UP()", "ok"),
     (
@@ -265,6 +329,26 @@ const CASES: &[(&str, &str, &str)] = &[
         "ok",
     ),
     ("granter", "SET PASSWORD = PASSWORD('pw')", "ok"),
+    // Rights to a table that is gone can be taken away.
+    ("root", "CREATE TABLE other.gone (a INT)", "ok"),
+    ("root", "GRANT SELECT ON other.gone TO boss@localhost", "ok"),
+    ("root", "DROP TABLE other.gone", "ok"),
+    (
+        "root",
+        "GRANT INSERT ON other.gone TO boss@localhost",
+        "1146",
+    ),
+    ("root", "GRANT CREATE ON other.gone TO boss@localhost", "ok"),
+    (
+        "root",
+        "REVOKE SELECT, CREATE ON other.gone FROM boss@localhost",
+        "ok",
+    ),
+    (
+        "root",
+        "REVOKE SELECT ON other.gone FROM boss@localhost",
+        "1147",
+    ),
     ("boss", "SELECT CURRENT_USER()", "boss@localhost"),
     // A statement that names an account twice does to it what two would.
     (

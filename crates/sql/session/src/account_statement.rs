@@ -238,8 +238,8 @@ impl Session {
             privileges: set_of(privileges, &level)?,
             grantable: grant_option,
         };
-        self.check_is_there(&level)?;
         self.check_may_grant(&level, wanted.privileges)?;
+        self.check_is_there(&level, wanted.privileges)?;
         for user in users {
             let name = self.account_name_of(&user.name);
             let mut account = match draft.find(&name) {
@@ -359,12 +359,7 @@ impl Session {
                     Some(schema) => schema.text.clone(),
                     None => self.state.current_database()?.to_string(),
                 };
-                let table = name.name.text.clone();
-                if self.state.worker.names().table(&database, &table).is_none() {
-                    let code = errcode::ER_NO_SUCH_TABLE;
-                    return Err(ClientError::new(code, &[&database, &table]).into());
-                }
-                Level::Table(database, table)
+                Level::Table(database, name.name.text.clone())
             }
             GrantTarget::Routine(kind, name) => {
                 let kinds = [RoutineKind::Procedure, RoutineKind::Function];
@@ -377,19 +372,25 @@ impl Session {
         })
     }
 
-    /// Error 1305 for a stored program that is not there: rights to it could not be given.
-    fn check_is_there(&self, level: &Level) -> Result<(), ClientError> {
-        let Level::Routine(key) = level else {
-            return Ok(());
-        };
-        if self.state.worker.server.routines().find(key).is_some() {
-            return Ok(());
+    /// Error 1146 or 1305 for a table or a stored program that is not there: no rights to it can be
+    /// given, but for that to make it. Taken away they can be.
+    fn check_is_there(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
+        let worker = &self.state.worker;
+        match level {
+            Level::Table(database, table)
+                if worker.names().table(database, table).is_none()
+                    && !wanted.has(Privilege::Create) =>
+            {
+                let code = errcode::ER_NO_SUCH_TABLE;
+                Err(ClientError::new(code, &[database, table]))
+            }
+            Level::Routine(key) if worker.server.routines().find(key).is_none() => {
+                let code = ER_SP_DOES_NOT_EXIST;
+                let facts: [&dyn std::fmt::Display; 2] = [&"FUNCTION or PROCEDURE", &key.name()];
+                Err(ClientError::new(code, &facts))
+            }
+            _ => Ok(()),
         }
-        let code = ER_SP_DOES_NOT_EXIST;
-        Err(ClientError::new(
-            code,
-            &[&"FUNCTION or PROCEDURE", &key.name()],
-        ))
     }
 
     /// Who makes a stored program may run, change and drop it: what of the accounts changes by

@@ -1,6 +1,9 @@
 //! ALTER TABLE: from a definition to another, with or without writing the rows anew.
 
+use std::rc::Rc;
+
 use catalog::Privilege;
+use catalog::information_schema::default_text;
 use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_TABLE_EXISTS_ERROR, ER_WRONG_COLUMN_NAME,
 };
@@ -17,6 +20,7 @@ use crate::definition_statement::{
 use crate::dispatch::Parsed;
 use crate::reply::Stop;
 use crate::session::Session;
+use crate::variables::NewValue;
 use syntax::print::quoted_name;
 
 impl Session {
@@ -88,6 +92,14 @@ impl Session {
         Ok(())
     }
 
+    /// Zeros are values like others from here on, until the variables are as they were.
+    fn keep_zeros(&self) -> Result<(), ClientError> {
+        let mode = Rc::clone(&self.state.variables.borrow().active().sql_mode);
+        let words = [&*mode, "NO_AUTO_VALUE_ON_ZERO"].join(",");
+        let words = NewValue::Text(words.trim_start_matches(',').to_owned());
+        self.set_own_variable("sql_mode", &words)
+    }
+
     /// The first number above those that the rows have in their AUTO_INCREMENT column.
     async fn number_after_rows(&mut self, table: &TableDefinition) -> Result<u64, Stop> {
         let Some(column) = table.columns.iter().find(|column| column.auto_increment) else {
@@ -151,8 +163,13 @@ impl Session {
                 }
             }
             AlterAction::AlterDefault {
-                column, default, ..
+                column,
+                default,
+                if_exists,
             } => {
+                if *if_exists && changed.definition.column_position(&column.text).is_none() {
+                    return Ok(());
+                }
                 let position = changed.position_of(&column.text)?;
                 let of = changed.definition.columns[position].clone();
                 changed.definition.columns[position].default = match default {
@@ -184,33 +201,28 @@ impl Session {
             database: old.name.database.clone(),
             table: format!("{}{}", store::COPY_NAME_PREFIX, old.id.0),
         };
-        copy.auto_increment_start = changed.auto_increment.unwrap_or(store_next(&*store, old));
+        copy.auto_increment_start = match changed.auto_increment {
+            Some(next) => next,
+            // The counter of a table that has no such column numbers its rows within.
+            None if old.auto_increment_column().is_none() => old.auto_increment_start,
+            None => store_next(&*store, old),
+        };
         let copy_id = store.create_table(copy.clone()).await?;
-        let (mut targets, mut sources) = (Vec::new(), Vec::new());
-        for (column, source) in copy.columns.iter().zip(&changed.sources) {
-            let value = match source {
-                Some(source) => quoted_name(source),
-                None if needs_value(column) => zero_literal(column.column_type.kind).to_owned(),
-                None => continue,
-            };
-            targets.push(quoted_name(&column.name));
-            sources.push(value);
-        }
-        let database = quoted_name(&old.name.database);
-        let text = format!(
-            "INSERT {} INTO {database}.{} ({}) SELECT {} FROM {database}.{}",
-            if changed.is_ignoring { "IGNORE" } else { "" },
-            quoted_name(&copy.name.table),
-            targets.join(", "),
-            sources.join(", "),
-            quoted_name(&old.name.table)
-        );
+        let text = copying_text(old, &copy, changed);
+        let around = self.state.variables.borrow().clone();
+        let mut hold = None;
         let copied = async {
+            // Nobody uses it before it has its name, and who has locked the table has it then.
+            hold = self.change_table(copy_id).await?;
+            if keeps_zeros(old, &copy, changed) {
+                self.keep_zeros()?;
+            }
             let insert = self.parse(text.as_bytes())?;
             self.run_own(&insert).await?;
             self.commit().await
         }
         .await;
+        *self.state.variables.borrow_mut() = around;
         let replaced = match copied {
             Ok(()) => store
                 .replace_table(old.id, copy_id)
@@ -225,11 +237,55 @@ impl Session {
             store.drop_table(copy_id).await?;
             return Err(with_name(stop, &copy.name.table, &final_name.table));
         }
+        let locked = self.locked.iter_mut();
+        let mut locked = locked.filter(|locked| locked.hold.table() == old.id);
+        if let (Some(locked), Some(hold)) = (locked.next(), hold.take()) {
+            locked.hold = hold;
+        }
         if final_name != old.name {
             store.rename_tables(vec![(copy_id, final_name)]).await?;
         }
         Ok(())
     }
+}
+
+/// The statement that copies the rows of a table into its copy.
+fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &Altered) -> String {
+    let (mut targets, mut sources) = (Vec::new(), Vec::new());
+    for (column, source) in copy.columns.iter().zip(&changed.sources) {
+        let value = match source {
+            Some(source) => quoted_name(source),
+            None if needs_value(column) => zero_literal(column.column_type.kind).to_owned(),
+            None => continue,
+        };
+        targets.push(quoted_name(&column.name));
+        sources.push(value);
+    }
+    // Where all columns are new, the first is told what it would get anyway.
+    if targets.is_empty()
+        && let Some(first) = copy.columns.first()
+    {
+        let default = default_text(first).filter(|_| !first.auto_increment);
+        targets.push(quoted_name(&first.name));
+        sources.push(default.unwrap_or_else(|| "NULL".to_owned()));
+    }
+    let database = quoted_name(&old.name.database);
+    let (to, from) = (quoted_name(&copy.name.table), quoted_name(&old.name.table));
+    let ignore = if changed.is_ignoring { "IGNORE" } else { "" };
+    let (targets, sources) = (targets.join(", "), sources.join(", "));
+    format!(
+        "INSERT {ignore} INTO {database}.{to} ({targets}) SELECT {sources} FROM {database}.{from}"
+    )
+}
+
+/// Whether a zero in the AUTO_INCREMENT column is a value like any other: it is where the column
+/// counted before, as its rows did not get it by counting.
+fn keeps_zeros(old: &TableDefinition, copy: &TableDefinition, changed: &Altered) -> bool {
+    let Some(counting) = old.columns.iter().find(|column| column.auto_increment) else {
+        return false;
+    };
+    let mut of_copy = copy.columns.iter().zip(&changed.sources);
+    of_copy.any(|(column, source)| column.auto_increment && source.as_ref() == Some(&counting.name))
 }
 
 /// Rows that are there already have no value for it, nor has its definition.
@@ -344,7 +400,9 @@ impl Altered {
         let at = self.position_of(from)?;
         let old = &self.definition.columns[at];
         let keeps_rows = old.column_type == column.column_type && old.nullable == column.nullable;
-        self.needs_copy |= !keeps_rows;
+        // A column that begins to count gives numbers to the rows that have none.
+        let begins_to_count = column.auto_increment && !old.auto_increment;
+        self.needs_copy |= !keeps_rows || begins_to_count;
         self.definition.columns[at] = column;
         let Some(position) = position else {
             return Ok(());

@@ -12,6 +12,7 @@ use errcode::{
     ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME,
     ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
+use planner::OutputColumn;
 use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
     TableName,
@@ -88,9 +89,10 @@ impl Session {
         );
         let warning_count = self.warning_count();
         Ok(Reply::Ok(Done {
-            info: match is_alter {
-                true => format!("Records: 0  Duplicates: 0  Warnings: {warning_count}"),
-                false => String::new(),
+            info: if is_alter {
+                format!("Records: 0  Duplicates: 0  Warnings: {warning_count}")
+            } else {
+                String::new()
             },
             affected_rows,
             ..Done::default()
@@ -174,10 +176,12 @@ impl Session {
         if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
             return Err(self.state.database_denied(&database));
         }
-        Ok(TableName {
-            database,
-            table: checked_name(&name.name, ER_WRONG_TABLE_NAME)?,
-        })
+        let table = checked_name(&name.name, ER_WRONG_TABLE_NAME)?;
+        // Such tables are copies that an ALTER TABLE makes: the next start removes what is left.
+        if table.starts_with(store::COPY_NAME_PREFIX) {
+            return Err(ClientError::new(ER_WRONG_TABLE_NAME, &[&table]));
+        }
+        Ok(TableName { database, table })
     }
 
     fn note(&self, code: ErrorCode, message: String) {
@@ -193,6 +197,12 @@ impl Session {
         self.check_database_privilege(Privilege::Create, &name)?;
         let is_there = self.state.worker.names().database(&name).is_some()
             || name.eq_ignore_ascii_case("information_schema");
+        let options = &create.options;
+        let collation = collation_of(
+            options.charset.as_ref(),
+            options.collation.as_ref(),
+            self.server_collation(),
+        )?;
         let mut affected_rows = 1;
         if is_there && create.or_replace {
             self.drop_database(&name, false).await?;
@@ -205,13 +215,6 @@ impl Session {
             self.note(ER_DB_CREATE_EXISTS, error.message);
             return Ok(0);
         }
-        let default = self.server_collation();
-        let options = &create.options;
-        let collation = collation_of(
-            options.charset.as_ref(),
-            options.collation.as_ref(),
-            default,
-        )?;
         let store = self.store();
         store.create_database(&name, collation).await?;
         Ok(affected_rows)
@@ -280,6 +283,9 @@ impl Session {
         }
         let name = self.full_name(&create.name)?;
         self.check_table_privilege(Privilege::Create, &name)?;
+        if create.query.is_some() {
+            self.check_table_privilege(Privilege::Insert, &name)?;
+        }
         let _database = self.hold_database(&name.database).await?;
         let mut replaced = None;
         if create.or_replace {
@@ -293,9 +299,16 @@ impl Session {
             self.note(ER_TABLE_EXISTS_ERROR, error.message);
             return Ok(Reply::Ok(Done::default()));
         }
+        let selected = match &create.query {
+            Some(query) => self.selected_columns(query, &name, parsed)?,
+            None => Rc::default(),
+        };
         let definition = match &create.like {
             Some(like) => self.like(like, name.clone())?,
-            None => self.defined_table(create, name.clone(), parsed).await?,
+            None => {
+                let defined = self.defined_table(create, name.clone(), &selected, parsed);
+                defined.await?
+            }
         };
         let store = self.store();
         if let Some((existing, _hold)) = replaced {
@@ -311,7 +324,13 @@ impl Session {
         let Some(query) = &create.query else {
             return Ok(Reply::Ok(Done::default()));
         };
-        let filled = self.fill_table(&name, create, query, parsed).await;
+        let mut filled = self
+            .fill_table(&name, create, (query, &selected), parsed)
+            .await;
+        // Without autocommit too: the table stays, and so do its rows.
+        if filled.is_ok() {
+            filled = self.commit().await.and(filled);
+        }
         if filled.is_err() {
             self.abandon_transaction().await;
             match store.drop_table(id).await {
@@ -351,7 +370,7 @@ impl Session {
         &mut self,
         name: &TableName,
         create: &CreateTable,
-        query: &ast::Query,
+        (query, selected): (&ast::Query, &[OutputColumn]),
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
         let source = String::from_utf8_lossy(parsed.source(query.span)).into_owned();
@@ -365,9 +384,7 @@ impl Session {
             Some(ast::LoadDuplicates::Replace) => "REPLACE INTO",
             None => "INSERT INTO",
         };
-        let select = self.parse(source.as_bytes())?;
-        let columns = self.plan(&select, &[])?.columns;
-        let list: Vec<_> = columns
+        let list: Vec<_> = selected
             .iter()
             .map(|column| quoted_name(&column.name))
             .collect();
@@ -381,6 +398,7 @@ impl Session {
         &mut self,
         create: &CreateTable,
         name: TableName,
+        selected: &[OutputColumn],
         parsed: &Parsed,
     ) -> Result<TableDefinition, Stop> {
         let default = {
@@ -412,9 +430,7 @@ impl Session {
                 .await?;
             definition.columns.push(defined);
         }
-        if let Some(query) = &create.query {
-            self.add_selected_columns(query, &mut definition, parsed)?;
-        }
+        add_selected_columns(selected, &mut definition)?;
         for column in &create.columns {
             for index in own_indexes(column) {
                 add_index(&index, &mut definition)?;
@@ -427,41 +443,21 @@ impl Session {
         Ok(definition)
     }
 
-    /// The columns of a SELECT that the statement has not defined itself.
-    fn add_selected_columns(
+    /// The columns of the SELECT that a table of this name is made of.
+    fn selected_columns(
         &self,
         query: &ast::Query,
-        definition: &mut TableDefinition,
+        name: &TableName,
         parsed: &Parsed,
-    ) -> Result<(), Stop> {
+    ) -> Result<Rc<[OutputColumn]>, Stop> {
         let select = self.parse(parsed.source(query.span))?;
         let plan = self.plan(&select, &[])?;
         self.check_privileges(&plan)?;
-        let name = &definition.name;
         if plan.rights.iter().any(|it| it.definition.name == *name) {
             let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
             return Err(error.into());
         }
-        for column in plan.columns.iter() {
-            if definition.column_position(&column.name).is_none() {
-                let mut column_type = column.column_type.clone();
-                if column_type.kind == value::TypeKind::Null {
-                    column_type =
-                        value::ColumnType::text(value::TypeKind::Binary, 0, CollationId::BINARY);
-                }
-                definition.columns.push(ColumnDefinition {
-                    name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
-                    column_type,
-                    nullable: column.nullable,
-                    default: ColumnDefault::None,
-                    on_update_now: false,
-                    auto_increment: false,
-                    invisible: false,
-                    comment: String::new(),
-                });
-            }
-        }
-        Ok(())
+        Ok(plan.columns)
     }
 
     pub(crate) fn apply_option(
@@ -540,13 +536,17 @@ impl Session {
             comment: String::from_utf8_lossy(column.comment.as_deref().unwrap_or_default())
                 .into_owned(),
         };
+        if defined.on_update_now && !has_clock(&defined) {
+            let code = errcode::ER_INVALID_ON_UPDATE;
+            return Err(ClientError::new(code, &[&defined.name]).into());
+        }
         if let Some(default) = &column.default {
             defined.default = self.defined_default(default, &defined, parsed).await?;
         }
         Ok(defined)
     }
 
-    /// A default: a value of the column's type, the present time, or an expression to be kept.
+    /// A default: a value of the column's type, or the present time.
     pub(crate) async fn defined_default(
         &mut self,
         default: &ast::Expr,
@@ -554,21 +554,19 @@ impl Session {
         parsed: &Parsed,
     ) -> Result<ColumnDefault, Stop> {
         let invalid = || Stop::from(ClientError::new(ER_INVALID_DEFAULT, &[&column.name]));
+        if column.auto_increment {
+            return Err(invalid());
+        }
         let source = String::from_utf8_lossy(parsed.source(default.span)).into_owned();
         if is_now(&source) {
-            let is_time = matches!(
-                column.column_type.kind,
-                value::TypeKind::Timestamp | value::TypeKind::DateTime
-            );
-            return if is_time {
+            return if has_clock(column) {
                 Ok(ColumnDefault::Now)
             } else {
                 Err(invalid())
             };
         }
-        let is_literal = is_literal(default);
-        if !is_literal {
-            return Ok(ColumnDefault::Expression(source));
+        if !is_literal(default) {
+            return Err(ClientError::not_supported(&"DEFAULT (expression)").into());
         }
         let (value, from) = self.constant_typed(default, parsed).await?;
         if value.is_null() {
@@ -621,50 +619,19 @@ impl Session {
         Ok(())
     }
 
-    /// DROP PROCEDURE and DROP FUNCTION. There are none, so what is named is missing; every other
-    /// statement that is known by name alone is refused.
-    pub(crate) fn refused_statement(
-        &mut self,
-        refused: &ast::Refused,
-        parsed: &Parsed,
-    ) -> Result<Reply, Stop> {
-        let kind = match refused.name.as_str() {
-            "DROP PROCEDURE" => "PROCEDURE",
-            "DROP FUNCTION" => "FUNCTION",
-            name => return Err(ClientError::not_supported(&name).into()),
-        };
-        // Dumps put the statement into a versioned comment.
-        let source = String::from_utf8_lossy(&parsed.text).into_owned();
-        let source = source.trim_end_matches(|it: char| it.is_whitespace() || "*/;".contains(it));
-        let words: Vec<_> = source
-            .split_whitespace()
-            .filter(|word| !word.starts_with("/*"))
-            .collect();
-        let is_quiet = words
-            .get(2)
-            .is_some_and(|word| word.eq_ignore_ascii_case("if"));
-        let name = words.last().copied().unwrap_or_default().replace('`', "");
-        let full = match name.contains('.') {
-            true => name,
-            false => format!("{}.{name}", self.state.current_database()?),
-        };
-        let error = ClientError::new(errcode::ER_SP_DOES_NOT_EXIST, &[&kind, &full]);
-        if !is_quiet {
-            return Err(error.into());
-        }
-        self.note(errcode::ER_SP_DOES_NOT_EXIST, error.message);
-        Ok(Reply::Ok(Done::default()))
-    }
-
     async fn drop_tables(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
         if drop.is_view {
             return self.drop_views(drop);
         }
-        let mut missing = Vec::new();
-        let store = self.store();
+        let mut names = Vec::with_capacity(drop.names.len());
         for name in &drop.names {
             let full = self.unchecked_name(name)?;
             self.check_table_privilege(Privilege::Drop, &full)?;
+            names.push(full);
+        }
+        let mut missing = Vec::new();
+        let store = self.store();
+        for full in names {
             match self.change_existing(&full).await? {
                 Some((definition, _hold)) => {
                     store.drop_table(definition.id).await?;
@@ -757,6 +724,33 @@ pub(crate) fn add_constraint(
     }
 }
 
+/// Adds the columns of a SELECT that the statement has not defined itself.
+fn add_selected_columns(
+    selected: &[OutputColumn],
+    definition: &mut TableDefinition,
+) -> Result<(), ClientError> {
+    for column in selected {
+        if definition.column_position(&column.name).is_some() {
+            continue;
+        }
+        let mut column_type = column.column_type.clone();
+        if column_type.kind == value::TypeKind::Null {
+            column_type = value::ColumnType::text(value::TypeKind::Binary, 0, CollationId::BINARY);
+        }
+        definition.columns.push(ColumnDefinition {
+            name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
+            column_type,
+            nullable: column.nullable,
+            default: ColumnDefault::None,
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            comment: String::new(),
+        });
+    }
+    Ok(())
+}
+
 /// The collation that the options give the table.
 pub(crate) fn table_collation(
     options: &[TableOption],
@@ -773,12 +767,21 @@ pub(crate) fn table_collation(
     collation_of(charset, collation, default)
 }
 
+/// True if the present time can be the column's value by itself.
+fn has_clock(column: &ColumnDefinition) -> bool {
+    let kind = column.column_type.kind;
+    matches!(kind, value::TypeKind::Timestamp | value::TypeKind::DateTime)
+}
+
 /// `CURRENT_TIMESTAMP` and its synonyms, with or without parentheses and precision.
 fn is_now(source: &str) -> bool {
-    let word = source.split('(').next().unwrap_or_default().trim();
-    ["current_timestamp", "now", "localtime", "localtimestamp"]
-        .iter()
-        .any(|now| word.eq_ignore_ascii_case(now))
+    let (word, rest) = source.split_once('(').unwrap_or((source, ")"));
+    let precision = rest.trim_end().strip_suffix(')');
+    let is_all = precision.is_some_and(|it| it.trim().bytes().all(|it| it.is_ascii_digit()));
+    is_all
+        && ["current_timestamp", "now", "localtime", "localtimestamp"]
+            .iter()
+            .any(|now| word.trim().eq_ignore_ascii_case(now))
 }
 
 /// A literal, perhaps with a sign.

@@ -3,8 +3,9 @@
 use catalog::Account;
 use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
 use executor::{Execution, KeptRows, RowSink};
-use expression::Surroundings;
+use expression::{Share, Surroundings};
 use planner::Plan;
+use settings::Settings;
 use std::rc::Rc;
 use std::time::Duration;
 use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
@@ -43,6 +44,38 @@ const NOT_FOR_STATEMENT: [&str; 16] = [
     "sql_auto_is_null",
     "sql_log_bin",
 ];
+
+/// What an item of SET changes, its value computed.
+enum Change<'i> {
+    /// `@name`.
+    User(&'i str, Value, ColumnType),
+    /// A system variable.
+    System(VariableScope, &'i str, NewValue),
+    /// What the client speaks; without a collation, that of the current database is its literals'.
+    Names(Charset, Option<CollationId>),
+    /// Whose password, whether it is in clear, and the text.
+    Password(&'i Option<ast::UserName>, bool, &'i [u8]),
+}
+
+impl Change<'_> {
+    /// What it takes until it is made.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::User(_, Value::Bytes(text), _) => text.len(),
+            Self::System(_, _, NewValue::Text(text)) => text.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// What a variable that is no setting becomes.
+enum ExtraChange {
+    Timestamp(Option<i64>),
+    InsertId(Option<u64>),
+    LastInsertId(u64),
+    FirstSeed(u64),
+    SecondSeed(u64),
+}
 
 impl Session {
     /// Answers `SET STATEMENT .. FOR ..`: the variables hold for one statement.
@@ -84,49 +117,112 @@ impl Session {
         outcome
     }
 
-    /// Answers SET. Items take effect in order; the first that fails ends the statement.
+    /// Answers SET: all values are computed and looked at before the first variable changes.
     pub(crate) async fn set_statement(
         &mut self,
         items: &[SetItem],
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
+        let mut changes = Vec::with_capacity(items.len());
+        let (mut share, mut bytes) = (Share::default(), 0);
         for item in items {
-            match item {
-                SetItem::User { name, value } => {
-                    let (value, column_type) = self.constant_typed(value, parsed).await?;
-                    self.state
-                        .set_user_variable(name, value, &column_type)
-                        .map_err(|failure| *failure)?;
-                    self.track_state();
-                }
-                SetItem::System { variable, value } => {
-                    let scope = variable.scope.unwrap_or(VariableScope::Session);
-                    let value = self.new_value(value.as_ref(), parsed).await?;
-                    self.set_variable_checked(scope, &variable.name.text, &value)
-                        .await?;
-                }
-                SetItem::Names { charset, collation } => {
-                    let collation = named_collation(charset.as_ref(), collation.as_ref())?;
-                    self.set_names(collation)?;
-                }
-                SetItem::CharacterSet(charset) => {
-                    let charset = named_collation(charset.as_ref(), None)?.charset();
-                    let variables = self.state.variables.borrow();
-                    let of_database = variables.settings().text("collation_database");
-                    let collation = CollationId::from_name(of_database);
-                    drop(variables);
-                    let collation = collation.unwrap_or_else(|| charset.default_collation());
-                    self.set_charset(charset, collation)?;
-                }
-                SetItem::Password { user, hashed, text } => {
-                    self.set_password(user.as_ref(), *hashed, text).await?;
-                }
-                SetItem::Role(refused) => {
-                    return Err(ClientError::not_supported(&refused.name).into());
-                }
+            let change = self.change_of(item, parsed).await?;
+            bytes += change.bytes();
+            // One value is none that waits for others.
+            if 1 < items.len() {
+                self.state.keep(&mut share, bytes)?;
             }
+            changes.push(change);
+        }
+        self.check_changes(&changes)?;
+        for change in changes {
+            bytes -= change.bytes();
+            self.state.keep(&mut share, bytes)?;
+            self.change(change).await?;
         }
         Ok(Reply::Ok(Done::default()))
+    }
+
+    /// What an item of SET is about to change.
+    async fn change_of<'i>(
+        &mut self,
+        item: &'i SetItem,
+        parsed: &Parsed,
+    ) -> Result<Change<'i>, Stop> {
+        Ok(match item {
+            SetItem::User { name, value } => {
+                let (value, column_type) = self.constant_typed(value, parsed).await?;
+                Change::User(name, value, column_type)
+            }
+            SetItem::System { variable, value } => {
+                let scope = variable.scope.unwrap_or(VariableScope::Session);
+                let value = self.new_value(value.as_ref(), parsed).await?;
+                Change::System(scope, &variable.name.text, value)
+            }
+            SetItem::Names { charset, collation } => {
+                let collation = named_collation(charset.as_ref(), collation.as_ref())?;
+                Change::Names(collation.charset(), Some(collation))
+            }
+            SetItem::CharacterSet(charset) => {
+                Change::Names(named_collation(charset.as_ref(), None)?.charset(), None)
+            }
+            SetItem::Password { user, hashed, text } => Change::Password(user, *hashed, text),
+            SetItem::Role(refused) => {
+                return Err(ClientError::not_supported(&refused.name).into());
+            }
+        })
+    }
+
+    /// The error of the first system variable that cannot be set so, tried on copies.
+    fn check_changes(&self, changes: &[Change<'_>]) -> Result<(), ClientError> {
+        if changes.len() < 2 {
+            return Ok(());
+        }
+        let globals = self.state.worker.server.settings();
+        let mut tried_globals = Settings::clone(&globals);
+        let mut tried = self.state.variables.borrow().clone();
+        for change in changes {
+            let Change::System(scope, name, value) = change else {
+                continue;
+            };
+            let outcome = if *scope == VariableScope::Global {
+                self.check_super()?;
+                variables::set_global(&mut tried_globals, name, value).map(drop)
+            } else if let Some(extra) = extra_of(name, value).transpose() {
+                extra.map(drop)
+            } else {
+                tried.set(name, value, &globals).map(drop)
+            };
+            outcome.map_err(|error| variable_error(name, &error))?;
+        }
+        Ok(())
+    }
+
+    async fn change(&mut self, change: Change<'_>) -> Result<(), Stop> {
+        match change {
+            Change::User(name, value, column_type) => {
+                self.state
+                    .set_user_variable(name, value, &column_type)
+                    .map_err(|failure| *failure)?;
+                self.track_state();
+            }
+            Change::System(scope, name, value) => {
+                self.set_variable_checked(scope, name, &value).await?;
+            }
+            Change::Names(charset, collation) => {
+                let of_database = || {
+                    let variables = self.state.variables.borrow();
+                    CollationId::from_name(variables.settings().text("collation_database"))
+                };
+                let collation = collation.or_else(of_database);
+                let collation = collation.unwrap_or_else(|| charset.default_collation());
+                self.set_charset(charset, collation)?;
+            }
+            Change::Password(user, hashed, text) => {
+                self.set_password(user.as_ref(), hashed, text).await?;
+            }
+        }
+        Ok(())
     }
 
     /// SET NAMES, and what a login asks for.
@@ -141,7 +237,12 @@ impl Session {
         self.set_own_variable("collation_database", &text)
     }
 
-    fn set_own_variable(&self, name: &'static str, value: &NewValue) -> Result<(), ClientError> {
+    /// Sets a variable of the session's without asking or telling anybody.
+    pub(crate) fn set_own_variable(
+        &self,
+        name: &'static str,
+        value: &NewValue,
+    ) -> Result<(), ClientError> {
         let globals = self.state.worker.server.settings();
         let mut variables = self.state.variables.borrow_mut();
         let set = variables.set(name, value, &globals);
@@ -224,45 +325,18 @@ impl Session {
 
     /// Sets a variable that is no setting; false if the name is none of those.
     fn set_extra(&mut self, name: &str, value: &NewValue) -> Result<bool, VariableError> {
-        let number = match value {
-            NewValue::Number(number) => u64::try_from(*number).ok(),
-            NewValue::Default => Some(0),
-            _ => None,
+        let Some(change) = extra_of(name, value)? else {
+            return Ok(false);
         };
-        let mut variables = self.state.variables.borrow_mut();
-        let extra = &mut variables.extra;
-        let name = name.to_ascii_lowercase();
-        match name.as_str() {
-            "timestamp" => {
-                let seconds = match value {
-                    NewValue::Fraction(seconds) => *seconds,
-                    NewValue::Default => 0.0,
-                    #[allow(clippy::cast_precision_loss, reason = "seconds are small")]
-                    NewValue::Number(seconds) => *seconds as f64,
-                    _ => return Err(VariableError::WrongType),
-                };
-                extra.timestamp_us = variables::timestamp_us(seconds)?;
+        let state = &self.state;
+        match change {
+            ExtraChange::Timestamp(micros) => {
+                state.variables.borrow_mut().extra.timestamp_us = micros;
             }
-            "insert_id" => {
-                let number = number.ok_or(VariableError::WrongType)?;
-                extra.insert_id = Some(number).filter(|&number| number != 0);
-            }
-            "last_insert_id" | "identity" => {
-                let id = number.ok_or(VariableError::WrongType)?;
-                self.state.set_last_insert_id(id);
-            }
-            "rand_seed1" | "rand_seed2" => {
-                let number = number.ok_or(VariableError::WrongType)?;
-                let seed = number & u64::from(u32::MAX);
-                self.state.set_random_state(|state| match name.as_str() {
-                    "rand_seed1" => state.first = seed,
-                    _ => state.second = seed,
-                });
-            }
-            "warning_count" | "error_count" | "in_transaction" | "pseudo_thread_id" => {
-                return Err(VariableError::ReadOnly);
-            }
-            _ => return Ok(false),
+            ExtraChange::InsertId(id) => state.variables.borrow_mut().extra.insert_id = id,
+            ExtraChange::LastInsertId(id) => state.set_last_insert_id(id),
+            ExtraChange::FirstSeed(seed) => state.set_random_state(|state| state.first = seed),
+            ExtraChange::SecondSeed(seed) => state.set_random_state(|state| state.second = seed),
         }
         Ok(true)
     }
@@ -363,6 +437,37 @@ impl Session {
         let changes = [AccountChange::Put(account)];
         self.change_accounts(&turn, &changes).await
     }
+}
+
+/// What setting a variable comes to that is no setting; none if the name is none of those.
+fn extra_of(name: &str, value: &NewValue) -> Result<Option<ExtraChange>, VariableError> {
+    let number = || match value {
+        NewValue::Number(number) => u64::try_from(*number).ok(),
+        NewValue::Default => Some(0),
+        _ => None,
+    };
+    let number = || number().ok_or(VariableError::WrongType);
+    let seed = || Ok(number()? & u64::from(u32::MAX));
+    Ok(Some(match name.to_ascii_lowercase().as_str() {
+        "timestamp" => {
+            let seconds = match value {
+                NewValue::Fraction(seconds) => *seconds,
+                NewValue::Default => 0.0,
+                #[allow(clippy::cast_precision_loss, reason = "seconds are small")]
+                NewValue::Number(seconds) => *seconds as f64,
+                _ => return Err(VariableError::WrongType),
+            };
+            ExtraChange::Timestamp(variables::timestamp_us(seconds)?)
+        }
+        "insert_id" => ExtraChange::InsertId(Some(number()?).filter(|&number| number != 0)),
+        "last_insert_id" | "identity" => ExtraChange::LastInsertId(number()?),
+        "rand_seed1" => ExtraChange::FirstSeed(seed()?),
+        "rand_seed2" => ExtraChange::SecondSeed(seed()?),
+        "warning_count" | "error_count" | "in_transaction" | "pseudo_thread_id" => {
+            return Err(VariableError::ReadOnly);
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// Error 1372 for a text that is no hash of the plugin: nobody could log in by it. None at all is

@@ -162,7 +162,7 @@ impl Session {
     async fn lock_tables(&mut self, tables: &[ast::TableLock]) -> Result<(), Stop> {
         self.commit().await?;
         self.locked.clear();
-        let mut wanted = Vec::new();
+        let (mut wanted, mut locked) = (Vec::new(), Vec::new());
         for table in tables {
             let definition = self.table_named(&table.name)?;
             self.check_database_privilege(Privilege::LockTables, &definition.name.database)?;
@@ -178,8 +178,10 @@ impl Session {
             let own = self.state.seat.id();
             let hold = worker.metadata.change(&worker.server.metadata, id, own);
             let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
-            self.locked.push(LockedTable { hold, may_write });
+            locked.push(LockedTable { hold, may_write });
         }
+        // All of them or none: where one was not to be had, the others are free again.
+        self.locked = locked;
         Ok(())
     }
 }
