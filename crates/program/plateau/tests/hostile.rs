@@ -480,8 +480,8 @@ fn id_of(stream: &mut TcpStream) -> u32 {
     number.parse().expect("a number")
 }
 
-/// A file of which the client sends nothing for as long as it likes, and one of very many rows: KILL
-/// ends both, and others are served meanwhile.
+/// A file of which the client sends nothing for as long as it likes, and one of very many rows:
+/// KILL ends both, and others are served meanwhile.
 #[test]
 fn a_file_that_is_loaded_can_be_ended() {
     let (mut server, mut bystander, before) = start(&["workers=1", "net_read_timeout=600"]);
