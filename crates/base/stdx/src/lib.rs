@@ -8,6 +8,7 @@ pub mod convert;
 pub mod key_table;
 pub mod pile;
 pub mod slab;
+pub mod stack;
 
 pub use byte_store::{ByteStore, Span};
 pub use chunked_vec::ChunkedVec;
@@ -18,3 +19,4 @@ pub use convert::{
 pub use key_table::KeyTable;
 pub use pile::Pile;
 pub use slab::Slab;
+pub use stack::stack_place;

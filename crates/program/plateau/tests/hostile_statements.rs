@@ -63,6 +63,49 @@ fn deep_nesting_is_an_error() {
     );
 }
 
+/// Each name of a WITH query is the whole query once more, in width and in depth.
+#[test]
+fn queries_that_with_puts_into_each_other_are_bounded() {
+    let (mut server, mut client) = start();
+    let before = server.process().resident_bytes().expect("it runs");
+    let chain = |count: usize, body: &dyn Fn(&str) -> String| {
+        let mut tables = vec!["c0 as (select 1 as a)".to_owned()];
+        for place in 1..count {
+            tables.push(format!(
+                "c{place} as ({})",
+                body(&format!("c{}", place - 1))
+            ));
+        }
+        format!("with {} select a from c{}", tables.join(","), count - 1)
+    };
+    let doubled = |last: &str| format!("select x.a from {last} x, {last} y");
+    let plain = |last: &str| format!("select a from {last}");
+    let within = |last: &str| {
+        let (open, close) = ("abs(".repeat(10), ")".repeat(10));
+        format!("select {open}(select a from {last}){close} as a")
+    };
+    let wide = |last: &str| format!("select a /*{}*/ from {last} x", "x".repeat(300_000));
+    for (statement, expected) in [
+        (chain(60, &doubled), 1473),
+        (chain(5_000, &plain), 1436),
+        (chain(5_000, &within), 1436),
+    ] {
+        assert_eq!(error_number(&mut client, &statement), expected);
+    }
+    let many = vec!["select a from c2"; 40].join(" union all ");
+    let statement = chain(3, &wide).replace("select a from c2", &many);
+    assert_eq!(error_number(&mut client, &statement), 1473);
+    let after = server.process().resident_bytes().expect("it runs");
+    assert!(
+        after < before + GROWTH_BYTES_MAX,
+        "from {before} to {after}"
+    );
+    for (count, body) in [(12, &plain as &dyn Fn(&str) -> String), (6, &within)] {
+        let answer = client.value(&chain(count, body)).expect("an answer");
+        assert_eq!(answer.as_deref(), Some("1"));
+    }
+}
+
 /// NULL and warning 1301, or error 1139 for expressions; no memory by what a call merely asks for.
 #[test]
 fn results_and_expressions_have_limits() {

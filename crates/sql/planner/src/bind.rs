@@ -44,7 +44,12 @@ pub(crate) struct Binder<'a> {
     /// The queries around the place being bound, the innermost last.
     pub(crate) blocks: Vec<Block>,
     /// `WITH` queries in sight, later ones in front of earlier ones.
-    pub(crate) common_tables: Vec<CommonTable>,
+    pub(crate) common_tables: Vec<Rc<CommonTable>>,
+    /// How often `WITH` queries were named so far, and how long those are together.
+    pub(crate) reference_count: usize,
+    pub(crate) reference_bytes: usize,
+    /// Where the stack was when binding began.
+    pub(crate) stack_start: usize,
     /// Recursive ones whose queries are being bound, the innermost last.
     pub(crate) recursions: Vec<Recursion>,
     pub(crate) parameter_count: usize,
@@ -126,6 +131,9 @@ impl<'a> Binder<'a> {
             new_value_slot: None,
             blocks: Vec::new(),
             common_tables: Vec::new(),
+            reference_count: 0,
+            reference_bytes: 0,
+            stack_start: stdx::stack_place(),
             recursions: Vec::new(),
             parameter_count: 0,
             list_count: 0,

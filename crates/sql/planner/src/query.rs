@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use errcode::{
     ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
-    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_STACK_OVERRUN_NEED_MORE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
@@ -25,6 +25,14 @@ use crate::{PlanError, not_supported};
 
 mod rewrite;
 mod select;
+
+/// Bytes of the stack that binding may use. What is bound is later run, copied and dropped by
+/// recursions like binding's, all on stacks of 2 MiB.
+const STACK_USE_MAX: usize = if cfg!(debug_assertions) {
+    1 << 20
+} else {
+    384 << 10
+};
 
 /// A bound query: its nodes, and what a client is told of its columns.
 #[derive(Debug)]
@@ -63,15 +71,18 @@ impl Binder<'_> {
         &mut self,
         query: &ast::Query,
     ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        self.check_stack()?;
         let lock = self.lock;
         if let Some(row_lock) = &query.lock {
             self.lock = crate::select_lock(row_lock)?;
         }
         let common_count = self.common_tables.len();
         if let Some(with) = &query.with {
-            let tables = with.tables.iter().map(|table| CommonTable {
-                table: table.clone(),
-                is_recursive: with.recursive,
+            let tables = with.tables.iter().map(|table| {
+                Rc::new(CommonTable {
+                    table: table.clone(),
+                    is_recursive: with.recursive,
+                })
             });
             self.common_tables.extend(tables);
         }
@@ -83,6 +94,20 @@ impl Binder<'_> {
         self.common_tables.truncate(common_count);
         self.lock = lock;
         bound
+    }
+
+    /// Error 1436 where queries stand in each other deeper than the stack lets them be run. The
+    /// parser bounds the depth of a text; WITH puts its queries into each other beyond that.
+    fn check_stack(&self) -> Result<(), PlanError> {
+        let used = self.stack_start.abs_diff(stdx::stack_place());
+        if used <= STACK_USE_MAX {
+            return Ok(());
+        }
+        let reserve = STACK_USE_MAX / 8;
+        Err(error(
+            ER_STACK_OVERRUN_NEED_MORE,
+            &[&used, &STACK_USE_MAX, &reserve],
+        ))
     }
 
     /// The body of a query with what stands around it.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use errcode::{
     ER_DUP_FIELDNAME, ER_NOT_STANDARD_COMPLIANT_RECURSIVE, ER_RECURSIVE_WITHOUT_ANCHORS,
-    ER_VIEW_WRONG_LIST, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_TOO_HIGH_LEVEL_OF_NESTING_FOR_SELECT, ER_VIEW_WRONG_LIST,
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression};
 use syntax::ast;
@@ -44,6 +45,12 @@ impl Recursion {
     }
 }
 
+/// How often a statement may name WITH queries, those that are named within others counted as
+/// often as they are bound. Statements that people wrote stay below 100.
+const REFERENCES_MAX: usize = 4096;
+/// The texts of all WITH queries that are bound: as long as a packet is by default.
+const REFERENCE_BYTES_MAX: usize = 16 << 20;
+
 const NO_TAIL: Tail<'static> = Tail {
     order_by: &[],
     limit: None,
@@ -74,21 +81,38 @@ impl Binder<'_> {
         if let Some(place) = self.recursions.iter().rposition(|it| it.name == name) {
             return Some(self.latest(place, alias));
         }
-        let place = self.common_tables.iter().rposition(is_named)?;
+        let place = self.common_tables.iter().rposition(|it| is_named(it))?;
         // A WITH query sees only those before it.
-        let visible = self.common_tables[..place].to_vec();
+        let hidden = self.common_tables.split_off(place);
         let CommonTable {
             table,
             is_recursive,
-        } = self.common_tables[place].clone();
-        let all = std::mem::replace(&mut self.common_tables, visible);
-        let bound = if is_recursive {
-            self.recursive_table(&table, alias)
-        } else {
-            self.derived_table(&table.query, alias, &table.columns)
-        };
-        self.common_tables = all;
+        } = &*hidden[0];
+        let bound = self.count_reference(table).and_then(|()| {
+            if *is_recursive {
+                self.recursive_table(table, alias)
+            } else {
+                self.derived_table(&table.query, alias, &table.columns)
+            }
+        });
+        assert!(
+            self.common_tables.len() == place,
+            "each query takes its own tables away"
+        );
+        self.common_tables.extend(hidden);
         Some(bound)
+    }
+
+    /// Error 1473 where WITH queries, each of which is bound anew wherever it is named, would come
+    /// to more than memory and time suffice for: two that name each other's like twice double.
+    fn count_reference(&mut self, table: &ast::CommonTable) -> Result<(), PlanError> {
+        let span = table.query.span;
+        self.reference_count += 1;
+        self.reference_bytes += stdx::to_usize(span.end.saturating_sub(span.start));
+        if REFERENCES_MAX < self.reference_count || REFERENCE_BYTES_MAX < self.reference_bytes {
+            return Err(error(ER_TOO_HIGH_LEVEL_OF_NESTING_FOR_SELECT, &[]));
+        }
+        Ok(())
     }
 
     /// A table that may read itself: the members of its UNION up to the first that does make the
