@@ -16,11 +16,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use env::Instant;
 use sync::WakeFlag;
-use sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::listener::Placed;
-use crate::run_queue::{Last, ShiftId, Standing};
+use crate::run_queue::{Last, Standing, Stay};
 use crate::shared::{Message, Shared};
 use crate::strand::{Strand, TaskFuture};
 use crate::worker::{self, Worker};
@@ -39,8 +40,10 @@ pub(crate) struct Header {
     standing: AtomicU8,
     /// As it last waited for its client it was engaged (I3).
     was_engaged: AtomicBool,
-    /// The shift in which it was polled last (I3).
-    served: AtomicU32,
+    /// Statements that are left of its stay in the cohort (I3).
+    stay_left: AtomicU8,
+    /// When that is over at any rate, in nanoseconds (I3).
+    stay_until: AtomicU64,
 }
 
 /// Whether the end of the runtime waits for a task.
@@ -79,7 +82,8 @@ impl Header {
             is_queued: WakeFlag::new(),
             standing: AtomicU8::new(Standing::Busy as u8),
             was_engaged: AtomicBool::new(false),
-            served: AtomicU32::new(0),
+            stay_left: AtomicU8::new(0),
+            stay_until: AtomicU64::new(0),
         })
     }
 
@@ -88,9 +92,13 @@ impl Header {
     }
 
     /// Just before the poll: from now on a wake-up queues the task again.
-    pub(crate) fn mark_polled(&self, shift: ShiftId) {
+    /// `stay`: what is left of it from now on, if its client was heard.
+    pub(crate) fn mark_polled(&self, stay: Option<Stay>) {
         self.is_queued.clear();
-        self.served.store(shift.0, Ordering::Relaxed);
+        if let Some(stay) = stay {
+            self.stay_left.store(stay.left_count, Ordering::Relaxed);
+            self.stay_until.store(stay.until.nanos(), Ordering::Relaxed);
+        }
         let standing = self.standing();
         if standing != Standing::Busy {
             let is_engaged = standing == Standing::Engaged;
@@ -105,7 +113,10 @@ impl Header {
         let was_engaged = self.was_engaged.load(Ordering::Relaxed);
         Last {
             standing,
-            served: ShiftId(self.served.load(Ordering::Relaxed)),
+            stay: Stay {
+                left_count: self.stay_left.load(Ordering::Relaxed),
+                until: Instant::from_nanos(self.stay_until.load(Ordering::Relaxed)),
+            },
             has_disengaged: was_engaged && standing == Standing::Free,
         }
     }

@@ -24,7 +24,7 @@ use stdx::Slab;
 
 use crate::driver::Driver;
 use crate::listener::Placed;
-use crate::run_queue::{RunQueue, Standing};
+use crate::run_queue::{RunQueue, Standing, Stay};
 use crate::shared::{Message, Shared};
 use crate::strand::{self, Outcome, Strand, TaskFuture, WayGiven};
 use crate::task::{Header, Kind, Slot, Work};
@@ -242,23 +242,24 @@ impl Worker {
         let until = self.now.get() + TURN_TIME_MAX;
         self.run_queue.borrow_mut().begin_turn(self.now.get());
         for poll in 1..=TURN_POLLS_MAX {
-            let Some(header) = self.run_queue.borrow_mut().pop() else {
+            let Some((header, stay)) = self.run_queue.borrow_mut().pop() else {
                 return;
             };
-            self.run_task(header);
+            self.run_task(header, stay);
             if poll.is_multiple_of(POLLS_A_LOOK) && until <= SystemClock.now() {
                 return;
             }
         }
     }
 
-    fn run_task(&self, header: Arc<Header>) {
+    /// `stay`: what is left of it in the cohort, if its client was heard.
+    fn run_task(&self, header: Arc<Header>, stay: Option<Stay>) {
         let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
         // Gone already, or cancelled.
         let Some((Some(work), is_cancelled)) = taken else {
             return;
         };
-        header.mark_polled(self.run_queue.borrow().shift());
+        header.mark_polled(stay);
         self.running.replace(Some(header.clone()));
         self.budget.set(POLL_OPERATIONS_MAX);
         self.slice_began.set(None);
@@ -445,7 +446,7 @@ impl Worker {
         };
         for _ in 0..woken_count {
             let header = self.run_queue.borrow_mut().pop_ready();
-            self.run_task(header.expect("tasks leave the queue here alone"));
+            self.run_task(header.expect("tasks leave the queue here alone"), None);
         }
     }
 
@@ -490,7 +491,7 @@ impl Worker {
             };
             if is_left {
                 // What lies on its stack is dropped by going on to the end of the poll.
-                self.run_task(header.clone());
+                self.run_task(header.clone(), None);
             }
             self.remove_task(&header);
         }

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use env::Random;
+use stdx::to_u64;
 
 use super::*;
 
-/// Work of a turn in the models: far less than a shift.
+/// Work of a turn in the models: far less than a stay.
 const POLL: Duration = Duration::from_micros(10);
 
 /// Heard for the first time.
 fn newcomer(standing: Standing) -> Last {
     Last {
         standing,
-        // No shift of the tests.
-        served: ShiftId(u32::MAX),
+        stay: Stay::default(),
         has_disengaged: false,
     }
 }
@@ -25,8 +25,8 @@ struct Clients {
     now: Instant,
     /// What a poll takes.
     poll: Duration,
-    /// Of each client: the shift in which it was served last, how often, and since when it waits.
-    clients: Vec<(ShiftId, u64, Instant)>,
+    /// Of each client: what is left of its stay, how often it was served, and since when it waits.
+    clients: Vec<(Stay, u64, Instant)>,
     /// The longest that one waited.
     waited_max: Duration,
     /// By its number and how often it was served.
@@ -40,7 +40,7 @@ impl Clients {
             queue: RunQueue::new(),
             now,
             poll: POLL,
-            clients: vec![(ShiftId::default(), 0, now); count],
+            clients: vec![(Stay::default(), 0, now); count],
             waited_max: Duration::ZERO,
             standing,
         };
@@ -49,7 +49,7 @@ impl Clients {
     }
 
     fn hear(&mut self, client: usize) {
-        let (served, count, since) = &mut self.clients[client];
+        let (stay, count, since) = &mut self.clients[client];
         let standing = (self.standing)(client, *count);
         *since = self.now;
         let before = count
@@ -57,7 +57,7 @@ impl Clients {
             .map(|count| (self.standing)(client, count));
         let last = Last {
             standing,
-            served: *served,
+            stay: *stay,
             has_disengaged: standing == Standing::Free && before == Some(Standing::Engaged),
         };
         self.queue.push_heard(client, last);
@@ -67,9 +67,9 @@ impl Clients {
     fn turn(&mut self) {
         self.queue.begin_turn(self.now);
         let mut served = Vec::new();
-        while let Some(client) = self.queue.pop() {
-            let (shift, count, since) = &mut self.clients[client];
-            (*shift, *count) = (self.queue.shift(), *count + 1);
+        while let Some((client, left)) = self.queue.pop() {
+            let (stay, count, since) = &mut self.clients[client];
+            (*stay, *count) = (left.unwrap(), *count + 1);
             self.waited_max = self.waited_max.max(self.now.since(*since));
             self.now = self.now + self.poll;
             served.push(client);
@@ -95,46 +95,83 @@ impl Clients {
     }
 }
 
-/// The longest turn of the models, by which a shift may be exceeded.
+/// The longest turn of the models, by which a stay may be exceeded.
 const TURN_MAX: Duration = Duration::from_millis(2);
 
-fn shifts(count: usize) -> Duration {
-    (SHIFT_MAX + TURN_MAX) * u32::try_from(count).unwrap()
+/// In which so many are admitted, by (Q4).
+fn admissions(count: usize) -> Duration {
+    (STAY_MAX + TURN_MAX) * u32::try_from(count / COHORT_COUNT + 1).unwrap()
 }
 
 #[test]
 fn all_are_served_alike_within_their_bound() {
-    for count in [1, 10, 128, 129, 1000, 2048] {
+    for count in [FEW_COUNT_MAX + 1, 128, 129, 1000, 2048] {
         let mut clients = Clients::new(count, |_, _| Standing::Free);
-        let round = shifts(count / COHORT_COUNT + 1);
-        clients.run(round * 20);
-        // Who was not served in its last shift is at the back once more: two rounds.
-        assert!(clients.waited_max <= round * 2, "{count}");
+        clients.run(admissions(count) * 20);
+        assert!(clients.waited_max <= admissions(count), "{count}");
         let (least, most) = clients.counts(Standing::Free);
-        assert!(most <= least + least / 4 + 2, "{count}: {least} to {most}");
+        assert!(
+            most <= least + 2 * u64::from(STAY_COUNT),
+            "{count}: {least} to {most}"
+        );
     }
 }
 
 #[test]
 fn few_clients_go_first_come_first_served() {
-    let mut clients = Clients::new(COHORT_COUNT, |_, _| Standing::Free);
-    for _ in 0..200 {
-        clients.turn();
-        let (least, most) = clients.counts(Standing::Free);
-        assert_eq!(least, most);
+    for count in [1, COHORT_COUNT, COHORT_COUNT + 1, FEW_COUNT_MAX] {
+        let mut clients = Clients::new(count, |client, served| {
+            if (to_u64(client) + served).is_multiple_of(5) {
+                Standing::Free
+            } else {
+                Standing::Engaged
+            }
+        });
+        for turn in 1..200 {
+            clients.turn();
+            assert!(
+                clients.clients.iter().all(|(_, served, _)| *served == turn),
+                "{count}"
+            );
+        }
     }
+}
+
+#[test]
+fn who_is_among_few_waits_for_no_stay_when_the_crowd_has_gone() {
+    let mut queue = RunQueue::new();
+    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    let mut polled = Vec::new();
+    while polled.len() < 1000 - FEW_COUNT_MAX {
+        queue.begin_turn(Instant::from_nanos(1));
+        polled.extend(std::iter::from_fn(|| queue.pop()));
+    }
+    let rest = 1000 - polled.len();
+    queue.begin_turn(Instant::from_nanos(1));
+    assert!(COHORT_COUNT < rest && std::iter::from_fn(|| queue.pop()).count() == rest);
 }
 
 #[test]
 fn a_cohort_is_served_over_and_over_and_then_another() {
     let mut clients = Clients::new(1024, |_, _| Standing::Free);
-    clients.run(SHIFT_MIN / 2);
-    let served = clients.clients.iter().filter(|(_, count, _)| 0 < *count);
-    assert_eq!(served.count(), COHORT_COUNT);
-    assert!(3 < clients.clients[0].1);
-    clients.run(SHIFT_MIN);
-    assert!(0 < clients.clients[COHORT_COUNT].1);
-    assert_eq!(clients.clients[2 * COHORT_COUNT].1, 0);
+    let served = |clients: &Clients, range: std::ops::Range<usize>| {
+        let counts = clients.clients[range].iter().map(|(_, count, _)| *count);
+        counts.collect::<HashSet<_>>()
+    };
+    // The first came when nobody waited.
+    let (first, second) = (FEW_COUNT_MAX, FEW_COUNT_MAX + COHORT_COUNT);
+    let stay = u64::from(STAY_COUNT);
+    for turn in 1..=stay {
+        clients.turn();
+        assert_eq!(served(&clients, 0..first), HashSet::from([turn]));
+        assert_eq!(served(&clients, first..1024), HashSet::from([0]));
+    }
+    for turn in 1..=stay {
+        clients.turn();
+        assert_eq!(served(&clients, 0..first), HashSet::from([stay]));
+        assert_eq!(served(&clients, first..second), HashSet::from([turn]));
+        assert_eq!(served(&clients, second..1024), HashSet::from([0]));
+    }
 }
 
 #[test]
@@ -147,9 +184,9 @@ fn the_engaged_go_first_and_the_free_keep_their_part() {
         }
     };
     let mut clients = Clients::new(2000, engaged);
-    let rounds = shifts(1000 / FREE_COUNT + 1);
-    clients.run(rounds * 3);
-    assert!(clients.waited_max <= rounds * 2);
+    let round = admissions(1001 * FREE_EVERY);
+    clients.run(round * 2);
+    assert!(clients.waited_max <= round);
     let (engaged, free) = (
         clients.counts(Standing::Engaged),
         clients.counts(Standing::Free),
@@ -166,18 +203,20 @@ fn polls(
 ) -> usize {
     clients.queue.begin_turn(clients.now);
     let popped = std::iter::from_fn(|| clients.queue.pop()).take(count);
-    let polled: Vec<usize> = popped.collect();
+    let polled: Vec<(usize, Option<Stay>)> = popped.collect();
     clients.now = clients.now + Duration::from_millis(1);
-    for &task in &polled {
+    for &(task, stay) in &polled {
         if task < clients.clients.len() {
-            clients.clients[task].0 = clients.queue.shift();
+            clients.clients[task].0 = stay.unwrap();
             clients.clients[task].1 += 1;
             clients.hear(task);
         } else {
             again(&mut clients.queue, task);
         }
     }
-    let others = polled.iter().filter(|task| clients.clients.len() <= **task);
+    let others = polled
+        .iter()
+        .filter(|(task, _)| clients.clients.len() <= *task);
     others.count()
 }
 
@@ -188,7 +227,6 @@ fn transactions_that_were_begun_are_ended_before_many_others_begin() {
         _ => Standing::Engaged,
     };
     let mut clients = Clients::new(2048, statements);
-    // Heavier than a point query: a client is served about twice in a shift.
     clients.poll = Duration::from_micros(35);
     clients.run(Duration::from_secs(20));
     let begun = clients
@@ -204,19 +242,20 @@ fn transactions_that_were_begun_are_ended_before_many_others_begin() {
 
 #[test]
 fn what_yields_neither_stops_clients_nor_is_stopped() {
-    let mut clients = Clients::new(2000, |_, _| Standing::Free);
-    clients.run(SHIFT_MAX * 3);
-    (5000..5010).for_each(|task| clients.queue.push_yielded(task));
-    let mut yielded_count = 0;
-    for _ in 0..1000 {
-        // Turns that are short because who yields takes long.
-        yielded_count += polls(&mut clients, 20, RunQueue::push_yielded);
+    // A turn of the model has 20 polls, COHORT_COUNT of them of clients.
+    for (yielding, least, most) in [(1, 2000, 2000), (10, 2000, 2000 * (20 - COHORT_COUNT))] {
+        let mut clients = Clients::new(2000, |_, _| Standing::Free);
+        clients.run(STAY_MAX * 3);
+        (5000..5000 + yielding).for_each(|task| clients.queue.push_yielded(task));
+        let mut yielded_count = 0;
+        for _ in 0..2000 {
+            // Turns that are short because who yields takes long.
+            yielded_count += polls(&mut clients, 20, RunQueue::push_yielded);
+        }
+        let is_expected = (least..=most).contains(&yielded_count);
+        assert!(is_expected, "{yielding}: {yielded_count}");
+        assert!(0 < clients.counts(Standing::Free).0);
     }
-    assert!(
-        100 < yielded_count && yielded_count < 1000,
-        "{yielded_count}"
-    );
-    assert!(0 < clients.counts(Standing::Free).0);
 }
 
 #[test]
@@ -244,9 +283,9 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     let (mut engaged, mut free) = (Vec::new(), Vec::new());
     while !queue.is_empty() {
         queue.begin_turn(now);
-        // The kernel gave the core to others for longer than a shift.
-        now = now + SHIFT_MIN;
-        for task in std::iter::from_fn(|| queue.pop()).take(10) {
+        // The kernel gave the core to others for longer than a stay.
+        now = now + STAY_MAX;
+        for (task, _) in std::iter::from_fn(|| queue.pop()).take(10) {
             [&mut engaged, &mut free][task % 2].push(task);
         }
     }
@@ -254,7 +293,6 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     assert_eq!(engaged.len() + free.len(), 1000);
 }
 
-/// A short turn admits in the middle of a shift, so that the worker is not idle.
 #[test]
 fn nothing_waits_while_there_is_nothing_else() {
     let mut queue = RunQueue::new();
@@ -264,7 +302,7 @@ fn nothing_waits_while_there_is_nothing_else() {
     for _ in 0..1000 {
         queue.begin_turn(now);
         let before = order.len();
-        order.extend(std::iter::from_fn(|| queue.pop()));
+        order.extend(std::iter::from_fn(|| queue.pop()).map(|(task, _)| task));
         assert!(before < order.len() || queue.is_empty());
     }
     assert_eq!(order, (0..1000).collect::<Vec<_>>());
@@ -305,7 +343,7 @@ fn nothing_is_lost_and_equals_keep_their_order() {
                 }
                 _ => {
                     for _ in 0..random.below(60) {
-                        let Some(task) = queue.pop() else { break };
+                        let Some((task, _)) = queue.pop() else { break };
                         assert!(inside.remove(&task), "it comes out once");
                         let kind = if yielded.contains(&task) {
                             u8::MAX
@@ -322,32 +360,25 @@ fn nothing_is_lost_and_equals_keep_their_order() {
         }
         loop {
             queue.begin_turn(now);
-            let Some(task) = queue.pop() else { break };
+            let Some((task, _)) = queue.pop() else { break };
             assert!(inside.remove(&task));
         }
         assert!(inside.is_empty() && queue.is_empty());
     }
 }
 
-/// A shift lasts `SHIFT_MIN` if those whom it admitted were served often enough in it, otherwise up
-/// to `SHIFT_MAX`.
+/// A stay lasts for `STAY_COUNT` statements, but not beyond `STAY_MAX`.
 #[test]
-fn a_shift_lasts_until_its_cohort_was_served() {
-    let count = u64::try_from(COHORT_COUNT * SERVED_COUNT).unwrap();
-    let served = |poll| Duration::from_micros(poll * count);
-    for (poll, lasts) in [(1, SHIFT_MIN), (20, served(20)), (1000, SHIFT_MAX)] {
+fn a_stay_lasts_for_its_statements_or_its_time() {
+    let stay = u64::from(STAY_COUNT);
+    for (poll_us, least, most) in [(1, stay, stay), (100, 2, stay / 2), (1000, 1, 2)] {
         let mut clients = Clients::new(2000, |_, _| Standing::Free);
-        clients.poll = Duration::from_micros(poll);
-        clients.turn();
-        let (shift, began) = (clients.queue.shift(), Instant::from_nanos(1));
-        while clients.queue.shift() == shift {
+        clients.poll = Duration::from_micros(poll_us);
+        while clients.clients[FEW_COUNT_MAX].1 == 0 {
             clients.turn();
         }
-        let (lasted, turn) = (clients.now.since(began), clients.poll * 25);
-        let exceeded = lasted.saturating_sub(lasts);
-        assert!(
-            lasts <= lasted && exceeded <= 3 * turn,
-            "{poll}: {lasted:?}"
-        );
+        let statements = clients.clients[0].1;
+        let is_expected = (least..=most).contains(&statements);
+        assert!(is_expected, "{poll_us} us: {statements}");
     }
 }
