@@ -213,9 +213,11 @@ impl Binder<'_> {
                         nullable: false,
                     })
                 }
-                ColumnDefault::Expression(_) => {
-                    return Err(not_supported("DEFAULT (expression)"));
-                }
+                ColumnDefault::Expression(text) => Some(crate::default::computed(
+                    text,
+                    self.names,
+                    self.settings.today,
+                )?),
             });
         }
         Ok(defaults)

@@ -14,6 +14,7 @@ pub mod plan;
 
 mod access;
 mod bind;
+mod default;
 mod dml;
 mod estimate;
 mod explain;
@@ -30,6 +31,7 @@ mod settings;
 use errcode::ClientError;
 use syntax::ast;
 
+pub use default::check_default;
 pub use names::{FixedNames, Names};
 pub use plan::*;
 pub use settings::{Settings, StatementLimits};

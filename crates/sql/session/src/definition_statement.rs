@@ -8,9 +8,9 @@ use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
-    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_INVALID_DEFAULT, ER_NONUNIQ_TABLE,
-    ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
+    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR,
+    ER_UNKNOWN_STORAGE_ENGINE, ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME,
+    ER_WRONG_TABLE_NAME, ErrorCode,
 };
 use planner::OutputColumn;
 use store::{
@@ -18,10 +18,9 @@ use store::{
     TableName,
 };
 use syntax::ast::{
-    self, CreateTable, ExprKind, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
+    self, CreateTable, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
 };
-use value::temporal::Zone;
-use value::{CollationId, Level, Place, StoreRules, Trouble, Value, store_value};
+use value::{CollationId, Level, Trouble};
 
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
@@ -546,61 +545,6 @@ impl Session {
         Ok(defined)
     }
 
-    /// A default: a value of the column's type, or the present time.
-    pub(crate) async fn defined_default(
-        &mut self,
-        default: &ast::Expr,
-        column: &ColumnDefinition,
-        parsed: &Parsed,
-    ) -> Result<ColumnDefault, Stop> {
-        let invalid = || Stop::from(ClientError::new(ER_INVALID_DEFAULT, &[&column.name]));
-        if column.auto_increment {
-            return Err(invalid());
-        }
-        let source = String::from_utf8_lossy(parsed.source(default.span)).into_owned();
-        if is_now(&source) {
-            return if has_clock(column) {
-                Ok(ColumnDefault::Now)
-            } else {
-                Err(invalid())
-            };
-        }
-        if !is_literal(default) {
-            return Err(ClientError::not_supported(&"DEFAULT (expression)").into());
-        }
-        let (value, from) = self.constant_typed(default, parsed).await?;
-        if value.is_null() {
-            return if column.nullable {
-                Ok(ColumnDefault::Value(Value::Null))
-            } else {
-                Err(invalid())
-            };
-        }
-        let zone = Zone::Utc;
-        let rules = StoreRules {
-            strict: true,
-            dates: value::temporal::DateRules::default(),
-            today: value::Date::ZERO,
-            zone: &zone,
-        };
-        let place = Place {
-            database: "",
-            table: "",
-            column: &column.name,
-            row: 1,
-        };
-        let mut warnings = value::Warnings::new(1);
-        let stored = store_value(
-            value.as_ref(),
-            &from,
-            &column.column_type,
-            place,
-            &rules,
-            &mut warnings,
-        );
-        stored.map(ColumnDefault::Value).map_err(|_| invalid())
-    }
-
     /// DROP VIEW. There are no views, so what is named is missing or a table.
     fn drop_views(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
         for name in &drop.names {
@@ -768,30 +712,7 @@ pub(crate) fn table_collation(
 }
 
 /// True if the present time can be the column's value by itself.
-fn has_clock(column: &ColumnDefinition) -> bool {
+pub(crate) fn has_clock(column: &ColumnDefinition) -> bool {
     let kind = column.column_type.kind;
     matches!(kind, value::TypeKind::Timestamp | value::TypeKind::DateTime)
-}
-
-/// `CURRENT_TIMESTAMP` and its synonyms, with or without parentheses and precision.
-fn is_now(source: &str) -> bool {
-    let (word, rest) = source.split_once('(').unwrap_or((source, ")"));
-    let precision = rest.trim_end().strip_suffix(')');
-    let is_all = precision.is_some_and(|it| it.trim().bytes().all(|it| it.is_ascii_digit()));
-    is_all
-        && ["current_timestamp", "now", "localtime", "localtimestamp"]
-            .iter()
-            .any(|now| word.trim().eq_ignore_ascii_case(now))
-}
-
-/// A literal, perhaps with a sign.
-fn is_literal(expression: &ast::Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Literal(_) => true,
-        ExprKind::Unary {
-            operator: ast::UnaryOperator::Negate,
-            operand,
-        } => is_literal(operand),
-        _ => false,
-    }
 }

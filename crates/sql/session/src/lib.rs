@@ -31,6 +31,7 @@ mod alter_statement;
 mod bulk;
 mod cached_query;
 mod checksum;
+mod column_default;
 mod cursor;
 mod define;
 mod definition_statement;

@@ -1,0 +1,110 @@
+//! `DEFAULT` of a column: what CREATE and ALTER TABLE make of it.
+
+use errcode::{ClientError, ER_INVALID_DEFAULT};
+use store::{ColumnDefault, ColumnDefinition};
+use syntax::ast::{self, ExprKind};
+use value::temporal::Zone;
+use value::{Place, StoreRules, Value, store_value};
+
+use crate::definition_statement::has_clock;
+use crate::dispatch::Parsed;
+use crate::reply::Stop;
+use crate::session::Session;
+use crate::virtual_store::SessionNames;
+
+impl Session {
+    /// A default: a value of the column's type, the present time, or an expression to be kept.
+    pub(crate) async fn defined_default(
+        &mut self,
+        default: &ast::Expr,
+        column: &ColumnDefinition,
+        parsed: &Parsed,
+    ) -> Result<ColumnDefault, Stop> {
+        let invalid = || Stop::from(ClientError::new(ER_INVALID_DEFAULT, &[&column.name]));
+        if column.auto_increment {
+            return Err(invalid());
+        }
+        let source = String::from_utf8_lossy(parsed.source(default.span)).into_owned();
+        if has_clock(column) && is_now(&source) {
+            return Ok(ColumnDefault::Now);
+        }
+        if !is_literal(default) {
+            return self.computed_default(default, &source);
+        }
+        let (value, from) = self.constant_typed(default, parsed).await?;
+        if value.is_null() {
+            return if column.nullable {
+                Ok(ColumnDefault::Value(Value::Null))
+            } else {
+                Err(invalid())
+            };
+        }
+        let zone = Zone::Utc;
+        let rules = StoreRules {
+            strict: true,
+            dates: value::temporal::DateRules::default(),
+            today: value::Date::ZERO,
+            zone: &zone,
+        };
+        let place = Place {
+            database: "",
+            table: "",
+            column: &column.name,
+            row: 1,
+        };
+        let mut warnings = value::Warnings::new(1);
+        let stored = store_value(
+            value.as_ref(),
+            &from,
+            &column.column_type,
+            place,
+            &rules,
+            &mut warnings,
+        );
+        stored.map(ColumnDefault::Value).map_err(|_| invalid())
+    }
+
+    /// A default that is computed for each row, as text that every session reads alike.
+    fn computed_default(&self, default: &ast::Expr, source: &str) -> Result<ColumnDefault, Stop> {
+        let collation = self.state.variables.borrow().active().connection_collation;
+        if !source.is_ascii() && collation.charset() != value::Charset::Utf8mb4 {
+            let what = "DEFAULT (expression) in a character set other than utf8mb4";
+            return Err(ClientError::not_supported(&what).into());
+        }
+        let text = syntax::print::print_expr(default);
+        let stands_alone = text.starts_with('(') || matches!(default.kind, ExprKind::Function(_));
+        let text = if stands_alone {
+            text
+        } else {
+            format!("({text})")
+        };
+        planner::check_default(&text, &SessionNames::new(&self.state))?;
+        Ok(ColumnDefault::Expression(text))
+    }
+}
+
+/// `CURRENT_TIMESTAMP` and its synonyms, with or without parentheses and precision.
+fn is_now(source: &str) -> bool {
+    let (word, digits) = source.split_once('(').unwrap_or((source, ")"));
+    let word = word.trim();
+    let is_call = digits
+        .trim_end()
+        .strip_suffix(')')
+        .is_some_and(|digits| digits.trim().bytes().all(|byte| byte.is_ascii_digit()));
+    is_call
+        && ["current_timestamp", "now", "localtime", "localtimestamp"]
+            .iter()
+            .any(|now| word.eq_ignore_ascii_case(now))
+}
+
+/// A literal, perhaps with a sign.
+fn is_literal(expression: &ast::Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Unary {
+            operator: ast::UnaryOperator::Negate,
+            operand,
+        } => is_literal(operand),
+        _ => false,
+    }
+}
