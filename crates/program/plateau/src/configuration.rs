@@ -33,8 +33,30 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
             .assign(assignment)
             .with_context(|| format!("--set {assignment}"))?;
     }
+    check(&settings)?;
     Ok(settings)
 }
+
+/// Refuses values whose form is right and that mean nothing.
+fn check(settings: &Settings) -> Result<()> {
+    let zone = settings.text("time_zone");
+    anyhow::ensure!(
+        session::variables::is_time_zone(zone),
+        "setting `time_zone` cannot be `{zone}`: there is no such zone"
+    );
+    for directive in settings.text("log").split(',') {
+        let level = directive.rsplit('=').next().unwrap_or_default().trim();
+        anyhow::ensure!(
+            LOG_LEVELS.iter().any(|it| level.eq_ignore_ascii_case(it)),
+            "setting `log` cannot be `{directive}`: expected error, warn, info, debug, or one of \
+             them by part, as `front=debug`"
+        );
+    }
+    Ok(())
+}
+
+/// What is logged, from nothing to everything.
+const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// What clients may ask of the machine.
 pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {

@@ -41,6 +41,10 @@ fn what_hinders_the_start_is_told_in_a_line() {
         &["listen=", "socket=", &data],
         "both `listen` and `socket` are empty",
     );
+    let zone = "setting `time_zone` cannot be `Europe/Nowhere`";
+    check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
+    check(&[tcp, &data, "log=loud"], "setting `log` cannot be `loud`");
+    check(&[tcp, &data, "log=info,front=loud"], "`front=loud`");
     assert!(!folder.path().join("data").exists(), "nothing was made yet");
     check(
         &[

@@ -375,6 +375,9 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
         VariableError::WrongScope { is_global: false } => {
             ClientError::new(ER_LOCAL_VARIABLE, &[&name])
         }
+        VariableError::WrongValue { text } if name == "time_zone" => {
+            ClientError::new(errcode::ER_UNKNOWN_TIME_ZONE, &[text])
+        }
         VariableError::WrongValue { text } => {
             ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])
         }

@@ -467,21 +467,10 @@ fn charset_of(collation: &str) -> Option<&'static str> {
     Some(CollationId::from_name(collation)?.charset().name())
 }
 
-/// `SYSTEM`, an offset of at most 14 hours, or a zone's name; the name is checked where it is used.
-fn is_time_zone(text: &str) -> bool {
-    if text.eq_ignore_ascii_case("system") {
-        return true;
-    }
-    let offset = text.strip_prefix(['+', '-']);
-    let Some(offset) = offset else {
-        return text.contains('/') || text == "UTC";
-    };
-    let Some((hours, minutes)) = offset.split_once(':') else {
-        return false;
-    };
-    let parsed: Option<(u8, u8)> = hours.parse().ok().zip(minutes.parse().ok());
-    parsed
-        .is_some_and(|(hours, minutes)| minutes < 60 && (hours < 14 || (hours, minutes) == (14, 0)))
+/// True of what `time_zone` can be: `SYSTEM`, an offset of at most 14 hours, or a zone's name.
+#[must_use]
+pub fn is_time_zone(text: &str) -> bool {
+    Zone::from_name(text).is_some()
 }
 
 /// A mode's name that stands for several brings them with it.
@@ -775,7 +764,9 @@ mod tests {
             ("+14:01", false),
             ("-05:30", true),
             ("Europe/Paris", true),
+            ("CET", true),
             ("nonsense", false),
+            ("Europe/Nowhere", false),
         ] {
             assert_eq!(is_time_zone(zone), expected, "{zone}");
         }
