@@ -316,7 +316,7 @@ impl Explainer<'_> {
         self.lines.push(Line {
             id: Some(id),
             select_type,
-            table: Some(definition.name.table.clone()),
+            table: Some(self.plan.tables[scan.table].alias.clone()),
             kind: Some(kind),
             possible_keys: index
                 .filter(|_| kind != "index")
@@ -355,9 +355,9 @@ fn references<'e>(values: impl Iterator<Item = &'e Expression>, plan: &Plan) -> 
         };
         match &plan.slots[place.slot] {
             crate::plan::SlotShape::Table(table) => {
-                let definition = &plan.tables[*table].definition;
+                let crate::plan::TableUse { definition, alias } = &plan.tables[*table];
                 let column = &definition.columns[place.column].name;
-                format!("{}.{column}", definition.name)
+                format!("{}.{alias}.{column}", definition.name.database)
             }
             crate::plan::SlotShape::Computed(_) => String::from("func"),
         }

@@ -220,6 +220,7 @@ impl Binder<'_> {
             .collect();
         self.tables.push(TableUse {
             definition: definition.clone(),
+            alias: alias.to_owned(),
         });
         let table = self.tables.len() - 1;
         let slot = self.add_slot(SlotShape::Table(table));

@@ -123,6 +123,8 @@ pub struct TableUse {
     /// As it was when planned; an execution over another version is refused with
     /// `DefinitionChanged`.
     pub definition: Arc<TableDefinition>,
+    /// What the statement calls it, for EXPLAIN.
+    pub alias: String,
 }
 
 /// What a statement does to a table, for the check of privileges.
