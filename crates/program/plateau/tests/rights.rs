@@ -253,7 +253,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "root",
-        "CREATE TABLE shop.t (a INT DEFAULT (1 + 1))",
+        "CREATE TABLE shop.t (a INT, b INT DEFAULT (a + 1))",
         "1235",
     ),
     ("caller", "USE other", "ok"),
