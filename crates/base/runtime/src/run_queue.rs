@@ -72,9 +72,10 @@ pub(crate) struct Last {
 }
 
 /// Statements of a stay. What is cold at the first is spread over so many: measured with 4,096
-/// clients, 12 gave a twentieth more than 4 in transactions and in single statements, and the
-/// slowest of point queries waited half as long again; 16 gave no more. All of 4,096 clients of
-/// point queries have had a turn of two workers after two fifths of a second.
+/// clients while a whole cohort came and went at once, 12 gave a twentieth more than 4 in
+/// transactions and in single statements, and the slowest of point queries waited half as long
+/// again; 16 gave no more. All of 4,096 clients of point queries have had a turn of two workers
+/// after two fifths of a second.
 const STAY_COUNT: u8 = 12;
 
 /// The longest stay: of those whose statements are long, or who are silent in between.

@@ -11,7 +11,7 @@ use format::{PageId, PageNo};
 use store::{Halt, Outcome};
 
 use crate::Tree;
-use crate::error::damaged;
+use crate::error::{KEYS_ARE_OTHERS, damaged};
 use crate::pages::{Optimistic, Pages, Shared};
 
 /// Failed validations after which latches are taken: a page that changes so often is cheaper to
@@ -242,10 +242,7 @@ impl Tree {
         };
         let leads_there = TreePage::new(&parent).and_then(child_of) == Some(child.page);
         if leads_there && parent.is_valid() {
-            Err(damaged(
-                child,
-                "it does not have the keys that its parent says",
-            ))
+            Err(damaged(child, KEYS_ARE_OTHERS))
         } else {
             Ok(())
         }

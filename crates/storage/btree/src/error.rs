@@ -4,6 +4,9 @@ use format::PageId;
 use format::slotted::ChangeError;
 use store::{Halt, StoreError};
 
+/// Damage of a page to which its parent leads for keys that it does not cover.
+pub(crate) const KEYS_ARE_OTHERS: &str = "it does not have the keys that its parent says";
+
 /// A page that contradicts itself or its neighbours.
 pub fn damaged(page: PageId, what: &str) -> Halt {
     Halt::Error(StoreError::Damaged {

@@ -11,7 +11,7 @@ use format::{PageId, PageType};
 use store::{Halt, Outcome};
 
 use crate::Tree;
-use crate::error::{change_failed, damaged};
+use crate::error::{KEYS_ARE_OTHERS, change_failed, damaged};
 use crate::pages::{Change, Latched, Pages};
 use crate::space::{self, Reservation};
 
@@ -99,10 +99,7 @@ impl Tree {
         };
         let Some(node) = self.latch_node(change, id, wanted.key, level)? else {
             // Both are latched: this is not a moment of somebody else's split.
-            return Err(damaged(
-                id,
-                "it does not have the keys that its parent says",
-            ));
+            return Err(damaged(id, KEYS_ARE_OTHERS));
         };
         let Some(plan) = plan(id, change.bytes(node), wanted)? else {
             return Ok(Step::HasRoom);
