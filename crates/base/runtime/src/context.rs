@@ -54,6 +54,13 @@ pub fn give_way() -> WayGiven {
     try_current().map_or(WayGiven::Yes, |worker| worker.give_way())
 }
 
+/// Whether the task that calls this has computed for so long that others are to run before it goes
+/// on; asked for the first time in a poll, it is not. Call it every 10 to 100 us of work. True on a
+/// thread that is no worker.
+pub fn is_slice_over() -> bool {
+    try_current().is_none_or(|worker| worker.is_slice_over())
+}
+
 /// Says what the task that calls this waits for, if it now comes to wait; until its next poll.
 pub fn set_standing(standing: Standing) {
     current().set_standing(standing);

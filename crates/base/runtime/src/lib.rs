@@ -94,9 +94,10 @@ mod timer;
 mod tests;
 
 pub use context::{
-    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, local, now, on_tick_end, send_to,
-    set_local, set_standing, shutdown, shutdown_requested, sleep, sleep_until, spawn,
-    spawn_background, spent_buffer, timeout, worker_count, worker_index, yield_now,
+    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, is_slice_over, local, now,
+    on_tick_end, send_to, set_local, set_standing, shutdown, shutdown_requested, sleep,
+    sleep_until, spawn, spawn_background, spent_buffer, timeout, worker_count, worker_index,
+    yield_now,
 };
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};

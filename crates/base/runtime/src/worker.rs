@@ -41,7 +41,7 @@ const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 /// Polls between two looks at the clock: a look costs some 25 ns, a poll of a point query 5 us.
 const POLLS_A_LOOK: usize = 4;
 
-/// How long a task computes before it gives way in the middle of it (design: 64 rows or 200 us).
+/// How long a task computes before it gives way in the middle of it.
 const SLICE: Duration = Duration::from_micros(200);
 
 /// Idle strands that a worker keeps: the next task that computes for long finds one.
@@ -339,20 +339,26 @@ impl Worker {
         if self.hurries.get() {
             return WayGiven::Ending;
         }
-        let now = SystemClock.now();
-        match self.slice_began.get() {
-            Some(began) if SLICE <= now.since(began) => {}
-            Some(_) => return WayGiven::Yes,
-            None => {
-                self.slice_began.set(Some(now));
-                return WayGiven::Yes;
-            }
+        if !self.is_slice_over() {
+            return WayGiven::Yes;
         }
         let left_count_max = strand::left_count_max(self.shared.mailboxes.len());
         if !strand::is_current() || left_count_max <= self.left_count.get() {
             return WayGiven::Yes;
         }
         strand::leave()
+    }
+
+    /// See [`crate::is_slice_over`].
+    pub(crate) fn is_slice_over(&self) -> bool {
+        let now = SystemClock.now();
+        match self.slice_began.get() {
+            Some(began) => SLICE <= now.since(began),
+            None => {
+                self.slice_began.set(Some(now));
+                false
+            }
+        }
     }
 
     fn with_slot<T>(&self, header: &Arc<Header>, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {

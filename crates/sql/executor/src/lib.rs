@@ -6,7 +6,7 @@
 //!
 //! Nothing here is async. An operation that must wait returns [`Halt::Suspend`] with its place
 //! kept in the operators' own fields; the session awaits and calls [`Execution::step`] again. A
-//! long statement gives way by itself after [`ROWS_PER_TURN`] rows.
+//! long statement gives way by itself: it looks at the clock every [`ROWS_PER_TURN`] rows.
 
 #![forbid(unsafe_code)]
 

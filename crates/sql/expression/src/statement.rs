@@ -49,6 +49,9 @@ pub trait Surroundings {
     /// Where the memory of large statements comes from.
     fn memory_pool(&self) -> Arc<MemoryPool>;
 
+    /// Whether the statement has run for so long that others are to run before it goes on.
+    fn is_slice_over(&self) -> bool;
+
     /// Lets others run, if the statement has had its time. Called in the middle of whatever takes
     /// long: nothing that others use is borrowed meanwhile.
     ///

@@ -510,6 +510,10 @@ impl Surroundings for State {
         Arc::clone(&self.worker.server.memory_pool)
     }
 
+    fn is_slice_over(&self) -> bool {
+        runtime::is_slice_over()
+    }
+
     fn give_way(&self) -> Result<(), expression::Failure> {
         let stopped = |code| Err(Box::new(ClientError::new(code, &[])));
         if runtime::give_way() == runtime::WayGiven::Ending {

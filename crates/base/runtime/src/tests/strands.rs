@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use env::Clock as _;
+use env::linux::SystemClock;
+
 use super::{on_each_driver, start};
 use crate::*;
 
@@ -49,6 +52,22 @@ fn a_short_call_is_not_left() {
             assert!(!has_run.get());
             compute(|| has_run.get());
             assert!(has_run.get());
+        });
+    });
+}
+
+#[test]
+fn a_slice_is_of_one_poll() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            for _ in 0..2 {
+                assert!(!is_slice_over(), "asked for the first time in this poll");
+                let began = SystemClock.now();
+                while !is_slice_over() {}
+                assert!(Duration::from_micros(100) <= SystemClock.now().since(began));
+                yield_now().await;
+            }
         });
     });
 }
@@ -127,4 +146,5 @@ fn the_end_does_not_wait_for_a_call_in_its_middle() {
 #[test]
 fn a_thread_that_is_no_worker_has_nobody_to_give_way_to() {
     assert_eq!(give_way(), WayGiven::Yes);
+    assert!(is_slice_over());
 }

@@ -147,3 +147,15 @@ fn kept_rows_are_given_turn_by_turn() {
         assert!(scan + 10 <= count, "{sql}: {count} turns");
     }
 }
+
+/// Others are let in by time: a range of a hundred rows is over before its turn is.
+#[test]
+fn rows_that_took_no_time_are_given_without_a_turn() {
+    let mut bench = filled(640);
+    bench.make_fast();
+    let mut execution = bench
+        .execution("SELECT id FROM sbtest1 ORDER BY c")
+        .unwrap();
+    let (rows, _) = bench.execute(&mut execution, &[]).unwrap();
+    assert_eq!((rows.len(), bench.turn_count), (640, 0));
+}
