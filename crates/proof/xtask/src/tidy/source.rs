@@ -107,7 +107,7 @@ pub(crate) fn forbid_unsafe(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Atomics stay in `sync`, where each has its model.
+/// Atomics come from `sync`, whose names are the model checker's in a build for loom.
 pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
     lines_of_sources(tree, |path, line| {
         if path.starts_with("crates/base/sync/") || line.trim_start().starts_with("//") {
@@ -116,7 +116,7 @@ pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
         ["std", "core"]
             .iter()
             .any(|library| line.contains(&format!("{library}::sync::atomic")))
-            .then(|| "uses an atomic outside `sync`, where it would have a loom suite".to_owned())
+            .then(|| "names an atomic of std; take it from `sync::atomic`".to_owned())
     })
 }
 
@@ -306,10 +306,7 @@ mod tests {
         let found = findings(atomics, "crates/base/env/src/a.rs", text);
         assert_eq!(
             found,
-            [
-                "crates/base/env/src/a.rs:1: uses an atomic outside `sync`, where it would have a \
-              loom suite"
-            ]
+            ["crates/base/env/src/a.rs:1: names an atomic of std; take it from `sync::atomic`"]
         );
         assert!(findings(atomics, "crates/base/sync/src/a.rs", text).is_empty());
     }
