@@ -198,7 +198,7 @@ pub const TABLE: &[Setting] = &[
         "log",
         Kind::Text,
         "warn",
-        "What is logged to standard error: error, warn, info, debug; or by part, as `front=debug`.",
+        "What standard error gets: off, error, warn, info, debug, trace; by part: `front=debug`.",
     )
     .hidden(),
     start(

@@ -24,7 +24,7 @@ fn page_is_in_step_with_the_table() {
 fn page() -> String {
     let mut page = String::from(
         "# Errors\n\n\
-         Every error that Plateau sends by itself, generated from `crates/protocol/errcode`.\n\
+         Every known error number, generated from `crates/protocol/errcode`; not all are sent.\n\
          Numbers, SQLSTATEs and texts are MariaDB 10.11's.\n\n\
          | number | SQLSTATE | name | text |\n|---|---|---|---|\n",
     );
