@@ -2,7 +2,8 @@
 //!
 //! Optimistic lock coupling: read the child's number in the parent, take the child's version,
 //! check that the parent has not changed meanwhile; so the child was the right one when its version
-//! was taken. What the leaf said is used only if the leaf has not changed either. After
+//! was taken. What the leaf said is used only if the leaf has not changed either, and only if it is
+//! a leaf of this tree that has the key between its fences ([`LeafRead::read`]). After
 //! [`RESTART_COUNT_MAX`] failures the way down is walked with shared latches.
 
 use format::page_bytes::PageBytes;
@@ -41,6 +42,15 @@ impl Target<'_> {
             Self::Last => page.slot_count()?.checked_sub(1),
         }
     }
+
+    /// Whether a page has the fences of the one that is looked for.
+    pub(crate) fn is_in<P: PageBytes + ?Sized>(self, page: TreePage<'_, P>) -> Option<bool> {
+        match self {
+            Self::At(key) => page.covers(key),
+            Self::Below(key) => page.covers_below(key),
+            Self::Last => page.has_upper().map(|has_upper| !has_upper),
+        }
+    }
 }
 
 /// Reads a leaf.
@@ -54,7 +64,9 @@ pub(crate) trait LeafRead {
     fn forget(&mut self);
 
     /// Reads. `None` says that the bytes make no sense, which is normal while another worker
-    /// writes them.
+    /// writes them, or that the leaf is not the one that the way down was to: then a disk has lost
+    /// a write of it or of its parent. That is looked at where the leaf's entries do not tell it,
+    /// which is where the key would stand before all of them or behind.
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<Self::Answer>;
 }
 
@@ -91,9 +103,14 @@ impl Tree {
         reader.forget();
         let leaf = self.descend_shared(pages, target)?;
         let view = TreePage::new(leaf.bytes()).ok_or_else(|| damaged(leaf.id(), "no tree page"))?;
-        reader
-            .read(view)
-            .ok_or_else(|| damaged(leaf.id(), "a cell leaves the page"))
+        reader.read(view).ok_or_else(|| {
+            let what = match target.is_in(view) {
+                // The parent was latched when the leaf was: this is no moment of a split.
+                Some(false) => KEYS_ARE_OTHERS,
+                _ => "a cell leaves the page",
+            };
+            damaged(leaf.id(), what)
+        })
     }
 
     fn read_optimistic<R: LeafRead>(
@@ -103,7 +120,8 @@ impl Tree {
         reader: &mut R,
     ) -> Result<R::Answer, Miss> {
         let leaf = self.descend_optimistic(pages, target, 0)?;
-        let answer = TreePage::new(&leaf).and_then(|view| reader.read(view));
+        let view = TreePage::new(&leaf).filter(|view| view.index_id() == Some(self.index.0));
+        let answer = view.and_then(|view| reader.read(view));
         match answer {
             Some(answer) if leaf.is_valid() => Ok(answer),
             _ => Err(Miss::Changed),

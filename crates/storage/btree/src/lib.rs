@@ -32,7 +32,7 @@ mod error;
 use format::page_op::PageOp;
 use format::slotted::TreePageShape;
 use format::{IndexId, PageId, PageNo, PageType, SpaceId};
-use store::Outcome;
+use store::{Outcome, Suspend};
 
 pub use change::Spot;
 pub use error::damaged;
@@ -63,6 +63,20 @@ pub fn key_bytes_max(page_bytes: usize) -> usize {
 /// The longest payload in a leaf; what is longer is kept apart (see [`lob`]).
 pub fn payload_bytes_max(page_bytes: usize) -> usize {
     page_bytes / 4
+}
+
+/// Takes steps until one answers that it was the last. After so many it suspends to give way, and
+/// goes on when it is called again.
+pub(crate) fn take_steps(
+    step_count_max: usize,
+    mut step: impl FnMut() -> Outcome<bool>,
+) -> Outcome<()> {
+    for _ in 0..step_count_max {
+        if !step()? {
+            return Ok(());
+        }
+    }
+    Err(Suspend::turn().into())
 }
 
 impl Tree {

@@ -16,6 +16,7 @@ use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
 use crate::split::apply;
+use crate::take_steps;
 
 const NEXT_AT: usize = PAGE_HEADER_BYTES;
 const LENGTH_AT: usize = PAGE_HEADER_BYTES + 4;
@@ -109,12 +110,7 @@ fn copy_chunk(page: &[u8], rest: u32, out: &mut Vec<u8>) -> Option<(u32, u32)> {
 /// Gives back all pages of a value but the first, which the caller gives back together with the
 /// last mention of the value. A long one suspends to give way, and goes on when it is called again.
 pub fn give_back_rest(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<()> {
-    for _ in 0..PAGES_PER_TURN {
-        if !give_back_second(pages, space, first)? {
-            return Ok(());
-        }
-    }
-    Err(Suspend::turn().into())
+    take_steps(PAGES_PER_TURN, || give_back_second(pages, space, first))
 }
 
 /// Gives back the second page of a value; false if it has one page only, which the caller gives

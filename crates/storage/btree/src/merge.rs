@@ -8,13 +8,14 @@ use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::slotted::{self, SLOTS_START, TreePage, TreePageShape};
 use format::{PageId, PageNo, PageType};
-use store::{Outcome, Suspend};
+use store::Outcome;
 
 use crate::Tree;
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
 use crate::split::{apply, narrow};
+use crate::take_steps;
 
 /// Pages of a tree that are given back before others have their turn: some 100 us.
 const PAGES_PER_TURN: usize = 32;
@@ -161,12 +162,7 @@ impl Tree {
     /// Gives back every page of the tree. Nobody else may use it any more. A large one suspends to
     /// give way, and goes on when it is called again.
     pub fn destroy(&self, pages: &Pages) -> Outcome<()> {
-        for _ in 0..PAGES_PER_TURN {
-            if !self.destroy_step(pages)? {
-                return Ok(());
-            }
-        }
-        Err(Suspend::turn().into())
+        take_steps(PAGES_PER_TURN, || self.destroy_step(pages))
     }
 
     /// Gives back the first page without children; false if that was the root.

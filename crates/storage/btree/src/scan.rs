@@ -217,6 +217,8 @@ impl LeafRead for Get<'_> {
         let position = leaf.search(self.key)?;
         if position.is_match {
             leaf.append_payload(position.slot, self.out)?;
+        } else {
+            check_place(leaf, Target::At(self.key), position.slot)?;
         }
         Some(position.is_match)
     }
@@ -238,6 +240,9 @@ impl LeafRead for Forward<'_> {
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
         let position = leaf.search(self.key)?;
+        if !position.is_match {
+            check_place(leaf, Target::At(self.key), position.slot)?;
+        }
         let first = position.slot + usize::from(self.above && position.is_match);
         let count = leaf.slot_count()?;
         let end = count.min(first.saturating_add(self.limit));
@@ -278,10 +283,23 @@ impl LeafRead for Backward<'_> {
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
         let end = match self.place.from {
-            From::Last => leaf.slot_count()?,
+            From::Last => {
+                let end = leaf.slot_count()?;
+                check_place(leaf, Target::Last, end)?;
+                end
+            }
             from => {
-                let position = leaf.search(&self.place.key)?;
-                position.slot + usize::from(position.is_match && from == From::AtMost)
+                let key = self.place.key.as_slice();
+                let (position, is_at) = (leaf.search(key)?, from == From::AtMost);
+                if !position.is_match {
+                    let target = if is_at {
+                        Target::At(key)
+                    } else {
+                        Target::Below(key)
+                    };
+                    check_place(leaf, target, position.slot)?;
+                }
+                position.slot + usize::from(position.is_match && is_at)
             }
         };
         let first = end.saturating_sub(self.limit);
@@ -308,6 +326,17 @@ impl LeafRead for Backward<'_> {
         };
         is_further.then_some(())
     }
+}
+
+/// `None` if `target`, which would stand at `slot`, is not between the fences of the leaf. Between
+/// two entries it is.
+fn check_place<P: PageBytes + ?Sized>(
+    leaf: TreePage<'_, P>,
+    target: Target<'_>,
+    slot: usize,
+) -> Option<()> {
+    let is_between = 0 < slot && slot < leaf.slot_count()?;
+    (is_between || target.is_in(leaf)?).then_some(())
 }
 
 fn push<P: PageBytes + ?Sized>(run: &mut Run, leaf: TreePage<'_, P>, slot: usize) -> Option<()> {

@@ -94,6 +94,27 @@ impl Pair {
         assert_eq!(found.then_some(&payload), self.twin.get(key));
     }
 
+    /// What plain reads say of a key that is not in the leaf which the parent leads to.
+    fn check_not_found_is_damage(&self, key: &[u8], scans: &[From]) {
+        let mut told = Vec::new();
+        told.push(try_until_done(&self.world, || {
+            self.tree.get(&self.pages, key, &mut Vec::new()).map(drop)
+        }));
+        for &from in scans {
+            let place = Place::new(from, key);
+            told.push(try_until_done(&self.world, || {
+                let mut run = Run::new();
+                self.tree.read_run(&self.pages, &place, 4, &mut run)
+            }));
+        }
+        for told in told {
+            let Err(StoreError::Damaged { what }) = told else {
+                panic!("{told:?}");
+            };
+            assert!(what.contains("keys that its parent says"), "{what}");
+        }
+    }
+
     fn scan(&self, from: Place, limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut run = Run::new();
         let mut place = from;
@@ -253,7 +274,8 @@ fn a_tree_that_is_gone_is_damage_and_no_endless_search() {
     let check = |what: &str| {
         let remove = || gone.modify(&pair.pages, key, |_| Ok(Edit::Remove));
         let read = || gone.read_latched(&pair.pages, key, |_| Ok(true));
-        for operation in [&remove as &dyn Fn() -> Outcome<bool>, &read] {
+        let get = || gone.get(&pair.pages, key, &mut Vec::new());
+        for operation in [&remove as &dyn Fn() -> Outcome<bool>, &read, &get] {
             let ended = try_until_done(&pair.world, operation);
             let is_damage = matches!(ended, Err(StoreError::Damaged { .. }));
             assert!(is_damage, "{what}: {ended:?}");
@@ -317,4 +339,10 @@ fn a_leaf_that_does_not_fit_its_parent_is_damage() {
         pair.tree.read_latched(&pair.pages, &key, |_| Ok(()))
     });
     assert!(matches!(read, Err(StoreError::Damaged { .. })));
+    let upward = [From::AtLeast, From::Above, From::AtMost];
+    pair.check_not_found_is_damage(&key, &upward);
+    let mut behind = key.clone();
+    behind.push(0);
+    pair.check_not_found_is_damage(&behind, &upward);
+    pair.check_not_found_is_damage(&behind, &[From::Below]);
 }

@@ -171,6 +171,19 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
         Some(self.page.compare(upper.offset, upper.length, key)? == Ordering::Greater)
     }
 
+    /// Whether the place just below `key` lies between the fences.
+    pub fn covers_below(self, key: &[u8]) -> Option<bool> {
+        let lower = self.lower()?;
+        if self.page.compare(lower.offset, lower.length, key)? != Ordering::Less {
+            return Some(false);
+        }
+        if !self.has_upper()? {
+            return Some(true);
+        }
+        let upper = self.upper()?;
+        Some(self.page.compare(upper.offset, upper.length, key)? != Ordering::Less)
+    }
+
     #[inline]
     fn slot_offset(slot: usize) -> usize {
         SLOTS_START + slot * SLOT_BYTES
