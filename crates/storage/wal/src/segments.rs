@@ -75,12 +75,20 @@ impl SegmentPlace {
     /// Makes a segment whose blocks are written to once already, with zeroes: the file system has
     /// nothing left to note when log is written, and no ENOSPC is left to meet.
     pub(crate) async fn create(&self, disk: &dyn Disk, segment: u64) -> Result<File, DiskError> {
-        let file = disk.open(&self.path(segment), options(true))?;
+        let path = self.path(segment);
+        let file = match disk.open(&path, options(true)) {
+            // Half made: whoever was at it was given up.
+            Err(error) if error.kind == DiskErrorKind::Exists => {
+                disk.remove(&path)?;
+                disk.open(&path, options(true))?
+            }
+            opened => opened?,
+        };
         let made = self.fill(disk, &file).await;
         if let Err(error) = made {
             // A half made segment is of no use, and its room may be what others need.
             drop(file);
-            disk.remove(&self.path(segment))?;
+            disk.remove(&path)?;
             return Err(error);
         }
         Ok(file)
@@ -164,8 +172,10 @@ fn number(path: &Path) -> Option<u64> {
 pub(crate) struct Segments {
     /// By number.
     pub(crate) open: VecDeque<(u64, File)>,
-    /// Obsolete ones that were closed, to be renamed.
-    pub(crate) obsolete: Vec<u64>,
+    /// Obsolete ones that were closed, to be renamed. The first of them may be under way: it stays
+    /// here until that is over, so that whoever comes after one who was given up repeats the same
+    /// renaming. Another one could be overtaken by it, and lose its file.
+    pub(crate) obsolete: VecDeque<u64>,
 }
 
 impl Segments {
@@ -188,7 +198,7 @@ impl Segments {
         while let Some((number, _)) = self.open.front()
             && *number < segment
         {
-            self.obsolete.push(*number);
+            self.obsolete.push_back(*number);
             self.open.pop_front();
         }
     }

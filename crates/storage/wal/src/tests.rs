@@ -15,6 +15,8 @@ use sync::Mutex;
 
 use super::*;
 
+mod given_up;
+
 /// Between two looks of a background task: some fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);
 

@@ -404,11 +404,13 @@ impl Wal {
     }
 
     /// Prepares segments ahead of the writing, out of obsolete ones where there are any. A full
-    /// disk is no error here: those who want room are told, as they are of other failures.
+    /// disk is no error here: those who want room are told, as they are of other failures. Dropped
+    /// in the middle, it is gone on with by the next call.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
         if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
+        let _preparing = Preparing { wal: self };
         let outcome = self.prepare_while_needed(disk).await;
         *self.segment_error.lock() = outcome.clone().err();
         {
@@ -417,8 +419,6 @@ impl Wal {
             let lacks = outcome.is_err() && state.segments.obsolete.is_empty();
             self.lacks_segments.store(lacks, Ordering::SeqCst);
         }
-        self.is_preparing.store(false, Ordering::SeqCst);
-        self.room_waiters.wake_all();
         match outcome {
             Err(error) if error.kind != DiskErrorKind::Full => Err(error.into()),
             _ => Ok(()),
@@ -428,18 +428,17 @@ impl Wal {
     async fn prepare_while_needed(&self, disk: &dyn Disk) -> Result<(), DiskError> {
         while self.needs_segments() {
             let (place, segment, obsolete) = {
-                let mut state = self.flush.lock();
+                let state = self.flush.lock();
                 let next = state.place.segment_of(state.next_block);
                 let segment = state.segments.last().map_or(next, |last| last + 1);
-                (state.place.clone(), segment, state.segments.obsolete.pop())
+                let obsolete = state.segments.obsolete.front().copied();
+                (state.place.clone(), segment, obsolete)
             };
             let mut renamed = None;
             if let Some(old) = obsolete {
-                let outcome = place.rename(disk, old, segment).await;
-                if outcome.is_err() {
-                    self.flush.lock().segments.obsolete.push(old);
-                }
-                renamed = outcome?;
+                renamed = place.rename(disk, old, segment).await?;
+                let taken = self.flush.lock().segments.obsolete.pop_front();
+                assert!(taken == Some(old), "others are put behind it");
             }
             let file = match renamed {
                 Some(file) => file,
@@ -507,6 +506,18 @@ impl Wal {
     }
 }
 
+/// The preparing of segments; over when this is dropped, be it in the middle.
+struct Preparing<'a> {
+    wal: &'a Wal,
+}
+
+impl Drop for Preparing<'_> {
+    fn drop(&mut self) {
+        self.wal.is_preparing.store(false, Ordering::SeqCst);
+        self.wal.room_waiters.wake_all();
+    }
+}
+
 impl FlushState {
     /// The latest known block that does not begin behind `lsn`. That is the next one, written or
     /// not, if `lsn` is where it begins: then nothing before it is needed.
@@ -555,7 +566,7 @@ async fn adopt_segments(
     let mut end = writing + u64::from(is_begun);
     for number in numbers {
         if number < first {
-            flush.segments.obsolete.push(number);
+            flush.segments.obsolete.push_back(number);
             continue;
         }
         let Some(file) = place.open(disk, number)? else {

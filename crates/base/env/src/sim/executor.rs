@@ -180,6 +180,22 @@ impl SimExecutor {
     }
 }
 
+/// Polls a future so many times at most, then drops it wherever it stands; `None` if it was not
+/// done by then. For tests of what is given up in its middle.
+pub async fn poll_at_most<T>(poll_count: usize, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = Box::pin(future);
+    let mut polled_count = 0;
+    std::future::poll_fn(|context| {
+        polled_count += 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(value) => Poll::Ready(Some(value)),
+            Poll::Pending if poll_count <= polled_count => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
 impl fmt::Debug for SimExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SimExecutor")

@@ -42,6 +42,6 @@ mod tests;
 
 pub use clock::SimClock;
 pub use disk::SimDisk;
-pub use executor::{SimExecutor, Stuck};
+pub use executor::{SimExecutor, Stuck, poll_at_most};
 pub use seeds::{SEED_COUNT_VARIABLE, seeds};
 pub use world::{DiskOptions, Faults};

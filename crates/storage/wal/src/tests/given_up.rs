@@ -1,0 +1,194 @@
+//! The preparing of segments, given up in its middle.
+
+use env::sim::poll_at_most;
+use env::{DiskError, DiskWork, File, IoFuture, IoResult};
+
+use super::*;
+
+/// Whoever prepares segments may be given up at any moment: the next one goes on.
+#[test]
+fn preparing_that_is_given_up_holds_up_no_other() {
+    for poll_count in 1.. {
+        BOUNDARIES.with_borrow_mut(Vec::clear);
+        let mut world = World::new(DiskOptions {
+            seed: 14,
+            delay: TICK..2 * TICK,
+            ..DiskOptions::default()
+        });
+        let (wal, _) = world.open(options()).unwrap();
+        let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+        let (is_over, count) = world.run(async move {
+            let mut writer = at_work.writer(0);
+            let mut count = 0;
+            while !at_work.needs_segments() {
+                write_durably(&mut writer, &disk, count).await;
+                count += 1;
+            }
+            let prepared = poll_at_most(poll_count, at_work.prepare_segments(&disk)).await;
+            at_work.prepare_segments(&disk).await.unwrap();
+            assert!(!at_work.needs_segments());
+            (prepared.is_some(), count)
+        });
+        drop(wal);
+        world = world.crash();
+        let (_, found) = world.open(options()).unwrap();
+        assert_eq!(found.len(), usize::try_from(count).unwrap());
+        if is_over {
+            assert!(2 < poll_count, "it was given up in its middle");
+            return;
+        }
+    }
+}
+
+/// A helper thread renames a segment after nobody waits for it any more. Whoever prepares segments
+/// next gives no other one the same number: its file would go, with the log in it.
+#[test]
+fn a_renaming_that_is_given_up_takes_no_segment_away() {
+    BOUNDARIES.with_borrow_mut(Vec::clear);
+    let mut world = World::with_seed(15);
+    let options = WalOptions {
+        // Enough for another one to become obsolete meanwhile.
+        segments_ahead: 8,
+        ..options()
+    };
+    let (wal, _) = world.open(options.clone()).unwrap();
+    let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        let mut number = 0;
+        let obsolete_count = || at_work.flush_state().lock().segments.obsolete.len();
+        let late = LateDisk::new(disk.clone());
+        let mut last = None;
+        while obsolete_count() < 2 {
+            write_and_free(&mut writer, &disk, number).await;
+            number += 1;
+            if last.is_none() && obsolete_count() == 1 {
+                assert!(at_work.needs_segments());
+                last = at_work.flush_state().lock().segments.last();
+                let given_up = poll_at_most(1, at_work.prepare_segments(&late)).await;
+                assert!(given_up.is_none(), "it waits for the renaming");
+            }
+        }
+        at_work.prepare_segments(&disk).await.unwrap();
+        let renaming = late.renaming.take().expect("one was asked for");
+        let late_answer = renaming.run(&disk).unwrap_err();
+        assert_eq!(late_answer.kind, DiskErrorKind::NotFound);
+        let writing = || {
+            let state = at_work.flush_state().lock();
+            state.place.segment_of(state.next_block)
+        };
+        while writing() <= last.unwrap() {
+            write_and_free(&mut writer, &disk, number).await;
+            number += 1;
+            at_work.prepare_segments(&disk).await.unwrap();
+        }
+        for number in 100..103 {
+            write_durably(&mut writer, &disk, number).await;
+        }
+    });
+    drop(wal);
+    world = world.crash();
+    let (_, found) = world.open(options).unwrap();
+    let numbers: Vec<_> = found.into_iter().map(|(number, _)| number).collect();
+    assert_eq!(numbers, [100, 101, 102]);
+}
+
+/// Writes a mini-transaction of about half a block; its end.
+async fn write_durably(writer: &mut WalWriter, disk: &SimDisk, number: u64) -> Lsn {
+    let end = write(writer, number, 1800).await.unwrap();
+    let wal = Arc::clone(writer.wal());
+    wal.request_all();
+    wal.try_lead().unwrap().run(disk).await;
+    end
+}
+
+/// The same, and a checkpoint behind it.
+async fn write_and_free(writer: &mut WalWriter, disk: &SimDisk, number: u64) {
+    let end = write_durably(writer, disk, number).await;
+    let wal = Arc::clone(writer.wal());
+    wal.write_checkpoint(disk, end, Vec::new()).await.unwrap();
+}
+
+/// A disk that renames when it is told to, whoever waits for it.
+struct LateDisk {
+    disk: SimDisk,
+    /// The renaming that was asked for.
+    renaming: RefCell<Option<DiskWork>>,
+}
+
+impl LateDisk {
+    fn new(disk: SimDisk) -> Self {
+        Self {
+            disk,
+            renaming: RefCell::default(),
+        }
+    }
+}
+
+impl Disk for LateDisk {
+    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
+        self.disk.open(path, options)
+    }
+
+    fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult> {
+        self.disk.read(file, offset, buffer)
+    }
+
+    fn write(
+        &self,
+        file: &File,
+        offset: u64,
+        buffer: IoBuffer,
+        durability: WriteDurability,
+    ) -> IoFuture<IoResult> {
+        self.disk.write(file, offset, buffer, durability)
+    }
+
+    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
+        self.disk.sync(file)
+    }
+
+    fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {
+        self.disk.allocate(file, length)
+    }
+
+    fn set_length(&self, file: &File, length: u64) -> Result<(), DiskError> {
+        self.disk.set_length(file, length)
+    }
+
+    fn length(&self, file: &File) -> Result<u64, DiskError> {
+        self.disk.length(file)
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), DiskError> {
+        self.disk.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
+        self.disk.rename(from, to)
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
+        self.disk.create_directory(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError> {
+        self.disk.list(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
+        self.disk.sync_directory(path)
+    }
+
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
+        if !matches!(work, DiskWork::Rename { .. }) {
+            return self.disk.later(work);
+        }
+        *self.renaming.borrow_mut() = Some(work);
+        Box::pin(std::future::pending())
+    }
+
+    fn lock(&self, file: &File) -> Result<(), DiskError> {
+        self.disk.lock(file)
+    }
+}
