@@ -3,22 +3,30 @@
 
 use std::rc::Rc;
 
+pub use store::until_done;
 use store::{
     ColumnDefinition, Durability, Fetched, Halt, Inserted, Isolation, Mutation, Outcome, RowBatch,
     RowKey, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
-    TransactionOptions, Uniqueness,
+    TransactionOptions, Uniqueness, WaitReason,
 };
 pub use testkit::definitions::{column, index, table};
 use value::{ColumnType, TypeKind, Value};
 
 use crate::Database;
 
-/// Awaits what an operation waits for until it is done.
-pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
+/// Awaits what an operation waits for until it is done, as `until_done` does; with the answer, how
+/// often it has given way.
+pub async fn count_turns<T>(
+    mut operation: impl FnMut() -> Outcome<T>,
+) -> Result<(T, usize), StoreError> {
+    let mut turn_count = 0;
     loop {
         match operation() {
-            Ok(value) => return Ok(value),
-            Err(Halt::Suspend(suspend)) => suspend.await,
+            Ok(value) => return Ok((value, turn_count)),
+            Err(Halt::Suspend(suspend)) => {
+                turn_count += usize::from(suspend.reason() == WaitReason::Turn);
+                suspend.await;
+            }
             Err(Halt::Error(error)) => return Err(error),
         }
     }
@@ -129,17 +137,37 @@ impl Session {
         table: &Rc<dyn Table>,
         options: ScanOptions,
     ) -> Result<Vec<Row>, StoreError> {
+        let mut rows = Vec::new();
+        let take = |batch: &RowBatch| {
+            for number in 0..batch.len() {
+                rows.push((batch.key(number).0.to_vec(), values(table, batch, number)?));
+            }
+            Ok(())
+        };
+        self.fetch_all(table, options, 10, take).await?;
+        Ok(rows)
+    }
+
+    /// Fetches to the end of a scan, up to `limit` rows at a time, and shows what each fetch has
+    /// brought. How often they have given way.
+    pub async fn fetch_all(
+        &mut self,
+        table: &Rc<dyn Table>,
+        options: ScanOptions,
+        limit: usize,
+        mut look: impl FnMut(&RowBatch) -> Result<(), StoreError>,
+    ) -> Result<usize, StoreError> {
         let mut cursor = table.scan(options);
         let mut batch = RowBatch::new(table.layout().clone());
-        let mut rows = Vec::new();
+        let mut turn_count = 0;
         loop {
             batch.clear();
-            let fetched = until_done(|| cursor.fetch(&mut *self.txn, 10, &mut batch)).await?;
-            for number in 0..batch.len() {
-                rows.push((batch.key(number).0.to_vec(), values(table, &batch, number)?));
-            }
+            let fetch = || cursor.fetch(&mut *self.txn, limit, &mut batch);
+            let (fetched, turns) = count_turns(fetch).await?;
+            turn_count += turns;
+            look(&batch)?;
             if fetched == Fetched::End {
-                return Ok(rows);
+                return Ok(turn_count);
             }
         }
     }

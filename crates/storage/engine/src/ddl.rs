@@ -21,6 +21,7 @@ use store::{
 use value::CollationId;
 
 use crate::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
+use crate::schema_turn::SchemaTurn;
 use crate::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
@@ -44,7 +45,7 @@ impl Worker {
         name: &str,
         collation: CollationId,
     ) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         if self.dictionary().databases.contains_key(name) {
             return Err(StoreError::TableExists);
         }
@@ -52,7 +53,7 @@ impl Worker {
             name: name.to_owned(),
             collation,
         };
-        self.rewrite(vec![Row::Put(entry)]).await?;
+        self.rewrite(&turn, vec![Row::Put(entry)]).await?;
         self.publish(|_, databases| {
             databases.insert(name.to_owned(), collation);
         });
@@ -60,11 +61,11 @@ impl Worker {
     }
 
     pub(crate) async fn drop_database(self: &Rc<Self>, name: &str) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         if !self.dictionary().databases.contains_key(name) {
             return Err(StoreError::NoSuchTable);
         }
-        self.rewrite(vec![Row::Remove(dictionary::database_key(name))])
+        self.rewrite(&turn, vec![Row::Remove(dictionary::database_key(name))])
             .await?;
         self.publish(|_, databases| {
             databases.remove(name);
@@ -93,7 +94,7 @@ impl Worker {
         self: &Rc<Self>,
         mut definition: TableDefinition,
     ) -> Result<TableId, StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         self.check_name_free(&definition.name)?;
         let id = self.until_done(|| self.allocate_id()).await?;
         definition.id = TableId(u64::from(id));
@@ -103,7 +104,7 @@ impl Worker {
         }
         let entry = self.make_table(definition).await?;
         let id = entry.definition.id;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
             .await?;
         self.publish_table(entry, None);
         Ok(id)
@@ -162,9 +163,9 @@ impl Worker {
     }
 
     pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         let shape = self.shape(id)?;
-        self.rewrite(vec![Row::Remove(dictionary::table_key(id))])
+        self.rewrite(&turn, vec![Row::Remove(dictionary::table_key(id))])
             .await?;
         self.publish(|tables, _| {
             tables.remove(&id);
@@ -176,7 +177,7 @@ impl Worker {
         self: &Rc<Self>,
         renames: Vec<(TableId, TableName)>,
     ) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         let mut names: BTreeMap<TableName, TableId> = BTreeMap::new();
         for definition in self.dictionary().definitions.iter() {
             names.insert(definition.name.clone(), definition.id);
@@ -204,7 +205,7 @@ impl Worker {
             .cloned()
             .map(|entry| Row::Put(Entry::Table(entry)))
             .collect();
-        self.rewrite(rows).await?;
+        self.rewrite(&turn, rows).await?;
         self.publish(|tables, _| {
             for entry in entries {
                 replace(tables, entry);
@@ -214,13 +215,13 @@ impl Worker {
     }
 
     pub(crate) async fn truncate_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         let old = self.shape(id)?;
         let mut definition = TableDefinition::clone(&old.entry.definition);
         definition.version += 1;
         definition.auto_increment_start = 1;
         let entry = self.make_table(definition).await?;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
             .await?;
         self.publish_table(entry, None);
         self.remove_space(old.space()).await
@@ -231,7 +232,7 @@ impl Worker {
         old: TableId,
         copy: TableId,
     ) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         let (old_shape, copy_shape) = (self.shape(old)?, self.shape(copy)?);
         let mut entry = copy_shape.entry.clone();
         let definition = Arc::make_mut(&mut entry.definition);
@@ -241,7 +242,7 @@ impl Worker {
             Row::Remove(dictionary::table_key(old)),
             Row::Put(Entry::Table(entry.clone())),
         ];
-        self.rewrite(rows).await?;
+        self.rewrite(&turn, rows).await?;
         let rows = copy_shape.clustered.index;
         copy_shape.live.set_remade(rows, self.pages.reserved());
         self.publish(|tables, _| {
@@ -255,23 +256,27 @@ impl Worker {
         self: &Rc<Self>,
         mut definition: TableDefinition,
     ) -> Result<(), StoreError> {
-        let _turn = self.shared.schema_turns.take().await;
+        let turn = self.shared.schema_turns.take().await;
         let old = self.shape(definition.id)?;
         check_rows_stay(&old.entry.definition, &definition)?;
         if old.entry.definition.name != definition.name {
             self.check_name_free(&definition.name)?;
         }
         definition.version = old.entry.definition.version + 1;
-        // Until the end: a crash on the way leaves trees that no row of the dictionary names.
+        // Until the end: a crash on the way leaves trees that no row of the dictionary names. Those
+        // of a change before that failed may be there already; then the mark stays for them.
         let space = old.space();
-        self.until_done(|| self.mark_building(space, true)).await?;
+        let has_remains = self.until_done(|| self.is_building(space)).await?;
+        if !has_remains {
+            self.until_done(|| self.mark_building(space, true)).await?;
+        }
         let (mut entry, new) = self.alter_trees(&old, definition).await?;
         let shape = TableShape::new(entry.clone(), Arc::clone(&old.live));
         if let Err(error) = self.fill_indexes(&shape, &new).await {
             for place in new.iter().map(|&at| entry.trees[at]) {
                 self.drop_tree(entry.space, place).await?;
             }
-            self.until_done(|| self.mark_building(space, false)).await?;
+            self.end_building(space, has_remains).await?;
             return Err(error);
         }
         let start = entry.definition.auto_increment_start;
@@ -280,7 +285,7 @@ impl Worker {
             self.until_done(|| self.set_auto(&shape, next)).await?;
         }
         Arc::make_mut(&mut entry.definition).created_us = old.entry.definition.created_us;
-        self.rewrite(vec![Row::Put(Entry::Table(entry.clone()))])
+        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
             .await?;
         let gone: Vec<TreePlace> = old
             .entry
@@ -296,6 +301,15 @@ impl Worker {
         self.publish_table(entry, Some(Arc::clone(&old.live)));
         for place in gone {
             self.drop_tree(space, place).await?;
+        }
+        self.end_building(space, has_remains).await
+    }
+
+    /// Takes the mark away again that trees of a space are being made or dropped, unless there are
+    /// remains that the next start has to find.
+    async fn end_building(&self, space: SpaceId, has_remains: bool) -> Result<(), StoreError> {
+        if has_remains {
+            return Ok(());
         }
         self.until_done(|| self.mark_building(space, false)).await
     }
@@ -344,16 +358,36 @@ impl Worker {
         self.until_done(|| tree.destroy(&self.pages)).await
     }
 
-    /// Changes rows of the dictionary in one durable transaction.
-    async fn rewrite(self: &Rc<Self>, rows: Vec<Row>) -> Result<(), StoreError> {
+    /// Changes rows of the dictionary in one durable transaction. If it fails, what it has changed
+    /// is undone before the turn passes on: the next change would find rows that are half there.
+    async fn rewrite(
+        self: &Rc<Self>,
+        turn: &Rc<SchemaTurn>,
+        rows: Vec<Row>,
+    ) -> Result<(), StoreError> {
         let options = TransactionOptions {
             isolation: Isolation::ReadCommitted,
             read_only: false,
             lock_wait_timeout_s: 3600,
         };
         let mut txn = EngineTransaction::new(Rc::clone(self), options);
+        // Where the statement is given up in the middle, or undoing fails, the orphan has it.
+        txn.kept = Some(Box::new(Rc::clone(turn)));
+        let outcome = self.rewrite_rows(&mut txn, &rows).await;
+        if outcome.is_err() {
+            // Whether this succeeds or is left to the background, the first failure is told.
+            let _ = self.until_done(|| txn.rollback()).await;
+        }
+        outcome
+    }
+
+    async fn rewrite_rows(
+        &self,
+        txn: &mut EngineTransaction,
+        rows: &[Row],
+    ) -> Result<(), StoreError> {
         for row in rows {
-            self.until_done(|| txn.rewrite_row(&row)).await?;
+            self.until_done(|| txn.rewrite_row(row)).await?;
             txn.pending = Pending::default();
         }
         self.until_done(|| txn.commit(Durability::Durable)).await

@@ -64,9 +64,8 @@ impl Worker {
         while std::mem::replace(&mut self.purge.borrow_mut().is_running, true) {
             (self.options.sleep)(TURN_WAIT).await;
         }
-        let done = self.purge_segments(budget).await;
-        self.purge.borrow_mut().is_running = false;
-        done
+        let _running = Running { worker: self };
+        self.purge_segments(budget).await
     }
 
     async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
@@ -281,6 +280,18 @@ impl Worker {
         settle(&mut change, undo, pointer)?;
         change.commit();
         Ok(())
+    }
+}
+
+/// A purge of the worker; over when this is dropped, be it in the middle: a step that is not done
+/// is done again (P2).
+struct Running<'a> {
+    worker: &'a Worker,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.worker.purge.borrow_mut().is_running = false;
     }
 }
 

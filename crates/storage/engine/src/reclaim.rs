@@ -32,7 +32,8 @@ impl Worker {
         Ok(())
     }
 
-    fn is_building(&self, space: SpaceId) -> Outcome<bool> {
+    /// Whether that is noted. Outside of a change: one that failed has left trees.
+    pub(crate) fn is_building(&self, space: SpaceId) -> Outcome<bool> {
         let header = self.pages.shared(PageId::new(space, PageNo(0)))?;
         Ok(header.bytes().u8_at(BUILDING_AT) == Some(1))
     }

@@ -28,7 +28,6 @@ use crate::background::{join, keep_house};
 use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
 use crate::read::{LobMemo, restore_version};
-use crate::schema_turn::SchemaTurns;
 use crate::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
@@ -127,7 +126,7 @@ impl Engine {
             locks: Arc::new(LockTable::new()),
             dictionary: Mutex::new(Arc::default()),
             schema_version: AtomicU64::new(0),
-            schema_turns: SchemaTurns::default(),
+            schema_turns: Arc::default(),
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
         });

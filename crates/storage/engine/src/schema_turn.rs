@@ -1,7 +1,13 @@
 //! [`SchemaTurns`]: one schema change at a time, first come, first served.
+//!
+//! The turn is shared between the change and the transaction that rewrites its rows of the
+//! dictionary: it passes on when both are over, be the transaction rolled back in the background
+//! because the change failed or was given up.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use sync::Mutex;
@@ -22,8 +28,8 @@ struct Queue {
 
 /// The right to change the schema; given back by dropping it.
 #[derive(Debug)]
-pub(crate) struct SchemaTurn<'t> {
-    turns: &'t SchemaTurns,
+pub(crate) struct SchemaTurn {
+    turns: Arc<SchemaTurns>,
 }
 
 /// A place in the queue; given up by dropping it.
@@ -34,7 +40,7 @@ struct Ticket<'t> {
 
 impl SchemaTurns {
     /// Waits for the right to change the schema.
-    pub(crate) async fn take(&self) -> SchemaTurn<'_> {
+    pub(crate) async fn take(self: &Arc<Self>) -> Rc<SchemaTurn> {
         let number = {
             let mut queue = self.queue.lock();
             queue.next_ticket += 1;
@@ -45,7 +51,9 @@ impl SchemaTurns {
             number,
         };
         poll_fn(|context| ticket.poll(context)).await;
-        SchemaTurn { turns: self }
+        Rc::new(SchemaTurn {
+            turns: Arc::clone(self),
+        })
     }
 
     /// Wakes who is first, if the turn is free.
@@ -94,7 +102,7 @@ impl Drop for Ticket<'_> {
     }
 }
 
-impl Drop for SchemaTurn<'_> {
+impl Drop for SchemaTurn {
     fn drop(&mut self) {
         self.turns.queue.lock().is_taken = false;
         self.turns.pass_on();
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn turns_are_taken_in_order_and_may_be_given_up() {
-        let turns = SchemaTurns::default();
+        let turns: Arc<SchemaTurns> = Arc::default();
         let mut context = Context::from_waker(Waker::noop());
         let mut first = Box::pin(turns.take());
         let Poll::Ready(turn) = first.as_mut().poll(&mut context) else {

@@ -56,8 +56,8 @@ pub struct EngineTransaction {
     commit_lsn: Option<Lsn>,
     /// A statement has used it.
     is_active: bool,
-    /// What is dropped when everything is undone, if it was given up.
-    kept: Option<Box<dyn Any>>,
+    /// What is dropped with it, or, where it is dropped before its end, when everything is undone.
+    pub(crate) kept: Option<Box<dyn Any>>,
 }
 
 impl EngineTransaction {

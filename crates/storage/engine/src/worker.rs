@@ -80,7 +80,7 @@ pub struct Shared {
     /// The version of that picture, to be compared without a lock.
     pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
-    pub(crate) schema_turns: SchemaTurns,
+    pub(crate) schema_turns: Arc<SchemaTurns>,
     /// Transaction ids below it may be given out: the counters page says so on disk.
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.

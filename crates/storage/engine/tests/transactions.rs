@@ -9,8 +9,8 @@ use env::sim::Faults;
 use sim::rows::{Row, Session, accounts, all, big, blob, index, row, table};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Durability, Fetched, Halt, Inserted, Isolation, Mutation, RowBatch, RowKey, RowLock,
-    ScanOptions, Store, StoreError, Table, Uniqueness, WaitReason,
+    Durability, Halt, Inserted, Isolation, Mutation, RowBatch, RowKey, RowLock, ScanOptions, Store,
+    StoreError, Table, Uniqueness,
 };
 use value::Value;
 
@@ -252,25 +252,13 @@ fn a_scan_of_what_it_does_not_see_gives_way() {
 
 /// Scans all; how many rows it has brought, and how often it has given way.
 async fn turns_of_scan(session: &mut Session, table: &Rc<dyn Table>) -> (usize, usize) {
-    let mut cursor = table.scan(all());
-    let mut batch = RowBatch::new(table.layout().clone());
-    let (mut rows, mut turns) = (0, 0);
-    loop {
-        match cursor.fetch(&mut *session.txn, 64, &mut batch) {
-            Ok(fetched) => {
-                rows += batch.len();
-                batch.clear();
-                if fetched == Fetched::End {
-                    return (rows, turns);
-                }
-            }
-            Err(Halt::Suspend(suspend)) => {
-                turns += usize::from(suspend.reason() == WaitReason::Turn);
-                suspend.await;
-            }
-            Err(Halt::Error(error)) => panic!("{error}"),
-        }
-    }
+    let mut row_count = 0;
+    let count = |batch: &RowBatch| {
+        row_count += batch.len();
+        Ok(())
+    };
+    let turns = session.fetch_all(table, all(), 64, count).await;
+    (row_count, turns.expect("what was written can be read"))
 }
 
 /// A rollback of many rows that are all in memory would otherwise be one poll, however long.
@@ -298,18 +286,9 @@ fn a_long_rollback_gives_way() {
 }
 
 /// How often an operation gives way before it is done.
-async fn turns_of(mut operation: impl FnMut() -> store::Outcome<()>) -> usize {
-    let mut turns = 0;
-    loop {
-        match operation() {
-            Ok(()) => return turns,
-            Err(Halt::Suspend(suspend)) => {
-                turns += usize::from(suspend.reason() == WaitReason::Turn);
-                suspend.await;
-            }
-            Err(Halt::Error(error)) => panic!("{error}"),
-        }
-    }
+async fn turns_of(operation: impl FnMut() -> store::Outcome<()>) -> usize {
+    let done = sim::rows::count_turns(operation).await;
+    done.expect("it succeeds").1
 }
 
 /// The same for one whose session is gone.

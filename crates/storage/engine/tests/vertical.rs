@@ -9,8 +9,8 @@ use format::{PageId, PageNo, PageType, SpaceId};
 use sim::rows::{Row, accounts, all, big, blob, index, row, table};
 use sim::{World, WorldOptions};
 use store::{
-    Fetched, Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock, ScanOptions,
-    Store, StoreError, Uniqueness,
+    Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock, ScanOptions, Store,
+    StoreError, Uniqueness,
 };
 use value::Value;
 use wal::LogLevel;
@@ -379,17 +379,12 @@ fn large_rows_are_fetched_one_by_one() {
         }
         let mut sizes = Vec::new();
         for columns in [None, Some(Rc::from([]))] {
-            let mut cursor = accounts.scan(ScanOptions { columns, ..all() });
-            let mut batch = RowBatch::new(accounts.layout().clone());
-            loop {
-                batch.clear();
-                let fetch = || cursor.fetch(&mut *txn.txn, 64, &mut batch);
-                let fetched = sim::rows::until_done(fetch).await.unwrap();
+            let look = |batch: &RowBatch| {
                 sizes.push((batch.len(), batch.row_bytes() / large.len()));
-                if fetched == Fetched::End {
-                    break;
-                }
-            }
+                Ok(())
+            };
+            let options = ScanOptions { columns, ..all() };
+            txn.fetch_all(&accounts, options, 64, look).await.unwrap();
         }
         // Two rows are more than a fetch brings; counting them brings nothing of them.
         assert_eq!(sizes, [(2, 2), (2, 2), (0, 0), (4, 0)]);

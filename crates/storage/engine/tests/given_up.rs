@@ -1,0 +1,191 @@
+//! Work that fails, or is given up, in its middle: what comes next finds nothing half done.
+
+use btree::{From, Place, Run, Tree};
+use env::sim::poll_at_most;
+use format::{IndexId, PageNo, SpaceId};
+use sim::rows::{accounts, index, row, until_done};
+use sim::{Database, World, WorldOptions};
+use store::{Isolation, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness};
+use value::CollationId;
+
+/// So many that the dictionary's file grows while they are renamed, and frames are waited for.
+const TABLE_COUNT: usize = 60;
+
+fn named(table: String) -> TableName {
+    TableName {
+        database: "test".to_owned(),
+        table,
+    }
+}
+
+/// Tables whose rows of the dictionary have pages of their own.
+async fn make_tables(database: &Database) {
+    for number in 0..TABLE_COUNT {
+        let definition = TableDefinition {
+            name: named(format!("old_{number}")),
+            comment: "x".repeat(2000),
+            ..accounts()
+        };
+        let made = database.engine.create_table(definition).await;
+        made.expect("it is a good definition");
+    }
+}
+
+/// New names for all of them.
+fn renames(database: &Database) -> Vec<(TableId, TableName)> {
+    let definitions = database.engine.definitions();
+    let ids = definitions.iter().map(|definition| definition.id);
+    let renamed = |(number, id)| (id, named(format!("new_{number}")));
+    ids.enumerate().map(renamed).collect()
+}
+
+/// The rows of the dictionary as they stand in its pages, whoever wrote them.
+async fn dictionary_rows(database: &Database) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let tree = Tree {
+        space: SpaceId(0),
+        root: PageNo(3),
+        index: IndexId(1),
+    };
+    let pages = database.engine.pages();
+    let (mut place, mut run, mut rows) = (Place::first(), Run::new(), Vec::new());
+    while place.from != From::Nothing {
+        let read = until_done(|| tree.read_run(pages, &place, 16, &mut run)).await;
+        read.expect("the dictionary can be read");
+        let entries = (0..run.len()).map(|number| run.entry(number));
+        rows.extend(entries.map(|(key, version)| (key.to_vec(), version.to_vec())));
+        place = run.next.clone();
+    }
+    rows
+}
+
+fn two_workers() -> WorldOptions {
+    WorldOptions {
+        worker_count: 2,
+        frame_count: 32,
+        ..WorldOptions::default()
+    }
+}
+
+/// A disk is full when half of the rows are written.
+#[test]
+fn a_schema_change_that_fails_is_undone_before_that_is_told() {
+    let world = World::new(20, two_workers());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        make_tables(&database).await;
+        let before = dictionary_rows(&database).await;
+        inner.disk.set_capacity(inner.disk.used_bytes());
+        let refused = database.engine.rename_tables(renames(&database)).await;
+        assert_eq!(refused, Err(StoreError::DiskFull));
+        assert_eq!(dictionary_rows(&database).await, before);
+        inner.disk.set_capacity(u64::MAX);
+        let other = database.on(1);
+        let again = other.engine.rename_tables(renames(&database)).await;
+        assert_eq!(again, Ok(()));
+        assert_ne!(dictionary_rows(&database).await, before);
+        let report = database.check().await.unwrap();
+        assert_eq!(report.faults, Vec::<String>::new());
+    });
+}
+
+/// A statement may be given up at any moment. The next change has its turn when all or nothing of
+/// the last one is there.
+#[test]
+fn the_turn_of_a_schema_change_passes_on_when_it_is_undone() {
+    for poll_count in 1.. {
+        let world = World::new(21, two_workers());
+        let inner = world.clone();
+        let is_over = world.run(async move {
+            let database = inner.open().await.unwrap();
+            make_tables(&database).await;
+            let before = dictionary_rows(&database).await;
+            let renaming = database.engine.rename_tables(renames(&database));
+            let renamed = poll_at_most(poll_count, renaming).await;
+            let other = &database.on(1).engine;
+            let collation = CollationId::UTF8MB4_GENERAL_CI;
+            other.create_database("next", collation).await.unwrap();
+            let after = dictionary_rows(&database).await;
+            let kept = before.iter().filter(|row| after.contains(row)).count();
+            assert!(kept == 0 || kept == TABLE_COUNT, "{kept} at {poll_count}");
+            renamed.is_some()
+        });
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// A tree that an ALTER TABLE has left is given back by the next start, though another ALTER TABLE
+/// came to its end in between.
+#[test]
+fn what_an_alter_table_has_left_is_found_behind_another_one() {
+    for poll_count in 1.. {
+        let world = World::new(22, WorldOptions::default());
+        let inner = world.clone();
+        let is_over = world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(accounts()).await.unwrap();
+            let table = database.table("accounts");
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            for id in 0..100 {
+                txn.insert(&table, &row(id, id, "note")).await.unwrap();
+            }
+            txn.commit().await.unwrap();
+            let with_index = |name: &str| {
+                let mut definition = TableDefinition::clone(table.definition());
+                let by_balance = index(name, Uniqueness::None, &[1]);
+                definition.indexes.push(by_balance);
+                definition
+            };
+            let first = database.engine.alter_table(with_index("first"));
+            let first = poll_at_most(poll_count, first).await;
+            let second = database.engine.alter_table(with_index("second"));
+            second.await.unwrap();
+            // Durable, and with it the end of the second.
+            let collation = CollationId::UTF8MB4_GENERAL_CI;
+            let next = database.engine.create_database("next", collation);
+            next.await.unwrap();
+            first.is_some()
+        });
+        let world = world.crash();
+        let inner = world.clone();
+        let faults = world.run(async move {
+            let database = inner.open().await.unwrap();
+            assert_eq!(database.table("accounts").definition().indexes.len(), 2);
+            database.check().await.unwrap().faults
+        });
+        assert_eq!(faults, Vec::<String>::new(), "at {poll_count}");
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// Purge that is given up while it waits for a page is gone on with by whoever comes next.
+#[test]
+fn a_purge_that_is_given_up_holds_up_no_other() {
+    for poll_count in 1..40 {
+        let world = World::new(23, WorldOptions::default());
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(accounts()).await.unwrap();
+            let table = database.table("accounts");
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let note = "x".repeat(1000);
+            for id in 0..300 {
+                txn.insert(&table, &row(id, id, &note)).await.unwrap();
+            }
+            txn.commit().await.unwrap();
+            for (key, _) in txn.scan(&table, sim::rows::all()).await.unwrap() {
+                txn.delete(&table, &key).await.unwrap();
+            }
+            txn.commit().await.unwrap();
+            // The background has begun, perhaps, and is waited for.
+            let _ended = poll_at_most(poll_count, database.engine.clear_remains()).await;
+            let report = database.check().await.unwrap();
+            assert_eq!((report.row_count, report.faults), (0, vec![]));
+        });
+    }
+}
