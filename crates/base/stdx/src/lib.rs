@@ -4,6 +4,7 @@
 
 pub mod byte_store;
 pub mod chunked_vec;
+pub mod circle_check;
 pub mod convert;
 pub mod key_table;
 pub mod pile;
@@ -12,6 +13,7 @@ pub mod stack;
 
 pub use byte_store::{ByteStore, Span};
 pub use chunked_vec::ChunkedVec;
+pub use circle_check::CircleCheck;
 pub use convert::{
     align_up, f64_to_f32, f64_to_i64, f64_to_u64, i64_to_f64, low_u8, low_u16, low_u32, to_u32,
     to_u64, to_usize, u64_to_f64,

@@ -19,6 +19,7 @@ use format::slotted::TreePageShape;
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
+use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::Mutex;
 use sync::atomic::AtomicU64;
@@ -302,7 +303,13 @@ async fn find_losers(
     for segment in 0..segments {
         let segment = u8::try_from(segment).expect("there are at most 255 workers");
         let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
+        let mut circle = CircleCheck::new();
         loop {
+            if circle.comes_back(page) {
+                let id = PageId::new(space_of(segment), page);
+                let what = format!("page {id}: the undo pages run in a circle");
+                return Err(StoreError::Damaged { what });
+            }
             let records = until_done(|| read_page(pages, segment, page)).await?;
             for (pointer, kind, txn) in records.found {
                 if kind.is_end() {

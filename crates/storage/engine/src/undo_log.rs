@@ -154,7 +154,10 @@ pub(crate) fn ends(pages: &Pages, segment: u8) -> Outcome<(PageNo, PageNo)> {
 pub(crate) fn drop_tail(pages: &Pages, segment: u8) -> Outcome<()> {
     let space = space_of(segment);
     let (tail, last) = ends(pages, segment)?;
-    assert!(tail != last, "the last page is being written");
+    if tail == last {
+        let id = PageId::new(space, tail);
+        return Err(damaged(id, "the last undo page has a next one"));
+    }
     let mut change = pages.change()?;
     let directory = change.latch(PageId::new(space, DIRECTORY))?;
     let page = change.latch(PageId::new(space, tail))?;

@@ -2,11 +2,13 @@
 
 use btree::{From, Place, Run, Tree};
 use env::sim::poll_at_most;
-use format::{IndexId, PageNo, SpaceId};
+use format::page_op::PageOp;
+use format::{IndexId, PageId, PageNo, SpaceId, undo};
 use sim::rows::{accounts, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{Isolation, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness};
 use value::CollationId;
+use wal::LogLevel;
 
 /// So many that the dictionary's file grows while they are renamed, and frames are waited for.
 const TABLE_COUNT: usize = 60;
@@ -188,4 +190,41 @@ fn a_purge_that_is_given_up_holds_up_no_other() {
             assert_eq!((report.row_count, report.faults), (0, vec![]));
         });
     }
+}
+
+/// The pages of a segment follow one another for ever where a disk has lost a write of one.
+#[test]
+fn a_circle_of_undo_pages_is_damage_and_no_endless_start() {
+    let world = World::new(24, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let table = database.table("accounts");
+        // Purge does not come past what is open.
+        let mut open = database.begin(Isolation::RepeatableRead);
+        open.insert(&table, &row(1, 1, "open")).await.unwrap();
+        Box::leak(Box::new(open));
+        let pages = database.engine.pages();
+        let first = PageId::new(SpaceId(1), PageNo(3));
+        let end = until_done(|| {
+            let mut change = pages.change()?;
+            let page = change.latch(first)?;
+            let op = PageOp::BytesPut {
+                offset: u16::try_from(undo::UNDO_NEXT).expect("an offset in a page"),
+                bytes: &first.page.0.to_le_bytes(),
+            };
+            change.apply(page, &op).expect("four bytes of the page");
+            Ok(change.commit())
+        });
+        let end = end.await.unwrap();
+        pages.wait_log(end, LogLevel::Durable).await.unwrap();
+    });
+    let world = world.crash();
+    let inner = world.clone();
+    let refused = world.run(async move { inner.open().await.err() });
+    let Some(StoreError::Damaged { what }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(what.contains("run in a circle"), "{what}");
 }
