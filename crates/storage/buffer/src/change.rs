@@ -195,9 +195,7 @@ impl Change<'_> {
             }
             return Err(self.pages.busy().into());
         }
-        let Some(no) = pool.take_frame(self.pages.worker) else {
-            return Err(self.pages.no_frame().into());
-        };
+        let no = self.pages.take_frame()?;
         let frame = pool.frame(no);
         // Readers with an outdated idea of the frame have it shared for a moment, unless their
         // thread was preempted.

@@ -7,6 +7,11 @@
 //! again. Were a share's own pages cooled until one goes, a step that needs two pages would never
 //! have both where all but one of the share's frames are dirty: each would drive out the other, and
 //! nobody would tell the cleaner.
+//!
+//! All passes over a large pool take long, so a search is parted: after [`LOOKS_PER_TURN`] frames
+//! others have their turn, and who comes next on the worker, to look for a frame, goes on with it.
+
+use std::cell::Cell;
 
 use format::PageId;
 use sync::atomic::{AtomicU32, Ordering};
@@ -21,6 +26,29 @@ const PASSES: u32 = HEAT_LOADED as u32 + 1;
 /// Frames of a share looked at while the cleaner is awaited: more would only repeat what others
 /// have done.
 const SHORT_SEARCH: u32 = 64;
+
+/// Frames looked at before others have their turn: some 200 us where their headers are in no cache.
+const LOOKS_PER_TURN: u32 = 4096;
+
+/// How far a worker's search for a frame has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Search {
+    /// Shares passed over, all workers' once in each pass.
+    share_count: usize,
+    /// Frames looked at in the one that is next.
+    looked_count: u32,
+}
+
+/// What a turn of a search has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// A frame without a page that is the caller's alone.
+    Frame(FrameNo),
+    /// There is more to look at.
+    Later,
+    /// Every page is dirty or in use.
+    Nothing,
+}
 
 /// One worker's part of the frames. Others come to it only when theirs has nothing cold.
 #[derive(Debug)]
@@ -57,29 +85,46 @@ impl Share {
 }
 
 impl Pool {
-    /// A frame without a page that is the caller's alone; `None` if every page is dirty or in use.
-    pub(crate) fn take_frame(&self, worker: usize) -> Option<FrameNo> {
+    /// Looks for a frame; `search` is the worker's own.
+    pub(crate) fn take_frame(&self, worker: usize, search: &Cell<Search>) -> Taken {
         let is_known_short = self.wants_frames.load(Ordering::SeqCst);
-        let search = if is_known_short {
+        let share_looks = if is_known_short {
             SHORT_SEARCH / PASSES
         } else {
             u32::MAX
         };
-        let (before, own_and_after) = self.shares.split_at(worker);
-        let shares = || own_and_after.iter().chain(before);
-        let taken = (0..PASSES).find_map(|_| shares().find_map(|share| self.pass(share, search)));
-        if taken.is_none() {
-            self.wants_frames.store(true, Ordering::SeqCst);
+        // From the start, unless this turn is not enough.
+        let mut at = search.take();
+        let mut rest = LOOKS_PER_TURN;
+        while at.share_count < stdx::to_usize(PASSES) * self.shares.len() {
+            let share = (worker + at.share_count) % self.shares.len();
+            let share = self.shares.get(share).expect("an index below their count");
+            let share_looks = share.count.min(share_looks);
+            let looks = share_looks.saturating_sub(at.looked_count).min(rest);
+            if let Some(frame) = self.pass(share, looks) {
+                return Taken::Frame(frame);
+            }
+            rest -= looks;
+            at.looked_count += looks;
+            if at.looked_count < share_looks {
+                search.set(at);
+                return Taken::Later;
+            }
+            at = Search {
+                share_count: at.share_count + 1,
+                looked_count: 0,
+            };
         }
-        taken
+        self.wants_frames.store(true, Ordering::SeqCst);
+        Taken::Nothing
     }
 
-    /// A free frame of a share, or that of a cold page among the next `search`.
-    fn pass(&self, share: &Share, search: u32) -> Option<FrameNo> {
+    /// A free frame of a share, or that of a cold page among the next `looks`.
+    fn pass(&self, share: &Share, looks: u32) -> Option<FrameNo> {
         if let Some(frame) = share.free.lock().pop() {
             return Some(frame);
         }
-        (0..share.count.min(search)).find_map(|_| {
+        (0..looks).find_map(|_| {
             // Relaxed: two workers on one share may look at the same frame; the latch decides.
             let at = share.hand.fetch_add(1, Ordering::Relaxed) % share.count;
             let frame = FrameNo(share.first + at);

@@ -15,6 +15,7 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
 use crate::change::ChangeBuffers;
+use crate::evict::{Search, Taken};
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Joining, Load, Reading};
 use crate::optimistic::Optimistic;
@@ -48,6 +49,8 @@ pub struct Pages {
     /// Copies of the pool's list of tablespaces, by id, as of `removals_seen`.
     spaces: RefCell<Vec<Option<Arc<Space>>>>,
     removals_seen: Cell<u64>,
+    /// The search for a frame that is under way.
+    search: Cell<Search>,
     /// What runs now undoes or ends work, and may use up the reserve of room.
     is_undoing: Cell<bool>,
     /// Buffers of mini-transactions, for reuse.
@@ -66,6 +69,7 @@ impl Pages {
             has_change: Cell::new(false),
             spaces: RefCell::default(),
             removals_seen: Cell::new(0),
+            search: Cell::default(),
             is_undoing: Cell::new(false),
             buffers: RefCell::default(),
         }
@@ -233,9 +237,7 @@ impl Pages {
         if let Some(found) = space.table.frame_of(id.page) {
             return Ok(found);
         }
-        let Some(frame) = self.pool.take_frame(self.worker) else {
-            return Err(self.no_frame().into());
-        };
+        let frame = self.take_frame()?;
         loads.insert(id, Load::Reading(Vec::new()));
         drop(loads);
         let reading = Reading::new(&self.pool, (self.worker, &self.disk), &space, id, frame);
@@ -296,8 +298,17 @@ impl Pages {
         self.suspend(WaitReason::LatchBusy, Suspend::turn())
     }
 
+    /// A frame without a page that is the caller's alone.
+    pub(crate) fn take_frame(&self) -> Outcome<FrameNo> {
+        match self.pool.take_frame(self.worker, &self.search) {
+            Taken::Frame(frame) => Ok(frame),
+            Taken::Later => Err(self.suspend(WaitReason::Turn, Suspend::turn()).into()),
+            Taken::Nothing => Err(self.no_frame().into()),
+        }
+    }
+
     /// Waits for the cleaner.
-    pub(crate) fn no_frame(&self) -> Suspend {
+    fn no_frame(&self) -> Suspend {
         let pool = Arc::clone(&self.pool);
         let mut is_queued = false;
         let wait = std::future::poll_fn(move |context: &mut Context<'_>| {

@@ -17,6 +17,7 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, WalOptions};
 
 use super::*;
+use crate::evict::Taken;
 use crate::frames::FrameNo;
 
 mod crash;
@@ -424,6 +425,37 @@ fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
         assert!(0 < cleaned.pages);
         assert_eq!(hot.rec_lsn(), None);
     });
+}
+
+/// Four passes over a large pool take long where every page is in use.
+#[test]
+fn a_long_search_for_a_frame_gives_way() {
+    let world = World::new(15);
+    let pages = world.open(options(2048, 1));
+    let (pool, search) = (pages.pool(), Cell::default());
+    let mut taken = Vec::new();
+    let ended = loop {
+        match pool.take_frame(0, &search) {
+            Taken::Frame(frame) => taken.push(frame),
+            ended => break ended,
+        }
+    };
+    assert_eq!((taken.len(), ended), (2048, Taken::Later));
+    assert!(!pool.wants_frames.load(Ordering::SeqCst));
+    assert_eq!(pool.take_frame(0, &search), Taken::Nothing);
+    assert!(pool.wants_frames.load(Ordering::SeqCst));
+    assert_eq!(
+        pool.take_frame(0, &search),
+        Taken::Nothing,
+        "a short search"
+    );
+    pool.wants_frames.store(false, Ordering::SeqCst);
+    for _ in 0..3 {
+        // Whoever finds one on the way ends the search; the next begins from the start.
+        assert_eq!(pool.take_frame(0, &search), Taken::Later);
+        pool.free_frame(0, taken[7]);
+        assert_eq!(pool.take_frame(0, &search), Taken::Frame(taken[7]));
+    }
 }
 
 #[test]
