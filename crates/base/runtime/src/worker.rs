@@ -485,21 +485,19 @@ impl Worker {
     /// Drops tasks, hooks and locals while this thread is still the worker.
     fn clear(&self) {
         self.is_clearing.set(true);
-        loop {
-            let first = self.tasks.borrow().iter().next().map(|(_, slot)| {
-                (
-                    slot.header.clone(),
-                    matches!(slot.work, Some(Work::Left(_))),
-                )
-            });
-            let Some((header, is_left)) = first else {
-                break;
-            };
-            if is_left {
-                // What lies on its stack is dropped by going on to the end of the poll.
-                self.run_task(header.clone(), None);
+        // Round by round, for a task that is dropped may spawn another.
+        while !self.tasks.borrow().is_empty() {
+            let all = self.tasks.borrow();
+            let headers: Vec<_> = all.iter().map(|(_, slot)| slot.header.clone()).collect();
+            drop(all);
+            for header in headers {
+                let is_left = |slot: &mut Slot| matches!(slot.work, Some(Work::Left(_)));
+                if self.with_slot(&header, is_left) == Some(true) {
+                    // What lies on its stack is dropped by going on to the end of the poll.
+                    self.run_task(header.clone(), None);
+                }
+                self.remove_task(&header);
             }
-            self.remove_task(&header);
         }
         self.strands.take().into_iter().for_each(Strand::end);
         self.run_queue.borrow_mut().clear();

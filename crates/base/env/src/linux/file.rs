@@ -1,14 +1,15 @@
 //! An open file of the real file system, and the calls on it that may block.
 //!
 //! The bodies of [`Disk`](crate::Disk) that use the real file system share these: the blocking one
-//! beside this file and the workers' own in `runtime`.
+//! beside this file and the workers' own in `runtime`. A signal that interrupts one (EINTR: network
+//! file systems and FUSE do that even to a sync) fails nothing: the call is repeated.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, RawDir};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use crate::disk::{
     DiskError, DiskErrorKind, File, FileAccess, FileId, OpenOptions, WriteDurability,
@@ -144,13 +145,14 @@ impl LinuxFile {
 
     /// fdatasync.
     pub fn sync(&self) -> Result<(), DiskError> {
-        rustix::fs::fdatasync(&self.descriptor).map_err(|error| self.error("sync", error))
+        retry_on_intr(|| rustix::fs::fdatasync(&self.descriptor))
+            .map_err(|error| self.error("sync", error))
     }
 
     /// Makes room up to `length` bytes; by writing zeroes where the file system cannot allocate.
     pub fn allocate(&self, length: u64) -> Result<(), DiskError> {
         let empty = FallocateFlags::empty();
-        match rustix::fs::fallocate(&self.descriptor, empty, 0, length) {
+        match retry_on_intr(|| rustix::fs::fallocate(&self.descriptor, empty, 0, length)) {
             Err(Errno::OPNOTSUPP) => self.allocate_by_zeroes(length),
             other => other.map_err(|error| self.error("allocate", error)),
         }
@@ -170,7 +172,7 @@ impl LinuxFile {
 
     /// Cuts or extends.
     pub fn set_length(&self, length: u64) -> Result<(), DiskError> {
-        rustix::fs::ftruncate(&self.descriptor, length)
+        retry_on_intr(|| rustix::fs::ftruncate(&self.descriptor, length))
             .map_err(|error| self.error("set the length of", error))
     }
 
@@ -252,7 +254,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>, DiskError> {
 /// fsync of a directory.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), DiskError> {
     open_directory(path)
-        .and_then(rustix::fs::fsync)
+        .and_then(|directory| retry_on_intr(|| rustix::fs::fsync(&directory)))
         .map_err(|error| disk_error("sync directory", Some(path), error))
 }
 

@@ -326,6 +326,37 @@ fn dropping_the_runtime_ends_it() {
     });
 }
 
+/// Ten thousand connections, each of which leaves something to be done behind it.
+#[test]
+fn the_end_drops_many_tasks_and_what_they_spawn() {
+    struct Leaving(Arc<()>);
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            let alive = self.0.clone();
+            spawn(async move {
+                let _alive = alive;
+                pending::<()>().await;
+            });
+        }
+    }
+    on_each_driver(|io| {
+        let alive = Arc::new(());
+        let inner = alive.clone();
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async move {
+            for _ in 0..10_000 {
+                let leaving = Leaving(inner.clone());
+                spawn(async move {
+                    let _leaving = leaving;
+                    pending::<()>().await;
+                });
+            }
+        });
+        drop(runtime);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    });
+}
+
 #[test]
 fn a_worker_that_dies_ends_the_others() {
     on_each_driver(|io| {

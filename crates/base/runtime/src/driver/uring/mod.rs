@@ -12,7 +12,8 @@
 //! (U3) A multishot operation that ends by itself is armed again when somebody next asks. One that
 //!      found no buffer leaves its bytes in the socket, and they are fetched by a call.
 //! (U4) Completions that do not fit into their queue are kept by the kernel (NODROP) and delivered
-//!      by later calls; a submission that is refused meanwhile (EBUSY) is repeated next turn.
+//!      by later calls; a submission that is refused (EBUSY meanwhile, EAGAIN or ENOMEM for want of
+//!      memory) is repeated next turn, at once where the queue is full.
 
 mod buffers;
 mod files;
@@ -29,7 +30,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use env::{Disk, Instant};
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
@@ -104,10 +105,24 @@ impl UringDriver {
             }
             match ring.submit() {
                 Ok(_) => {}
-                Err(error) if is_passing(&error) => self.reap(&mut ring),
+                Err(error) if is_passing(&error) => self.relieve(&mut ring),
                 Err(error) => panic!("the kernel takes a full submission queue: {error}"),
             }
         }
+    }
+
+    /// Makes it likelier that the kernel takes what it has just refused: has it do what it has put
+    /// off, which a call that submits comes to only when all was taken, and makes room among the
+    /// completions. Both give operations back that take its memory.
+    fn relieve(&self, ring: &mut IoUring) {
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: nothing is submitted, and no argument is passed that the kernel would read.
+        let heard = unsafe { ring.submitter().enter::<()>(0, 0, flags, None) };
+        if heard.is_err() {
+            // It is short of memory for this, too: others may give some back.
+            rustix::thread::sched_yield();
+        }
+        self.reap(ring);
     }
 
     /// Moves completions out of the ring.
@@ -204,6 +219,7 @@ impl UringDriver {
                 .submit_with_args(usize::from(wants_wait), &arguments);
             match entered {
                 Ok(_) => {}
+                Err(error) if is_refusal(&error) => self.relieve(&mut ring),
                 Err(error) if is_passing(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -230,10 +246,20 @@ impl UringDriver {
 
 /// Whether a failed call is one of those that mean "look at the completions and go on" (U4).
 fn is_passing(error: &io::Error) -> bool {
-    let passing = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
-    passing
+    is_any(error, &[Errno::TIME, Errno::INTR]) || is_refusal(error)
+}
+
+/// Whether the kernel has not taken what was submitted because it is short of something now: the
+/// queue is as it was.
+fn is_refusal(error: &io::Error) -> bool {
+    is_any(error, &[Errno::BUSY, Errno::AGAIN, Errno::NOMEM])
+}
+
+fn is_any(error: &io::Error, errnos: &[Errno]) -> bool {
+    let number = error.raw_os_error();
+    errnos
         .iter()
-        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+        .any(|errno| number == Some(errno.raw_os_error()))
 }
 
 impl Driver for UringDriver {
@@ -487,5 +513,24 @@ impl Drop for UringDriver {
             self.files.take(),
             self.buffers.clone(),
         )));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_ends_no_worker() {
+        let error = |errno: Errno| io::Error::from(errno);
+        for errno in [Errno::BUSY, Errno::AGAIN, Errno::NOMEM] {
+            assert!(is_refusal(&error(errno)) && is_passing(&error(errno)));
+        }
+        for errno in [Errno::TIME, Errno::INTR] {
+            assert!(!is_refusal(&error(errno)) && is_passing(&error(errno)));
+        }
+        for errno in [Errno::BADF, Errno::INVAL, Errno::FAULT] {
+            assert!(!is_passing(&error(errno)));
+        }
     }
 }
