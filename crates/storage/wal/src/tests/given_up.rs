@@ -46,40 +46,40 @@ fn preparing_that_is_given_up_holds_up_no_other() {
 fn a_renaming_that_is_given_up_takes_no_segment_away() {
     BOUNDARIES.with_borrow_mut(Vec::clear);
     let mut world = World::with_seed(15);
-    let options = WalOptions {
-        // Enough for another one to become obsolete meanwhile.
-        segments_ahead: 8,
-        ..options()
-    };
-    let (wal, _) = world.open(options.clone()).unwrap();
+    let (wal, _) = world.open(options()).unwrap();
     let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
     world.run(async move {
         let mut writer = at_work.writer(0);
-        let mut number = 0;
         let obsolete_count = || at_work.flush_state().lock().segments.obsolete.len();
-        let late = LateDisk::new(disk.clone());
-        let mut last = None;
-        while obsolete_count() < 2 {
-            write_and_free(&mut writer, &disk, number).await;
-            number += 1;
-            if last.is_none() && obsolete_count() == 1 {
-                assert!(at_work.needs_segments());
-                last = at_work.flush_state().lock().segments.last();
-                let given_up = poll_at_most(1, at_work.prepare_segments(&late)).await;
-                assert!(given_up.is_none(), "it waits for the renaming");
-            }
-        }
-        at_work.prepare_segments(&disk).await.unwrap();
-        let renaming = late.renaming.take().expect("one was asked for");
-        let late_answer = renaming.run(&disk).unwrap_err();
-        assert_eq!(late_answer.kind, DiskErrorKind::NotFound);
         let writing = || {
             let state = at_work.flush_state().lock();
             state.place.segment_of(state.next_block)
         };
+        let mut end = Lsn::FIRST;
+        while writing() < 2 {
+            end = write_durably(&mut writer, &disk, 1).await;
+            at_work.prepare_segments(&disk).await.unwrap();
+        }
+        // More are free than are wanted, so that it is a question which is taken.
+        free(&at_work, &disk, end).await;
+        assert_eq!(obsolete_count(), 2);
+        while writing() < 3 {
+            end = write_durably(&mut writer, &disk, 2).await;
+        }
+        let late = LateDisk::new(disk.clone());
+        let last = at_work.flush_state().lock().segments.last();
+        let given_up = poll_at_most(1, at_work.prepare_segments(&late)).await;
+        assert!(given_up.is_none(), "it waits for the renaming");
+        free(&at_work, &disk, end).await;
+        assert_eq!(obsolete_count(), 3);
+        at_work.prepare_segments(&disk).await.unwrap();
+        assert_eq!(obsolete_count(), 2);
+        let renaming = late.renaming.take().expect("one was asked for");
+        let late_answer = renaming.run(&disk).unwrap_err();
+        assert_eq!(late_answer.kind, DiskErrorKind::NotFound);
         while writing() <= last.unwrap() {
-            write_and_free(&mut writer, &disk, number).await;
-            number += 1;
+            end = write_durably(&mut writer, &disk, 3).await;
+            free(&at_work, &disk, end).await;
             at_work.prepare_segments(&disk).await.unwrap();
         }
         for number in 100..103 {
@@ -88,7 +88,7 @@ fn a_renaming_that_is_given_up_takes_no_segment_away() {
     });
     drop(wal);
     world = world.crash();
-    let (_, found) = world.open(options).unwrap();
+    let (_, found) = world.open(options()).unwrap();
     let numbers: Vec<_> = found.into_iter().map(|(number, _)| number).collect();
     assert_eq!(numbers, [100, 101, 102]);
 }
@@ -102,10 +102,8 @@ async fn write_durably(writer: &mut WalWriter, disk: &SimDisk, number: u64) -> L
     end
 }
 
-/// The same, and a checkpoint behind it.
-async fn write_and_free(writer: &mut WalWriter, disk: &SimDisk, number: u64) {
-    let end = write_durably(writer, disk, number).await;
-    let wal = Arc::clone(writer.wal());
+/// Writes a checkpoint.
+async fn free(wal: &Wal, disk: &SimDisk, end: Lsn) {
     wal.write_checkpoint(disk, end, Vec::new()).await.unwrap();
 }
 
