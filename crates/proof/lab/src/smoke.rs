@@ -79,10 +79,27 @@ struct Abilities {
     has_tls: bool,
 }
 
+impl Abilities {
+    /// What Plateau says that it can do; less of it would only make the suites shorter.
+    fn must_be_all(&self) -> Result<()> {
+        for method in METHODS {
+            ensure!(
+                self.methods.contains(&method),
+                "no accounts of method {method}"
+            );
+        }
+        ensure!(self.has_tls, "no TLS");
+        Ok(())
+    }
+}
+
 /// Runs all suites; an error if a check of one failed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
     let abilities = prepare(&mut running.connect()?)?;
+    if arguments.target.is_plateau() {
+        abilities.must_be_all()?;
+    }
     let is_wanted =
         |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|it| it == name);
     let mut failed = Vec::new();

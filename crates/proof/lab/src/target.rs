@@ -8,7 +8,7 @@ use testkit::{Client, Launch, Login, Server, ServerKind};
 /// The server under test, as command-line arguments.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// The server to start; `mariadb` tests the suite itself.
+    /// The server to start, or what runs on `--port`; `mariadb` tests the suite itself.
     #[arg(long, value_enum, default_value = "plateau")]
     server: Program,
     /// Takes a server that runs already on this port of loopback, with root without password.
@@ -41,6 +41,11 @@ impl Target {
             return Ok(Running { port, server: None });
         }
         Ok(Running::of(self.launch().start()?))
+    }
+
+    /// Whether it is Plateau, of which a suite may demand what MariaDB has not.
+    pub(crate) fn is_plateau(&self) -> bool {
+        self.server == Program::Plateau
     }
 
     /// How the server is started, for suites that start it again and again.

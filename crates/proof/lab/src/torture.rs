@@ -7,8 +7,13 @@
 //!
 //! (I1) No acknowledged transaction is lost: its rows are there.
 //! (I2) At most one more is there, the one whose acknowledgement the kill cut off.
-//! (I3) None is there in part: both tables have the same rows, read by each of their indexes, and
-//!      the accounts sum to what they began with.
+//! (I3) None is there in part: both tables have the same rows, each with the text that belongs to
+//!      its transaction, read by each of their indexes, and the accounts sum to what they began
+//!      with.
+//!
+//! `plateau check` recovers the directory itself, with settings of its own. So odd rounds leave the
+//! recovery to the server, which is ended behind it, in order or by another kill, and checked then;
+//! even rounds check first.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -42,6 +47,9 @@ pub struct Arguments {
 const ACCOUNTS: u64 = 100;
 const BALANCE: u64 = 1000;
 
+/// What the column `text` of a row is, from the two others: nothing up to some 150 characters.
+const TEXT: &str = "REPEAT(CONCAT(writer, '.', number, ';'), (writer * 7 + number) % 15)";
+
 /// A round ends after at most this many acknowledgements: enough to pass a checkpoint now and then.
 const ACKNOWLEDGED_MAX: u64 = 2000;
 
@@ -61,13 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for round in 1..=arguments.rounds {
         let target = 1 + random.below(ACKNOWLEDGED_MAX);
         let acknowledged = write_until_killed(&mut server, arguments, &state, target, &mut random)?;
-        if server.kind() == ServerKind::Plateau && !arguments.no_check {
-            check_data(&server).with_context(|| format!("check in round {round}"))?;
-        }
-        server
-            .start_again()
-            .with_context(|| format!("start in round {round}"))?;
-        let found = judge(&mut server.connect()?, &acknowledged)
+        let is_checked = server.kind() == ServerKind::Plateau && !arguments.no_check;
+        let found = recover(&mut server, round, is_checked, &acknowledged)
             .with_context(|| format!("round {round}, seed {}", arguments.seed))?;
         let sum = |state: &Acknowledged| state.values().sum::<u64>();
         transactions = sum(&found);
@@ -84,6 +87,29 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     println!("{} rounds: nothing lost, nothing in part", arguments.rounds);
     ensure!(transactions > 0, "no transaction was acknowledged");
     Ok(())
+}
+
+/// Starts the killed server again and judges what it has; it serves then.
+fn recover(
+    server: &mut Server,
+    round: u64,
+    is_checked: bool,
+    acknowledged: &Acknowledged,
+) -> Result<Acknowledged> {
+    if is_checked && round.is_multiple_of(2) {
+        check_data(server).context("check of what the kill left")?;
+    }
+    server.start_again().context("start after the kill")?;
+    let found = judge(&mut server.connect()?, acknowledged)?;
+    if is_checked && !round.is_multiple_of(2) {
+        match round % 4 {
+            1 => server.stop()?,
+            _ => server.kill()?,
+        }
+        check_data(server).context("check behind the server's own recovery")?;
+        server.start_again().context("start after the check")?;
+    }
+    Ok(found)
 }
 
 fn create_tables(client: &mut Client) -> Result<()> {
@@ -202,13 +228,14 @@ impl Writer {
         let from = self.random.below(ACCOUNTS);
         let to = self.random.below(ACCOUNTS);
         let amount = self.random.below(10);
-        let text = "x".repeat(usize::try_from(self.random.below(200)).unwrap_or(0));
+        let text = TEXT.replace("writer", &writer.to_string());
+        let text = text.replace("number", &number.to_string());
         vec![
             "BEGIN".to_owned(),
-            format!("INSERT INTO left_journal VALUES ({writer}, {number}, '{text}')"),
+            format!("INSERT INTO left_journal VALUES ({writer}, {number}, {text})"),
             format!("UPDATE accounts SET balance = balance - {amount} WHERE id = {from}"),
             format!("UPDATE accounts SET balance = balance + {amount} WHERE id = {to}"),
-            format!("INSERT INTO right_journal VALUES ({writer}, {number}, '{text}')"),
+            format!("INSERT INTO right_journal VALUES ({writer}, {number}, {text})"),
             "COMMIT".to_owned(),
         ]
     }
@@ -243,6 +270,7 @@ fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
 fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledged> {
     client.run("USE torture")?;
     let found = journal(client, "left_journal", "PRIMARY")?;
+    let texts = contents(client, "left_journal", "PRIMARY")?;
     for (table, index) in [
         ("left_journal", "by_number"),
         ("right_journal", "PRIMARY"),
@@ -252,6 +280,11 @@ fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledge
         ensure!(
             found == other,
             "(I3) {table} by {index} has {other:?}, not {found:?}"
+        );
+        let other = contents(client, table, index)?;
+        ensure!(
+            texts == other,
+            "(I3) {table} by {index} has rows of {other:?}, not {texts:?}"
         );
     }
     for (writer, last) in acknowledged {
@@ -268,8 +301,8 @@ fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledge
             "(I2) writer {writer}: {last} acknowledged, {there} there"
         );
     }
-    let sum = client.value("SELECT SUM(balance) FROM accounts")?;
-    let expected = (ACCOUNTS * BALANCE).to_string();
+    let sum = client.value("SELECT CONCAT(COUNT(*), ' with ', SUM(balance)) FROM accounts")?;
+    let expected = format!("{ACCOUNTS} with {}", ACCOUNTS * BALANCE);
     ensure!(
         sum.as_deref() == Some(&expected),
         "(I3) accounts sum to {sum:?}, not {expected}"
@@ -298,6 +331,31 @@ fn journal(client: &mut Client, table: &str, index: &str) -> Result<Acknowledged
         last.insert(writer, number);
     }
     Ok(last)
+}
+
+/// A sum over all columns of each writer's rows, by one index; each row must have its text.
+fn contents(client: &mut Client, table: &str, index: &str) -> Result<Vec<String>> {
+    let rows = client.rows(&format!(
+        "SELECT writer, SUM(CRC32(CONCAT_WS(',', writer, number, text))), \
+         SUM(NOT (text <=> {TEXT})) FROM {table} FORCE INDEX ({index}) \
+         GROUP BY writer ORDER BY writer"
+    ))?;
+    let mut sums = Vec::new();
+    for row in rows {
+        let text = |value: &Option<Vec<u8>>| {
+            String::from_utf8_lossy(value.as_deref().unwrap_or(b"NULL")).into_owned()
+        };
+        let values: Vec<String> = row.iter().map(text).collect();
+        let [writer, sum, wrong] = &values[..] else {
+            bail!("three columns")
+        };
+        ensure!(
+            wrong == "0",
+            "(I3) {table} by {index}: {wrong} rows of writer {writer} have a wrong text"
+        );
+        sums.push(format!("{writer}: {sum}"));
+    }
+    Ok(sums)
 }
 
 /// `plateau check` finds nothing wrong in what the kill left.

@@ -23,7 +23,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use self::contestant::{Contestant, Program};
 use self::record::{Heading, folder};
@@ -99,7 +99,8 @@ struct Point {
     samples: Vec<Sample>,
 }
 
-/// Measures all points and writes the report.
+/// Measures all points and writes the report. A recorded run that misses a limit is an error behind
+/// that: what is kept has been judged.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let program = match &arguments.program {
         Some(path) => path.clone(),
@@ -140,6 +141,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     report.append_history(&folder)?;
     print!("{}", report.verdicts());
     println!("written to {}", folder.display());
+    let missed = report.missed();
+    ensure!(
+        !arguments.record || missed.is_empty(),
+        "{} limits are missed:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
     Ok(())
 }
 
