@@ -96,7 +96,8 @@ fn build(shell: &Shell) -> Result<PathBuf> {
         shell.succeeds("cargo", &["+nightly", "--version"]),
         "libFuzzer needs nightly: run `rustup toolchain install nightly --profile minimal`"
     );
-    let host = "x86_64-unknown-linux-gnu";
+    let told = shell.read("rustc", &["+nightly", "-vV"])?;
+    let host = host_of(&told)?;
     // Named even where it is the host's own, so that build scripts are not instrumented.
     let arguments = ["+nightly", "build", "--release", "--target", host];
     let mut command = shell.command("cargo", &arguments);
@@ -106,6 +107,12 @@ fn build(shell: &Shell) -> Result<PathBuf> {
     check(&mut command, "building the fuzz targets")?;
     let programs = shell.root().join("fuzz/target").join(host).join("release");
     Ok(programs)
+}
+
+/// The machine's own target, as `rustc -vV` tells it.
+fn host_of(told: &str) -> Result<&str> {
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    host.context("`rustc -vV` names no host")
 }
 
 fn start(shell: &Shell, programs: &Path, target: &str, seconds: u32) -> Result<Child> {
@@ -182,6 +189,13 @@ fn last_line(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn host_is_what_the_compiler_says() {
+        let told = "rustc 1.90.0-nightly\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\n";
+        assert_eq!(host_of(told).unwrap(), "aarch64-unknown-linux-gnu");
+        assert!(host_of("rustc 1.90.0-nightly\n").is_err());
+    }
 
     #[test]
     fn unknown_target_is_refused_with_the_known_ones() {

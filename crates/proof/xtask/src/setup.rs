@@ -166,9 +166,8 @@ const CLIENT_SETS: &[ClientSet] = &[
 impl ClientSet {
     fn provide(&self, shell: &Shell, is_dry_run: bool) -> Result<()> {
         let root = shell.root();
-        let Ok(list) = fs::read_to_string(root.join(self.list)) else {
-            return Ok(());
-        };
+        let list = fs::read_to_string(root.join(self.list))
+            .with_context(|| format!("the list of {} clients, {}", self.name, self.list))?;
         let out = root.join(CLIENTS).join(self.name);
         let stamp = root.join(CLIENTS).join(format!("{}.stamp", self.name));
         let wanted = format!("{list}\n{}", self.script);
