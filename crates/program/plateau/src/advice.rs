@@ -59,3 +59,38 @@ fn of_disk(kind: DiskErrorKind) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(kind: DiskErrorKind) -> DiskError {
+        DiskError {
+            kind,
+            operation: "write",
+            path: None,
+            os_error: 0,
+        }
+    }
+
+    #[test]
+    fn troubles_of_the_disk_are_advised_wherever_they_are_told() {
+        let full = RecoveryError::Disk(disk(DiskErrorKind::Full));
+        let told = advised(full.into()).to_string();
+        assert!(
+            told.ends_with("; make room on the disk and start again"),
+            "{told}"
+        );
+        let full = RecoveryError::Log(WalError::Disk(disk(DiskErrorKind::Full)));
+        let told = advised(full.into()).to_string();
+        assert!(
+            told.ends_with("; make room on the disk and start again"),
+            "{told}"
+        );
+        let denied = anyhow::Error::new(disk(DiskErrorKind::Denied)).context("at the start");
+        let told = advised(denied).to_string();
+        assert!(told.ends_with("the right to write there"), "{told}");
+        let failed = advised(disk(DiskErrorKind::Failed).into()).to_string();
+        assert!(!failed.contains(';'), "{failed}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Sessions that wait for each other's definitions of tables: one of them is refused.
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
 
 fn start() -> (Server, Client) {
     let mut launch = Launch::new(ServerKind::Plateau);
@@ -33,12 +33,10 @@ fn begin(client: &mut Client, watcher: &mut Client, statement: &str) {
         "select state from information_schema.processlist where id = {}",
         client.connection_id
     );
-    loop {
+    wait_until(statement, || {
         let shown = watcher.value(&state).expect("a state").unwrap_or_default();
-        if shown.contains("metadata") {
-            return;
-        }
-    }
+        shown.contains("metadata")
+    });
 }
 
 #[test]

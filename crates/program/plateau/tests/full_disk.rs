@@ -13,7 +13,7 @@ use std::process::Command;
 
 use testkit::client::{Client, Outcome};
 use testkit::server::{Launch, Server, ServerKind};
-use testkit::{Folder, process};
+use testkit::{Folder, process, wait_until};
 
 /// More than what the small disks of these tests hold.
 const INSERT_COUNT_MAX: i64 = 100_000;
@@ -93,8 +93,9 @@ fn fill(client: &mut Client) -> i64 {
     panic!("the disk does not run full");
 }
 
-/// What must hold while nothing fits: reads, rollback, and the room that a delete gives back.
-fn work_on_full_disk(client: &mut Client, count: i64) {
+/// What must hold while nothing fits: reads, rollback, and the room that a delete gives back. How
+/// many rows there are then, ids from 0.
+fn work_on_full_disk(client: &mut Client, count: i64) -> i64 {
     assert_eq!(number(client, "select count(*) from d.t"), count);
     client.run("begin").unwrap();
     client
@@ -106,6 +107,20 @@ fn work_on_full_disk(client: &mut Client, count: i64) {
         0
     );
     assert_eq!(number(client, "select count(*) from d.t"), count);
+    let (kept, again) = (count - 60, count - 40);
+    let delete = format!("delete from d.t where {kept} <= id");
+    client.run(&delete).unwrap();
+    for id in kept..again {
+        let insert = format!("insert into d.t values ({id}, repeat('r', 9000))");
+        // The room is there once nobody can read the deleted rows any more, and they are purged.
+        wait_until(&insert, || match outcome(client, &insert) {
+            0 => true,
+            1021 => false,
+            other => panic!("error {other} on a full disk"),
+        });
+    }
+    assert_eq!(number(client, "select count(*) from d.t"), again);
+    again
 }
 
 fn check(data: &Path) {
@@ -135,8 +150,8 @@ fn a_file_that_cannot_grow_fails_statements_until_it_can() {
     };
     limit("16777216");
     let count = fill(&mut client);
-    assert!(0 < count);
-    work_on_full_disk(&mut client, count);
+    assert!(100 < count, "{count}");
+    let count = work_on_full_disk(&mut client, count);
     limit("unlimited");
     client
         .run("insert into d.t values (-1, repeat('y', 90000))")
@@ -163,7 +178,7 @@ fn a_full_file_system_is_survived() {
     fs::write(&ballast, vec![1; 8 << 20]).unwrap();
     let count = fill(&mut client);
     assert!(100 < count, "{count}");
-    work_on_full_disk(&mut client, count);
+    let count = work_on_full_disk(&mut client, count);
     // To the last page: a table grows by more than one.
     let rest = disk.path().join("rest");
     assert!(fs::write(&rest, vec![1; 8 << 20]).is_err());

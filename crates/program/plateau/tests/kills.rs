@@ -1,7 +1,7 @@
 //! KILL of a connection, as its two clients see it.
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, ServerKind};
+use testkit::{Launch, Outcome, ServerKind, wait_until};
 
 fn start(io: &str) -> testkit::Server {
     let mut launch = Launch::new(ServerKind::Plateau);
@@ -98,7 +98,9 @@ fn wait_until_running(client: &mut Client, id: u32) {
     let runs = format!(
         "select count(*) from information_schema.processlist where id = {id} and command = 'Query'"
     );
-    while client.value(&runs).expect("a count").as_deref() != Some("1") {}
+    wait_until("it runs", || {
+        client.value(&runs).expect("a count").as_deref() == Some("1")
+    });
 }
 
 /// The number of the error that the answer ends by, 0 for none.

@@ -1,6 +1,6 @@
 //! The end that SIGTERM asks for, as clients see it.
 
-use testkit::{Launch, Outcome, ServerKind};
+use testkit::{Launch, Outcome, ServerKind, wait_until};
 
 /// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.
 #[test]
@@ -24,15 +24,21 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
         let get = "do get_lock('busy', 0)";
         busy.run(get).unwrap();
         let mut waiting = server.connect().unwrap();
-        waiting.send_query(b"select get_lock('busy', 1)").unwrap();
+        // As idle as the others, whoever has the lock goes first, and leaves it behind.
+        waiting.send_query(b"select get_lock('busy', 60)").unwrap();
         let listed = "select count(*) from information_schema.processlist \
-                      where info like 'select get_lock%'";
-        while busy.value(listed).unwrap().as_deref() != Some("1") {}
+                      where info like 'select get_lock%' and state = 'User lock'";
+        wait_until("one waits for the lock", || {
+            busy.value(listed).unwrap().as_deref() == Some("1")
+        });
         server.stop().unwrap();
         let log = server.log();
         assert!(!log.contains("cut off"), "{io}: {log}");
         let outcomes = waiting.read_outcomes().unwrap();
-        assert!(matches!(outcomes[..], [Outcome::Rows(_)]), "{outcomes:?}");
+        match &outcomes[..] {
+            [Outcome::Rows(got)] => assert_eq!(got.rows, [[Some(b"1".to_vec())]], "{io}"),
+            other => panic!("{io}: {other:?}"),
+        }
         for client in &mut idle {
             match &client.read_outcomes().unwrap()[..] {
                 [Outcome::Error(error)] => assert_eq!(error.number, 1053, "{io}"),

@@ -2,8 +2,9 @@
 //! memory.
 //!
 //! Everything here but the store talks to real processes over loopback. Nothing waits by the clock:
-//! readiness is a line that the server prints, an end is the end of its process. Every process that
-//! a fixture starts is ended, by its id, when the fixture is dropped.
+//! readiness is a line that the server prints, an end is the end of its process, and the rest is
+//! asked for, with a bound ([`wait_until`]). Every process that a fixture starts is ended, by its
+//! id, when the fixture is dropped.
 #![forbid(unsafe_code)]
 
 pub mod client;
@@ -12,11 +13,13 @@ pub mod folder;
 pub mod naive_store;
 pub mod process;
 pub mod server;
+pub mod wait;
 
 pub use client::{Client, Login, Outcome, ServerError};
 pub use folder::Folder;
 pub use naive_store::NaiveStore;
 pub use server::{Launch, Server, ServerKind};
+pub use wait::wait_until;
 
 use std::net::TcpListener;
 

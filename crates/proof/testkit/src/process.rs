@@ -108,6 +108,11 @@ impl Process {
     pub fn resident_bytes(&self) -> Result<u64> {
         resident_bytes(self.id())
     }
+
+    /// The most that the resident set has been since the program's start, in bytes.
+    pub fn resident_bytes_max(&self) -> Result<u64> {
+        status_bytes(self.id(), "VmHWM:")
+    }
 }
 
 impl Drop for Process {
@@ -140,15 +145,20 @@ pub fn cpu_us(id: u32) -> Result<u64> {
 
 /// Resident set of a process in bytes.
 pub fn resident_bytes(id: u32) -> Result<u64> {
+    status_bytes(id, "VmRSS:")
+}
+
+/// A line of `/proc/PID/status` that counts KiB.
+fn status_bytes(id: u32, name: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status"))?;
     let line = status
         .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .context("has VmRSS")?;
+        .find(|line| line.starts_with(name))
+        .with_context(|| format!("no {name} of process {id}"))?;
     let kib: u64 = line
         .split_whitespace()
         .nth(1)
-        .context("VmRSS has a number")?
+        .with_context(|| format!("{name} has a number"))?
         .parse()?;
     Ok(kib * 1024)
 }
@@ -195,7 +205,8 @@ mod tests {
         let mut process = Process::start(&mut command, &log, "ready").unwrap();
         process.wait_ready(Duration::from_secs(30)).unwrap();
         assert!(process.is_running());
-        assert!(process.resident_bytes().unwrap() > 0);
+        let now = process.resident_bytes().unwrap();
+        assert!(0 < now && now <= process.resident_bytes_max().unwrap());
         assert!(process.cpu_us().unwrap() < 10_000_000);
         process.stop().unwrap();
         assert!(!process.is_running());

@@ -1,0 +1,38 @@
+//! Waiting for what another process comes to in its own time.
+
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; only a hang meets it.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Asks until it is so, for a minute at most. The question is what lets time pass: a statement, a
+/// try.
+///
+/// # Panics
+/// When the minute is over, with what was awaited.
+#[track_caller]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a real process is awaited, in real time"
+)]
+pub fn wait_until(awaited: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LIMIT, "{LIMIT:?} are over: {awaited}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_asked_until_it_is_so() {
+        let mut asked = 0;
+        wait_until("the third time", || {
+            asked += 1;
+            asked == 3
+        });
+        assert_eq!(asked, 3);
+    }
+}
