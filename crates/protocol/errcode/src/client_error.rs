@@ -6,7 +6,8 @@ use crate::code::{ErrorCode, Sqlstate};
 use crate::format;
 use crate::table::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_DUP_ENTRY,
-    ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_SYNTAX_ERROR,
+    ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_STACK_OVERRUN_NEED_MORE,
+    ER_SYNTAX_ERROR,
 };
 
 /// Longer messages are cut: clients of the C library keep 512 bytes with the final zero.
@@ -67,6 +68,13 @@ impl ClientError {
     /// What is valid SQL but not built: `what` names it as COMPAT.md does.
     pub fn not_supported(what: &dyn Display) -> ClientError {
         ClientError::new(ER_NOT_SUPPORTED_YET, &[what])
+    }
+
+    /// What stands in itself deeper than the stack lets it be run: `used` of `all`, of what `what`
+    /// says. The words of 1436 would tell of a setting that there is not.
+    pub fn too_deep(used: usize, all: usize, what: &str) -> ClientError {
+        let text = format!("Thread stack overrun: {used} of {all} {what}");
+        ClientError::with_message(ER_STACK_OVERRUN_NEED_MORE, text)
     }
 
     /// A login that failed; the same text whether the account exists or not.

@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use errcode::{
-    ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
-    ER_STACK_OVERRUN_NEED_MORE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ClientError, ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
@@ -103,11 +103,8 @@ impl Binder<'_> {
         if used <= STACK_USE_MAX {
             return Ok(());
         }
-        let reserve = STACK_USE_MAX / 8;
-        Err(error(
-            ER_STACK_OVERRUN_NEED_MORE,
-            &[&used, &STACK_USE_MAX, &reserve],
-        ))
+        let what = "bytes of the stack are in use";
+        Err(Box::new(ClientError::too_deep(used, STACK_USE_MAX, what)))
     }
 
     /// The body of a query with what stands around it.

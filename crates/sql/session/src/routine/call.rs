@@ -8,7 +8,6 @@ use catalog::{AccountName, Privilege, PrivilegeSet, Routine, RoutineKey};
 use errcode::{
     ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
     ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
-    ER_STACK_OVERRUN_NEED_MORE,
 };
 use syntax::ast::{self, Direction, RoutineKind, StatementKind};
 use value::{CollationId, ColumnType, Value};
@@ -54,9 +53,8 @@ impl Programs {
             return Ok(());
         }
         let (used, all) = (self.frames.len(), NESTED_COUNT_MAX);
-        let code = ER_STACK_OVERRUN_NEED_MORE;
-        let text = format!("Thread stack overrun: {used} of {all} programs run within each other");
-        Err(Box::new(ClientError::with_message(code, text)))
+        let what = "programs run within each other";
+        Err(Box::new(ClientError::too_deep(used, all, what)))
     }
 }
 
