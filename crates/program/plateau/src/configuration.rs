@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use runtime::{Address, Io};
 use settings::Settings;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use crate::arguments::Arguments;
 use crate::keys::Keys;
@@ -44,19 +45,43 @@ fn check(settings: &Settings) -> Result<()> {
         session::variables::is_time_zone(zone),
         "setting `time_zone` cannot be `{zone}`: there is no such zone"
     );
+    log_filter(settings).map(|_| ())
+}
+
+/// What is logged, by the parts of the program; an error for words that mean nothing.
+pub(crate) fn log_filter(settings: &Settings) -> Result<Targets> {
+    let mut filter = Targets::new();
     for directive in settings.text("log").split(',') {
-        let level = directive.rsplit('=').next().unwrap_or_default().trim();
-        anyhow::ensure!(
-            LOG_LEVELS.iter().any(|it| level.eq_ignore_ascii_case(it)),
-            "setting `log` cannot be `{directive}`: expected error, warn, info, debug, or one of \
-             them by part, as `front=debug`"
-        );
+        let (part, level) = match directive.split_once('=') {
+            Some((part, level)) => (Some(part.trim()), level.trim()),
+            None => (None, directive.trim()),
+        };
+        let is_level = |(word, _): &&(&str, LevelFilter)| level.eq_ignore_ascii_case(word);
+        let known = LOG_LEVELS.iter().find(is_level);
+        let known = known.filter(|_| part.is_none_or(|part| !part.is_empty()));
+        let Some((_, level)) = known else {
+            anyhow::bail!(
+                "setting `log` cannot be `{directive}`: expected error, warn, info, debug, or one \
+                 of them by part, as `front=debug`"
+            );
+        };
+        filter = match part {
+            Some(part) => filter.with_target(part, *level),
+            None => filter.with_default(*level),
+        };
     }
-    Ok(())
+    Ok(filter)
 }
 
 /// What is logged, from nothing to everything.
-const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+const LOG_LEVELS: [(&str, LevelFilter); 6] = [
+    ("off", LevelFilter::OFF),
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
 
 /// What clients may ask of the machine.
 pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {

@@ -12,6 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use runtime::{Address, ListenError, Listener, Runtime, Terminations};
 use settings::Settings;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::advice::advised;
 use crate::arguments::Arguments;
@@ -77,12 +79,13 @@ fn serve(
 
 /// The log goes to standard error; the four lines of the start go to standard output.
 fn start_log(settings: &Settings) -> Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(settings.text("log"))
-        .context("setting `log` cannot be understood")?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter = configuration::log_filter(settings)?;
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
         .init();
     Ok(())
 }

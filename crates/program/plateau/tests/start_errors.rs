@@ -45,6 +45,7 @@ fn what_hinders_the_start_is_told_in_a_line() {
     check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
     check(&[tcp, &data, "log=loud"], "setting `log` cannot be `loud`");
     check(&[tcp, &data, "log=info,front=loud"], "`front=loud`");
+    check(&[tcp, &data, "log=warn,=debug"], "`=debug`");
     assert!(!folder.path().join("data").exists(), "nothing was made yet");
     check(
         &[
