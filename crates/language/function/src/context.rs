@@ -49,6 +49,8 @@ pub struct Context<'a> {
     pub now: DateTime,
     /// The same in UTC.
     pub utc_now: DateTime,
+    /// The time on the session's wall clock whenever it is asked, for SYSDATE().
+    pub clock: &'a dyn Fn() -> DateTime,
     /// The session's time zone.
     pub zone: &'a Zone,
     /// Dates that `sql_mode` refuses.

@@ -13,6 +13,8 @@ type Evaluated = Result<Value, Trouble>;
 const NAME_CHARS: u64 = 64;
 /// Characters of an account: name, `@`, host.
 const ACCOUNT_CHARS: u64 = 80 + 1 + 60;
+/// Characters of a role, as MariaDB has it.
+const ROLE_CHARS: u64 = 128;
 
 fn system_text(binding: &mut Binding<'_>, chars: u64) -> Inferred {
     let collation = CollationId::UTF8MB3_GENERAL_CI;
@@ -57,6 +59,16 @@ pub(crate) fn user(_: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> 
 
 pub(crate) fn current_user(_: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     optional(Some(&context.session.current_user))
+}
+
+pub(crate) fn infer_role(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = true;
+    system_text(binding, ROLE_CHARS)
+}
+
+/// There are no roles, so none is the current one.
+pub(crate) fn current_role(_: &Bound, _: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+    Ok(Value::Null)
 }
 
 pub(crate) fn infer_version(binding: &mut Binding<'_>) -> Inferred {

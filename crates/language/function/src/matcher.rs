@@ -400,6 +400,7 @@ mod tests {
             warnings: &mut Warnings::default(),
             now,
             utc_now: now,
+            clock: &|| now,
             zone: &Zone::Utc,
             dates: value::temporal::DateRules::default(),
             division_by_zero: DivisionByZero::Warn,

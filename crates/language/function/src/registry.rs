@@ -423,7 +423,7 @@ static TEMPORAL: &[Function] = &[
     ),
     entry("LOCALTIME", 0, 1, temporal::infer_now, temporal::now),
     entry("LOCALTIMESTAMP", 0, 1, temporal::infer_now, temporal::now),
-    entry("SYSDATE", 0, 1, temporal::infer_now, temporal::now),
+    entry("SYSDATE", 0, 1, temporal::infer_now, temporal::sysdate),
     entry(
         "UTC_TIMESTAMP",
         0,
@@ -679,6 +679,7 @@ static INFORMATION: &[Function] = &[
     entry("SESSION_USER", 0, 0, info::infer_user, info::user),
     entry("SYSTEM_USER", 0, 0, info::infer_user, info::user),
     entry("CURRENT_USER", 0, 0, info::infer_user, info::current_user),
+    entry("CURRENT_ROLE", 0, 0, info::infer_role, info::current_role),
     entry(
         "CONNECTION_ID",
         0,

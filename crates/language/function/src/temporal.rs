@@ -41,6 +41,11 @@ pub(crate) fn now(bound: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) 
     ))
 }
 
+pub(crate) fn sysdate(bound: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let now = (context.clock)();
+    Ok(Value::DateTime(now.truncated(bound.column.decimals)))
+}
+
 pub(crate) fn utc_now(bound: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     Ok(Value::DateTime(
         context.utc_now.truncated(bound.column.decimals),

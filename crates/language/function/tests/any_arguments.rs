@@ -95,6 +95,7 @@ fn called(name: &str, args: &[(Value, ColumnType)], constant: bool) {
         warnings: &mut warnings,
         now,
         utc_now: now,
+        clock: &|| now,
         zone: &Zone::Fixed(3600),
         dates: DateRules::default(),
         division_by_zero: DivisionByZero::Warn,

@@ -230,6 +230,7 @@ fn ours(text: &str, table: &Table) -> String {
         warnings: &mut warnings,
         now,
         utc_now: now,
+        clock: &|| now,
         zone: &Zone::Utc,
         dates: DateRules::default(),
         division_by_zero: DivisionByZero::Silent,

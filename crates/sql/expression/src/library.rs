@@ -29,7 +29,7 @@ impl PartialEq for Call {
 impl Call {
     /// True if two evaluations may differ though no row does.
     pub fn is_volatile(&self) -> bool {
-        matches!(self.bound.name(), "RAND" | "UUID")
+        matches!(self.bound.name(), "RAND" | "UUID" | "SYSDATE")
     }
 }
 
@@ -71,6 +71,7 @@ fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>
         warnings: &mut statement.diagnostics.warnings(),
         now: statement.now(),
         utc_now: DateTime::from_unix_micros(options.now_us).unwrap_or_default(),
+        clock: &|| statement.wall(statement.session.clock_us()),
         zone: &options.zone,
         dates: statement.store_rules().dates,
         division_by_zero,

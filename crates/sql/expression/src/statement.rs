@@ -39,6 +39,9 @@ pub trait Surroundings {
     /// Random bits for `RAND()` and `UUID()`.
     fn random(&self) -> u64;
 
+    /// The time as it is asked, in microseconds since 1970 UTC, for `SYSDATE()`.
+    fn clock_us(&self) -> i64;
+
     /// Answers a function of the session. One that has to wait notes so in the session, which
     /// waits where it can; an error may mean that the statement is to be begun anew after that.
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value, Failure>;
@@ -227,7 +230,12 @@ impl Statement<'_> {
 
     /// When the statement began, by the clock on the session's wall.
     pub fn now(&self) -> DateTime {
-        let utc = DateTime::from_unix_micros(self.options.now_us).unwrap_or_default();
+        self.wall(self.options.now_us)
+    }
+
+    /// The time on the session's wall clock so many microseconds after 1970 UTC.
+    pub(crate) fn wall(&self, unix_us: i64) -> DateTime {
+        let utc = DateTime::from_unix_micros(unix_us).unwrap_or_default();
         self.options.zone.from_utc(utc).unwrap_or(utc)
     }
 

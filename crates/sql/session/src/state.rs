@@ -502,6 +502,11 @@ impl Surroundings for State {
         self.session_function(function, arguments)
     }
 
+    fn clock_us(&self) -> i64 {
+        let owed_us = i64::try_from(self.owed_sleep_us()).unwrap_or(i64::MAX);
+        self.worker.wall_us().saturating_add(owed_us)
+    }
+
     fn is_killed(&self) -> bool {
         self.seat.order() != KillOrder::None
     }

@@ -4,8 +4,8 @@
 //! and the statement's loop does the waiting.
 //!
 //! SLEEP answers at once and the time is slept when the executor next gives control back, before
-//! anything of what it did is told or committed. The statement takes as long as it should; only a
-//! clock that is read again in the same row would show the difference.
+//! anything of what it did is told or committed. The statement takes as long as it should, and
+//! SYSDATE is the time that it would be behind the sleep.
 //!
 //! GET_LOCK of a lock that another has fails with a mark in [`Waits`]. What the statement did is
 //! taken back (rows to the statement's mark, named locks one by one), the lock is waited for, and
@@ -45,7 +45,12 @@ pub(crate) struct Waits {
 impl State {
     /// True if the statement has something to sleep off.
     pub(crate) fn has_sleep(&self) -> bool {
-        self.waits.borrow().sleep_us != 0
+        self.owed_sleep_us() != 0
+    }
+
+    /// How long it has yet to sleep for what it has answered.
+    pub(crate) fn owed_sleep_us(&self) -> u64 {
+        self.waits.borrow().sleep_us
     }
 
     /// True if the statement was stopped by a named lock.

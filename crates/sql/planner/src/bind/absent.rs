@@ -5,7 +5,7 @@
 const FAMILIES: [&str; 6] = ["JSON_", "ST_", "COLUMN_", "WSREP_", "MBR", "SPIDER_"];
 
 /// The others, in alphabetical order.
-const NAMES: [&str; 47] = [
+const NAMES: [&str; 46] = [
     "ADD_MONTHS",
     "AES_DECRYPT",
     "AES_ENCRYPT",
@@ -14,7 +14,6 @@ const NAMES: [&str; 47] = [
     "COMPRESS",
     "CRC32C",
     "CUME_DIST",
-    "CURRENT_ROLE",
     "DECODE",
     "DECODE_HISTOGRAM",
     "DENSE_RANK",

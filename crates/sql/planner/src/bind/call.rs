@@ -403,7 +403,9 @@ impl Binder<'_> {
                 }
                 self.stored(call, arguments)
             }
-            _ => self.library(&name, arguments),
+            _ => self
+                .library(&name, arguments)
+                .map_err(|it| as_written(it, call)),
         }
     }
 
@@ -500,6 +502,15 @@ fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
         column_type,
         nullable,
     }
+}
+
+/// Error 1582 names the function as the statement does.
+fn as_written(refused: PlanError, call: &ast::Function) -> PlanError {
+    let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
+    if refused.code == code {
+        return error(code, &[&call.name.text]);
+    }
+    refused
 }
 
 /// A call of a function that the session answers.
