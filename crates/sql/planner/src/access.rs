@@ -55,6 +55,8 @@ pub(crate) struct AccessChoice {
     pub(crate) is_ordered: bool,
     is_covering: bool,
     pub(crate) direction: Direction,
+    /// The indexes that the conditions could narrow.
+    possible: Vec<usize>,
 }
 
 impl AccessChoice {
@@ -140,6 +142,7 @@ impl Binder<'_> {
             dependent,
             rows_estimate: stdx::f64_to_u64(choice.rows.max(1.0)),
             is_covering: choice.is_covering,
+            possible_indexes: choice.possible.into(),
         };
         let rest = conditions
             .into_iter()
@@ -202,7 +205,9 @@ impl Binder<'_> {
             is_ordered: wanted.is_none(),
             is_covering: false,
             direction: Direction::Forward,
+            possible: Vec::new(),
         };
+        let mut possible = Vec::new();
         let all_index = definition.primary_key().map(|_| 0);
         weigh_order(&mut best, all_index, slot, definition, wanted);
         for index in 0..definition.indexes.len() {
@@ -217,6 +222,9 @@ impl Binder<'_> {
                 conditions,
             };
             let mut candidates = vec![finder.narrowed(rows, &statistics)];
+            if candidates.iter().any(Option::is_some) {
+                possible.push(index);
+            }
             if wanted.is_some() || hints.is_forced {
                 candidates.push(Some(finder.whole(rows)));
             }
@@ -227,6 +235,7 @@ impl Binder<'_> {
                 }
             }
         }
+        best.possible = possible;
         best
     }
 }
@@ -258,6 +267,7 @@ impl<'f> Finder<'f, '_> {
             is_ordered: false,
             is_covering: self.is_covering(),
             direction: Direction::Forward,
+            possible: Vec::new(),
         }
     }
 
@@ -330,6 +340,7 @@ impl<'f> Finder<'f, '_> {
             is_ordered: false,
             is_covering: self.is_covering(),
             direction: Direction::Forward,
+            possible: Vec::new(),
         }
     }
 

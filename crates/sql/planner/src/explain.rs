@@ -312,15 +312,17 @@ impl Explainer<'_> {
         });
         let is_one = matches!(scan.access, Access::Unique(_))
             && index.is_some_and(|index| index.uniqueness != Uniqueness::None);
+        let possible = scan.possible_indexes.iter();
+        let possible: Vec<&str> = possible
+            .map(|&index| definition.indexes[index].name.as_str())
+            .collect();
         let is_using_index = scan.is_covering && index.is_some() && !is_one;
         self.lines.push(Line {
             id: Some(id),
             select_type,
             table: Some(self.plan.tables[scan.table].alias.clone()),
             kind: Some(kind),
-            possible_keys: index
-                .filter(|_| kind != "index")
-                .map(|index| index.name.clone()),
+            possible_keys: (!possible.is_empty()).then(|| possible.join(",")),
             key: index.map(|index| index.name.clone()),
             key_length,
             reference,

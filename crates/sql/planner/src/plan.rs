@@ -335,6 +335,8 @@ pub struct Scan {
     pub rows_estimate: u64,
     /// The index holds every column that is read; for EXPLAIN.
     pub is_covering: bool,
+    /// The indexes that the conditions could narrow; for EXPLAIN.
+    pub possible_indexes: Box<[usize]>,
 }
 
 /// Which part of an index a scan reads. The expressions read only slots that stand before the
