@@ -68,6 +68,7 @@ impl Session {
         statement: &ast::Account,
         _: &Parsed,
     ) -> Result<Reply, Stop> {
+        self.check_may_write()?;
         self.commit().await?;
         let turn = self.change_turn().await?;
         let mut draft = Draft {

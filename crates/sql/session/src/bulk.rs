@@ -11,8 +11,8 @@
 use std::rc::Rc;
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_INVALID_DEFAULT_PARAM,
-    ER_MALFORMED_PACKET, ER_TABLE_DEF_CHANGED, ER_UNSUPPORTED_PS,
+    ClientError, ER_INVALID_DEFAULT_PARAM, ER_MALFORMED_PACKET, ER_TABLE_DEF_CHANGED,
+    ER_UNSUPPORTED_PS,
 };
 use executor::{Effect, Execution, Summary};
 use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind};
@@ -93,10 +93,7 @@ impl Session {
         }
         let rows = bulk.rows(count, &mut prepared.types).map_err(malformed)?;
         self.state.clear_diagnostics();
-        if self.transaction.is_read_only {
-            let code = ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
-            return Err(ClientError::new(code, &[]).into());
-        }
+        self.check_may_write()?;
         let is_insert = matches!(parsed.statement.kind, StatementKind::Insert(_));
         let mut total = Summary::default();
         let outcome = self.bulk_rows(&parsed, rows, count, &mut total).await;

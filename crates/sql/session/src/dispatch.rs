@@ -208,6 +208,9 @@ impl Session {
         parameters: &[Value],
         parameter_types: &[ColumnType],
     ) -> Result<Reply, Stop> {
+        if is_write(&parsed.statement.kind) && self.described.is_none() {
+            self.check_may_write()?;
+        }
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let plan = self.plan(parsed, parameter_types)?;
             self.check_privileges(&plan)?;
@@ -373,6 +376,14 @@ fn reads_variables_alone(kind: &StatementKind) -> bool {
             if matches!(expr.kind, ExprKind::SystemVariable(_)))
     };
     select.from.is_empty() && query.into.is_none() && select.items.iter().all(is_variable)
+}
+
+/// Statements that a transaction which only reads refuses, whatever tables they name.
+fn is_write(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
+    )
 }
 
 /// The right that a statement needs on the first table that it names.

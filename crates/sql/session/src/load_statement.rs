@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOAD_INFILE_CAPABILITY_DISABLED,
-    ER_NET_PACKET_TOO_LARGE, ER_UNKNOWN_CHARACTER_SET, ER_WARN_TOO_FEW_RECORDS,
-    ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
+    ClientError, ER_LOAD_INFILE_CAPABILITY_DISABLED, ER_NET_PACKET_TOO_LARGE,
+    ER_UNKNOWN_CHARACTER_SET, ER_WARN_TOO_FEW_RECORDS, ER_WARN_TOO_MANY_RECORDS,
+    ER_WRONG_FIELD_TERMINATORS,
 };
 use executor::{Effect, Execution, Summary};
 use expression::Surroundings;
@@ -71,10 +71,7 @@ impl Session {
             BadFormat::Separator => ClientError::new(ER_WRONG_FIELD_TERMINATORS, &[]),
             BadFormat::FixedWidth => ClientError::not_supported(&"LOAD DATA of fixed-width rows"),
         })?;
-        if self.transaction.is_read_only {
-            let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
-            return Err(error.into());
-        }
+        self.check_may_write()?;
         self.hold_tables(&plan).await?;
         self.state.clear_diagnostics();
         let mark = self.begin_steps();

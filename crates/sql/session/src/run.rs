@@ -11,17 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK,
-    ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
-    ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ClientError, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
+    ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
-use store::{
-    Durability, Suspend, TableDefinition, TableId, Transaction, TransactionOptions, WaitReason,
-};
+use store::{Durability, Suspend, TableDefinition, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -68,12 +66,15 @@ impl Session {
     ) -> Result<Ran, Stop> {
         let plan = Rc::clone(shared.plan());
         check_parameters(&plan, parameters)?;
-        if plan.is_write() && self.transaction.is_read_only {
-            let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
-            return Err(error.into());
+        if plan.is_write() {
+            self.check_may_write()?;
         }
         self.programs.check_written(&plan)?;
         self.hold_tables(&plan).await?;
+        // What uses no table is no transaction, and uses nothing up that is set for the next one.
+        let uses_tables = !plan.tables.is_empty() || !plan.functions.is_empty();
+        let idle =
+            (!uses_tables && self.transaction.opened().is_none()).then_some(self.transaction.next);
         let charset = self.state.variables.borrow().active().results_charset;
         let mut result = ResultState::new(protocol, charset, self.status());
         let is_taken = !plan.into_variables.is_empty();
@@ -104,8 +105,14 @@ impl Session {
         if matches!(plan.action, Action::Insert(_)) {
             self.state.clear_insert_id();
         }
-        let ran = self.finish_run(outcome, has_rows, plan.is_write()).await?;
-        match (ran, taken) {
+        if idle.is_some() {
+            self.transaction.forget_unused();
+        }
+        let ran = self.finish_run(outcome, has_rows, plan.is_write()).await;
+        if let Some(next) = idle {
+            self.transaction.next = next;
+        }
+        match (ran?, taken) {
             (Ran::Reply(_), Some(rows)) => Ok(Ran::Reply(self.assign_row(&plan, rows)?)),
             (ran, _) => Ok(ran),
         }
@@ -412,12 +419,14 @@ impl Session {
                 Err(stop)
             }
             Err(Failed { stop, effect, mark }) => {
+                let next = self.transaction.next;
                 if is_own_transaction {
                     self.end_transaction(End::Rollback).await?;
                 } else {
                     self.roll_back_to(mark).await?;
                 }
                 if effect == Effect::StalePlan {
+                    self.transaction.next = next;
                     Ok(None)
                 } else {
                     Err(stop)
@@ -480,18 +489,6 @@ impl Session {
             .info(warning_count);
         }
         summary.info(warning_count)
-    }
-
-    /// What a transaction that begins now is to be.
-    pub(crate) fn transaction_options(&self) -> TransactionOptions {
-        let variables = self.state.variables.borrow();
-        let active = variables.active();
-        TransactionOptions {
-            isolation: self.transaction.next.isolation.unwrap_or(active.isolation),
-            read_only: self.transaction.is_read_only
-                || self.transaction.next.read_only.unwrap_or(active.read_only),
-            lock_wait_timeout_s: active.row_lock_wait_timeout_s,
-        }
     }
 
     fn durability(&self) -> Durability {

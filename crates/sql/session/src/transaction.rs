@@ -36,7 +36,7 @@ pub struct TransactionState {
     open: Option<Box<dyn Transaction>>,
     /// BEGIN was said, and neither COMMIT nor ROLLBACK since.
     is_begun: bool,
-    /// It was begun READ ONLY.
+    /// It only reads, by its BEGIN or by what was set for it. False while none is open.
     pub is_read_only: bool,
     /// Tables in use.
     holds: Vec<WeakHold>,
@@ -85,7 +85,11 @@ impl TransactionState {
         store: &dyn Store,
         options: impl FnOnce() -> TransactionOptions,
     ) -> &mut Box<dyn Transaction> {
-        self.open.get_or_insert_with(|| store.begin(options()))
+        self.open.get_or_insert_with(|| {
+            let options = options();
+            self.is_read_only = options.read_only;
+            store.begin(options)
+        })
     }
 
     /// The store's transaction, if there is one.
@@ -147,6 +151,7 @@ impl TransactionState {
     /// Forgets the store's transaction, of which nothing was asked.
     pub fn forget_unused(&mut self) {
         self.open = None;
+        self.is_read_only &= self.is_begun;
     }
 
     /// Forgets everything: the store's transaction has ended. Where it could not, it is undone in

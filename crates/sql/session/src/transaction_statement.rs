@@ -1,8 +1,11 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET TRANSACTION, LOCK TABLES.
 
 use catalog::Privilege;
-use errcode::{ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_SP_DOES_NOT_EXIST};
-use store::Isolation;
+use errcode::{
+    ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+    ER_SP_DOES_NOT_EXIST,
+};
+use store::{Isolation, TransactionOptions};
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
 use crate::metadata::{Strength, StrongHold};
@@ -125,6 +128,32 @@ impl Session {
             Some(mark) => self.roll_back_to(mark).await,
             None => Err(no_savepoint(name)),
         }
+    }
+
+    /// What a transaction that begins now is to be, or the one that is open is.
+    pub(crate) fn transaction_options(&self) -> TransactionOptions {
+        let variables = self.state.variables.borrow();
+        let active = variables.active();
+        let transaction = &self.transaction;
+        let next = transaction.next;
+        TransactionOptions {
+            isolation: next.isolation.unwrap_or(active.isolation),
+            read_only: if transaction.is_open() {
+                transaction.is_read_only
+            } else {
+                next.read_only.unwrap_or(active.read_only)
+            },
+            lock_wait_timeout_s: active.row_lock_wait_timeout_s,
+        }
+    }
+
+    /// Error 1792 where the transaction that the statement is in, or would begin, only reads.
+    pub(crate) fn check_may_write(&self) -> Result<(), ClientError> {
+        if self.transaction_options().read_only {
+            let code = ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
+            return Err(ClientError::new(code, &[]));
+        }
+        Ok(())
     }
 
     fn set_transaction(

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use catalog::{AccountName, Privilege, Routine, RoutineKey};
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
-    ER_NATIVE_FCT_NAME_COLLISION, ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME,
-    ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ClientError, ER_BAD_DB_ERROR, ER_NATIVE_FCT_NAME_COLLISION, ER_SP_ALREADY_EXISTS,
+    ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR,
 };
 use syntax::ast::{
     self, AlterRoutine, Characteristics, CreateRoutine, DropRoutine, ObjectName, RoutineKind,
@@ -231,10 +230,7 @@ impl Session {
     }
 
     async fn begin_routine_change(&mut self) -> Result<(), Stop> {
-        if self.transaction_options().read_only {
-            let code = ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
-            return Err(ClientError::new(code, &[]).into());
-        }
+        self.check_may_write()?;
         self.commit().await
     }
 
