@@ -1,6 +1,6 @@
 //! More accounts and stored procedures than the server reads at a time, before and after a start.
 
-use testkit::{Client, Launch, Login, Server, ServerKind};
+use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
 
 /// Accounts and procedures are read 64 at a time; some are there from the start.
 const COUNTS: [usize; 2] = [63, 130];
@@ -52,4 +52,32 @@ fn all_of_them_are_read() {
     server.start_again().expect("and starts");
     check(&server, made);
     server.stop().expect("it ends in order");
+}
+
+/// The hash of a password takes milliseconds, and a statement may want hundreds: others of the same
+/// worker go on meanwhile, and it can be killed.
+#[test]
+fn hashing_of_many_passwords_holds_nobody_up() {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.with("--set").with("workers=1").start();
+    let server = server.expect("the server starts");
+    let mut root = server.connect().expect("root logs in");
+    let mut maker = server.connect().expect("root logs in");
+    let user = |number| format!("s{number} identified with caching_sha2_password by 'p'");
+    let users: Vec<_> = (0..2_000).map(user).collect();
+    let create = format!("create user {}", users.join(", "));
+    maker.send_query(create.as_bytes()).expect("it reads");
+    let id = maker.connection_id;
+    let command = format!("select command from information_schema.processlist where id = {id}");
+    let mut look = || root.value(&command).expect("a command");
+    let looks = (0..1_000).filter(|_| look().as_deref() == Some("Query"));
+    assert_eq!(looks.take(5).count(), 5, "it runs, and others do");
+    root.run(&format!("kill query {id}")).expect("it is there");
+    match &maker.read_outcomes().expect("an answer")[..] {
+        [Outcome::Error(error)] => assert_eq!(error.number, 1317),
+        other => panic!("killed, not {other:?}"),
+    }
+    let count = "select count(*) from mysql.global_priv where user like 's%'";
+    assert_eq!(root.value(count).expect("a count").as_deref(), Some("0"));
 }

@@ -75,12 +75,12 @@ impl Session {
             before: self.state.worker.server.accounts(),
             changed: BTreeMap::new(),
         };
-        self.draft(statement, &mut draft)?;
+        self.draft(statement, &mut draft).await?;
         self.change_accounts(&turn, &draft.changes()).await?;
         Ok(Reply::Ok(Done::default()))
     }
 
-    fn draft(&self, statement: &ast::Account, draft: &mut Draft) -> Result<(), Stop> {
+    async fn draft(&self, statement: &ast::Account, draft: &mut Draft) -> Result<(), Stop> {
         match statement {
             ast::Account::CreateUser {
                 or_replace,
@@ -89,7 +89,8 @@ impl Session {
                 options,
             } => {
                 self.check_may_change_accounts()?;
-                self.create_users(users, options, (*or_replace, *if_not_exists), draft)
+                let how = (*or_replace, *if_not_exists);
+                self.create_users(users, options, how, draft).await
             }
             ast::Account::AlterUser {
                 if_exists,
@@ -97,7 +98,7 @@ impl Session {
                 options,
             } => {
                 self.check_may_change_accounts()?;
-                self.alter_users(users, options, *if_exists, draft)
+                self.alter_users(users, options, *if_exists, draft).await
             }
             ast::Account::DropUser { if_exists, users } => {
                 self.check_may_change_accounts()?;
@@ -113,7 +114,11 @@ impl Session {
                 users,
                 options,
                 grant_option,
-            } => self.grant_to_users((privileges, *grant_option), on, (users, options), draft),
+            } => {
+                let what = (privileges.as_slice(), *grant_option);
+                let grant = self.grant_to_users(what, on, (users, options), draft);
+                grant.await
+            }
             ast::Account::Revoke {
                 privileges,
                 on,
@@ -145,7 +150,7 @@ impl Session {
             .map(|account| Account::clone(account))
     }
 
-    fn create_users(
+    async fn create_users(
         &self,
         users: &[UserSpec],
         options: &AccountOptions,
@@ -162,14 +167,14 @@ impl Session {
                 return Err(cannot("CREATE USER", &name));
             }
             let mut account = fresh_account(name);
-            self.apply_authentication(user, &mut account)?;
+            self.apply_authentication(user, &mut account).await?;
             apply_options(options, &mut account)?;
             draft.put(account);
         }
         Ok(())
     }
 
-    fn alter_users(
+    async fn alter_users(
         &self,
         users: &[UserSpec],
         options: &AccountOptions,
@@ -184,7 +189,7 @@ impl Session {
                 }
                 return Err(cannot("ALTER USER", &name));
             };
-            self.apply_authentication(user, &mut account)?;
+            self.apply_authentication(user, &mut account).await?;
             apply_options(options, &mut account)?;
             draft.put(account);
         }
@@ -227,7 +232,7 @@ impl Session {
         Ok(())
     }
 
-    fn grant_to_users(
+    async fn grant_to_users(
         &self,
         (privileges, grant_option): (&[ast::Privilege], bool),
         on: &GrantTarget,
@@ -261,7 +266,7 @@ impl Session {
                     fresh_account(name)
                 }
             };
-            self.apply_authentication(user, &mut account)?;
+            self.apply_authentication(user, &mut account).await?;
             apply_options(options, &mut account)?;
             let grant = level.grant_of(&mut account.grants);
             grant.privileges |= wanted.privileges;
@@ -314,7 +319,11 @@ impl Session {
         Ok(())
     }
 
-    fn apply_authentication(&self, user: &UserSpec, account: &mut Account) -> Result<(), Stop> {
+    async fn apply_authentication(
+        &self,
+        user: &UserSpec,
+        account: &mut Account,
+    ) -> Result<(), Stop> {
         let Some(authentication) = user.authentication.first() else {
             return Ok(());
         };
@@ -331,8 +340,10 @@ impl Session {
             None => String::new(),
             Some(ast::Secret::Password(password)) if password.is_empty() => String::new(),
             Some(ast::Secret::Password(password)) => {
+                // Each may take milliseconds, and a statement may have thousands.
+                self.check_in_time(self.statement_deadline())?;
                 let random = &self.state.worker.front.options().random;
-                hash_password(plugin, password, random)?
+                hash_password(plugin, password, random).await?
             }
             Some(ast::Secret::Hash(hash)) => {
                 if auth::StoredSecret::parse(method, hash).is_err() {

@@ -190,15 +190,22 @@ pub(crate) fn row_changes(changes: &[AccountChange]) -> Vec<RowChange> {
 }
 
 /// The stored form of a password under a plugin.
-pub fn hash_password(
+pub async fn hash_password(
     plugin: &str,
     password: &[u8],
     random: &front::RandomSource,
 ) -> Result<String, ClientError> {
     let method = Method::from_account_plugin(plugin)
         .ok_or_else(|| ClientError::new(errcode::ER_PLUGIN_IS_NOT_LOADED, &[&plugin]))?;
-    let mut fill = |bytes: &mut [u8]| random(bytes);
-    let secret = StoredSecret::from_password(method, password, &mut auth::Random(&mut fill));
+    let (password, random) = (password.to_vec(), Arc::clone(random));
+    let hash = move || {
+        let mut fill = |bytes: &mut [u8]| random(bytes);
+        StoredSecret::from_password(method, &password, &mut auth::Random(&mut fill))
+    };
+    let secret = match method {
+        Method::CachingSha2 => runtime::blocking(hash).await,
+        Method::NativePassword | Method::Ed25519 => hash(),
+    };
     let too_long = |_| ClientError::new(errcode::ER_NOT_VALID_PASSWORD, &[&"it is too long"]);
     Ok(String::from_utf8_lossy(&secret.map_err(too_long)?.to_text()).into_owned())
 }

@@ -429,7 +429,8 @@ impl Session {
         let mut account = Account::clone(account);
         account.credential.hash = if is_clear && !text.is_empty() {
             let front = Rc::clone(&self.state.worker.front);
-            hash_password(&account.credential.plugin, text, &front.options().random)?
+            let random = &front.options().random;
+            hash_password(&account.credential.plugin, text, random).await?
         } else {
             check_hash(&account.credential.plugin, text)?;
             String::from_utf8_lossy(text).into_owned()
