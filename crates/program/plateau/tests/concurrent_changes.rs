@@ -120,3 +120,78 @@ fn alters_of_a_table_at_the_same_time_are_all_kept() {
         assert_eq!(tables.len(), 1, "copies are gone");
     }
 }
+
+/// Begins a statement and comes back when it waits for a named lock that `watcher` has.
+fn begin(client: &mut Client, watcher: &mut Client, statement: &str) {
+    client.send_query(statement.as_bytes()).expect("it reads");
+    let state = format!(
+        "select state from information_schema.processlist where id = {}",
+        client.connection_id
+    );
+    while watcher.value(&state).expect("a state").as_deref() != Some("User lock") {}
+}
+
+/// While CREATE TABLE .. SELECT fills its table nobody sees it, drops it or alters it; who makes
+/// one of that name meanwhile has it.
+#[test]
+fn a_table_is_nobodys_until_it_is_filled() {
+    let (server, mut root) = start();
+    let mut maker = server.connect().expect("it serves");
+    root.run("create table d.s (a int primary key)")
+        .expect("a table");
+    root.run("insert into d.s values (1), (2), (3)")
+        .expect("rows");
+    let refused = |client: &mut Client, statement: &str| match client.query(statement) {
+        Ok(Outcome::Error(error)) => error.number,
+        other => panic!("{statement}: refused, not {other:?}"),
+    };
+    let lock = "select get_lock('filling', 5)";
+    let fill = "table d.t as select a, get_lock('filling', 60) as g from d.s";
+    root.run(lock).expect("a lock");
+    begin(&mut maker, &mut root, &format!("create {fill}"));
+    for (statement, number) in [
+        ("drop table d.t", 1051),
+        ("alter table d.t add x int", 1146),
+        ("select * from d.t", 1146),
+        ("insert into d.t values (9, 9)", 1146),
+    ] {
+        assert_eq!(refused(&mut root, statement), number, "{statement}");
+    }
+    let shown = root.rows("show tables from d").expect("names");
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    root.run("do release_lock('filling')").expect("it is free");
+    let made = maker.read_outcomes().expect("an answer");
+    assert!(matches!(made[..], [Outcome::Done(_)]), "{made:?}");
+    let count = "select count(*) from d.t";
+    assert_eq!(root.value(count).expect("rows").as_deref(), Some("3"));
+
+    // The table that it replaces is there until it has its rows, and where it gets none.
+    maker.run("do release_all_locks()").expect("it is free");
+    root.run(lock).expect("a lock");
+    begin(&mut maker, &mut root, &format!("create or replace {fill}"));
+    let kill = format!("kill query {}", maker.connection_id);
+    root.run(&kill).expect("it is there");
+    let made = maker.read_outcomes().expect("an answer");
+    assert!(matches!(&made[..], [Outcome::Error(error)] if error.number == 1317));
+    assert_eq!(root.value(count).expect("rows").as_deref(), Some("3"));
+
+    // Another of the same name.
+    root.run("drop table d.t").expect("it goes");
+    for (condition, number) in [("", 1050), ("if not exists", 0)] {
+        let create = fill.replace("table", &format!("create table {condition}"));
+        begin(&mut maker, &mut root, &create);
+        root.run("create table d.t (z int)").expect("a table");
+        root.run("do release_lock('filling')").expect("it is free");
+        match (&maker.read_outcomes().expect("an answer")[..], number) {
+            ([Outcome::Done(_)], 0) => {}
+            ([Outcome::Error(error)], number) => assert_eq!(error.number, number),
+            (other, _) => panic!("{other:?}"),
+        }
+        assert_eq!(root.value(count).expect("rows").as_deref(), Some("0"));
+        maker.run("do release_all_locks()").expect("it is free");
+        root.run(lock).expect("a lock");
+        root.run("drop table d.t").expect("it goes");
+    }
+    let shown = root.rows("show tables from d").expect("names");
+    assert_eq!(shown.len(), 1, "{shown:?}");
+}

@@ -99,3 +99,23 @@ fn no_table_outlives_its_database() {
         assert_eq!(watcher.value(count).expect("a count").as_deref(), Some("0"));
     }
 }
+
+/// Who makes a table in a database keeps it from being dropped, and says so while he waits.
+#[test]
+fn a_dropper_of_the_database_and_a_replacer_of_a_locked_table_have_a_victim() {
+    let (server, mut watcher) = start();
+    let mut dropper = server.connect().expect("it serves");
+    dropper.run("lock tables d.a write").expect("a lock");
+    let replacing = "create or replace table d.a (j int)";
+    let mut replacer = waits(&server, &mut watcher, replacing);
+    match dropper.query("drop database d").expect("an answer") {
+        Outcome::Error(error) => assert_eq!((error.number, &*error.state), (1213, "40001")),
+        other => panic!("a deadlock, not {other:?}"),
+    }
+    dropper.run("unlock tables").expect("it is free");
+    assert!(matches!(
+        replacer.read_outcomes().expect("an answer")[..],
+        [Outcome::Done(_)]
+    ));
+    dropper.run("drop database d").expect("it goes");
+}

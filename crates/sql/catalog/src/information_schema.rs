@@ -112,7 +112,8 @@ pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
     definitions().get(position)
 }
 
-/// The tables that the account may know of, those of this schema first.
+/// The tables that the account may know of, those of this schema first. Tables that are being
+/// filled before they get their names are nobody's to know.
 pub fn described(names: &NameSpace, grants: &Grants) -> Vec<Arc<TableDefinition>> {
     let own = definitions().iter().cloned();
     let others = names
@@ -121,6 +122,7 @@ pub fn described(names: &NameSpace, grants: &Grants) -> Vec<Arc<TableDefinition>
         .filter(|table| {
             let name = &table.name;
             !grants.on_table(&name.database, &name.table).is_empty()
+                && !name.table.starts_with(store::COPY_NAME_PREFIX)
         });
     own.chain(others.cloned()).collect()
 }

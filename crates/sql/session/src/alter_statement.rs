@@ -8,7 +8,8 @@ use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_TABLE_EXISTS_ERROR, ER_WRONG_COLUMN_NAME,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName, Uniqueness,
+    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
+    Uniqueness,
 };
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, TypeKind, Value};
@@ -18,6 +19,7 @@ use crate::definition_statement::{
     add_constraint, add_index, no_such_table, own_indexes, table_collation,
 };
 use crate::dispatch::Parsed;
+use crate::metadata::StrongHold;
 use crate::reply::Stop;
 use crate::session::Session;
 use crate::variables::NewValue;
@@ -36,22 +38,23 @@ impl Session {
     ) -> Result<(), Stop> {
         let is_ignoring =
             matches!(&parsed.statement.kind, StatementKind::AlterTable(it) if it.ignore);
-        let name = self.table_named(name)?.name.clone();
+        let known = self.table_named(name)?;
+        let name = known.name.clone();
         self.check_table_privilege(needed, &name)?;
         for action in actions {
             if let ast::AlterAction::RenameTable(to) = action {
                 self.check_may_rename(&name, &self.unchecked_name(to)?)?;
             }
         }
+        // What is wrong by the definition as it is now is told before anybody is waited for. What
+        // is noted on the way is noted again by the steps that count.
+        self.altered(&known, actions, parsed).await?;
+        self.state.clear_diagnostics();
         let _database = self.hold_database(&name.database).await?;
         let Some((old, _hold)) = self.change_existing(&name).await? else {
             return Err(no_such_table(&name).into());
         };
-        let mut changed = Altered::new(&old);
-        for action in actions {
-            self.alter_step(action, &mut changed, parsed).await?;
-        }
-        define::finish(&mut changed.definition)?;
+        let mut changed = self.altered(&old, actions, parsed).await?;
         let target = &changed.definition.name;
         let mut _target = None;
         if target.database != old.name.database {
@@ -90,6 +93,21 @@ impl Session {
             store.set_auto_increment(old.id, next).await?;
         }
         Ok(())
+    }
+
+    /// What the actions make of a definition.
+    async fn altered(
+        &mut self,
+        old: &TableDefinition,
+        actions: &[ast::AlterAction],
+        parsed: &Parsed,
+    ) -> Result<Altered, Stop> {
+        let mut changed = Altered::new(old);
+        for action in actions {
+            self.alter_step(action, &mut changed, parsed).await?;
+        }
+        define::finish(&mut changed.definition)?;
+        Ok(changed)
     }
 
     /// Zeros are values like others from here on, until the variables are as they were.
@@ -237,15 +255,22 @@ impl Session {
             store.drop_table(copy_id).await?;
             return Err(with_name(stop, &copy.name.table, &final_name.table));
         }
-        let locked = self.locked.iter_mut();
-        let mut locked = locked.filter(|locked| locked.hold.table() == old.id);
-        if let (Some(locked), Some(hold)) = (locked.next(), hold.take()) {
-            locked.hold = hold;
-        }
+        self.keep_locked(old.id, &mut hold);
         if final_name != old.name {
             store.rename_tables(vec![(copy_id, final_name)]).await?;
         }
         Ok(())
+    }
+
+    /// Where LOCK TABLES has taken the table `old`, it has what took its place from now on.
+    pub(crate) fn keep_locked(&mut self, old: TableId, hold: &mut Option<StrongHold>) {
+        let locked = self.locked.iter_mut();
+        let mut locked = locked.filter(|locked| locked.hold.table() == old);
+        if let Some(locked) = locked.next()
+            && let Some(hold) = hold.take()
+        {
+            locked.hold = hold;
+        }
     }
 }
 
@@ -306,7 +331,7 @@ fn zero_literal(kind: TypeKind) -> &'static str {
 }
 
 /// The error with the table's name in place of that of its copy.
-fn with_name(stop: Stop, copy: &str, table: &str) -> Stop {
+pub(crate) fn with_name(stop: Stop, copy: &str, table: &str) -> Stop {
     match stop {
         Stop::Error(mut error) => {
             error.message = error.message.replace(copy, table);

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
-    ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR,
-    ER_UNKNOWN_STORAGE_ENGINE, ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME,
-    ER_WRONG_TABLE_NAME, ErrorCode,
+    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
+    ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
 use planner::OutputColumn;
 use store::{
@@ -22,20 +21,17 @@ use syntax::ast::{
 };
 use value::{CollationId, Level, Trouble};
 
+use crate::database_hold::DatabaseHold;
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
-use crate::metadata::{Strength, StrongHold, WeakHold, database_lock};
+use crate::metadata::{Strength, StrongHold, database_lock};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
-use syntax::print::quoted_name;
 
 impl Session {
     /// Answers a statement that changes definitions.
     pub(crate) async fn definition_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
-        if self.transaction_options().read_only {
-            let error = ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]);
-            return Err(error.into());
-        }
+        self.check_may_write()?;
         self.commit().await?;
         let mut affected_rows = 0;
         match &parsed.statement.kind {
@@ -140,7 +136,7 @@ impl Session {
     }
 
     /// Keeps a database from being dropped while the statement puts a table into it.
-    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<WeakHold, Stop> {
+    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<DatabaseHold, Stop> {
         let id = database_lock(name);
         let worker = Rc::clone(&self.state.worker);
         let locks = &worker.server.metadata;
@@ -154,7 +150,7 @@ impl Session {
         if self.state.worker.names().database(name).is_none() {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
         }
-        Ok(hold)
+        Ok(DatabaseHold::new(hold, Rc::clone(&self.state)))
     }
 
     /// Database and table of a name in a statement; the database is there.
@@ -291,11 +287,7 @@ impl Session {
             self.check_table_privilege(Privilege::Drop, &name)?;
             replaced = self.change_existing(&name).await?;
         } else if self.existing(&name).is_some() {
-            let error = ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]);
-            if !create.if_not_exists {
-                return Err(error.into());
-            }
-            self.note(ER_TABLE_EXISTS_ERROR, error.message);
+            self.tell_existing(create, &name)?;
             return Ok(Reply::Ok(Done::default()));
         }
         let selected = match &create.query {
@@ -309,35 +301,32 @@ impl Session {
                 defined.await?
             }
         };
+        if create.query.is_some() {
+            let filled = self.create_filled(create, definition, &selected, replaced, parsed);
+            return Box::pin(filled).await;
+        }
         let store = self.store();
         if let Some((existing, _hold)) = replaced {
             store.drop_table(existing.id).await?;
         }
-        let created = store.create_table(definition).await;
-        let id = created.map_err(|error| match error {
-            StoreError::TableExists => {
-                Stop::from(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table]))
-            }
-            error => Stop::from(error),
-        })?;
-        let Some(query) = &create.query else {
-            return Ok(Reply::Ok(Done::default()));
-        };
-        let mut filled = self
-            .fill_table(&name, create, (query, &selected), parsed)
-            .await;
-        // Without autocommit too: the table stays, and so do its rows.
-        if filled.is_ok() {
-            filled = self.commit().await.and(filled);
+        match store.create_table(definition).await {
+            Err(StoreError::TableExists) => Err(table_exists(&name).into()),
+            created => Ok(created.map(|_| Reply::Ok(Done::default()))?),
         }
-        if filled.is_err() {
-            self.abandon_transaction().await;
-            match store.drop_table(id).await {
-                Ok(()) | Err(StoreError::NoSuchTable) => {}
-                Err(error) => return Err(error.into()),
-            }
+    }
+
+    /// Error 1050 for a table that is there; with IF NOT EXISTS a note.
+    pub(crate) fn tell_existing(
+        &self,
+        create: &CreateTable,
+        name: &TableName,
+    ) -> Result<(), ClientError> {
+        let error = table_exists(name);
+        if !create.if_not_exists {
+            return Err(error);
         }
-        filled
+        self.note(error.code, error.message);
+        Ok(())
     }
 
     pub(crate) fn existing(&self, name: &TableName) -> Option<Arc<TableDefinition>> {
@@ -362,34 +351,6 @@ impl Session {
             created_us,
             ..definition
         })
-    }
-
-    /// The rows of `CREATE TABLE .. SELECT`.
-    async fn fill_table(
-        &mut self,
-        name: &TableName,
-        create: &CreateTable,
-        (query, selected): (&ast::Query, &[OutputColumn]),
-        parsed: &Parsed,
-    ) -> Result<Reply, Stop> {
-        let source = String::from_utf8_lossy(parsed.source(query.span)).into_owned();
-        let target = format!(
-            "{}.{}",
-            quoted_name(&name.database),
-            quoted_name(&name.table)
-        );
-        let verb = match create.duplicates {
-            Some(ast::LoadDuplicates::Ignore) => "INSERT IGNORE INTO",
-            Some(ast::LoadDuplicates::Replace) => "REPLACE INTO",
-            None => "INSERT INTO",
-        };
-        let list: Vec<_> = selected
-            .iter()
-            .map(|column| quoted_name(&column.name))
-            .collect();
-        let insert = format!("{verb} {target} ({}) {source}", list.join(", "));
-        let insert = self.parse(insert.as_bytes())?;
-        self.planned(&insert, &[], &[]).await
     }
 
     /// The definition that `CREATE TABLE (..)` means.
@@ -440,23 +401,6 @@ impl Session {
         }
         define::finish(&mut definition)?;
         Ok(definition)
-    }
-
-    /// The columns of the SELECT that a table of this name is made of.
-    fn selected_columns(
-        &self,
-        query: &ast::Query,
-        name: &TableName,
-        parsed: &Parsed,
-    ) -> Result<Rc<[OutputColumn]>, Stop> {
-        let select = self.parse(parsed.source(query.span))?;
-        let plan = self.plan(&select, &[])?;
-        self.check_privileges(&plan)?;
-        if plan.rights.iter().any(|it| it.definition.name == *name) {
-            let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
-            return Err(error.into());
-        }
-        Ok(plan.columns)
     }
 
     pub(crate) fn apply_option(
@@ -605,6 +549,11 @@ impl Session {
         let store = self.store();
         Ok(store.truncate_table(definition.id).await?)
     }
+}
+
+/// Error 1050.
+pub(crate) fn table_exists(name: &TableName) -> ClientError {
+    ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table])
 }
 
 /// Error 1146.

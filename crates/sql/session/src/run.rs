@@ -233,6 +233,9 @@ impl Session {
     async fn hold_each(&mut self, plan: &Plan) -> Result<(), Stop> {
         for table in &plan.tables {
             let id = table.definition.id;
+            if self.filled == Some(id) {
+                continue;
+            }
             if !self.locked.is_empty() {
                 self.check_locked(&table.definition, plan.is_write())?;
             } else if !self.transaction.holds(id) {
@@ -619,7 +622,8 @@ impl Session {
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
         let server = Arc::clone(&self.state.worker.server);
-        let weak = self.transaction.held_tables().collect();
+        let databases = self.state.held_databases.borrow().clone();
+        let weak = self.transaction.held_tables().chain(databases).collect();
         let own = self.state.seat.id();
         let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
             self.end_transaction(End::Rollback).await?;

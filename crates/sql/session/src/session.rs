@@ -20,6 +20,7 @@ use errcode::{
 };
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::{Standing, Stream};
+use store::TableId;
 use syntax::ast::VariableScope;
 use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
@@ -54,6 +55,8 @@ pub struct Session {
     pub(crate) transaction: TransactionState,
     /// What LOCK TABLES has taken.
     pub(crate) locked: Vec<LockedTable>,
+    /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
+    pub(crate) filled: Option<TableId>,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
     /// How rows of the running statement are written.
@@ -204,6 +207,7 @@ impl Session {
             state,
             transaction: TransactionState::default(),
             locked: Vec::new(),
+            filled: None,
             prepared: PreparedStatements::default(),
             protocol: RowProtocol::Text,
             described: None,

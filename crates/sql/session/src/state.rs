@@ -80,6 +80,8 @@ pub struct State {
     pub(crate) deadline_us: Cell<Option<Option<u64>>>,
     /// While a stored function runs: when the statement that called it began.
     pub(crate) function_now: RefCell<Option<FunctionNow>>,
+    /// What stands for the databases that the running statement keeps from being dropped.
+    pub(crate) held_databases: RefCell<Vec<store::TableId>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
@@ -138,6 +140,7 @@ impl State {
             named_locks_share: RefCell::default(),
             deadline_us: Cell::new(None),
             function_now: RefCell::default(),
+            held_databases: RefCell::default(),
             has_tls: Cell::new(false),
             facts,
         }

@@ -9,8 +9,8 @@ use std::fmt;
 pub use format::TableId;
 use value::{CollationId, ColumnType, Value};
 
-/// Names of tables that an ALTER fills and puts in the place of another begin so. A store removes
-/// those that a crash has left.
+/// Names of tables that an ALTER, or a CREATE TABLE .. SELECT, fills before they get their own name
+/// begin so. A store removes those that a crash has left.
 pub const COPY_NAME_PREFIX: &str = "#sql-alter-";
 
 /// Database and table name, as given at creation (the catalogue compares table names by bytes, as

@@ -1,0 +1,152 @@
+//! CREATE TABLE .. SELECT: the table is filled under a name that nobody else may use, and gets its
+//! own, or takes the place of the one that it replaces, once its rows are committed. So nobody sees
+//! it half full, or drops it meanwhile; where its rows cannot be had the table that it was to
+//! replace is still there; and what a crash leaves is removed by the next start.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use errcode::{ClientError, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_UPDATE_TABLE_USED};
+use planner::OutputColumn;
+use store::{StoreError, TableDefinition, TableId, TableName};
+use syntax::ast::{self, CreateTable};
+use syntax::print::quoted_name;
+
+use crate::alter_statement::with_name;
+use crate::definition_statement::table_exists;
+use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
+use crate::metadata::StrongHold;
+use crate::reply::{Done, Reply, Stop};
+use crate::run::Ran;
+use crate::session::Session;
+
+/// A table that CREATE OR REPLACE is to replace, kept from others.
+type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
+
+impl Session {
+    /// Makes the table of the definition out of rows of the columns `selected`.
+    pub(crate) async fn create_filled(
+        &mut self,
+        create: &CreateTable,
+        mut definition: TableDefinition,
+        selected: &[OutputColumn],
+        replaced: Option<Replaced>,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let name = definition.name.clone();
+        let own = self.state.seat.id();
+        definition.name.table = format!("{}create-{own}", store::COPY_NAME_PREFIX);
+        let made = definition.name.clone();
+        let store = self.store();
+        let id = store.create_table(definition).await?;
+        let mut hold = None;
+        let filled = async {
+            hold = self.change_table(id).await?;
+            let insert = self.parse(filling_text(&made, create, selected, parsed).as_bytes())?;
+            self.filled = Some(id);
+            let filled = self.fill_table(&insert, id).await;
+            self.filled = None;
+            // Without autocommit too: the table stays, and so do its rows.
+            let reply = filled?;
+            self.commit().await.map(|()| reply)
+        }
+        .await;
+        let placed = match filled {
+            Ok(reply) => {
+                let old = replaced.as_ref().map(|(old, _)| old.id);
+                self.place(id, &name, old).await.map(|()| reply)
+            }
+            Err(stop) => {
+                self.abandon_transaction().await;
+                Err(with_name(stop, &made.table, &name.table))
+            }
+        };
+        let stop = match placed {
+            Ok(reply) => {
+                if let Some((old, _)) = &replaced {
+                    self.keep_locked(old.id, &mut hold);
+                }
+                return Ok(reply);
+            }
+            Err(stop) => stop,
+        };
+        store.drop_table(id).await?;
+        match stop {
+            Stop::Error(error) if error.code == ER_TABLE_EXISTS_ERROR => {
+                self.tell_existing(create, &name)?;
+                Ok(Reply::Ok(Done::default()))
+            }
+            stop => Err(stop),
+        }
+    }
+
+    /// Gives the table its name, or that of the one that it replaces. Error 1050 where another has
+    /// come to have the name meanwhile.
+    async fn place(&self, id: TableId, name: &TableName, old: Option<TableId>) -> Result<(), Stop> {
+        let store = self.store();
+        let placed = match old {
+            Some(old) => store.replace_table(old, id).await,
+            None => store.rename_tables(vec![(id, name.clone())]).await,
+        };
+        placed.map_err(|error| match error {
+            StoreError::TableExists => table_exists(name).into(),
+            error => error.into(),
+        })
+    }
+
+    /// The rows of `CREATE TABLE .. SELECT`, by a statement that puts them into the table `into`.
+    async fn fill_table(&mut self, insert: &Parsed, into: TableId) -> Result<Reply, Stop> {
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let mut plan = self.plan(insert, &[])?;
+            // Who may make the table may fill it, by whichever name.
+            plan.rights.retain(|right| right.definition.id != into);
+            self.check_privileges(&plan)?;
+            let protocol = self.protocol;
+            match self.run_plan(plan, &[], protocol).await? {
+                Ran::Reply(reply) => return Ok(reply),
+                Ran::Stale => {}
+            }
+        }
+        Err(ClientError::new(ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// The columns of the SELECT that a table of this name is made of.
+    pub(crate) fn selected_columns(
+        &self,
+        query: &ast::Query,
+        name: &TableName,
+        parsed: &Parsed,
+    ) -> Result<Rc<[OutputColumn]>, Stop> {
+        let select = self.parse(parsed.source(query.span))?;
+        let plan = self.plan(&select, &[])?;
+        self.check_privileges(&plan)?;
+        if plan.rights.iter().any(|it| it.definition.name == *name) {
+            let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
+            return Err(error.into());
+        }
+        Ok(plan.columns)
+    }
+}
+
+/// The statement that puts the rows into the table `made`.
+fn filling_text(
+    made: &TableName,
+    create: &CreateTable,
+    selected: &[OutputColumn],
+    parsed: &Parsed,
+) -> String {
+    let span = create.query.as_ref().map(|query| query.span);
+    let source = span.map(|span| String::from_utf8_lossy(parsed.source(span)));
+    let verb = match create.duplicates {
+        Some(ast::LoadDuplicates::Ignore) => "INSERT IGNORE INTO",
+        Some(ast::LoadDuplicates::Replace) => "REPLACE INTO",
+        None => "INSERT INTO",
+    };
+    let (database, table) = (quoted_name(&made.database), quoted_name(&made.table));
+    let names = selected.iter().map(|column| quoted_name(&column.name));
+    let list = names.collect::<Vec<_>>().join(", ");
+    format!(
+        "{verb} {database}.{table} ({list}) {}",
+        source.unwrap_or_default()
+    )
+}
