@@ -279,7 +279,7 @@ fn bind_function(
         binding.column.collation = binding.rule.collation;
     }
     Ok(Bound {
-        column: binding.column,
+        column: binding.column.bounded(),
         nullable: binding.nullable,
         rule: binding.rule,
         text: "".into(),

@@ -62,7 +62,10 @@ pub(crate) fn digits(column: &ColumnType) -> (u32, u32) {
         TypeKind::BigInt => column.length.min(19),
         TypeKind::Year => 4,
         TypeKind::Bit => column.length,
-        TypeKind::Decimal => column.length.saturating_sub(scale),
+        TypeKind::Decimal => {
+            let precision = column.length.min(u32::from(Decimal::PRECISION_MAX));
+            precision.saturating_sub(scale)
+        }
         TypeKind::Date => 8,
         TypeKind::Time => 7,
         TypeKind::DateTime | TypeKind::Timestamp => 14,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::collation::{Charset, CollationId};
-use crate::decimal::binary_bytes;
+use crate::decimal::{Decimal, binary_bytes};
 use crate::flag;
 use crate::geometry::GeometryKind;
 
@@ -302,6 +302,40 @@ impl ColumnType {
         decimal
     }
 
+    /// `length` of a DECIMAL whose values keep digits of their own: MariaDB's most for a user
+    /// variable, which no column and no calculation has.
+    const OWN_SCALE_DIGITS: u32 = 81;
+
+    /// `decimals` that MariaDB tells clients of a text that is no column.
+    const TEXT_DECIMALS: u8 = 39;
+
+    /// Bytes that MariaDB tells clients of the text of a user variable.
+    const ANY_TEXT_BYTES: u32 = (1 << 24) - 1;
+
+    /// The DECIMAL of a user variable: each value is shown with the digits that it has.
+    pub fn any_decimal() -> Self {
+        let mut any = Self::decimal(Decimal::PRECISION_MAX, Decimal::SCALE_MAX);
+        any.length = Self::OWN_SCALE_DIGITS;
+        any
+    }
+
+    /// True of [`ColumnType::any_decimal`].
+    pub fn has_own_scale(&self) -> bool {
+        self.kind == TypeKind::Decimal && self.length == Self::OWN_SCALE_DIGITS
+    }
+
+    /// The type as a calculation or a column can have it: of [`ColumnType::any_decimal`] the widest
+    /// DECIMAL with its scale, of [`ColumnType::any_text`] a plain text.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        if self.has_own_scale() {
+            self.length = u32::from(Decimal::PRECISION_MAX);
+        } else if self.is_any_text() {
+            self.decimals = 0;
+        }
+        self
+    }
+
     /// A temporal type with `fsp` fractional digits of seconds (DATE: 0).
     pub fn temporal(kind: TypeKind, fsp: u8) -> Self {
         let mut temporal = Self::new(kind);
@@ -323,6 +357,23 @@ impl ColumnType {
         text.length = length;
         text.collation = collation;
         text
+    }
+
+    /// The text of a user variable: LONGTEXT in that collation, LONGBLOB in none.
+    pub fn any_text(collation: CollationId) -> Self {
+        let kind = match collation {
+            CollationId::BINARY => TypeKind::LongBlob,
+            _ => TypeKind::LongText,
+        };
+        let mut text = Self::text(kind, u32::MAX, collation);
+        text.decimals = Self::TEXT_DECIMALS;
+        text
+    }
+
+    /// True of [`ColumnType::any_text`].
+    fn is_any_text(&self) -> bool {
+        let is_long = matches!(self.kind, TypeKind::LongText | TypeKind::LongBlob);
+        is_long && self.length == u32::MAX && self.decimals == Self::TEXT_DECIMALS
     }
 
     /// ENUM or SET of these names; the length is computed.
@@ -424,6 +475,7 @@ impl ColumnType {
             TypeKind::VarChar | TypeKind::VarBinary => 253,
             TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => 254,
             TypeKind::Geometry => 255,
+            _ if self.is_any_text() => 251,
             _ => 252,
         }
     }
@@ -431,7 +483,7 @@ impl ColumnType {
     /// The flags in a column definition packet that follow from the type of a table's column.
     pub fn protocol_flags(&self) -> u16 {
         let mut flags = 0;
-        if self.kind.is_blob() {
+        if self.kind.is_blob() && !self.is_any_text() {
             flags |= flag::BLOB;
         }
         if self.unsigned || self.kind == TypeKind::Timestamp {
@@ -464,6 +516,8 @@ impl ColumnType {
     /// `char_bytes_max` bytes a character.
     pub fn protocol_length(&self, char_bytes_max: u32) -> u32 {
         let chars = match self.kind {
+            TypeKind::LongBlob if self.is_any_text() => return Self::ANY_TEXT_BYTES,
+            TypeKind::LongText if self.is_any_text() => Self::ANY_TEXT_BYTES,
             TypeKind::Decimal => {
                 let point = u32::from(self.decimals > 0);
                 return self.length + point + u32::from(!self.unsigned);
@@ -616,6 +670,15 @@ mod tests {
         let column = ColumnType::named(TypeKind::Enum, names, CollationId::UTF8MB4_GENERAL_CI);
         assert_eq!(column.sql_text(), "enum('a','b''c')");
         assert_eq!(column.protocol_length(4), 12);
+    }
+
+    #[test]
+    fn the_decimal_of_a_user_variable_becomes_the_widest_one() {
+        let any = ColumnType::any_decimal();
+        assert!(any.has_own_scale());
+        assert_eq!(any.protocol_length(1), 83);
+        assert_eq!(any.bounded(), ColumnType::decimal(65, 38));
+        assert!(!ColumnType::decimal(65, 38).has_own_scale());
     }
 
     #[test]

@@ -259,7 +259,8 @@ fn append_float(number: f64, single: bool, column: &ColumnType, out: &mut Vec<u8
 
 fn append_decimal(number: &Decimal, column: &ColumnType, out: &mut Vec<u8>) {
     let start = out.len();
-    if column.kind == TypeKind::Decimal && number.scale() != column.decimals {
+    let has_scale = column.kind == TypeKind::Decimal && !column.has_own_scale();
+    if has_scale && number.scale() != column.decimals {
         let rounded = number.round(i32::from(column.decimals), Rounding::HalfUp);
         rounded.unwrap_or(*number).append_text(out);
     } else {
@@ -342,6 +343,11 @@ mod tests {
         let third: Decimal = "0.333333333".parse().unwrap();
         let column = ColumnType::decimal(5, 4);
         assert_eq!(text(ValueRef::Decimal((&third).into()), &column), "0.3333");
+        let any = ColumnType::any_decimal();
+        assert_eq!(
+            text(ValueRef::Decimal((&third).into()), &any),
+            "0.333333333"
+        );
         let names = || vec![Box::from(&b"x"[..]), Box::from(&b"y"[..])];
         let set = ColumnType::named(TypeKind::Set, names(), crate::CollationId::UTF8MB4_BIN);
         assert_eq!(text(ValueRef::UInt(3), &set), "x,y");

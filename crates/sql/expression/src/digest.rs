@@ -43,7 +43,7 @@ impl Expression {
             | ExpressionKind::Aggregate(number)
             | ExpressionKind::Subquery(number)
             | ExpressionKind::Exists(number) => number.hash(hasher),
-            ExpressionKind::UserVariable(name) => name.hash(hasher),
+            ExpressionKind::UserVariable(variable) => variable.name.hash(hasher),
             _ => {}
         }
     }

@@ -5,13 +5,13 @@
 //! that makes no values at all.
 
 use errcode::{ClientError, ER_INVALID_GROUP_FUNC_USE, ER_WRONG_ARGUMENTS};
-use value::{TypeKind, Value, ValueRef};
+use value::{ColumnType, TypeKind, Value, ValueRef};
 
 use crate::domain::{self, Domain};
 use crate::key::COMPARE_COST;
 use crate::tree::{
     BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, Like,
-    Test,
+    Test, UserVariable,
 };
 use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 
@@ -58,8 +58,31 @@ impl<'a> Evaluator<'a> {
         expression: &'a Expression,
         class: Class,
     ) -> Result<ValueRef<'a>, Failure> {
+        if let ExpressionKind::UserVariable(variable) = &expression.kind {
+            return Ok(self.user_variable_as(variable, &expression.column_type, class));
+        }
         let value = self.evaluate(expression)?;
         Ok(self.domain().bring(value, &expression.column_type, class))
+    }
+
+    /// A user variable in a class, out of what it is now: a DECIMAL that the statement has made of
+    /// an integer keeps its digits here. A text that is no number is not warned of.
+    fn user_variable_as(
+        &self,
+        variable: &UserVariable,
+        planned: &ColumnType,
+        class: Class,
+    ) -> ValueRef<'a> {
+        let as_type = match class {
+            Class::Decimal => ColumnType::any_decimal(),
+            Class::Double => ColumnType::new(TypeKind::Double),
+            Class::Text(collation) => ColumnType::any_text(collation),
+            Class::Integer if !planned.kind.is_integer() => ColumnType::new(TypeKind::BigInt),
+            Class::Integer | Class::DateTime | Class::Time => planned.clone(),
+        };
+        let session = self.statement.session;
+        let value = self.keep(session.user_variable(&variable.name, &as_type));
+        self.domain().bring(value, &as_type, class)
     }
 
     /// The value of an expression as text in its own character set, or NULL.
@@ -109,12 +132,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A value that is not in an expression's own hands, brought into a class.
-    pub fn bring(
-        &self,
-        value: ValueRef<'a>,
-        from: &value::ColumnType,
-        class: Class,
-    ) -> ValueRef<'a> {
+    pub fn bring(&self, value: ValueRef<'a>, from: &ColumnType, class: Class) -> ValueRef<'a> {
         self.domain().bring(value, from, class)
     }
 
@@ -211,7 +229,10 @@ impl<'a> Evaluator<'a> {
     fn variable(&self, expression: &'a Expression) -> Evaluated<'a> {
         let session = self.statement.session;
         match &expression.kind {
-            ExpressionKind::UserVariable(name) => Ok(self.keep(session.user_variable(name))),
+            ExpressionKind::UserVariable(variable) => {
+                let value = session.user_variable(&variable.name, &expression.column_type);
+                Ok(self.keep(value))
+            }
             ExpressionKind::AssignUserVariable(assignment) => {
                 let (name, operand) = &**assignment;
                 let value = self.evaluate(operand)?;
@@ -234,7 +255,7 @@ impl<'a> Evaluator<'a> {
         &self,
         a: ValueRef<'_>,
         b: ValueRef<'_>,
-        column_type: &value::ColumnType,
+        column_type: &ColumnType,
     ) -> Result<std::cmp::Ordering, Failure> {
         crate::compare_values_metered(a, b, column_type, self.statement)
     }

@@ -39,7 +39,7 @@ pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
-    Quantified, SessionCall, SessionFunction, SystemVariable, Test, VariableScope,
+    Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable, VariableScope,
 };
 
 /// Why an expression has no value.

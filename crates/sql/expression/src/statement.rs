@@ -16,8 +16,9 @@ use crate::{Failure, MemoryPool, SessionFunction, VariableScope};
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
 pub trait Surroundings {
-    /// `@name` (in lower case) and its type; NULL if it was never set.
-    fn user_variable(&self, name: &str) -> Value;
+    /// `@name` (in lower case) as a value of that type, whatever it has become since the statement
+    /// was planned; NULL if it was never set.
+    fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value;
 
     /// `@name := value`.
     ///

@@ -95,7 +95,7 @@ pub enum ExpressionKind {
     /// A function of the library.
     Function(Box<Call>),
     /// `@name`.
-    UserVariable(Box<str>),
+    UserVariable(Box<UserVariable>),
     /// `@name := value`.
     AssignUserVariable(Box<(Box<str>, Expression)>),
     /// `@@name`.
@@ -338,6 +338,15 @@ pub struct Case {
     pub otherwise: Option<Expression>,
 }
 
+/// `@name`, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserVariable {
+    /// In lower case.
+    pub name: Box<str>,
+    /// The statement assigns it, so that each row may find another value.
+    pub is_assigned: bool,
+}
+
 /// `@@scope.name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemVariable {
@@ -514,6 +523,7 @@ impl Expression {
     pub fn is_volatile(&self) -> bool {
         self.contains(&|expression| match &expression.kind {
             ExpressionKind::AssignUserVariable(_) => true,
+            ExpressionKind::UserVariable(variable) => variable.is_assigned,
             ExpressionKind::Function(call) => call.is_volatile(),
             ExpressionKind::Stored(call) => !call.function.is_deterministic,
             _ => false,

@@ -21,8 +21,10 @@ mod scope;
 mod stored;
 mod subquery;
 mod term;
+mod variable;
 
 pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
+pub(crate) use variable::UserVariables;
 
 /// A plan under construction.
 pub(crate) struct Binder<'a> {
@@ -63,6 +65,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) new_row: Option<(usize, usize)>,
     /// What is to be asked of the values of parameters.
     pub(crate) text_checks: RefCell<Vec<TextCheck>>,
+    /// What the statement does with user variables.
+    pub(crate) user_variables: UserVariables<'a>,
     /// How the tables of the query at hand are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
 }
@@ -141,6 +145,7 @@ impl<'a> Binder<'a> {
             reads_whole_rows: false,
             new_row: None,
             text_checks: RefCell::default(),
+            user_variables: UserVariables::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
         }
     }
@@ -148,6 +153,7 @@ impl<'a> Binder<'a> {
     /// The plan of a whole statement.
     pub(crate) fn statement(mut self, statement: &ast::Statement) -> Result<Plan, PlanError> {
         self.parameter_count = stdx::to_usize(statement.parameter_count);
+        self.user_variables = UserVariables::of(statement.span.of(self.source));
         match &statement.kind {
             ast::StatementKind::Query(query) => {
                 let into = crate::query::into_variables(query.into.as_ref())?;
@@ -209,6 +215,7 @@ impl<'a> Binder<'a> {
             into_variables: Vec::new(),
             warnings: Vec::new(),
             text_checks: self.text_checks.into_inner(),
+            user_variables: self.user_variables.into_types(),
         }
     }
 

@@ -83,6 +83,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         warnings: Vec::new(),
         list_count: 0,
         text_checks: Vec::new(),
+        user_variables: plan.user_variables.clone(),
     }
 }
 

@@ -402,6 +402,10 @@ impl Binder<'_> {
     pub(crate) fn conjunct(&self, expression: Expression, own: &[usize]) -> Conjunct {
         let mut slots = self.slots_of(&expression);
         slots.retain(|slot| own.contains(slot));
+        // `RAND() < 0.5`, `@n := @n + 1`: each row asks anew.
+        if slots.is_empty() && expression.subqueries().is_empty() && expression.is_volatile() {
+            slots = own.to_vec();
+        }
         Conjunct {
             expression,
             slots,

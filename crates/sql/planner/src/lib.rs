@@ -45,7 +45,8 @@ pub type PlanError = Box<ClientError>;
 ///
 /// The plan holds for the canonical text, the types of the parameters, the default database, the
 /// settings, and the definitions: a cache is keyed by the first four and emptied when the store's
-/// schema version moves.
+/// schema version moves. It also holds for the types of the user variables that it names
+/// ([`Plan::user_variables`]): who has found it in a cache compares them.
 ///
 /// # Errors
 /// What MySQL says of the statement, or 1235 naming what is not built.

@@ -74,6 +74,8 @@ impl Binder<'_> {
         load: &ast::LoadData,
         definition: &TableDefinition,
     ) -> Result<(Vec<usize>, Vec<Option<Expression>>), PlanError> {
+        let field_type = self.settings.parameter_types.first();
+        let field_type = field_type.expect("the session says what type fields are of");
         let mut targets = Vec::new();
         if load.columns.is_empty() {
             let columns = definition.columns.iter().enumerate();
@@ -82,7 +84,11 @@ impl Binder<'_> {
         }
         for target in &load.columns {
             targets.push(match target {
-                ast::IntoTarget::User(_) | ast::IntoTarget::Slot(_) => None,
+                ast::IntoTarget::User(name) => {
+                    self.user_variables.load(name, field_type.collation);
+                    None
+                }
+                ast::IntoTarget::Slot(_) => None,
                 ast::IntoTarget::Local(name) => {
                     let Some(column) = definition.column_position(&name.text) else {
                         return Err(error(ER_BAD_FIELD_ERROR, &[&name.text, &"field list"]));
@@ -95,8 +101,6 @@ impl Binder<'_> {
             });
         }
         self.parameter_count = targets.len();
-        let field_type = self.settings.parameter_types.first();
-        let field_type = field_type.expect("the session says what type fields are of");
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for (number, target) in targets.into_iter().enumerate() {
             if let Some(column) = target {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE};
 use expression::{StoredFunction, VariableScope};
 use store::{TableDefinition, TableStatistics};
-use value::Value;
+use value::{CollationId, ColumnType, Value};
 
 use crate::PlanError;
 
@@ -34,6 +34,12 @@ pub trait Names {
             ER_UNKNOWN_SYSTEM_VARIABLE,
             &[&name],
         )))
+    }
+
+    /// The type of `@name` (in lower case) as it is now. The plan holds as long as it stays
+    /// ([`crate::Plan::user_variables`]). By default each may be any text.
+    fn user_variable_type(&self, _name: &str) -> ColumnType {
+        ColumnType::any_text(CollationId::UTF8MB4_GENERAL_CI)
     }
 
     /// A stored function; `None` if there is none.

@@ -46,6 +46,9 @@ pub struct Plan {
     pub warnings: Vec<errcode::ClientError>,
     /// What is to be asked of the values of parameters before an execution begins.
     pub text_checks: Vec<TextCheck>,
+    /// The user variables that are read, by their names in lower case, with the types that they had:
+    /// the plan holds for these.
+    pub user_variables: Box<[(Box<str>, ColumnType)]>,
 }
 
 /// A parameter whose text must be one of a character set: that of the column that it is compared

@@ -201,7 +201,10 @@ impl Session {
         plans: &mut Plans,
         row: &Row,
     ) -> Result<Option<Execution>, Stop> {
-        if let Some(place) = plans.kept.iter().position(|(of, _)| *of == row.marks) {
+        let serves = |(of, execution): &(Vec<Mark>, Execution)| {
+            *of == row.marks && self.state.has_types_of(execution.plan())
+        };
+        if let Some(place) = plans.kept.iter().position(serves) {
             return Ok(Some(plans.kept.swap_remove(place).1));
         }
         let plan = if row.marks.iter().all(|mark| *mark == Mark::Value) {

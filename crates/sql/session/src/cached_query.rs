@@ -74,7 +74,8 @@ impl Session {
         let schema_version = worker.plan_version();
         let QueryBuffers { canonical, key, .. } = buffers;
         self.with_surroundings(|surroundings| PlanCache::write_key(key, canonical, surroundings));
-        if let Some(found) = worker.plans.borrow_mut().find(key, schema_version) {
+        let found = worker.plans.borrow_mut().find(key, schema_version);
+        if let Some(found) = found.filter(|found| self.state.has_types_of(found.plan())) {
             count(&worker.counters().plan_hits);
             return Some(found);
         }

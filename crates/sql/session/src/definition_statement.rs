@@ -626,7 +626,7 @@ fn add_selected_columns(
         if definition.column_position(&column.name).is_some() {
             continue;
         }
-        let mut column_type = column.column_type.clone();
+        let mut column_type = column.column_type.clone().bounded();
         if column_type.kind == value::TypeKind::Null {
             column_type = value::ColumnType::text(value::TypeKind::Binary, 0, CollationId::BINARY);
         }

@@ -54,6 +54,7 @@ mod splice;
 mod system_rows;
 mod tracker;
 mod transaction_statement;
+mod user_variables;
 mod wait;
 
 pub use server::Server;

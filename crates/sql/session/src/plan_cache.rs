@@ -12,6 +12,8 @@
 //! next: its memory is warm.
 //! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
 //! not used since the hand of its clock came by last.
+//! (I4) A plan serves sessions whose user variables have the types that it has read
+//! (`State::has_types_of`): who finds another plans anew, and puts his own in its place.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -311,7 +311,11 @@ impl Session {
         self.state.clear_diagnostics();
         let active = Rc::clone(self.state.variables.borrow().active());
         let held = prepared.held.take();
-        let mut held = held.filter(|it| it.types == types && Rc::ptr_eq(&it.active, &active));
+        let mut held = held.filter(|it| {
+            it.types == types
+                && Rc::ptr_eq(&it.active, &active)
+                && self.state.has_types_of(it.shared.plan())
+        });
         if held.is_none()
             && let Some(shared) = self.find_prepared(prepared, &types)
         {
@@ -371,7 +375,8 @@ impl Session {
         let worker = &self.state.worker;
         let schema_version = worker.plan_version();
         let mut plans = worker.plans.borrow_mut();
-        plans.find(&self.buffers.key, schema_version)
+        let found = plans.find(&self.buffers.key, schema_version);
+        found.filter(|found| self.state.has_types_of(found.plan()))
     }
 
     /// A plan made now, shared if it may be.
@@ -536,7 +541,11 @@ impl Session {
                 ast::UsingValue::Default => (Value::Null, Mark::Default),
                 ast::UsingValue::Ignore => (Value::Null, Mark::Ignore),
             };
-            types.push(type_of(&value, collation));
+            types.push(match &value {
+                // No later value uses the plan: it is shown with the digits that it has.
+                Value::Decimal(number) => ColumnType::decimal(65, number.scale()),
+                value => type_of(value, collation),
+            });
             values.push(value);
             marks.push(mark);
         }

@@ -5,7 +5,6 @@
 //! guard of these cells is held over an await.
 
 use std::cell::{Cell, RefCell, RefMut};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,18 +17,16 @@ use errcode::{
 use expression::{
     Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
 };
-use foldhash::fast::FixedState;
 use function::{RandomState, SessionFacts};
+use planner::Plan;
 use value::temporal::Zone;
 use value::{ColumnType, DateTime, Decimal, Level, Value};
 
 use crate::registry::{KillOrder, Seat};
+use crate::user_variables::{self, UserVariables};
 use crate::variables::{self, Extra, VariableError, Variables};
 use crate::wait::Waits;
 use crate::worker::Worker;
-
-/// The longest user variable name, in characters (MariaDB's limit).
-pub const USER_VARIABLE_NAME_CHARS_MAX: usize = 64;
 
 /// What a named lock takes: its name, three times while the statement runs that took it.
 const NAMED_LOCK_BYTES: usize = 640;
@@ -50,8 +47,8 @@ pub struct State {
     seen_accounts: RefCell<Option<Arc<Accounts>>>,
     /// System variables.
     pub variables: RefCell<Variables>,
-    /// `@name`, by name in lower case.
-    user_variables: RefCell<HashMap<String, (Value, ColumnType), FixedState>>,
+    /// `@name`.
+    user_variables: RefCell<UserVariables>,
     /// The current database.
     pub database: RefCell<Option<Rc<str>>>,
     /// Warnings of the last statement that had any to clear.
@@ -69,8 +66,8 @@ pub struct State {
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
     memory: Rc<Memory>,
-    /// Of the user variables, and how many bytes they take.
-    user_variables_share: RefCell<(Share, usize)>,
+    /// Of what the user variables take.
+    user_variables_share: RefCell<Share>,
     /// How often it has taken named locks.
     named_lock_count: Cell<u64>,
     /// Of what they take.
@@ -174,7 +171,7 @@ impl State {
         self.variables
             .borrow_mut()
             .reset(self.worker.server.settings());
-        self.user_variables.borrow_mut().clear();
+        *self.user_variables.borrow_mut() = UserVariables::default();
         *self.user_variables_share.borrow_mut() = Default::default();
         *self.diagnostics.borrow_mut() = Rc::default();
         self.row_count.set(0);
@@ -282,6 +279,21 @@ impl State {
             known.wall = Some((zone.clone(), wall));
         }
         wall
+    }
+
+    /// The type of `@name`, in lower case.
+    pub(crate) fn user_variable_type(&self, name: &str) -> ColumnType {
+        self.user_variables.borrow().type_of(name)
+    }
+
+    /// True if a plan holds for the user variables as they are: each that it reads has the type
+    /// that it had when the plan was made.
+    pub(crate) fn has_types_of(&self, plan: &Plan) -> bool {
+        plan.user_variables.is_empty() || {
+            let variables = self.user_variables.borrow();
+            let mut read = plan.user_variables.iter();
+            read.all(|(name, column_type)| variables.is_of_type(name, column_type))
+        }
     }
 
     /// Forgets the last statement's warnings.
@@ -412,22 +424,9 @@ pub fn setting_value(value: &settings::Value) -> Value {
     }
 }
 
-/// About what a user variable takes.
-fn variable_bytes(name: &str, value: &Value) -> usize {
-    let text_bytes = match value {
-        Value::Bytes(bytes) => bytes.len(),
-        _ => 0,
-    };
-    name.len() + text_bytes + 2 * size_of::<(Value, ColumnType)>()
-}
-
 impl Surroundings for State {
-    fn user_variable(&self, name: &str) -> Value {
-        self.user_variables
-            .borrow()
-            .get(name)
-            .map(|(value, _)| value.clone())
-            .unwrap_or_default()
+    fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
+        self.user_variables.borrow().value(name, as_type)
     }
 
     fn set_user_variable(
@@ -437,15 +436,11 @@ impl Surroundings for State {
         column_type: &ColumnType,
     ) -> Result<(), expression::Failure> {
         let name = name.to_lowercase();
+        let (value, column_type) = user_variables::kept(value, column_type);
         let mut variables = self.user_variables.borrow_mut();
-        let old = variables
-            .get(&name)
-            .map(|(old, _)| variable_bytes(&name, old));
-        let (share, bytes) = &mut *self.user_variables_share.borrow_mut();
-        let wanted = *bytes - old.unwrap_or(0) + variable_bytes(&name, &value);
-        self.keep(share, wanted)?;
-        *bytes = wanted;
-        variables.insert(name, (value, column_type.clone()));
+        let bytes = variables.bytes_with(&name, &value);
+        self.keep(&mut self.user_variables_share.borrow_mut(), bytes)?;
+        variables.set(&name, value, column_type, bytes);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use store::{
     LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
     TableStatistics, Transaction, TransactionOptions,
 };
-use value::{CollationId, Value};
+use value::{CollationId, ColumnType, Value};
 
 use crate::state::State;
 
@@ -306,6 +306,10 @@ impl Names for SessionNames<'_> {
         use expression::Surroundings;
         self.asked_variable.set(true);
         self.state.system_variable(scope, name)
+    }
+
+    fn user_variable_type(&self, name: &str) -> ColumnType {
+        self.state.user_variable_type(name)
     }
 
     fn stored_function(

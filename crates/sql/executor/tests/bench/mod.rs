@@ -32,7 +32,7 @@ struct Session {
 }
 
 impl Surroundings for Session {
-    fn user_variable(&self, name: &str) -> Value {
+    fn user_variable(&self, name: &str, _: &ColumnType) -> Value {
         self.variables
             .borrow()
             .get(name)

@@ -12,6 +12,7 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use super::absent::is_of_reference;
 use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
+use super::variable::read_in_domain;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
@@ -41,6 +42,7 @@ impl Binder<'_> {
             unreachable!("the library gives calls")
         };
         function.bound.text = text.into();
+        read_in_domain(&mut function.arguments, &call.column_type);
         Ok(self.plain_arithmetic(call, operator))
     }
 
@@ -89,6 +91,7 @@ impl Binder<'_> {
         let text = self.text(whole.span);
         if let ExpressionKind::Function(function) = &mut call.kind {
             function.bound.text = text.into();
+            read_in_domain(&mut function.arguments, &call.column_type);
         }
         Ok(call)
     }
@@ -209,7 +212,10 @@ impl Binder<'_> {
                 count
             }
             F::Sum | F::Average => sum_type(function, argument, self.settings.division_increment),
-            F::Min | F::Max | F::First => argument
+            F::Min | F::Max => argument
+                .cloned()
+                .map_or_else(|| ColumnType::new(TypeKind::Null), ColumnType::bounded),
+            F::First => argument
                 .cloned()
                 .unwrap_or_else(|| ColumnType::new(TypeKind::Null)),
             F::BitAnd | F::BitOr | F::BitXor => {

@@ -167,7 +167,7 @@ impl Binder<'_> {
                 ..TextRule::column(collation)
             },
             ExpressionKind::Function(call) => call.bound.rule,
-            ExpressionKind::UserVariable(_) | ExpressionKind::SystemVariable(_) => TextRule {
+            ExpressionKind::SystemVariable(_) => TextRule {
                 coercibility: value::collation::Coercibility::SystemConstant,
                 ..TextRule::column(collation)
             },

@@ -132,36 +132,6 @@ impl Binder<'_> {
         self.block().aliases.find(name).cloned()
     }
 
-    fn variable(&mut self, kind: &ExprKind) -> Bound {
-        Ok(match kind {
-            ExprKind::UserVariable(name) => {
-                let column_type =
-                    ColumnType::text(TypeKind::LongText, u32::MAX, self.settings.collation);
-                let name = name.to_lowercase().into();
-                Expression::new(ExpressionKind::UserVariable(name), column_type)
-            }
-            ExprKind::Assign { variable, value } => {
-                let value = self.term(value)?;
-                let column_type = value.column_type.clone();
-                let assignment = Box::new((variable.to_lowercase().into(), value));
-                Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
-            }
-            ExprKind::SystemVariable(variable) => {
-                let scope = variable.scope.map(|scope| match scope {
-                    ast::VariableScope::Global => expression::VariableScope::Global,
-                    ast::VariableScope::Session => expression::VariableScope::Session,
-                });
-                let name: Box<str> = variable.name.text.to_lowercase().into();
-                let value = self.names.system_variable(scope, &name)?;
-                let column_type = variable_type(&value, self.settings.collation);
-                let variable = expression::SystemVariable { scope, name };
-                let kind = ExpressionKind::SystemVariable(Box::new(variable));
-                Expression::new(kind, column_type)
-            }
-            _ => unreachable!("called for variables"),
-        })
-    }
-
     fn unary(&mut self, operator: UnaryOperator, operand: &Expr, whole: &Expr) -> Bound {
         match operator {
             UnaryOperator::Plus => self.term(operand),
@@ -654,18 +624,4 @@ pub(super) fn compare_operator(operator: BinaryOperator) -> Option<CompareOperat
         BinaryOperator::GreaterEqual => CompareOperator::GreaterOrEqual,
         _ => return None,
     })
-}
-
-/// The type that a client is told of a system variable.
-fn variable_type(value: &Value, collation: CollationId) -> ColumnType {
-    match value {
-        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
-        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
-        Value::Double(_) => ColumnType::new(TypeKind::Double),
-        Value::Bytes(bytes) => {
-            let chars = stdx::to_u32(collation.charset().char_count(bytes));
-            ColumnType::varchar(chars, collation)
-        }
-        _ => ColumnType::new(TypeKind::Null),
-    }
 }

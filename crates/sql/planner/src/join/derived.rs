@@ -269,7 +269,7 @@ impl Binder<'_> {
                     .map_or(&column.name, |name| &name.text)
                     .clone();
                 RelationColumn {
-                    column_type: column.column_type.clone(),
+                    column_type: column.column_type.clone().bounded(),
                     nullable: column.nullable,
                     invisible: false,
                     output: derived_output(column, &name, alias),

@@ -96,6 +96,7 @@ impl Session {
             .held_plans
             .borrow_mut()
             .find(held, &key, schema_version);
+        let found = found.filter(|found| self.state.has_types_of(found.plan()));
         if let Some(shared) = found {
             self.buffers.key = key;
             return Ok(shared);

@@ -121,7 +121,11 @@ impl Session {
                 let items = items.iter();
                 let of = |(target, item): &(IntoTarget, StatementItem)| {
                     let number = self.statement_item(*item);
-                    (target.clone(), number, ColumnType::new(TypeKind::BigInt))
+                    let column_type = match item {
+                        StatementItem::RowCount => ColumnType::new(TypeKind::BigInt),
+                        StatementItem::Number => ColumnType::unsigned(TypeKind::BigInt),
+                    };
+                    (target.clone(), number, column_type)
                 };
                 items.map(of).collect::<Vec<_>>()
             }

@@ -1,0 +1,208 @@
+//! Variables of the session: `@name`, `@name := value` and `@@name`.
+//!
+//! A user variable is of the type that its value had when it was set last. A plan takes the types
+//! as they are when it is made and says which it has taken ([`crate::Plan::user_variables`]); it
+//! serves as long as they stay. What the statement itself assigns is brought into the type of the
+//! plan where it is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use expression::{Expression, ExpressionKind, UserVariable};
+use syntax::ast::{self, ExprKind};
+use value::collation::Coercibility;
+use value::{CollationId, ColumnType, TypeKind, Value};
+
+use super::Binder;
+use super::term::Bound;
+
+/// What a statement does with user variables.
+#[derive(Debug, Default)]
+pub(crate) struct UserVariables<'a> {
+    /// Its text.
+    text: &'a [u8],
+    /// Which variables the text assigns, once that was asked.
+    assigned: Option<Assigned>,
+    /// Those that are read, with their types in the session.
+    types: BTreeMap<Box<str>, ColumnType>,
+    /// The collations of what was assigned in front of the place being bound.
+    collations: BTreeMap<Box<str>, CollationId>,
+    /// Those that take fields of LOAD DATA, and the collation of these.
+    loaded: BTreeMap<Box<str>, CollationId>,
+}
+
+/// The variables that a text assigns.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Assigned {
+    /// Their names, in lower case.
+    names: BTreeSet<String>,
+    /// There may be others: a name is in quotes, or not right in front of its `:=`.
+    has_others: bool,
+}
+
+impl Assigned {
+    /// Looks at what stands in front of each `:=`, strings and comments not told apart: one name
+    /// too many costs a search by an index, one too few would make it wrong.
+    fn of(text: &[u8]) -> Self {
+        let mut assigned = Self::default();
+        for (place, pair) in text.windows(2).enumerate() {
+            if pair != b":=" {
+                continue;
+            }
+            let before = text[..place].trim_ascii_end();
+            let is_in_name = |byte: &u8| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | 0x80..)
+            };
+            let start = before.iter().rposition(|byte| !is_in_name(byte));
+            match start.map(|start| (before[start], &before[start + 1..])) {
+                Some((b'@', name)) if !name.is_empty() => {
+                    let name = String::from_utf8_lossy(name).to_lowercase();
+                    assigned.names.insert(name);
+                }
+                _ => assigned.has_others = true,
+            }
+        }
+        assigned
+    }
+}
+
+impl<'a> UserVariables<'a> {
+    /// Of a statement's text.
+    pub(crate) fn of(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    /// The types that have gone into the plan.
+    pub(crate) fn into_types(self) -> Box<[(Box<str>, ColumnType)]> {
+        self.types.into_iter().collect()
+    }
+
+    /// A variable takes fields of LOAD DATA: it is a text of that collation before it is read.
+    pub(crate) fn load(&mut self, name: &str, collation: CollationId) {
+        self.loaded.insert(name.to_lowercase().into(), collation);
+    }
+
+    fn is_assigned(&mut self, name: &str) -> bool {
+        let assigned = self.assigned.get_or_insert_with(|| Assigned::of(self.text));
+        assigned.has_others || assigned.names.contains(name)
+    }
+}
+
+impl Binder<'_> {
+    /// A variable, or an assignment.
+    pub(super) fn variable(&mut self, kind: &ExprKind) -> Bound {
+        match kind {
+            ExprKind::UserVariable(name) => Ok(self.user_variable(name)),
+            ExprKind::Assign { variable, value } => {
+                let value = self.term(value)?;
+                Ok(self.assignment(variable, value))
+            }
+            ExprKind::SystemVariable(variable) => self.system_variable(variable),
+            _ => unreachable!("called for variables"),
+        }
+    }
+
+    fn user_variable(&mut self, name: &str) -> Expression {
+        let name: Box<str> = name.to_lowercase().into();
+        let names = self.names;
+        let variables = &mut self.user_variables;
+        let in_session = variables.types.entry(name.clone());
+        let in_session = in_session.or_insert_with(|| names.user_variable_type(&name));
+        // A text takes the collation of what the statement has assigned before.
+        let assigned = variables.collations.get(&name);
+        let assigned = assigned.filter(|_| in_session.kind.is_bytes());
+        let column_type = match variables.loaded.get(&name).or(assigned) {
+            Some(collation) => ColumnType::any_text(*collation),
+            None => in_session.clone(),
+        };
+        let is_assigned = variables.is_assigned(&name);
+        let variable = Box::new(UserVariable { name, is_assigned });
+        Expression::new(ExpressionKind::UserVariable(variable), column_type)
+    }
+
+    fn assignment(&mut self, name: &str, value: Expression) -> Expression {
+        let name: Box<str> = name.to_lowercase().into();
+        let rule = self.text_rule(&value);
+        let collation = match rule.coercibility {
+            Coercibility::Numeric => self.settings.collation,
+            _ => rule.collation,
+        };
+        let collations = &mut self.user_variables.collations;
+        if value.column_type.kind != TypeKind::Null || !collations.contains_key(&name) {
+            collations.insert(name.clone(), collation);
+        }
+        let column_type = value.column_type.clone();
+        let assignment = Box::new((name, value));
+        Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
+    }
+
+    fn system_variable(&self, variable: &ast::SystemVariable) -> Bound {
+        let scope = variable.scope.map(|scope| match scope {
+            ast::VariableScope::Global => expression::VariableScope::Global,
+            ast::VariableScope::Session => expression::VariableScope::Session,
+        });
+        let name: Box<str> = variable.name.text.to_lowercase().into();
+        let value = self.names.system_variable(scope, &name)?;
+        let column_type = system_type(&value, self.settings.collation);
+        let variable = expression::SystemVariable { scope, name };
+        let kind = ExpressionKind::SystemVariable(Box::new(variable));
+        Ok(Expression::new(kind, column_type))
+    }
+}
+
+/// What calculates reads user variables in the domain of its result: a text is a number without a
+/// warning, and a DECIMAL that the statement has made of an integer keeps its digits.
+pub(super) fn read_in_domain(arguments: &mut [Expression], result: &ColumnType) {
+    let as_type = match result.kind {
+        TypeKind::Decimal => ColumnType::any_decimal(),
+        TypeKind::Double => ColumnType::new(TypeKind::Double),
+        _ => return,
+    };
+    for argument in arguments {
+        if matches!(argument.kind, ExpressionKind::UserVariable(_)) {
+            argument.column_type = as_type.clone();
+        }
+    }
+}
+
+/// The type that a client is told of a system variable.
+fn system_type(value: &Value, collation: CollationId) -> ColumnType {
+    match value {
+        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
+        Value::Double(_) => ColumnType::new(TypeKind::Double),
+        Value::Bytes(bytes) => {
+            let chars = stdx::to_u32(collation.charset().char_count(bytes));
+            ColumnType::varchar(chars, collation)
+        }
+        _ => ColumnType::new(TypeKind::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assigned(text: &str) -> (Vec<String>, bool) {
+        let assigned = Assigned::of(text.as_bytes());
+        (assigned.names.into_iter().collect(), assigned.has_others)
+    }
+
+    #[test]
+    fn a_text_tells_what_it_assigns() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(assigned("SELECT @a, a = @b"), (Vec::new(), false));
+        let text = "SELECT @Row := @row + 1, @a.b$\u{e4}:=2 FROM t WHERE id = @id";
+        assert_eq!(assigned(text), (names(&["a.b$\u{e4}", "row"]), false));
+        for text in [
+            "SELECT @`a b` := 1",
+            "SELECT @a /* so */ := 1",
+            "@:=1",
+            ":=",
+        ] {
+            assert_eq!(assigned(text), (Vec::new(), true), "{text}");
+        }
+    }
+}
