@@ -46,8 +46,8 @@ pub struct Plan {
     pub warnings: Vec<errcode::ClientError>,
     /// What is to be asked of the values of parameters before an execution begins.
     pub text_checks: Vec<TextCheck>,
-    /// The user variables that are read, by their names in lower case, with the types that they had:
-    /// the plan holds for these.
+    /// The user variables that are read, by their names in lower case, with the types that they
+    /// had: the plan holds for these.
     pub user_variables: Box<[(Box<str>, ColumnType)]>,
 }
 
