@@ -1,5 +1,7 @@
 //! Every function takes every value: it gives a value or an error, and never panics.
 
+#![forbid(unsafe_code)]
+
 use function::{Arg, BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts, registry};
 use proptest::prelude::*;
 use proptest::sample::select;

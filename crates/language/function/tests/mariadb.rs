@@ -4,6 +4,8 @@
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
+#![forbid(unsafe_code)]
+
 #[path = "mariadb/corpus.rs"]
 mod corpus;
 #[path = "mariadb/expression.rs"]

@@ -1,5 +1,7 @@
 //! Canonical forms: what is lifted, what is not.
 
+#![forbid(unsafe_code)]
+
 use syntax::Mode;
 use syntax::canonical::Canonical;
 

@@ -1,5 +1,7 @@
 //! The corpus: every statement that MariaDB 10.11 takes is taken.
 
+#![forbid(unsafe_code)]
+
 use syntax::{Mode, parse};
 
 /// Statements of MySQL 8 that MariaDB 10.11 refuses with error 1064, and LATERAL.

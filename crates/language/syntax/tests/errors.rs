@@ -1,5 +1,7 @@
 //! Errors: number, place and text as MariaDB 10.11 gives them.
 
+#![forbid(unsafe_code)]
+
 use syntax::ast::StatementKind;
 use syntax::{Mode, parse, parse_one};
 

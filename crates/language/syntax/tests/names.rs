@@ -1,5 +1,7 @@
 //! Names of result columns, as MariaDB 10.11 gives them.
 
+#![forbid(unsafe_code)]
+
 use syntax::ast::{QueryBody, StatementKind};
 use syntax::{Mode, parse};
 

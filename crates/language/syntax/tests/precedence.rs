@@ -3,6 +3,8 @@
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
+#![forbid(unsafe_code)]
+
 use syntax::print::print_expr;
 use syntax::{Mode, parse_expr};
 use testkit::client::{Client, Outcome};

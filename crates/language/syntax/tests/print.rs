@@ -1,5 +1,7 @@
 //! What is printed parses to the same tree.
 
+#![forbid(unsafe_code)]
+
 use syntax::canonical::Canonical;
 use syntax::print::{print, print_with};
 use syntax::{Mode, parse};

@@ -1,5 +1,7 @@
 //! Nothing panics, and canonical forms keep their meaning, whatever the text.
 
+#![forbid(unsafe_code)]
+
 use proptest::prelude::*;
 use syntax::canonical::Canonical;
 use syntax::print::{print, print_expr, print_with};

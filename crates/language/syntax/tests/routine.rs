@@ -1,5 +1,7 @@
 //! Bodies of stored programs: names, labels, what is refused, and that no input overflows.
 
+#![forbid(unsafe_code)]
+
 use syntax::Mode;
 use syntax::ast::{
     Direction, ExprKind, LoopKind, Program, RoutineKind, StatementKind, Step, StepKind,

@@ -1,5 +1,7 @@
 //! Tokens: numbers, names, strings, variables, comments, and what modes change.
 
+#![forbid(unsafe_code)]
+
 use syntax::token::{Kind, Lexer, Mode, string_value};
 
 fn kinds(text: &str, mode: Mode) -> Vec<(Kind, &str)> {

@@ -7,6 +7,7 @@
 //! Contractions of the file are left out, and a character has at most eight elements, because that
 //! is what MySQL's `utf8mb4_0900_*` collations do.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a tool that people run")]
 
 use std::collections::BTreeMap;

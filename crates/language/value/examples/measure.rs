@@ -1,6 +1,7 @@
 //! What comparing, keying and showing values costs: `cargo run --release -p value --example
 //! measure`. Prints nanoseconds an operation, the best of five rounds.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a tool that people run")]
 
 use std::hint::black_box;

@@ -2,6 +2,8 @@
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 
 use testkit::client::{Client, Outcome};

@@ -1,6 +1,8 @@
 //! What several sessions change at the same time, accounts, stored programs and definitions of
 //! tables: no change is lost.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind};
 

@@ -1,5 +1,7 @@
 //! Sessions that wait for each other's definitions of tables: one of them is refused.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
 

@@ -1,6 +1,7 @@
 //! A real server on a file system that runs full: statements fail by number, reads go on, nothing
 //! acknowledged is lost, and there is no need to start anew once there is room.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     reason = "the helpers of these tests fail as the tests do"

@@ -1,6 +1,8 @@
 //! Clients that break the protocol, or keep to it and mean harm: each costs a bounded amount of
 //! memory and hurts nobody else.
 
+#![forbid(unsafe_code)]
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //! and one that all clients share (`statement_memory_size`, error 1041). Below both, nothing is
 //! refused; above one, that statement fails and all goes on.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind};
 

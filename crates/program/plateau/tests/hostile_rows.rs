@@ -1,6 +1,8 @@
 //! Work that takes long within one row, or between two: other clients of the worker are served
 //! meanwhile, and KILL QUERY ends it.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind};
 

@@ -1,6 +1,8 @@
 //! Statements that mean harm: each fails by a named limit or can be ended, takes a bounded amount
 //! of memory, and others are served meanwhile.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, ServerKind};
 

@@ -1,5 +1,7 @@
 //! KILL of a connection, as its two clients see it.
 
+#![forbid(unsafe_code)]
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, ServerKind, wait_until};
 

@@ -1,5 +1,7 @@
 //! The end that SIGTERM asks for, as clients see it.
 
+#![forbid(unsafe_code)]
+
 use testkit::{Launch, Outcome, ServerKind, wait_until};
 
 /// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.

@@ -12,6 +12,8 @@
 //! `UPDATE_EXPECT=1` rewrites the answers; with `REFERENCE=mariadb` beside it, by what MariaDB
 //! says. Where we mean to differ from it, the file says so in a comment.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Every kept input of every target, run once: what was found stays mended.
 
+#![forbid(unsafe_code)]
+
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};

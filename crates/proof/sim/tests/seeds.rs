@@ -1,5 +1,7 @@
 //! Fixed seeds of the crash simulation; `cargo xtask sim` runs as many as one likes.
 
+#![forbid(unsafe_code)]
+
 use sim::torture::{Tally, TortureOptions, run};
 
 /// What the seeds have lived through together.

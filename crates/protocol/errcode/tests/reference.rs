@@ -1,5 +1,7 @@
 //! The table against its generated page, and against the message source of an installed MariaDB.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

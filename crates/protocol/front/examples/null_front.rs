@@ -7,6 +7,8 @@
 //! --skip-trx --tables=1 --table-size=1000 --threads=64 --time=10 run`; it ends with the end of its
 //! standard input and then tells the number of queries, and processor time for each.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! Logins, commands and limits over real sockets, with the protocol's client half from `wire`.
 
+#![forbid(unsafe_code)]
+
 mod support;
 
 use std::io::{ErrorKind, Read, Write};

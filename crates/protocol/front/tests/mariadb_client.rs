@@ -1,6 +1,8 @@
 //! The `mariadb` command-line client, where it is installed, against the toy server: each method,
 //! over TCP, TLS, compression and the unix socket.
 
+#![forbid(unsafe_code)]
+
 mod support;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! The client's half of `wire` and `auth` against a real MariaDB, where one is installed: what the
 //! toy server and the toy client agree on must be what the world speaks.
 
+#![forbid(unsafe_code)]
+
 mod support;
 
 use std::net::SocketAddr;

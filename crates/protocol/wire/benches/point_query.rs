@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p wire` prints nanoseconds of CPU for each, the best of several rounds.
 
+#![forbid(unsafe_code)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -3,6 +3,8 @@
 //! Each statement runs twice where it only reads: straight through, and with a suspension at every
 //! third operation of the store; both must give the same rows.
 
+#![forbid(unsafe_code)]
+
 mod assignments;
 mod bench;
 mod joins;

@@ -1,5 +1,7 @@
 //! The tree against a `BTreeMap`, over a pool so small that operations are suspended all the time.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 
 use std::rc::Rc;

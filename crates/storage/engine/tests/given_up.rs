@@ -1,5 +1,7 @@
 //! Work that fails, or is given up, in its middle: what comes next finds nothing half done.
 
+#![forbid(unsafe_code)]
+
 use btree::{From, Place, Run, Tree};
 use env::sim::poll_at_most;
 use format::page_op::PageOp;

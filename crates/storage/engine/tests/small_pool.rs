@@ -1,6 +1,8 @@
 //! Tables with more indexes than the pool has frames for their leaves: each change of a row, and
 //! each undoing of one, needs a few pages at a time and comes to its end.
 
+#![forbid(unsafe_code)]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

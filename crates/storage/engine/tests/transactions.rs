@@ -1,5 +1,7 @@
 //! Transactions that meet: victims, orphans, and what scans see of others.
 
+#![forbid(unsafe_code)]
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;

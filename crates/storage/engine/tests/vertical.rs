@@ -1,5 +1,7 @@
 //! From a table's making to its rows after a crash.
 
+#![forbid(unsafe_code)]
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -1,6 +1,7 @@
 //! What a commit costs: the log's own part with one and two writers, and on a real disk at several
 //! group sizes. CPU time of the thread, because time on the wall says little on a busy machine; the
 //! latency of a flush is told beside it. `cargo bench -p wal`.
+#![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -4,6 +4,7 @@
 //! listening on the unix socket, user `root` without password, and the client `mariadb` installed.
 //! The tests of `tests/mariadb.rs` compare the tables with a server.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a tool that people run")]
 
 use std::collections::BTreeMap;

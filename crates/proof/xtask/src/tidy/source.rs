@@ -93,12 +93,9 @@ pub(crate) fn commented_code(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// `unsafe` stays in the named crates.
+/// `unsafe` stays in the named crates. Each test, bench and example is a crate of its own.
 pub(crate) fn forbid_unsafe(tree: &Tree) -> Vec<Finding> {
-    let is_root = |path: &str| {
-        path.starts_with("crates/")
-            && (path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs"))
-    };
+    let is_root = |path: &str| path.starts_with("crates/") && is_crate_root(path);
     let is_named = |path: &str| UNSAFE_CRATES.iter().any(|prefix| path.starts_with(prefix));
     tree.sources()
         .filter(|(path, _)| is_root(path) && !is_named(path))
@@ -297,6 +294,20 @@ mod tests {
         let path = "crates/sql/x/src/lib.rs";
         let expected = format!("{path}:1: does not forbid unsafe code");
         assert_eq!(findings(forbid_unsafe, path, "//! X.\n"), [expected]);
+        let forbids = "//! X.\n\n#![forbid(unsafe_code)]\n";
+        assert!(findings(forbid_unsafe, path, forbids).is_empty());
+        for root in ["tests/a.rs", "benches/a.rs", "examples/a.rs", "build.rs"] {
+            let path = format!("crates/sql/x/{root}");
+            assert_eq!(
+                findings(forbid_unsafe, &path, "//! X.\n").len(),
+                1,
+                "{path}"
+            );
+        }
+        // Modules are forbidden by their crate.
+        for path in ["crates/sql/x/src/tests/a.rs", "crates/sql/x/src/a.rs"] {
+            assert!(findings(forbid_unsafe, path, "//! X.\n").is_empty());
+        }
         assert!(findings(forbid_unsafe, "crates/base/sync/src/lib.rs", "//! X.\n").is_empty());
     }
 
