@@ -101,7 +101,7 @@ pub use context::{
 };
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};
-pub use options::{Address, Io, Options};
+pub use options::{Address, Io, Options, WORKER_COUNT_MAX};
 pub use received::ReceivedBytes;
 pub use run_queue::Standing;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};

@@ -4,10 +4,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+/// So many workers are started of themselves: whoever numbers them has a byte for it.
+pub const WORKER_COUNT_MAX: usize = 255;
+
 /// How to start a runtime.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Worker threads; 0: one for each core that the process may use.
+    /// Worker threads; 0: one for each core that the process may use, [`WORKER_COUNT_MAX`] at the
+    /// most.
     pub worker_count: usize,
     /// Which kernel interface the loops use.
     pub io: Io,

@@ -17,7 +17,7 @@ use crate::blocking::Helpers;
 use crate::context::spawn;
 use crate::driver::{Driver, DriverKind, EpollDriver, UringDriver, probe_uring};
 use crate::listener::{ListenError, Listener};
-use crate::options::{Address, Io, Options};
+use crate::options::{Address, Io, Options, WORKER_COUNT_MAX};
 use crate::shared::{Message, Shared};
 use crate::stream::Stream;
 use crate::worker::Worker;
@@ -78,10 +78,9 @@ impl Runtime {
         raise_descriptor_limit();
         let driver = choose_driver(options.io)?;
         let cores = allowed_cores();
-        let worker_count = if options.worker_count == 0 {
-            cores.len().max(1)
-        } else {
-            options.worker_count
+        let worker_count = match options.worker_count {
+            0 => cores.len().clamp(1, WORKER_COUNT_MAX),
+            asked => asked,
         };
         let io_helper_count = if driver.kind == DriverKind::Epoll {
             IO_HELPER_COUNT

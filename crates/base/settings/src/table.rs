@@ -203,9 +203,9 @@ pub const TABLE: &[Setting] = &[
     .hidden(),
     start(
         "workers",
-        number(0, 1024),
+        number(0, 255),
         "0",
-        "Worker threads; 0: one for each processor.",
+        "Worker threads; 0: one for each processor, 255 at the most.",
     )
     .hidden(),
     // Connections.

@@ -93,6 +93,16 @@ pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {
         Address::Unix(_) => None,
     });
     settings.tell("port", &port.unwrap_or(0).to_string());
+    settings.tell("skip_networking", if port.is_some() { "OFF" } else { "ON" });
+    settings.tell("version_compile_machine", std::env::consts::ARCH);
+    // As MariaDB says of a TLS that was built in and is not on.
+    let tls = if settings.is_on("tls") {
+        "YES"
+    } else {
+        "DISABLED"
+    };
+    settings.tell("have_ssl", tls);
+    settings.tell("have_openssl", tls);
 }
 
 /// The data directory.
@@ -166,6 +176,33 @@ mod tests {
         let socket = socket_address(&settings).unwrap();
         assert_eq!(socket.to_string(), "./plateau-data/plateau.sock");
         assert_eq!(runtime_options(&settings).unwrap().io, Io::Auto);
+    }
+
+    #[test]
+    fn clients_are_told_what_the_start_has_found() {
+        let mut found = settings(&["--set", "tls=OFF"]).unwrap();
+        tell_machine(&mut found, &[]);
+        let told = |name| found.text(name);
+        assert_eq!(
+            (told("have_ssl"), told("have_openssl")),
+            ("DISABLED", "DISABLED")
+        );
+        assert_eq!((told("port"), told("skip_networking")), ("0", "ON"));
+        let mut found = settings(&[]).unwrap();
+        tell_machine(&mut found, &[Address::Tcp(([127, 0, 0, 1], 4006).into())]);
+        let told = |name| found.text(name);
+        assert_eq!((told("have_ssl"), told("have_openssl")), ("YES", "YES"));
+        assert_eq!((told("port"), told("skip_networking")), ("4006", "OFF"));
+        assert_eq!(told("version_compile_machine"), std::env::consts::ARCH);
+    }
+
+    #[test]
+    fn a_worker_has_a_number_of_one_byte() {
+        for (count, is_fine) in [("0", true), ("255", true), ("256", false)] {
+            let found = settings(&["--set", &format!("workers={count}")]);
+            assert_eq!(found.is_ok(), is_fine, "{count}");
+        }
+        assert_eq!(u8::try_from(runtime::WORKER_COUNT_MAX), Ok(u8::MAX));
     }
 
     #[test]

@@ -78,6 +78,9 @@ impl Binder<'_> {
         }
         let common_count = self.common_tables.len();
         if let Some(with) = &query.with {
+            if with.tables.iter().any(|table| !table.cycle.is_empty()) {
+                return Err(not_supported("CYCLE"));
+            }
             let tables = with.tables.iter().map(|table| {
                 Rc::new(CommonTable {
                     table: table.clone(),

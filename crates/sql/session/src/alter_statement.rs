@@ -8,8 +8,8 @@ use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_TABLE_EXISTS_ERROR, ER_WRONG_COLUMN_NAME,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
-    Uniqueness,
+    ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
+    TableName, Uniqueness,
 };
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, TypeKind, Value};
@@ -36,9 +36,17 @@ impl Session {
         needed: Privilege,
         parsed: &Parsed,
     ) -> Result<(), Stop> {
-        let is_ignoring =
-            matches!(&parsed.statement.kind, StatementKind::AlterTable(it) if it.ignore);
-        let known = self.table_named(name)?;
+        let (is_ignoring, is_optional) = match &parsed.statement.kind {
+            StatementKind::AlterTable(alter) => (alter.ignore, alter.if_exists),
+            _ => (false, false),
+        };
+        let known = match self.table_named(name) {
+            Err(missing) if is_optional && missing.code == errcode::ER_NO_SUCH_TABLE => {
+                self.note(missing.code, missing.message);
+                return Ok(());
+            }
+            table => table?,
+        };
         let name = known.name.clone();
         self.check_table_privilege(needed, &name)?;
         for action in actions {
@@ -69,6 +77,7 @@ impl Session {
         }
         changed.is_ignoring = is_ignoring;
         changed.needs_copy |= is_ignoring && changed.definition != *old;
+        changed.check_asked(&old)?;
         if changed.needs_copy {
             return self.copy_table(&old, &changed).await;
         }
@@ -359,6 +368,9 @@ struct Altered {
     is_ignoring: bool,
     /// `AUTO_INCREMENT = n`.
     auto_increment: Option<u64>,
+    /// `ALGORITHM` and `LOCK`, as they were asked for.
+    algorithm: Option<String>,
+    lock: Option<String>,
 }
 
 impl Altered {
@@ -374,6 +386,46 @@ impl Altered {
             needs_copy: false,
             is_ignoring: false,
             auto_increment: None,
+            algorithm: None,
+            lock: None,
+        }
+    }
+
+    /// Refuses what would do more than was allowed: error 1845 where rows would be written anew and
+    /// that was excluded, 1846 where others would have to wait for it and that was. What is
+    /// cheaper than was asked for is done.
+    fn check_asked(&self, old: &TableDefinition) -> Result<(), ClientError> {
+        let is_built = |index: &IndexDefinition| !old.indexes.contains(index);
+        let builds = self.definition.indexes.iter().any(is_built);
+        if let Some(algorithm) = &self.algorithm {
+            let (is_too_much, instead) = match &**algorithm {
+                "DEFAULT" | "COPY" | "INPLACE" => (false, ""),
+                "NOCOPY" => (self.needs_copy, "ALGORITHM=COPY"),
+                "INSTANT" if self.needs_copy => (true, "ALGORITHM=COPY"),
+                "INSTANT" => (builds, "ALGORITHM=NOCOPY"),
+                _ => {
+                    let code = errcode::ER_UNKNOWN_ALTER_ALGORITHM;
+                    return Err(ClientError::new(code, &[algorithm]));
+                }
+            };
+            if is_too_much {
+                let asked = format!("ALGORITHM={algorithm}");
+                let code = errcode::ER_ALTER_OPERATION_NOT_SUPPORTED;
+                return Err(ClientError::new(code, &[&asked, &instead]));
+            }
+        }
+        match self.lock.as_deref() {
+            None | Some("DEFAULT" | "SHARED" | "EXCLUSIVE") => Ok(()),
+            Some("NONE") if self.needs_copy || builds => Err(ClientError::new(
+                errcode::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON,
+                &[
+                    &"LOCK=NONE",
+                    &"COPY algorithm requires a lock",
+                    &"LOCK=EXCLUSIVE",
+                ],
+            )),
+            Some("NONE") => Ok(()),
+            Some(lock) => Err(ClientError::new(errcode::ER_UNKNOWN_ALTER_LOCK, &[&lock])),
         }
     }
 
@@ -536,8 +588,16 @@ impl Altered {
                 self.convert_charset(to);
                 Ok(())
             }
-            // Keys are always kept; which algorithm and lock are used is the server's choice.
-            AlterAction::EnableKeys(_) | AlterAction::Algorithm(_) | AlterAction::Lock(_) => Ok(()),
+            // Keys are always kept.
+            AlterAction::EnableKeys(_) => Ok(()),
+            AlterAction::Algorithm(algorithm) => {
+                self.algorithm = Some(algorithm.clone());
+                Ok(())
+            }
+            AlterAction::Lock(lock) => {
+                self.lock = Some(lock.clone());
+                Ok(())
+            }
             AlterAction::Force => {
                 self.needs_copy = true;
                 Ok(())

@@ -366,6 +366,9 @@ pub(crate) fn index(
     if let Some(refused) = &of.refused {
         return Err(ClientError::not_supported(&refused.name));
     }
+    if of.options.ignored {
+        return Err(ClientError::not_supported(&"IGNORED index"));
+    }
     if INDEX_PART_COUNT_MAX < of.parts.len() {
         return Err(ClientError::new(
             ER_TOO_MANY_KEY_PARTS,

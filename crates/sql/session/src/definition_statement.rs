@@ -31,6 +31,12 @@ use crate::session::Session;
 impl Session {
     /// Answers a statement that changes definitions.
     pub(crate) async fn definition_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        if let StatementKind::Drop(drop) = &parsed.statement.kind
+            && drop.temporary
+        {
+            self.drop_temporary_tables(drop)?;
+            return Ok(Reply::Ok(Done::default()));
+        }
         self.check_may_write()?;
         self.commit().await?;
         let mut affected_rows = 0;
@@ -46,22 +52,13 @@ impl Session {
             StatementKind::RenameTables(renames) => self.rename_tables(renames).await?,
             StatementKind::Truncate(name) => self.truncate(name).await?,
             StatementKind::CreateIndex(create) => {
-                let action =
-                    ast::AlterAction::AddConstraint(TableConstraint::Index(create.index.clone()));
-                self.alter(&create.table, &[action], Privilege::Index, parsed)
+                let actions = creating(create);
+                self.alter(&create.table, &actions, Privilege::Index, parsed)
                     .await?;
             }
             StatementKind::DropIndex(drop) => {
-                let index = drop.name.clone();
-                let action = if index.is("PRIMARY") {
-                    ast::AlterAction::DropPrimaryKey
-                } else {
-                    ast::AlterAction::DropIndex {
-                        index,
-                        if_exists: drop.if_exists,
-                    }
-                };
-                self.alter(&drop.table, &[action], Privilege::Index, parsed)
+                let actions = dropping(drop);
+                self.alter(&drop.table, &actions, Privilege::Index, parsed)
                     .await?;
             }
             StatementKind::AlterTable(alter) => {
@@ -179,7 +176,7 @@ impl Session {
         Ok(TableName { database, table })
     }
 
-    fn note(&self, code: ErrorCode, message: String) {
+    pub(crate) fn note(&self, code: ErrorCode, message: String) {
         let diagnostics = self.state.diagnostics.borrow();
         diagnostics
             .warnings()
@@ -529,12 +526,27 @@ impl Session {
                 None => missing.push(full.to_string()),
             }
         }
-        if missing.is_empty() {
-            return Ok(());
+        if !missing.is_empty() {
+            self.tell_unknown(drop, &missing)?;
         }
-        let error = ClientError::new(ER_BAD_TABLE_ERROR, &[&missing.join(",")]);
+        Ok(())
+    }
+
+    /// There are no temporary tables, and a table of the name that is none stays; a transaction
+    /// goes on.
+    fn drop_temporary_tables(&mut self, drop: &ast::Drop) -> Result<(), ClientError> {
+        let mut names = Vec::with_capacity(drop.names.len());
+        for name in &drop.names {
+            names.push(self.unchecked_name(name)?.to_string());
+        }
+        self.tell_unknown(drop, &names)
+    }
+
+    /// Error 1051, or a note of it where IF EXISTS was said.
+    fn tell_unknown(&mut self, drop: &ast::Drop, names: &[String]) -> Result<(), ClientError> {
+        let error = ClientError::new(ER_BAD_TABLE_ERROR, &[&names.join(",")]);
         if !drop.if_exists {
-            return Err(error.into());
+            return Err(error);
         }
         self.note(ER_BAD_TABLE_ERROR, error.message);
         Ok(())
@@ -554,6 +566,35 @@ impl Session {
 /// Error 1050.
 pub(crate) fn table_exists(name: &TableName) -> ClientError {
     ClientError::new(ER_TABLE_EXISTS_ERROR, &[&name.table])
+}
+
+/// CREATE INDEX as steps of ALTER TABLE.
+fn creating(create: &ast::CreateIndex) -> Vec<ast::AlterAction> {
+    let index = create.index.clone();
+    let replaced = index.name.clone().filter(|_| create.or_replace);
+    let mut actions = create.asked.clone();
+    actions.extend(replaced.map(|index| ast::AlterAction::DropIndex {
+        index,
+        if_exists: true,
+    }));
+    let added = TableConstraint::Index(index);
+    actions.push(ast::AlterAction::AddConstraint(added));
+    actions
+}
+
+/// DROP INDEX as steps of ALTER TABLE.
+fn dropping(drop: &ast::DropIndex) -> Vec<ast::AlterAction> {
+    let index = drop.name.clone();
+    let mut actions = drop.asked.clone();
+    actions.push(if index.is("PRIMARY") {
+        ast::AlterAction::DropPrimaryKey
+    } else {
+        ast::AlterAction::DropIndex {
+            index,
+            if_exists: drop.if_exists,
+        }
+    });
+    actions
 }
 
 /// Error 1146.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use front::Disconnect;
 use planner::StatementLimits;
-use syntax::ast::{Admin, Explain, Statement, StatementKind};
+use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
 use syntax::token::Kind;
 use value::{ColumnType, Value};
@@ -180,6 +180,13 @@ impl Session {
     /// Answers a statement.
     pub(crate) async fn statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
         let kind = &parsed.statement.kind;
+        self.state
+            .definition_wait_s
+            .set(match parsed.statement.lock_wait {
+                LockWait::No => Some(0),
+                LockWait::Seconds(seconds) => Some(seconds),
+                LockWait::Default | LockWait::Skip => None,
+            });
         self.state.worker.counters().count_statement(counted(kind));
         if keeps_diagnostics(kind) {
             self.state.has_old_warnings.set(true);

@@ -574,6 +574,7 @@ impl Session {
     /// A client's statement begins, with all of its time.
     pub(crate) fn begin_statement_time(&self) {
         self.state.deadline_us.set(None);
+        self.state.definition_wait_s.set(None);
     }
 
     async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {
@@ -613,7 +614,8 @@ impl Session {
         }
     }
 
-    /// Waits for a table's definition to be free, at most `lock_wait_timeout`: error 1205. Where
+    /// Waits for a table's definition to be free, at most `lock_wait_timeout` or as long as the
+    /// statement says: error 1205. Where
     /// sessions would wait for each other, this one's transaction is rolled back: error 1213.
     pub(crate) async fn wait_for_definition<T>(
         &mut self,
@@ -629,7 +631,7 @@ impl Session {
             self.end_transaction(End::Rollback).await?;
             return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
         };
-        let limit_s = self.state.variables.borrow().active().lock_wait_timeout_s;
+        let limit_s = self.state.definition_wait_limit_s();
         let lock_us = limit_s.saturating_mul(1_000_000);
         let deadline = self.statement_deadline();
         let left_us =

@@ -75,6 +75,8 @@ pub struct State {
     /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
     /// there before the statement has asked.
     pub(crate) deadline_us: Cell<Option<Option<u64>>>,
+    /// How long the statement waits for definitions, if it says so itself (`WAIT n`), in seconds.
+    pub(crate) definition_wait_s: Cell<Option<u64>>,
     /// While a stored function runs: when the statement that called it began.
     pub(crate) function_now: RefCell<Option<FunctionNow>>,
     /// What stands for the databases that the running statement keeps from being dropped.
@@ -136,6 +138,7 @@ impl State {
             named_lock_count: Cell::new(0),
             named_locks_share: RefCell::default(),
             deadline_us: Cell::new(None),
+            definition_wait_s: Cell::new(None),
             function_now: RefCell::default(),
             held_databases: RefCell::default(),
             has_tls: Cell::new(false),
@@ -237,6 +240,12 @@ impl State {
     pub fn current_database(&self) -> Result<Rc<str>, ClientError> {
         let database = self.database.borrow().clone();
         database.ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
+    }
+
+    /// How long the statement waits for definitions, in seconds.
+    pub(crate) fn definition_wait_limit_s(&self) -> u64 {
+        let own = self.definition_wait_s.get();
+        own.unwrap_or_else(|| self.variables.borrow().active().lock_wait_timeout_s)
     }
 
     /// What is constant for a statement that begins now.

@@ -43,7 +43,7 @@ impl Session {
             } => {
                 self.set_transaction(*scope, *isolation, *read_only)?;
             }
-            Transaction::LockTables { tables, .. } => Box::pin(self.lock_tables(tables)).await?,
+            Transaction::LockTables { tables } => Box::pin(self.lock_tables(tables)).await?,
             Transaction::UnlockTables => {
                 if !self.locked.is_empty() {
                     self.commit().await?;

@@ -1,8 +1,6 @@
 //! Transactions, settings, SHOW, accounts, and everything about running a server.
 
-use super::{
-    Expr, Ident, Limit, LockWait, ObjectName, Refused, RoutineKind, Statement, VariableScope,
-};
+use super::{Expr, Ident, Limit, ObjectName, Refused, RoutineKind, Statement, VariableScope};
 
 /// Transaction control.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +35,6 @@ pub enum Transaction {
     LockTables {
         /// Which, under which alias, how.
         tables: Vec<TableLock>,
-        /// `WAIT n`, `NOWAIT`.
-        wait: LockWait,
     },
     /// `UNLOCK TABLES`.
     UnlockTables,

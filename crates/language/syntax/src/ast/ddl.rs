@@ -1,6 +1,6 @@
 //! Statements that change definitions.
 
-use super::{Expr, Ident, LockWait, ObjectName, Query, Refused};
+use super::{Expr, Ident, ObjectName, Query, Refused};
 
 /// `CREATE TABLE`.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,8 +287,6 @@ pub struct AlterTable {
     pub ignore: bool,
     /// The table.
     pub name: ObjectName,
-    /// `WAIT n`, `NOWAIT`.
-    pub wait: LockWait,
     /// What changes, in order.
     pub actions: Vec<AlterAction>,
 }
@@ -419,10 +417,12 @@ pub struct CreateIndex {
     pub table: ObjectName,
     /// The index, with a name.
     pub index: IndexDefinition,
+    /// `ALGORITHM` and `LOCK`, as ALTER TABLE has them.
+    pub asked: Vec<AlterAction>,
 }
 
 /// `DROP INDEX`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DropIndex {
     /// `IF EXISTS`.
     pub if_exists: bool,
@@ -430,6 +430,8 @@ pub struct DropIndex {
     pub name: Ident,
     /// The table.
     pub table: ObjectName,
+    /// `ALGORITHM` and `LOCK`, as ALTER TABLE has them.
+    pub asked: Vec<AlterAction>,
 }
 
 /// `CREATE DATABASE`.

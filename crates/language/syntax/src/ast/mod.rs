@@ -63,6 +63,9 @@ pub struct Statement {
     pub span: Span,
     /// How many `?` it holds; they are numbered from 0 in the order of the text.
     pub parameter_count: u32,
+    /// `WAIT n` and `NOWAIT` of a statement that waits for the definitions of tables. (A query's
+    /// stand with its locking clause.)
+    pub lock_wait: LockWait,
 }
 
 /// What a statement says.

@@ -37,7 +37,7 @@ impl Cursor<'_> {
         if self.eat_all(&[K::For, K::Upgrade]) {
             options.push("FOR UPGRADE".to_owned());
         }
-        self.lock_wait()?;
+        self.definition_wait()?;
         Ok(StatementKind::Admin(Admin::Table {
             verb,
             tables,

@@ -41,12 +41,11 @@ impl Cursor<'_> {
         self.bump();
         let if_exists = self.if_exists()?;
         let name = self.object_name()?;
-        let wait = self.lock_wait()?;
+        self.definition_wait()?;
         let mut alter = AlterTable {
             if_exists,
             ignore,
             name,
-            wait,
             actions: Vec::new(),
         };
         if self.is_end() {
@@ -89,16 +88,7 @@ impl Cursor<'_> {
                 self.bump();
                 AlterAction::Force
             }
-            K::Algorithm | K::Lock => {
-                self.bump();
-                self.eat_kind(Kind::Equal);
-                let value = self.option_value()?.to_ascii_uppercase();
-                if word == K::Algorithm {
-                    AlterAction::Algorithm(value)
-                } else {
-                    AlterAction::Lock(value)
-                }
-            }
+            K::Algorithm | K::Lock => self.algorithm_or_lock()?,
             _ => return self.alter_option(actions),
         };
         actions.push(action);
@@ -254,6 +244,19 @@ impl Cursor<'_> {
                 Ok(AlterAction::DropColumn { column, if_exists })
             }
         }
+    }
+
+    /// `ALGORITHM [=] ..`, `LOCK [=] ..`, which is there.
+    pub(super) fn algorithm_or_lock(&mut self) -> Parsed<AlterAction> {
+        let is_algorithm = self.is(K::Algorithm);
+        self.bump();
+        self.eat_kind(Kind::Equal);
+        let value = self.option_value()?.to_ascii_uppercase();
+        Ok(if is_algorithm {
+            AlterAction::Algorithm(value)
+        } else {
+            AlterAction::Lock(value)
+        })
     }
 
     fn alter_alter(&mut self) -> Parsed<AlterAction> {

@@ -381,13 +381,13 @@ impl Cursor<'_> {
         self.expect(K::On)?;
         let table = self.object_name()?;
         let (parts, refused) = self.key_parts()?;
+        let mut asked = Vec::new();
         loop {
             self.index_options(&mut options)?;
-            if self.eat_any(&[K::Algorithm, K::Lock]).is_some() {
-                self.eat_kind(Kind::Equal);
-                self.option_value()?;
+            if self.is_any(&[K::Algorithm, K::Lock]) {
+                asked.push(self.algorithm_or_lock()?);
             } else if self.is_any(&[K::Wait, K::Nowait]) {
-                self.lock_wait()?;
+                self.definition_wait()?;
             } else {
                 break;
             }
@@ -405,6 +405,7 @@ impl Cursor<'_> {
             or_replace,
             table,
             index,
+            asked,
         })))
     }
 

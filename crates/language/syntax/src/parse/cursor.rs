@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::error::{Fail, SyntaxErrorKind};
 use super::scope::Scope;
-use crate::ast::{Ident, ObjectName, Refused};
+use crate::ast::{Ident, LockWait, ObjectName, Refused};
 use crate::keyword::{Class, Keyword};
 use crate::token::{self, Kind, Lexer, Mode, Span, Token};
 
@@ -32,6 +32,8 @@ pub(super) struct Cursor<'a> {
     pub(super) subquery_depth: u32,
     /// `?` seen so far.
     pub(super) parameter_count: u32,
+    /// `WAIT n` and `NOWAIT` of the statement at hand.
+    pub(super) definition_wait: LockWait,
     /// There within the body of a stored program.
     pub(super) scope: Option<Box<Scope>>,
     pub(super) mode: Mode,
@@ -50,6 +52,7 @@ impl<'a> Cursor<'a> {
             height: 0,
             subquery_depth: 0,
             parameter_count: 0,
+            definition_wait: LockWait::Default,
             scope: None,
             mode,
         }

@@ -9,8 +9,8 @@ use super::routine::check_statement;
 use super::scope::{Meaning, routine_fail};
 use crate::ast::{
     BinaryOperator, Block, CaseStep, ConditionValue, Declaration, Direction, Expr, ExprKind,
-    Handler, Ident, LoopKind, LoopStep, ProgramExpr, ProgramStatement, RoutineKind, SetItem,
-    Statement, StatementKind, Step, StepKind,
+    Handler, Ident, LockWait, LoopKind, LoopStep, ProgramExpr, ProgramStatement, RoutineKind,
+    SetItem, Statement, StatementKind, Step, StepKind,
 };
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
@@ -506,6 +506,7 @@ impl Cursor<'_> {
                     kind: StatementKind::Set(vec![other]),
                     span: self.span_from(start),
                     parameter_count: 0,
+                    lock_wait: LockWait::Default,
                 },
                 locals,
             })),

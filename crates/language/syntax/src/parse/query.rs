@@ -519,8 +519,14 @@ impl Cursor<'_> {
         Ok(Some(RowLock { exclusive, wait }))
     }
 
+    /// `WAIT n` and `NOWAIT` of the statement, for definitions.
+    pub(super) fn definition_wait(&mut self) -> Parsed<()> {
+        self.definition_wait = self.lock_wait()?;
+        Ok(())
+    }
+
     /// `WAIT n` and `NOWAIT`.
-    pub(super) fn lock_wait(&mut self) -> Parsed<LockWait> {
+    fn lock_wait(&mut self) -> Parsed<LockWait> {
         if self.eat(K::Nowait) {
             return Ok(LockWait::No);
         }

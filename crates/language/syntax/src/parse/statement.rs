@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, SyntaxErrorKind};
 use crate::ast::{
-    Drop, DropIndex, Explain, Prepared, Statement, StatementKind, TableVerb, UsingValue,
+    Drop, DropIndex, Explain, LockWait, Prepared, Statement, StatementKind, TableVerb, UsingValue,
 };
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
@@ -33,6 +33,7 @@ pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
             kind: StatementKind::Empty,
             span,
             parameter_count: 0,
+            lock_wait: LockWait::Default,
         });
     }
     let statement = cursor.statement()?;
@@ -54,6 +55,7 @@ impl Cursor<'_> {
             kind,
             span: self.span_from(start),
             parameter_count,
+            lock_wait: std::mem::replace(&mut self.definition_wait, LockWait::Default),
         })
     }
 
@@ -73,7 +75,7 @@ impl Cursor<'_> {
                 self.bump();
                 self.eat(K::Table);
                 let name = self.object_name()?;
-                self.lock_wait()?;
+                self.definition_wait()?;
                 Ok(StatementKind::Truncate(name))
             }
             K::Load => self.load(),
@@ -147,7 +149,7 @@ impl Cursor<'_> {
             K::Table | K::Tables | K::View => {
                 let if_exists = self.if_exists()?;
                 let names = self.list(Self::object_name)?;
-                self.lock_wait()?;
+                self.definition_wait()?;
                 self.eat_any(&[K::Restrict, K::Cascade]);
                 let is_view = word == K::View;
                 Ok(StatementKind::Drop(Drop {
@@ -170,16 +172,16 @@ impl Cursor<'_> {
                 let name = self.index_name()?;
                 self.expect(K::On)?;
                 let table = self.object_name()?;
-                self.lock_wait()?;
+                self.definition_wait()?;
+                let mut asked = Vec::new();
                 while self.is_any(&[K::Algorithm, K::Lock]) {
-                    self.bump();
-                    self.eat_kind(Kind::Equal);
-                    self.bump();
+                    asked.push(self.algorithm_or_lock()?);
                 }
                 Ok(StatementKind::DropIndex(DropIndex {
                     if_exists,
                     name,
                     table,
+                    asked,
                 }))
             }
             K::Prepare => Ok(StatementKind::Prepared(Prepared::Deallocate(self.ident()?))),
@@ -196,10 +198,15 @@ impl Cursor<'_> {
         if self.eat_any(&[K::Table, K::Tables]).is_none() {
             return Err(self.fail());
         }
-        self.if_exists()?;
+        let start = self.start();
+        if self.if_exists()? {
+            return Ok(StatementKind::Refused(
+                self.refuse_rest("RENAME TABLE IF EXISTS", start),
+            ));
+        }
         let pairs = self.list(|this| {
             let from = this.object_name()?;
-            this.lock_wait()?;
+            this.definition_wait()?;
             this.expect(K::To)?;
             Ok((from, this.object_name()?))
         })?;

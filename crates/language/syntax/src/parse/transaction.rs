@@ -112,8 +112,8 @@ impl Cursor<'_> {
     fn lock_tables(&mut self) -> Parsed<Transaction> {
         self.expect_tables()?;
         let tables = self.list(Self::table_lock)?;
-        let wait = self.lock_wait()?;
-        Ok(Transaction::LockTables { tables, wait })
+        self.definition_wait()?;
+        Ok(Transaction::LockTables { tables })
     }
 
     fn table_lock(&mut self) -> Parsed<TableLock> {

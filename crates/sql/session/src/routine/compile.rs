@@ -18,8 +18,9 @@ use std::rc::Rc;
 
 use errcode::ClientError;
 use syntax::ast::{
-    self, Block, CaseStep, Expr, ExprKind, GetDiagnostics, IntoTarget, LoopKind, LoopStep,
-    ProgramExpr, Query, QueryBody, Select, SelectItem, Statement, StatementKind, Step, StepKind,
+    self, Block, CaseStep, Expr, ExprKind, GetDiagnostics, IntoTarget, LockWait, LoopKind,
+    LoopStep, ProgramExpr, Query, QueryBody, Select, SelectItem, Statement, StatementKind, Step,
+    StepKind,
 };
 use value::{CollationId, ColumnType, TypeKind};
 
@@ -706,6 +707,7 @@ fn expression(expr: &ProgramExpr, text: &Rc<[u8]>) -> Fragment {
         kind: StatementKind::Query(Box::new(selecting(expr.expr.clone()))),
         span,
         parameter_count: stdx::to_u32(expr.locals.len()),
+        lock_wait: LockWait::Default,
     };
     let only = match expr.expr.kind {
         ExprKind::Parameter(number) => expr.locals.get(stdx::to_usize(number)),
