@@ -69,6 +69,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) user_variables: UserVariables<'a>,
     /// How the tables of the query at hand are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
+    /// A table is read for update.
+    pub(crate) reads_for_update: bool,
 }
 
 /// A query block being bound.
@@ -147,6 +149,7 @@ impl<'a> Binder<'a> {
             text_checks: RefCell::default(),
             user_variables: UserVariables::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
+            reads_for_update: false,
         }
     }
 
@@ -203,6 +206,7 @@ impl<'a> Binder<'a> {
 
     fn finish(self, action: Action, columns: Vec<crate::OutputColumn>) -> Plan {
         Plan {
+            reads_for_update: self.reads_for_update,
             rights: crate::right::rights(&action, &self.tables),
             action,
             tables: self.tables,

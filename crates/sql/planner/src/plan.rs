@@ -27,6 +27,8 @@ pub struct Plan {
     pub tables: Vec<TableUse>,
     /// What the account needs on each table; that of an explained statement for EXPLAIN.
     pub rights: Vec<TableRight>,
+    /// Rows are locked as if to be changed, which a transaction that only reads may not.
+    pub reads_for_update: bool,
     /// The rows in flight; an expression's column names one of them.
     pub slots: Vec<SlotShape>,
     /// Queries inside expressions, by the number that the expressions use; none where the number is
@@ -75,7 +77,7 @@ pub enum IntoVariable {
 }
 
 impl Plan {
-    /// True if rows or locks of a table are asked for that a plain snapshot read does not need.
+    /// True if the plan changes rows.
     pub fn is_write(&self) -> bool {
         !matches!(
             self.action,

@@ -66,7 +66,7 @@ impl Session {
     ) -> Result<Ran, Stop> {
         let plan = Rc::clone(shared.plan());
         check_parameters(&plan, parameters)?;
-        if plan.is_write() {
+        if plan.is_write() || plan.reads_for_update {
             self.check_may_write()?;
         }
         self.programs.check_written(&plan)?;
