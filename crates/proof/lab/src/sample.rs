@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use testkit::process::cpu_us;
 
-use crate::generator::{Address, Distribution, Edge, Generator, Protocol, Shape};
+use crate::generator::{Address, Distribution, Edge, Generator, Protocol, Shape, Tally};
 
 /// What the load is made of, beside the kind of statements and the number of clients.
 #[derive(Debug, clap::Args)]
@@ -80,19 +80,56 @@ impl Sample {
         let [(server_from, load_from), (server_to, load_to)] = marks[..] else {
             anyhow::bail!("a run has two edges");
         };
-        let count = stdx::u64_to_f64(tally.statement_count);
+        Ok(Sample::of(
+            &tally,
+            server_to - server_from,
+            load_to - load_from,
+        ))
+    }
+
+    /// What was counted, and the processor time of server and load. Where nothing was answered (a
+    /// disk that stands still for a second is enough, with few clients that write) each quantile is
+    /// the whole window, which it is at least: one such sample among several must neither end a
+    /// long run nor look fast.
+    fn of(tally: &Tally, server_us: u64, load_us: u64) -> Sample {
+        let count = stdx::u64_to_f64(tally.statement_count.max(1));
         let each = |used: u64| stdx::u64_to_f64(used) / count;
-        let quantile_ms = |permille| stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3;
-        Ok(Sample {
+        let quantile_ms = |permille| match tally.statement_count {
+            0 => tally.seconds * 1e3,
+            _ => stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3,
+        };
+        Sample {
             per_second: tally.statements_per_second(),
             p50_ms: quantile_ms(500),
             p95_ms: quantile_ms(950),
             p99_ms: quantile_ms(990),
-            cpu_us: each(server_to - server_from),
-            load_cpu_us: each(load_to - load_from),
+            cpu_us: each(server_us),
+            load_cpu_us: each(load_us),
             client_least: tally.client_least,
             client_most: tally.client_most,
             restarts: tally.restart_count,
-        })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_without_an_answer_is_as_slow_as_it_is_long() {
+        let silent = Tally {
+            seconds: 2.0,
+            ..Tally::default()
+        };
+        let sample = Sample::of(&silent, 70, 30);
+        let told = [
+            sample.per_second,
+            sample.p50_ms,
+            sample.p99_ms,
+            sample.cpu_us,
+            sample.load_cpu_us,
+        ];
+        assert_eq!(told.map(f64::round), [0.0, 2000.0, 2000.0, 70.0, 30.0]);
     }
 }

@@ -211,7 +211,11 @@ fn measure_once(
             Duration::from_millis(arguments.ramp_ms),
             Duration::from_secs(arguments.seconds),
         );
-        point.samples.push(sample.with_context(|| told(point))?);
+        let sample = sample.with_context(|| told(point))?;
+        if sample.per_second == 0.0 {
+            println!("{}: no statement was answered in this round", told(point));
+        }
+        point.samples.push(sample);
     }
     Ok(())
 }
