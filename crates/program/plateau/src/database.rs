@@ -179,13 +179,14 @@ fn worker_options(index: usize) -> WorkerOptions {
 }
 
 /// Flushing is a role: whichever worker finds at the end of its tick that somebody waits for the
-/// log, and nobody writes it, writes it as a task.
+/// log, and nobody writes it, writes it as a task. The end of the worker waits for that: a write
+/// that is dropped in its middle leaves the log in doubt, and ends the server.
 fn flush_log_after_ticks(pool: &Arc<Pool>) {
     let wal = Arc::clone(pool.wal());
     runtime::on_tick_end(Box::new(move || {
         if let Some(job) = wal.try_lead() {
             let disk = runtime::disk();
-            runtime::spawn_background(async move { job.run(&*disk).await });
+            runtime::spawn(async move { job.run(&*disk).await });
         }
     }));
 }
