@@ -8,7 +8,6 @@
 )]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -137,8 +136,12 @@ fn a_file_that_cannot_grow_fails_statements_until_it_can() {
     let program = env!("CARGO_BIN_EXE_plateau");
     // The kernel tells by a signal too, which ends who does not ignore it.
     let text = format!("#!/bin/sh\ntrap '' XFSZ\nexec {program} \"$@\"\n");
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    // By a process of its own: a file that is open here for writing while another test starts a
+    // program is open in that, too, and cannot be run.
+    let writing = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", writing, "sh", &text]).arg(&script);
+    assert!(shell.status().unwrap().success());
     let mut launch = launch(&data);
     launch.program = Some(script);
     let mut server = launch.start().unwrap();
