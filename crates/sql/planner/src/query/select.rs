@@ -70,7 +70,7 @@ impl Binder<'_> {
         }
         if !parts.order.is_empty() && !is_ordered {
             let order = std::mem::take(&mut parts.order);
-            node = self.sorted(node, &mut parts.output, &order, limit, Vec::new());
+            node = self.sorted_rows(node, &mut parts.output, &order, limit);
         } else if let Some(limit) = limit {
             node = Node::Limit(Box::new(node), Rc::new(limit));
         }
@@ -383,6 +383,75 @@ impl Binder<'_> {
         Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
     }
 
+    /// Sorts the rows. What can be computed behind the sort is, so that `@n := @n + 1` numbers the
+    /// rows as they are given, and what LIMIT leaves out neither costs anything nor warns.
+    fn sorted_rows(
+        &mut self,
+        input: Node,
+        output: &mut [Expression],
+        keys: &[(Expression, bool)],
+        limit: Option<Limit>,
+    ) -> Node {
+        let is_late = |expression: &Expression| self.is_late(expression, keys, limit.is_some());
+        let are_late: Vec<bool> = output.iter().map(is_late).collect();
+        let mut read = Numbered::default();
+        for (expression, is_late) in output.iter().zip(&are_late) {
+            if *is_late {
+                expression.walk(&mut |part| {
+                    if matches!(part.kind, ExpressionKind::Column(_)) {
+                        read.place_of(part);
+                    }
+                    true
+                });
+            } else {
+                read.place_of(expression);
+            }
+        }
+        let mut sorted = read.list().to_vec();
+        let node = self.sorted(input, &mut sorted, keys, limit, Vec::new());
+        for (expression, is_late) in output.iter_mut().zip(are_late) {
+            if is_late {
+                read_columns(expression, &read, &sorted);
+            } else {
+                let place = read.find(expression).expect("it was put there");
+                *expression = sorted[place].clone();
+            }
+        }
+        node
+    }
+
+    /// Whether an expression of the list is to be computed behind the sort: what does something, or
+    /// may be another each time; and in front of a LIMIT everything that reads no long values,
+    /// which are better not kept. What is ordered by is known then, and a subquery that reads the
+    /// row has to be run while that is there.
+    fn is_late(
+        &self,
+        expression: &Expression,
+        keys: &[(Expression, bool)],
+        is_limited: bool,
+    ) -> bool {
+        let reads_row = |number: &usize| !self.subquery_slots[*number].is_empty();
+        let is_ordered_by = |key: &Expression| key.contains(&|part| part == expression);
+        if expression.as_column().is_some()
+            || keys.iter().any(|(key, _)| is_ordered_by(key))
+            || expression.subqueries().iter().any(reads_row)
+        {
+            return false;
+        }
+        let acts = |part: &Expression| {
+            matches!(
+                part.kind,
+                ExpressionKind::Session(_) | ExpressionKind::Stored(_)
+            )
+        };
+        let reads_long = |part: &Expression| {
+            matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
+        };
+        expression.is_volatile()
+            || expression.contains(&acts)
+            || (is_limited && !expression.contains(&reads_long))
+    }
+
     /// A subquery above the groups cannot read a row of the tables below them.
     fn check_group_subqueries(&self, parts: &Parts, own_slots: &[usize]) -> Result<(), PlanError> {
         let above = parts.output.iter().chain(&parts.having);
@@ -469,6 +538,16 @@ impl Binder<'_> {
             output,
             dependent,
         })
+    }
+}
+
+/// Makes an expression read the columns where a sort has put them.
+fn read_columns(expression: &mut Expression, read: &Numbered<Expression>, sorted: &[Expression]) {
+    if let ExpressionKind::Column(_) = expression.kind {
+        let place = read.find(expression).expect("all columns are kept");
+        *expression = sorted[place].clone();
+    } else {
+        expression.for_each_child_mut(&mut |child| read_columns(child, read, sorted));
     }
 }
 
