@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use testkit::process::cpu_us;
 
 use crate::generator::{Address, Generator};
-use crate::sample::{LoadArguments, Sample};
+use crate::sample::{Count, LoadArguments};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -25,7 +26,7 @@ pub struct Arguments {
     clients: Vec<u32>,
     #[command(flatten)]
     load: LoadArguments,
-    /// Seconds that count, after one that does not.
+    /// Seconds that count, after one at least that does not.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// The server's process, to tell its processor time.
@@ -43,16 +44,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let shape = arguments
             .load
             .shape(address, &arguments.workload, client_count);
-        let sample = Sample::take(
-            &mut Generator::connect(&shape)?,
-            arguments.process,
-            Duration::from_secs(1),
-            Duration::from_secs(arguments.seconds),
-        )?;
+        let mut generator = Generator::connect(&shape)?;
+        generator.warm(Duration::from_secs(1))?;
+        let server_us = || arguments.process.map_or(Ok(0), cpu_us);
+        let (before_us, mut count) = (server_us()?, Count::default());
+        count.run(&mut generator, Duration::from_secs(arguments.seconds))?;
+        let sample = count.sample(server_us()? - before_us);
+        let (least, most) = generator.least_and_most();
         println!(
             "{:<16} {client_count:>5} clients {:>8.0} statements/s  p50 {:.2} p95 {:.2} p99 {:.2} \
-             ms  server {:.2} us, load {:.2} us a statement  {} to {} transactions a client, {} \
-             restarts",
+             ms  server {:.2} us, load {:.2} us a statement  {least} to {most} transactions a \
+             client, {} restarts",
             arguments.workload,
             sample.per_second,
             sample.p50_ms,
@@ -60,8 +62,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             sample.p99_ms,
             sample.cpu_us,
             sample.load_cpu_us,
-            sample.client_least,
-            sample.client_most,
             sample.restarts
         );
     }

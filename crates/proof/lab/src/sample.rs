@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use testkit::process::cpu_us;
+use rustix::time::{ClockId, clock_gettime};
 
-use crate::generator::{Address, Distribution, Edge, Generator, Protocol, Shape, Tally};
+use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
 
 /// What the load is made of, beside the kind of statements and the number of clients.
 #[derive(Debug, clap::Args)]
@@ -58,42 +58,33 @@ pub(crate) struct Sample {
     pub(crate) cpu_us: f64,
     /// Of the load, per statement.
     pub(crate) load_cpu_us: f64,
-    /// The fewest and the most transactions that one client finished.
-    pub(crate) client_least: u64,
-    pub(crate) client_most: u64,
     pub(crate) restarts: u64,
 }
 
-impl Sample {
-    /// Runs the clients uncounted until they are warm, for `ramp` at least, then for `length`.
-    pub(crate) fn take(
-        generator: &mut Generator,
-        server: Option<u32>,
-        ramp: Duration,
-        length: Duration,
-    ) -> Result<Sample> {
-        let mut marks = Vec::new();
-        let tally = generator.run(ramp, length, |_: Edge| {
-            marks.push((server.map_or(Ok(0), cpu_us)?, cpu_us(std::process::id())?));
-            Ok(())
-        })?;
-        let [(server_from, load_from), (server_to, load_to)] = marks[..] else {
-            anyhow::bail!("a run has two edges");
-        };
-        Ok(Sample::of(
-            &tally,
-            server_to - server_from,
-            load_to - load_from,
-        ))
+/// What was counted so far.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    tally: Tally,
+    /// Processor time of this process, which is the load.
+    load: Duration,
+}
+
+impl Count {
+    /// Runs the clients for that long, and adds what they do.
+    pub(crate) fn run(&mut self, generator: &mut Generator, length: Duration) -> Result<()> {
+        let before = processor_time();
+        self.tally.append(&generator.run(length)?);
+        self.load += processor_time().saturating_sub(before);
+        Ok(())
     }
 
-    /// What was counted, and the processor time of server and load. Where nothing was answered (a
-    /// disk that stands still for a second is enough, with few clients that write) each quantile is
-    /// the whole window, which it is at least: one such sample among several must neither end a
-    /// long run nor look fast.
-    fn of(tally: &Tally, server_us: u64, load_us: u64) -> Sample {
+    /// The measurement, with the processor time that the server has used for it. Where nothing was
+    /// answered (a disk that stands still for a second is enough, with few clients that write) each
+    /// quantile is the whole time, which it is at least: one such sample among several must neither
+    /// end a long run nor look fast.
+    pub(crate) fn sample(&self, server_us: u64) -> Sample {
+        let tally = &self.tally;
         let count = stdx::u64_to_f64(tally.statement_count.max(1));
-        let each = |used: u64| stdx::u64_to_f64(used) / count;
         let quantile_ms = |permille| match tally.statement_count {
             0 => tally.seconds * 1e3,
             _ => stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3,
@@ -103,13 +94,17 @@ impl Sample {
             p50_ms: quantile_ms(500),
             p95_ms: quantile_ms(950),
             p99_ms: quantile_ms(990),
-            cpu_us: each(server_us),
-            load_cpu_us: each(load_us),
-            client_least: tally.client_least,
-            client_most: tally.client_most,
+            cpu_us: stdx::u64_to_f64(server_us) / count,
+            load_cpu_us: self.load.as_secs_f64() * 1e6 / count,
             restarts: tally.restart_count,
         }
     }
+}
+
+/// Of this process, all its threads.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -117,19 +112,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_without_an_answer_is_as_slow_as_it_is_long() {
+    fn runs_without_an_answer_are_as_slow_as_they_are_long() {
         let silent = Tally {
-            seconds: 2.0,
+            seconds: 1.0,
             ..Tally::default()
         };
-        let sample = Sample::of(&silent, 70, 30);
+        let mut count = Count::default();
+        count.tally.append(&silent);
+        count.tally.append(&silent);
+        let sample = count.sample(70);
         let told = [
             sample.per_second,
             sample.p50_ms,
             sample.p99_ms,
             sample.cpu_us,
-            sample.load_cpu_us,
         ];
-        assert_eq!(told.map(f64::round), [0.0, 2000.0, 2000.0, 70.0, 30.0]);
+        assert_eq!(told.map(f64::round), [0.0, 2000.0, 2000.0, 70.0]);
     }
 }

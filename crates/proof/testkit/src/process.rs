@@ -86,6 +86,16 @@ impl Process {
         Ok(kill_process(id, signal)?)
     }
 
+    /// Has the program stand still (SIGSTOP): it uses no processor until [`Process::resume`].
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a program go on that stands still.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
     /// Waits for the end of the program and of its output.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         let status = self.child.wait()?;

@@ -28,6 +28,8 @@ pub(super) enum Program {
 #[derive(Debug)]
 pub(super) struct Contestant {
     pub(super) name: &'static str,
+    /// How many clients it is for.
+    pub(super) clients: u32,
     pub(super) server: Server,
 }
 
@@ -62,7 +64,12 @@ impl Program {
 }
 
 impl Contestant {
-    pub(super) fn start(kind: Program, arguments: &Arguments, plateau: &Path) -> Result<Self> {
+    pub(super) fn start(
+        kind: Program,
+        clients: u32,
+        arguments: &Arguments,
+        plateau: &Path,
+    ) -> Result<Self> {
         let launch = match kind {
             Program::MariadbThreads => mariadb(arguments, "one-thread-per-connection"),
             Program::MariadbPool => mariadb(arguments, "pool-of-threads"),
@@ -71,6 +78,7 @@ impl Contestant {
         };
         Ok(Contestant {
             name: kind.name(),
+            clients,
             server: launch.start()?,
         })
     }

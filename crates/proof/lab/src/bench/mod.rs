@@ -2,10 +2,12 @@
 //! processor time of the server per statement, from one client to thousands, and the memory that
 //! idle clients cost.
 //!
-//! All servers stand side by side with the same durability and the same cache. Each workload is
-//! measured round after round. A round goes through all numbers of clients; for each, all servers
-//! are connected before the clock starts and then measured in turn. So a slow minute of the machine
-//! hits all that are compared, servers and numbers of clients; the tables give medians.
+//! All servers have the same durability and the same cache, and there is one of each kind for each
+//! number of clients. The clients of a workload are connected and warmed once; then all of these
+//! pairs of a server and its clients are measured by turns of a fraction of a second, and stand
+//! still ([`testkit::process::Process::pause`]) while it is another's turn. So a slow second of the
+//! machine hits all that are compared, servers and numbers of clients, alike. Turns make rounds,
+//! and the tables give medians of rounds.
 //!
 //! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
 //! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
@@ -30,7 +32,7 @@ use self::record::{Heading, folder};
 use self::report::Report;
 use crate::generator::{Address, Generator, IdleClients};
 use crate::load::Load;
-use crate::sample::{LoadArguments, Sample};
+use crate::sample::{Count, LoadArguments, Sample};
 
 /// About twenty minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]
@@ -44,15 +46,18 @@ pub struct Arguments {
     /// Servers to compare.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Program::ALL)]
     servers: Vec<Program>,
-    /// Length of each measurement.
-    #[arg(long, default_value_t = 3)]
+    /// Length of each measurement, made of turns.
+    #[arg(long, default_value_t = 1)]
     seconds: u64,
-    /// Least time before each measurement, in milliseconds, in which the clients run uncounted:
-    /// they do until each has ended two transactions, or for five seconds.
-    #[arg(long, default_value_t = 300)]
+    /// Length of a turn, in milliseconds.
+    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u64).range(1..))]
+    turn_ms: u64,
+    /// Least time before the measurements of a workload, in milliseconds, in which the clients run
+    /// uncounted: they do until each has ended two transactions, or for five seconds.
+    #[arg(long, default_value_t = 1000)]
     ramp_ms: u64,
     /// Measurements of each point; the median counts.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 7)]
     rounds: u32,
     #[command(flatten)]
     load: LoadArguments,
@@ -97,6 +102,9 @@ struct Point {
     clients: u32,
     server: &'static str,
     samples: Vec<Sample>,
+    /// The fewest and the most transactions that one client finished in all of them.
+    least: u64,
+    most: u64,
 }
 
 /// Measures all points and writes the report. A recorded run that misses a limit is an error behind
@@ -108,11 +116,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut contestants = Vec::new();
     for kind in &arguments.servers {
-        contestants.push(Contestant::start(*kind, arguments, &program)?);
+        for &clients in &arguments.clients {
+            contestants.push(Contestant::start(*kind, clients, arguments, &program)?);
+        }
     }
     let mut report = Report::new(Heading::new(arguments)?);
     if arguments.idle > 0 {
-        for contestant in &mut contestants {
+        // Fresh servers, the first of each kind.
+        for contestant in contestants.iter_mut().step_by(arguments.clients.len()) {
             let cost = idle_cost(contestant, arguments.idle)
                 .with_context(|| format!("idle clients of {}", contestant.name))?;
             println!(
@@ -124,10 +135,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             report.idle.push((contestant.name, cost));
         }
     }
-    for contestant in &contestants {
+    for contestant in &mut contestants {
         contestant.server.connect()?.run("CREATE DATABASE sbtest")?;
         preparation(arguments, contestant).prepare()?;
+        contestant.server.process().pause()?;
     }
+    println!("{} servers have their tables", contestants.len());
     let folder = folder(arguments.record)?;
     for workload in &arguments.workloads {
         let points = measure(arguments, &mut contestants, workload)?;
@@ -169,55 +182,103 @@ fn measure(
     contestants: &mut [Contestant],
     workload: &str,
 ) -> Result<Vec<Point>> {
-    let mut points: Vec<Point> = Vec::new();
-    for &clients in &arguments.clients {
-        points.extend(contestants.iter().map(|contestant| Point {
-            workload: workload.to_owned(),
-            clients,
-            server: contestant.name,
-            samples: Vec::new(),
-        }));
+    let mut pairs = Vec::new();
+    for contestant in contestants {
+        let told = format!(
+            "{workload}, {} clients, {}",
+            contestant.clients, contestant.name
+        );
+        pairs.push(Pair::connect(arguments, contestant, workload).context(told)?);
     }
+    let turn = Duration::from_millis(arguments.turn_ms);
+    let turn_count = (arguments.seconds * 1000)
+        .div_ceil(arguments.turn_ms)
+        .max(1);
     for _ in 0..arguments.rounds.max(1) {
-        for points in points.chunks_exact_mut(contestants.len()) {
-            measure_once(arguments, contestants, points)?;
+        for number in 0..turn_count {
+            for pair in &mut pairs {
+                let is_last = number + 1 == turn_count;
+                pair.take_turn(turn, is_last).with_context(|| pair.told())?;
+            }
         }
     }
-    Ok(points)
+    Ok(pairs.into_iter().map(Pair::end).collect())
 }
 
-/// One sample of each contestant, measured in turn at its point.
-fn measure_once(
-    arguments: &Arguments,
-    contestants: &mut [Contestant],
-    points: &mut [Point],
-) -> Result<()> {
-    let told = |point: &Point| {
-        let (workload, clients) = (&point.workload, point.clients);
-        format!("{workload}, {clients} clients, {}", point.server)
-    };
-    let mut generators = Vec::new();
-    for (contestant, point) in contestants.iter().zip(&*points) {
+/// A server and its clients, who stand still but for their turns.
+struct Pair<'a> {
+    contestant: &'a mut Contestant,
+    generator: Generator,
+    point: Point,
+    /// Of the round that is under way.
+    count: Count,
+    /// Processor time of the server when that began.
+    server_us: u64,
+}
+
+impl<'a> Pair<'a> {
+    /// Connects and warms the clients of a server that stands still.
+    fn connect(
+        arguments: &Arguments,
+        contestant: &'a mut Contestant,
+        workload: &str,
+    ) -> Result<Self> {
+        let point = Point {
+            workload: workload.to_owned(),
+            clients: contestant.clients,
+            server: contestant.name,
+            samples: Vec::new(),
+            least: 0,
+            most: 0,
+        };
+        contestant.server.process().resume()?;
         let address = Address::Tcp(contestant.server.port());
-        let load = &arguments.load;
-        let shape = load.shape(address, &point.workload, point.clients);
-        generators.push(Generator::connect(&shape).with_context(|| told(point))?);
-    }
-    for ((contestant, generator), point) in contestants.iter_mut().zip(&mut generators).zip(points)
-    {
-        let sample = Sample::take(
+        let shape = arguments.load.shape(address, workload, point.clients);
+        let mut generator = Generator::connect(&shape)?;
+        generator.warm(Duration::from_millis(arguments.ramp_ms))?;
+        contestant.server.process().pause()?;
+        Ok(Self {
+            server_us: contestant.server.process().cpu_us()?,
+            contestant,
             generator,
-            Some(contestant.server.process().id()),
-            Duration::from_millis(arguments.ramp_ms),
-            Duration::from_secs(arguments.seconds),
-        );
-        let sample = sample.with_context(|| told(point))?;
-        if sample.per_second == 0.0 {
-            println!("{}: no statement was answered in this round", told(point));
-        }
-        point.samples.push(sample);
+            point,
+            count: Count::default(),
+        })
     }
-    Ok(())
+
+    fn told(&self) -> String {
+        let Point {
+            workload,
+            clients,
+            server,
+            ..
+        } = &self.point;
+        format!("{workload}, {clients} clients, {server}")
+    }
+
+    /// Lets server and clients run; with the last turn of a round that is a sample.
+    fn take_turn(&mut self, length: Duration, is_last: bool) -> Result<()> {
+        self.contestant.server.process().resume()?;
+        self.count.run(&mut self.generator, length)?;
+        self.contestant.server.process().pause()?;
+        if is_last {
+            let server_us = self.contestant.server.process().cpu_us()?;
+            let sample = self.count.sample(server_us - self.server_us);
+            if sample.per_second == 0.0 {
+                println!("{}: no statement was answered in this round", self.told());
+            }
+            self.point.samples.push(sample);
+            self.server_us = server_us;
+            self.count = Count::default();
+        }
+        Ok(())
+    }
+
+    /// The clients go.
+    fn end(mut self) -> Point {
+        (self.point.least, self.point.most) = self.generator.least_and_most();
+        self.point
+    }
 }
 
 /// By how much the resident set of a fresh server grows with idle clients. They are logged in and

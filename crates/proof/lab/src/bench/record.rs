@@ -9,7 +9,7 @@ use testkit::folder::target_directory;
 use testkit::process::run;
 
 use super::Arguments;
-use crate::generator::RAMP_MAX;
+use crate::generator::WARM_TIME_MAX;
 
 /// The circumstances of a run.
 #[derive(Clone, Debug)]
@@ -46,16 +46,17 @@ impl Heading {
             reference: text("mariadbd", &["--version"])?,
             method: format!(
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
-                 commit: {}, {} rounds of {} s each, after {} ms at least and two transactions of \
-                 each client (or {} s), medians; load on {} threads of the same machine over \
-                 loopback TCP",
+                 commit: {}, {} rounds of {} s each in turns of {} ms, after {} ms at least and two \
+                 transactions of each client (or {} s), medians; load on {} threads of the same \
+                 machine over loopback TCP",
                 arguments.load.tables,
                 arguments.load.rows,
                 arguments.flush,
                 arguments.rounds,
                 arguments.seconds,
+                arguments.turn_ms,
                 arguments.ramp_ms,
-                RAMP_MAX.as_secs(),
+                WARM_TIME_MAX.as_secs(),
                 arguments.load.threads
             ),
         })

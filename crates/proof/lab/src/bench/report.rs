@@ -86,8 +86,8 @@ impl Report {
                 value(|it| it.p99_ms),
                 value(|it| it.cpu_us),
                 value(|it| it.load_cpu_us),
-                point.least(),
-                point.most(),
+                point.least,
+                point.most,
                 point.restarts()
             )?;
         }
@@ -255,8 +255,8 @@ impl Report {
                 milliseconds(point.median(|it| it.p50_ms)),
                 milliseconds(point.median(|it| it.p95_ms)),
                 milliseconds(point.median(|it| it.p99_ms)),
-                point.least(),
-                point.most(),
+                point.least,
+                point.most,
                 point.cpu_us(),
                 ratio(point.cpu_us(), self.reference_cpu_us(point)),
                 point.median(|it| it.load_cpu_us),
@@ -308,17 +308,6 @@ impl Point {
         self.median(|it| it.cpu_us)
     }
 
-    /// Of all rounds, the least that a client got.
-    fn least(&self) -> u64 {
-        let least = self.samples.iter().map(|it| it.client_least);
-        least.min().unwrap_or(0)
-    }
-
-    fn most(&self) -> u64 {
-        let most = self.samples.iter().map(|it| it.client_most);
-        most.max().unwrap_or(0)
-    }
-
     fn restarts(&self) -> u64 {
         self.samples.iter().map(|it| it.restarts).sum()
     }
@@ -367,9 +356,8 @@ transactions a client | CPU us | of MariaDB's | load CPU us | restarts |\n\
 
 const COLUMNS_TEXT: &str = "
 `of MariaDB's` compares with whichever of the two MariaDB set-ups did better at that point. \
-Latency is that of a transaction, restarts included; those under way when the clock stopped are \
-waited for and count. `transactions a client`: the fewest and the most that one client finished in \
-a round. `CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
+Latency is that of a transaction, restarts included, on a clock that stands still between turns. \
+`transactions a client`: the fewest and the most that one client finished in all rounds. `CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
 `restarts`: transactions begun again after error 1213 or 1205; any other error ends the run.
 ";
 
@@ -385,8 +373,6 @@ mod tests {
             p99_ms: 1234.5,
             cpu_us: 1e6 / per_second,
             load_cpu_us: 5.0,
-            client_least: 3,
-            client_most: 9,
             restarts: 1,
         };
         Point {
@@ -394,6 +380,8 @@ mod tests {
             clients,
             server,
             samples: vec![sample(0.5), sample(1.0), sample(2.0)],
+            least: 3,
+            most: 9,
         }
     }
 

@@ -1,14 +1,17 @@
 //! One thread's clients: their transactions one after the other, driven by one epoll.
 //!
-//! A client is always in one of three states; each arrow is one reply:
+//! A client is always in one of three states; each arrow but the first is one reply:
 //!
 //! ```text
-//! Idle --begin--> Running --last statement--> Running, anew; after the end: Idle
-//!                 Running --1213, 1205--> RollingBack --> Running, anew; after the end: Idle
+//! Idle --begin--> Running --last statement--> Running, anew
+//!                 Running --1213, 1205--> RollingBack --> Running, anew
 //! ```
 //!
-//! The first transaction of a client in a run goes on after BEGIN at any step, so that the clients
-//! are not in step with each other; it is not counted as a transaction.
+//! A run has a length and stops in the middle: replies that have not come are taken by the next one.
+//! The loop's clock stands still in between, and so do the clients, if the server does.
+//!
+//! The first transaction of a client goes on after BEGIN at any step, so that the clients are not
+//! in step with each other; it is not counted as a transaction.
 //!
 //! Cost of a statement: a receive, a send and a share of a wait, whatever the number of clients;
 //! nothing walks over all of them while the clock runs.
@@ -33,7 +36,7 @@ use super::connection::{Connection, PACKET_BYTES_MAX};
 use super::draw::Draw;
 use super::mix::{Step, Value, with_literals};
 use super::reply::{Ending, Reply};
-use super::{COLD_COUNT, Edge, Ramp, Tally};
+use super::{COLD_COUNT, Tally};
 
 /// Events taken at once: enough that a wait costs little per event, few enough that a batch ends
 /// within a millisecond, for the clock is read between batches.
@@ -44,9 +47,6 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// A server that answers nobody for so long hangs; a lock wait ends after 50 s.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
-
-/// Between two looks, while no reply comes, at whether the ramp is over.
-const LOOK_AT_RAMP: Duration = Duration::from_millis(10);
 
 /// Deadlock and lock wait timeout: what a correct server may say under load.
 const RESTARTS: [u16; 2] = [1213, 1205];
@@ -62,6 +62,11 @@ pub(super) struct EventLoop {
     buffer: Vec<u8>,
     out: PacketWriter,
     values: Vec<Value>,
+    clock: StoppingClock,
+    /// When the last reply came.
+    heard_at: Instant,
+    /// Clients that are not warm.
+    cold_count: usize,
 }
 
 #[derive(Debug)]
@@ -76,12 +81,12 @@ struct Client {
     step: usize,
     table: u32,
     row: u64,
-    /// Transactions until it is warm. The first of the run, of which a part is left out, is the
+    /// Transactions until it is warm. The first of all, of which a part is left out, is the
     /// [`COLD_COUNT`]th before.
     cold_left: u32,
     /// When its transaction began, restarts included.
     begun_at: Instant,
-    /// Transactions that it finished while the clock ran.
+    /// Transactions that it finished in runs that count.
     transaction_count: u64,
 }
 
@@ -92,19 +97,35 @@ enum State {
     RollingBack,
 }
 
+/// A clock that runs while the loop does.
+#[derive(Debug, Default)]
+struct StoppingClock {
+    /// What it showed when it was started last.
+    base: Instant,
+    /// When that was.
+    started_at: Instant,
+}
+
+impl StoppingClock {
+    fn start(&mut self) {
+        self.started_at = SystemClock.now();
+    }
+
+    fn now(&self) -> Instant {
+        self.base + SystemClock.now().since(self.started_at)
+    }
+
+    fn stop(&mut self) {
+        self.base = self.now();
+    }
+}
+
 /// What one run keeps.
-struct Run<'a> {
-    ramp: &'a Ramp,
-    /// Once the ramp is over.
-    window_end: Option<Instant>,
-    /// Between the two edges.
+struct Run {
+    /// Statements and transactions count.
     is_counting: bool,
-    is_over: bool,
-    counted_from: Instant,
     tally: Tally,
     latency_us: Histogram,
-    /// Clients that are not idle.
-    active_count: usize,
 }
 
 impl EventLoop {
@@ -121,6 +142,7 @@ impl EventLoop {
         }
         Ok(EventLoop {
             epoll,
+            cold_count: connections.len(),
             clients: connections.into_iter().map(Client::new).collect(),
             steps: steps.to_vec(),
             table_count,
@@ -128,59 +150,64 @@ impl EventLoop {
             buffer: vec![0; BUFFER_BYTES],
             out: PacketWriter::new(),
             values: Vec::new(),
+            clock: StoppingClock::default(),
+            heard_at: Instant::default(),
         })
     }
 
-    pub(super) fn client_count(&self) -> usize {
-        self.clients.len()
+    /// Each client has ended [`COLD_COUNT`] transactions.
+    pub(super) fn is_warm(&self) -> bool {
+        self.cold_count == 0
     }
 
-    /// Runs the clients for a ramp and its window; at the window's edges, `at_edge` is called.
-    pub(super) fn run(
-        &mut self,
-        ramp: &Ramp,
-        at_edge: &mut dyn FnMut(Edge) -> Result<()>,
-    ) -> Result<Tally> {
-        let mut run = Run::new(ramp);
+    /// The transactions that each client has finished in runs that count.
+    pub(super) fn transaction_counts(&self) -> impl Iterator<Item = u64> {
+        self.clients.iter().map(|client| client.transaction_count)
+    }
+
+    /// Runs the clients for that long.
+    pub(super) fn run(&mut self, length: Duration, is_counting: bool) -> Result<Tally> {
+        let mut run = Run {
+            is_counting,
+            tally: Tally::default(),
+            latency_us: Histogram::new(),
+        };
+        self.clock.start();
+        let began = self.clock.now();
         for index in 0..self.clients.len() {
-            self.begin(&mut run, index, SystemClock.now())?;
-            self.clients.get_mut(index).context("a client")?.cold_left = COLD_COUNT;
+            if self.clients.get(index).context("a client")?.state == State::Idle {
+                self.begin(index, began)?;
+            }
         }
+        let end = began + length;
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
-        let mut heard_at = SystemClock.now();
-        while run.active_count > 0 {
+        let mut now = self.clock.now();
+        while now < end {
             events.clear();
-            let timeout = timespec(run.patience(SystemClock.now()));
+            let timeout = timespec(end.since(now));
             let spare = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, spare, Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let now = SystemClock.now();
-            run.pass_edges(now, at_edge)?;
+            now = self.clock.now();
             if !events.is_empty() {
-                heard_at = now;
+                self.heard_at = now;
             }
-            ensure!(
-                now.since(heard_at) < SILENCE_MAX,
-                "no reply for {SILENCE_MAX:?}; {} clients wait",
-                run.active_count
-            );
+            let silence = now.since(self.heard_at);
+            ensure!(silence < SILENCE_MAX, "no reply for {SILENCE_MAX:?}");
             for event in &events {
                 self.receive(&mut run, stdx::to_usize(event.data.u64()))?;
             }
         }
-        run.pass_edges(SystemClock.now(), at_edge)?;
-        for client in &mut self.clients {
-            run.tally.take_client(client.transaction_count);
-            client.transaction_count = 0;
-        }
+        self.clock.stop();
+        run.tally.seconds = self.clock.now().since(began).as_secs_f64();
         run.tally.latency_us = run.latency_us.snapshot();
         Ok(run.tally)
     }
 
     /// Takes what came for a client, and sends its next statement once a reply is whole.
-    fn receive(&mut self, run: &mut Run<'_>, index: usize) -> Result<()> {
+    fn receive(&mut self, run: &mut Run, index: usize) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's event")?;
         let count = match recv(
             &client.connection.socket,
@@ -199,14 +226,14 @@ impl EventLoop {
         }
     }
 
-    fn go_on(&mut self, run: &mut Run<'_>, index: usize, ending: Ending) -> Result<()> {
+    fn go_on(&mut self, run: &mut Run, index: usize, ending: Ending) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's event")?;
         run.tally.statement_count += u64::from(run.is_counting);
         match (client.state, ending) {
             (State::Idle, _) => bail!("a reply that nobody asked for"),
             (State::RollingBack, Ending::Done) => {
                 let begun_at = client.begun_at;
-                self.begin(run, index, begun_at)
+                self.begin(index, begun_at)
             }
             (State::Running, Ending::Done) if client.step + 1 < self.steps.len() => {
                 client.step += 1;
@@ -216,9 +243,9 @@ impl EventLoop {
                 self.send_step(index)
             }
             (State::Running, Ending::Done) => {
-                let now = SystemClock.now();
-                run.finish(client, now);
-                self.begin(run, index, now)
+                let now = self.clock.now();
+                self.cold_count -= usize::from(run.finish(client, now));
+                self.begin(index, now)
             }
             (State::Running, Ending::Failed(number, _)) if RESTARTS.contains(&number) => {
                 run.tally.restart_count += u64::from(run.is_counting);
@@ -229,16 +256,9 @@ impl EventLoop {
         }
     }
 
-    /// Begins a client's next transaction, or lets it rest once the time is over.
-    fn begin(&mut self, run: &mut Run<'_>, index: usize, begun_at: Instant) -> Result<()> {
+    /// Begins a client's next transaction.
+    fn begin(&mut self, index: usize, begun_at: Instant) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's event")?;
-        let was_idle = client.state == State::Idle;
-        if run.is_over {
-            client.state = State::Idle;
-            run.active_count -= usize::from(!was_idle);
-            return Ok(());
-        }
-        run.active_count += usize::from(was_idle);
         client.state = State::Running;
         client.begun_at = begun_at;
         client.step = 0;
@@ -317,7 +337,7 @@ impl Client {
             step: 0,
             table: 1,
             row: 1,
-            cold_left: 0,
+            cold_left: COLD_COUNT,
             begun_at: Instant::default(),
             transaction_count: 0,
         }
@@ -353,71 +373,18 @@ impl Client {
     }
 }
 
-impl<'a> Run<'a> {
-    fn new(ramp: &'a Ramp) -> Run<'a> {
-        Run {
-            ramp,
-            window_end: None,
-            is_counting: false,
-            is_over: false,
-            counted_from: Instant::default(),
-            tally: Tally::default(),
-            latency_us: Histogram::new(),
-            active_count: 0,
-        }
-    }
-
-    /// Until the next edge, or until it is time to wonder where the server is.
-    fn patience(&self, now: Instant) -> Duration {
-        match self.window_end {
-            None => LOOK_AT_RAMP,
-            Some(_) if self.is_over => Duration::from_secs(1),
-            Some(end) => end.since(now).min(Duration::from_secs(1)),
-        }
-    }
-
-    fn pass_edges(
-        &mut self,
-        now: Instant,
-        at_edge: &mut dyn FnMut(Edge) -> Result<()>,
-    ) -> Result<()> {
-        if self.window_end.is_none() {
-            self.window_end = self.ramp.window_end(now);
-            if self.window_end.is_some() {
-                self.is_counting = true;
-                self.counted_from = now;
-                at_edge(Edge::Start)?;
-            }
-        }
-        if self.is_counting && self.window_end.is_some_and(|end| end <= now) {
-            self.is_counting = false;
-            self.is_over = true;
-            self.tally.seconds = now.since(self.counted_from).as_secs_f64();
-            at_edge(Edge::End)?;
-        }
-        Ok(())
-    }
-
-    /// Notes a finished transaction. Latency is kept of those, too, that end after the clock has
-    /// stopped: leaving them out would leave out the longest.
-    fn finish(&mut self, client: &mut Client, now: Instant) {
-        let is_first = client.cold_left == COLD_COUNT;
-        if 0 < client.cold_left {
-            client.cold_left -= 1;
-            if client.cold_left == 0 {
-                self.ramp.count_warm();
-            }
-        }
-        if is_first || self.window_end.is_none() {
-            return;
-        }
-        let took = now.since(client.begun_at);
-        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.latency_us.record(took_us);
-        if self.is_counting {
-            self.tally.transaction_count += 1;
+impl Run {
+    /// Notes a finished transaction; true if the client is warm from now on.
+    fn finish(&mut self, client: &mut Client, now: Instant) -> bool {
+        let cold_left = client.cold_left;
+        client.cold_left = cold_left.saturating_sub(1);
+        if self.is_counting && cold_left != COLD_COUNT {
+            let took = now.since(client.begun_at);
+            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.latency_us.record(took_us);
             client.transaction_count += 1;
         }
+        cold_left == 1
     }
 }
 
