@@ -414,11 +414,17 @@ fn datetime_key(time: DateTime, to: &ColumnType) -> KeyValue {
 
 /// The range of strings that begin as a LIKE pattern does up to its first wildcard: its lower end
 /// and, where the collation lets us name one, its upper end. `None` if the pattern begins with a
-/// wildcard. The range may hold strings that do not match; none that matches is outside.
-pub fn like_prefix(pattern: ValueRef<'_>, column: &ColumnType) -> Option<(Value, Option<Value>)> {
-    let ValueRef::Bytes(pattern) = pattern else {
+/// wildcard. The range may hold strings that do not match; none that matches is outside. `from` is
+/// the pattern's type: it is read as a comparison in the column's collation reads it.
+pub fn like_prefix(
+    pattern: ValueRef<'_>,
+    from: &ColumnType,
+    column: &ColumnType,
+) -> Option<(Value, Option<Value>)> {
+    let ValueRef::Bytes(_) = pattern else {
         return None;
     };
+    let pattern = text_key(pattern, from, column);
     let mut prefix = Vec::with_capacity(pattern.len());
     let mut bytes = pattern.iter();
     while let Some(&byte) = bytes.next() {
@@ -536,13 +542,25 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_read_in_the_column_s_character_set() {
+        let from = ColumnType::varchar(9, CollationId::UTF8MB4_GENERAL_CI);
+        let column = ColumnType::varchar(9, CollationId::LATIN1_SWEDISH_CI);
+        let pattern = ValueRef::Bytes("\u{e1}b%".as_bytes());
+        let (lower, _) = like_prefix(pattern, &from, &column).expect("it has a prefix");
+        let Value::Bytes(lower) = lower else {
+            panic!("a text: {lower:?}")
+        };
+        assert!(lower.starts_with(b"\xe1b"), "{lower:?}");
+    }
+
+    #[test]
     fn what_begins_as_a_pattern_does_is_in_its_range_however_long_that_is() {
         for collation in [CollationId::UTF8MB4_GENERAL_CI, CollationId::UTF8MB4_BIN] {
             let column = ColumnType::varchar(200, collation);
             for count in [1, 63, 64, 65, 199, 200] {
                 let prefix = "a".repeat(count);
                 let pattern = format!("{prefix}%");
-                let range = like_prefix(ValueRef::Bytes(pattern.as_bytes()), &column);
+                let range = like_prefix(ValueRef::Bytes(pattern.as_bytes()), &column, &column);
                 let (lower, upper) = range.expect("it has a prefix");
                 let upper = upper.expect("an end that can be named");
                 let is_within = |text: &str| {
