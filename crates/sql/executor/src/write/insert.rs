@@ -3,6 +3,7 @@
 //! ```text
 //! Next --row computed--> Number --AUTO_INCREMENT filled--> Insert --done--> Pass --> Next
 //! Insert --duplicate, REPLACE--> Delete --> Insert
+//! Insert --duplicate by the last index, REPLACE--> Compare --same--> Pass; else Delete
 //! Insert --duplicate, ON DUPLICATE KEY UPDATE--> Find --changed--> Update --> Next
 //! Pass, Find, Update --RETURNING--> Give --> Next
 //! ```
@@ -11,10 +12,10 @@ use std::rc::Rc;
 
 use expression::{Expression, ExpressionKind, Rows, Share, SqlMode};
 use planner::{Dependent, Insert, InsertSource, OnDuplicate};
-use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table};
+use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniqueness};
 
 use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
-use super::row_change::RowChange;
+use super::row_change::{RowChange, differs};
 use crate::context::{Context, Dependents};
 use crate::execution::give_row;
 use crate::keep;
@@ -60,6 +61,7 @@ enum State {
     Next,
     Number,
     Insert,
+    Compare,
     Delete,
     Find,
     Update,
@@ -139,6 +141,7 @@ impl InsertRunner {
                     self.state = State::Insert;
                 }
                 State::Insert => self.insert(cx)?,
+                State::Compare => self.compare(cx)?,
                 State::Delete => {
                     let table = &cx.tables[self.plan.table];
                     if table.delete(cx.txn, RowKey(&self.duplicate))? == Mutation::Done {
@@ -414,11 +417,45 @@ impl InsertRunner {
                 self.give_number_back(cx);
                 self.state = State::Next;
             }
-            OnDuplicate::Replace => self.state = State::Delete,
+            OnDuplicate::Replace => {
+                let mut indexes = table.definition().indexes.iter();
+                let last = indexes.rposition(|it| it.uniqueness != Uniqueness::None);
+                self.state = if last == Some(index) {
+                    State::Compare
+                } else {
+                    State::Delete
+                };
+            }
             OnDuplicate::Update(_) => self.state = State::Find,
         }
         self.duplicate = key;
         self.summary.duplicates += 1;
+        Ok(())
+    }
+
+    /// REPLACE by the row that is there already counts once and writes nothing, where that is in the
+    /// way by the last unique index (MariaDB, which replaces by an update there).
+    fn compare(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let plan = &self.plan;
+        let table = cx.tables[plan.table].clone();
+        let batch = cx.frame.batch_mut(plan.old_slot);
+        batch.clear();
+        let key = RowKey(&self.duplicate);
+        let mut is_same = false;
+        if table.lookup(cx.txn, key, RowLock::Exclusive, batch)? {
+            cx.frame.slots[plan.old_slot].row = Some(0);
+            let new = cx.frame.rows(plan.new_slot);
+            is_same = !differs(cx, plan.old_slot, new, table.definition())?;
+            cx.frame.recycle();
+        }
+        if is_same {
+            self.summary.affected_rows += 1;
+            self.summary.matched_rows += 1;
+            self.note_number(cx);
+            self.state = State::Pass;
+        } else {
+            self.state = State::Delete;
+        }
         Ok(())
     }
 

@@ -53,7 +53,7 @@ impl RowChange {
                 }
             }
         }
-        let is_changed = self.differs(cx, slot, definition)?;
+        let is_changed = differs(cx, slot, &self.new, definition)?;
         if is_changed {
             self.touch(cx, definition, assignments)?;
         }
@@ -95,27 +95,6 @@ impl RowChange {
         self.new = new;
     }
 
-    fn differs(
-        &self,
-        cx: &Context<'_>,
-        slot: usize,
-        definition: &TableDefinition,
-    ) -> Outcome<bool> {
-        for (column, column_definition) in definition.columns.iter().enumerate() {
-            let old = cx.frame.column(slot, column)?;
-            let new = self.new.get(0, column);
-            let is_same = match (old, new) {
-                // Equal in the collation is not the same: 'a' may become 'A'.
-                (ValueRef::Bytes(old), ValueRef::Bytes(new)) => old == new,
-                _ => compare_values(old, new, &column_definition.column_type).is_eq(),
-            };
-            if !is_same {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Sets `ON UPDATE CURRENT_TIMESTAMP` columns that were not assigned.
     fn touch(
         &mut self,
@@ -140,4 +119,26 @@ impl RowChange {
     pub(super) fn refs(&self) -> SmallVec<[ValueRef<'_>; 16]> {
         self.new.row(0).collect()
     }
+}
+
+/// True if the slot's current row is not the first of `new`.
+pub(super) fn differs(
+    cx: &Context<'_>,
+    slot: usize,
+    new: &Rows,
+    definition: &TableDefinition,
+) -> Outcome<bool> {
+    for (column, column_definition) in definition.columns.iter().enumerate() {
+        let old = cx.frame.column(slot, column)?;
+        let new = new.get(0, column);
+        let is_same = match (old, new) {
+            // Equal in the collation is not the same: 'a' may become 'A'.
+            (ValueRef::Bytes(old), ValueRef::Bytes(new)) => old == new,
+            _ => compare_values(old, new, &column_definition.column_type).is_eq(),
+        };
+        if !is_same {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
