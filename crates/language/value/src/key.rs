@@ -17,7 +17,7 @@
 //! put one after the other. Different values that compare as equal have equal keys.
 
 use crate::decimal::append_binary;
-use crate::temporal::Time;
+use crate::temporal::{Date, DateTime, Time};
 use crate::{ColumnType, Decimal, TypeKind, ValueRef};
 
 /// First byte of a NULL in a nullable column.
@@ -58,6 +58,64 @@ impl KeyPart {
         }
         append_value(value, &self.column, self.prefix, out);
     }
+
+    /// Whether keys lead back to values ([`KeyPart::take`]). Those of texts do not, which are sort
+    /// keys, nor those of DOUBLEs, for there are two zeros; of DECIMALs it is not built.
+    pub fn leads_back(&self) -> bool {
+        let kind = self.column.kind;
+        let is_named = matches!(
+            kind,
+            TypeKind::Year | TypeKind::Bit | TypeKind::Enum | TypeKind::Set
+        );
+        kind.is_integer() || kind.is_temporal() || is_named
+    }
+
+    /// The value that begins `key`, which goes on behind it then. `None` where the bytes are none
+    /// that [`KeyPart::append`] makes, or do not lead back.
+    pub fn take(&self, key: &mut &[u8]) -> Option<ValueRef<'static>> {
+        if !self.leads_back() {
+            return None;
+        }
+        if self.nullable {
+            let (mark, rest) = key.split_first()?;
+            *key = rest;
+            match *mark {
+                NULL_MARK => return Some(ValueRef::Null),
+                VALUE_MARK => {}
+                _ => return None,
+            }
+        }
+        let (own, rest) = key.split_at_checked(width(&self.column))?;
+        *key = rest;
+        value_of(own, &self.column)
+    }
+}
+
+/// The value of a key that leads back to it.
+fn value_of(key: &[u8], column: &ColumnType) -> Option<ValueRef<'static>> {
+    let number = |bytes: &[u8]| {
+        let shift = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+        bytes.iter().fold(0, shift)
+    };
+    Some(match column.kind {
+        TypeKind::Date => ValueRef::Date(Date::from_packed(stdx::low_u32(number(key)))?),
+        TypeKind::Time => {
+            let above = i64::try_from(number(key)).ok()?;
+            ValueRef::Time(Time::from_micros_checked(above + Time::MIN.micros())?)
+        }
+        TypeKind::DateTime | TypeKind::Timestamp => {
+            let (whole, micros) = key.split_at_checked(5)?;
+            let packed = number(whole) << 20 | number(micros);
+            ValueRef::DateTime(DateTime::from_packed(packed)?)
+        }
+        kind if kind.is_integer() && !column.unsigned => {
+            let bits = key.len() * 8;
+            let number = number(key) ^ 1 << (bits - 1);
+            let unused = 64 - bits;
+            ValueRef::Int((number << unused).cast_signed() >> unused)
+        }
+        _ => ValueRef::UInt(number(key)),
+    })
 }
 
 #[inline]

@@ -4,8 +4,9 @@
 //! next run and the position in the present one; a suspension leaves both as they are. It gives way
 //! when it has passed many entries that it does not see.
 //!
-//! A consistent read takes each row back to the version that its transaction sees. A locking read
-//! locks each row and reads the newest version under the same latch.
+//! A consistent read takes each row back to the version that its transaction sees, and asks the
+//! entries of a secondary index alone where they tell enough ([`Covering`]). A locking read locks
+//! each row and reads the newest version under the same latch.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use store::{
 };
 
 use crate::conflict::{Access, RowName, record_lock};
+use crate::covering::Covering;
 use crate::entries;
 use crate::read::{LobMemo, Looks, Version};
 use crate::table::downcast;
@@ -41,6 +43,8 @@ pub(crate) struct EngineCursor {
     options: ScanOptions,
     /// Position in `table.secondary`; `None`: the clustered index.
     secondary: Option<usize>,
+    /// There if the columns that are read can be had from the entries of that.
+    covering: Option<Covering>,
     interval: Interval,
     /// Where the next run begins.
     place: Place,
@@ -67,11 +71,18 @@ impl EngineCursor {
             None => None,
         };
         let range = options.range.clone();
+        let covering = match (secondary, options.columns.as_deref(), options.lock) {
+            (Some(at), Some(columns), RowLock::None) => {
+                Covering::of(&table, &table.secondary[at], columns)
+            }
+            _ => None,
+        };
         let mut cursor = Self {
             worker,
             table,
             options,
             secondary,
+            covering,
             interval: Interval::default(),
             place: Place::default(),
             run: Run::new(),
@@ -135,6 +146,30 @@ impl EngineCursor {
             return Ok(false);
         }
         self.has_entry()
+    }
+
+    /// Appends the row at the present entry, if that tells all: false where the row has to be asked.
+    fn push_covered(&mut self, txn: &mut EngineTransaction, batch: &mut RowBatch) -> Outcome<bool> {
+        let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
+            return Ok(false);
+        };
+        let (key, payload) = self.run.entry(self.position);
+        let index = &self.table.secondary[at];
+        let root = PageId::new(index.tree.space, index.tree.root);
+        let header = entries::decode(payload, root)?;
+        let is_locking = txn.options.isolation == Isolation::Serializable;
+        if header.is_deleted || is_locking || !txn.sees(header.txn) {
+            return Ok(false);
+        }
+        let no_key = || damaged(root, "an entry is shorter than its key");
+        let own_length = usize::from(header.own_length);
+        let (own, row_key) = key.split_at_checked(own_length).ok_or_else(no_key)?;
+        let mut is_whole = true;
+        batch.push(row_key, |out| {
+            let row = covering.append_row(&self.table, index, (own, row_key), out);
+            is_whole = row.is_some();
+        });
+        if is_whole { Ok(true) } else { Err(no_key()) }
     }
 
     /// Finds the newest version of the row at the present entry; false if the entry leads to none.
@@ -247,6 +282,10 @@ impl EngineCursor {
                 self.run.clear();
                 self.position = 0;
                 return Ok(Fetched::End);
+            }
+            if !self.is_loaded && self.push_covered(txn, batch)? {
+                self.position += 1;
+                continue;
             }
             let is_seen = self.read_row(txn)?;
             if is_seen {

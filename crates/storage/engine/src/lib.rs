@@ -20,6 +20,7 @@
 mod background;
 mod check;
 mod conflict;
+mod covering;
 mod cursor;
 mod ddl;
 mod dictionary;

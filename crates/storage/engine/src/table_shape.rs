@@ -161,6 +161,27 @@ impl KeyShape {
         }
     }
 
+    /// How many parts have to be taken from a key to have the value of a column; `None` if keys do
+    /// not lead back to it.
+    pub(crate) fn reach(&self, column: usize) -> Option<usize> {
+        let count = self.columns.iter().position(|it| *it == column)? + 1;
+        let parts = self.parts.get(..count)?;
+        parts.iter().all(KeyPart::leads_back).then_some(count)
+    }
+
+    /// Takes the values of the first parts from a key; `None` if it is none.
+    pub(crate) fn take_values(
+        &self,
+        count: usize,
+        mut key: &[u8],
+        row: &mut [ValueRef<'static>],
+    ) -> Option<()> {
+        for (&column, part) in self.columns.iter().zip(&self.parts).take(count) {
+            row[column] = part.take(&mut key)?;
+        }
+        Some(())
+    }
+
     /// The bytes between which the keys of a range lie. See [`Interval`].
     pub(crate) fn interval(&self, range: &KeyRange) -> Interval {
         let prefix = |values: &[Value]| {

@@ -93,7 +93,73 @@ proptest! {
         };
         let order = compare_same(left.as_ref(), right.as_ref(), column.collation);
         prop_assert_eq!(key(&left).cmp(&key(&right)), order);
+        if part.leads_back() {
+            let key = key(&left);
+            let mut rest = key.as_slice();
+            prop_assert_eq!(part.take(&mut rest), Some(left.as_ref()));
+            prop_assert_eq!(rest, [tail]);
+        }
     }
+
+    #[test]
+    fn no_bytes_make_it_panic((column, ..) in pairs(), key in any::<[u8; 12]>(), length in 0..12usize) {
+        let part = KeyPart::whole(column, true);
+        part.take(&mut &key[..length]);
+    }
+}
+
+#[test]
+fn keys_lead_back_to_values() {
+    let names = || vec![Box::from(&b"x"[..]), Box::from(&b"y"[..])];
+    let set = ColumnType::named(TypeKind::Set, names(), CollationId::UTF8MB4_BIN);
+    let mut bit = ColumnType::new(TypeKind::Bit);
+    bit.length = 9;
+    let (date, time) = (Date::new(2024, 2, 29), Time::from_micros(-1_500_000));
+    for (column, value) in [
+        (ColumnType::new(TypeKind::TinyInt), ValueRef::Int(-128)),
+        (ColumnType::new(TypeKind::SmallInt), ValueRef::Int(-1)),
+        (
+            ColumnType::new(TypeKind::Int),
+            ValueRef::Int(i64::from(i32::MIN)),
+        ),
+        (ColumnType::new(TypeKind::BigInt), ValueRef::Int(i64::MIN)),
+        (ColumnType::unsigned(TypeKind::TinyInt), ValueRef::UInt(255)),
+        (
+            ColumnType::unsigned(TypeKind::MediumInt),
+            ValueRef::UInt(0xFF_FFFF),
+        ),
+        (ColumnType::new(TypeKind::Year), ValueRef::UInt(2155)),
+        (set, ValueRef::UInt(3)),
+        (bit, ValueRef::UInt(511)),
+        (ColumnType::new(TypeKind::Date), ValueRef::Date(date)),
+        (ColumnType::new(TypeKind::Date), ValueRef::Date(Date::ZERO)),
+        (
+            ColumnType::temporal(TypeKind::Time, 1),
+            ValueRef::Time(time),
+        ),
+        (
+            ColumnType::temporal(TypeKind::Timestamp, 0),
+            ValueRef::DateTime(DateTime::new(date, Time::from_micros(3_600_000_000))),
+        ),
+        (
+            ColumnType::temporal(TypeKind::DateTime, 3),
+            ValueRef::DateTime(DateTime::new(date, Time::from_micros(1_234_000))),
+        ),
+    ] {
+        for nullable in [false, true] {
+            let part = KeyPart::whole(column.clone(), nullable);
+            let mut key = Vec::new();
+            part.append(value, &mut key);
+            let length = key.len();
+            key.extend_from_slice(b"behind");
+            let mut rest = key.as_slice();
+            assert_eq!(part.take(&mut rest), Some(value), "{column:?}");
+            assert_eq!(rest, b"behind");
+            assert_eq!(part.take(&mut &key[..length - 1]), None);
+        }
+    }
+    let text = KeyPart::whole(ColumnType::varchar(5, CollationId::UTF8MB4_BIN), false);
+    assert_eq!(text.take(&mut &b"abc"[..]), None);
 }
 
 #[test]
