@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use engine::OnDamage;
 use runtime::{Address, ListenError, Listener, Runtime, Terminations};
 use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "both `listen` and `socket` are empty"
     );
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
-    let database = Database::open(&settings, &runtime).map_err(advised)?;
+    let database = Database::open(&settings, &runtime, OnDamage::Refuse).map_err(advised)?;
     let served = serve(settings, listeners, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.
