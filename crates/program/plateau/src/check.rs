@@ -188,12 +188,10 @@ mod tests {
     fn a_long_check_says_how_far_it_has_come() {
         let start = Instant::now();
         let mut progress = Progress::new(start);
-        let mut report = CheckReport {
-            table_count: 2,
-            row_count: 30,
-            page_count: 4,
-            ..CheckReport::default()
-        };
+        let mut report = CheckReport::default();
+        report.table_count = 2;
+        report.row_count = 30;
+        report.page_count = 4;
         let mut at = |report: &CheckReport, seconds| {
             let now = start + Duration::from_secs(seconds);
             progress.line(report, now)
