@@ -391,7 +391,7 @@ pub const TABLE: &[Setting] = &[
         "time_zone",
         Kind::Text,
         "SYSTEM",
-        "`SYSTEM`, `+hh:mm` or a name as Europe/Paris.",
+        "`SYSTEM` (the machine's), `+hh:mm` or a name as Europe/Paris.",
     ),
     session(
         "character_set_server",
@@ -647,7 +647,7 @@ pub const TABLE: &[Setting] = &[
     fixed(
         "system_time_zone",
         "UTC",
-        "The machine's time zone; taken at start.",
+        "What the machine's zone (TZ or /etc/localtime) calls its time; taken at start.",
     ),
     fixed(
         "init_connect",

@@ -358,7 +358,7 @@ impl Bound {
         Value::Null
     }
 
-    /// Names of ENUM and SET, bytes of BIT and dates of YEAR in place of their numbers.
+    /// See [`crate::cast::resolve`].
     fn eval_resolved(
         &self,
         args: &[ValueRef<'_>],
@@ -367,15 +367,7 @@ impl Bound {
         let resolved: Vec<Value> = args
             .iter()
             .zip(&self.args)
-            .map(|(value, column)| match (value, column.kind) {
-                (ValueRef::UInt(year), TypeKind::Year) => {
-                    Value::Date(Date::new(stdx::low_u16(*year), 0, 0))
-                }
-                (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
-                    value.to_text(column).map_or(Value::Null, Value::bytes)
-                }
-                _ => value.to_value(),
-            })
+            .map(|(value, column)| crate::cast::resolve(*value, column))
             .collect();
         let values: Vec<ValueRef<'_>> = resolved.iter().map(Value::as_ref).collect();
         (self.function.eval)(self, &values, context)

@@ -5,7 +5,7 @@ use value::convert::truncated;
 use value::decimal::Rounding;
 use value::number::Integer;
 use value::{
-    Charset, CollationId, ColumnType, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef,
+    Charset, CollationId, ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef,
 };
 
 use crate::arithmetic::of_integer;
@@ -61,11 +61,14 @@ pub(crate) fn convert(
     if value.is_null() {
         return Ok(Value::Null);
     }
-    let text;
+    let (text, resolved);
     let mut value = value;
     if matches!(from.kind, TypeKind::Enum | TypeKind::Set) && !to.kind.is_number() {
         text = value.to_text(from).unwrap_or_default();
         value = ValueRef::Bytes(&text);
+    } else if to.kind.is_temporal() && matches!(from.kind, TypeKind::Year | TypeKind::Bit) {
+        resolved = resolve(value, from);
+        value = resolved.as_ref();
     }
     match to.kind {
         kind if kind.is_integer() || kind == TypeKind::Year => Ok(to_integer(value, to, context)),
@@ -88,6 +91,18 @@ pub(crate) fn convert(
         }
         TypeKind::Time => Ok(to_time(value, to.decimals, context)),
         _ => to_text(value, from, to, context),
+    }
+}
+
+/// What functions of dates see of a value: names of ENUM and SET, bytes of BIT and dates of YEAR in
+/// place of their numbers.
+pub(crate) fn resolve(value: ValueRef<'_>, from: &ColumnType) -> Value {
+    match (value, from.kind) {
+        (ValueRef::UInt(year), TypeKind::Year) => Value::Date(Date::new(stdx::low_u16(year), 0, 0)),
+        (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
+            value.to_text(from).map_or(Value::Null, Value::bytes)
+        }
+        _ => value.to_value(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound, text_in};
-use crate::cast::convert;
+use crate::cast::{convert, resolve};
 use crate::comparison::plan;
 use crate::context::Context;
 use crate::infer::{Inferred, union_type};
@@ -214,8 +214,11 @@ fn extreme(
             return Ok(Value::Null);
         }
         // What is no time makes the whole NULL; what is no date is the zero date.
-        if bound.column.kind == TypeKind::Time && args[index].to_time(context.warnings).is_none() {
-            return Ok(Value::Null);
+        if bound.column.kind == TypeKind::Time {
+            let value = resolve(args[index], &bound.args[index]);
+            if value.as_ref().to_time(context.warnings).is_none() {
+                return Ok(Value::Null);
+            }
         }
         match bound.order(args, index, best, context) {
             Some(order) if order == wanted => best = index,

@@ -146,6 +146,8 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
             arg.column.decimals.min(FSP_MAX)
         }
         TypeKind::Float | TypeKind::Double => FSP_MAX,
+        // Their members are no dates, as a rule.
+        TypeKind::Enum | TypeKind::Set => 0,
         kind if kind.is_string() => match &arg.constant {
             Some(value::Value::Bytes(text)) if is_temporal_text(text) => digits_after_point(text),
             _ => FSP_MAX,
@@ -312,15 +314,13 @@ fn union_temporal(known: &[&Arg]) -> ColumnType {
 fn union_numeric(known: &[&Arg]) -> ColumnType {
     let columns = || known.iter().map(|arg| &arg.column);
     let domain = columns().map(numeric).fold(Numeric::Integer, meet);
-    let all_unsigned = columns().all(|column| column.unsigned);
-    let any_unsigned = columns().any(|column| column.unsigned);
+    let is_unsigned = |column: &ColumnType| column.unsigned || column.kind == TypeKind::Year;
+    let all_unsigned = columns().all(is_unsigned);
+    let any_unsigned = columns().any(is_unsigned);
     let bits = |column: &&ColumnType| column.kind == TypeKind::Bit;
+    let any_bits = columns().any(|column| bits(&column));
     let whole = columns().map(|column| digits(column).0).max().unwrap_or(1);
-    let whole = if columns().any(|column| bits(&column)) {
-        whole.max(20)
-    } else {
-        whole
-    };
+    let whole = if any_bits { whole.max(20) } else { whole };
     let scale = columns().map(|column| digits(column).1).max().unwrap_or(0);
     match domain {
         Numeric::Double => {
@@ -334,8 +334,10 @@ fn union_numeric(known: &[&Arg]) -> ColumnType {
             column
         }
         Numeric::Decimal => decimal_type(whole, scale),
-        // Signed and unsigned of one width meet in an exact number.
-        Numeric::Integer if any_unsigned && !all_unsigned && whole >= 10 => decimal_type(whole, 0),
+        // Signed and unsigned meet in an exact number.
+        Numeric::Integer if any_unsigned && !all_unsigned && !(any_bits && whole < 10) => {
+            decimal_type(whole, 0)
+        }
         Numeric::Integer => {
             let widest = columns()
                 .filter(|column| column.kind.is_integer())

@@ -567,6 +567,10 @@ pub(crate) fn extract(
 ) -> Evaluated {
     let unit = Unit::chosen(bound);
     if unit.is_date() && unit != Unit::Day {
+        // A duration has none of them. (MariaDB counts weeks below zero there, without a sign.)
+        if matches!(args[1], ValueRef::Time(_)) {
+            return Ok(Value::Int(0));
+        }
         let date = some!(moment(args[1], context)).date();
         let (year, month) = (i64::from(date.year()), i64::from(date.month()));
         return Ok(Value::Int(match unit {
@@ -579,8 +583,8 @@ pub(crate) fn extract(
     }
     let (day, time) = some!(day_and_time(args[1], unit, context));
     let hour = i64::from(time.hour() % 24);
-    let number = joined(unit, day, hour, time);
-    Ok(Value::Int(if time.is_negative() {
+    let number = joined(unit, day.abs(), hour, time);
+    Ok(Value::Int(if time.is_negative() || day < 0 {
         -number
     } else {
         number
@@ -612,7 +616,7 @@ fn day_and_time(value: ValueRef<'_>, unit: Unit, context: &mut Context<'_>) -> O
 /// Numbers of so many digits are dates with time.
 const DATED_NUMBER: u64 = 100_000_000_000;
 
-/// HHMMSS of any number of hours as days and the rest.
+/// HHMMSS of any number of hours as days and the rest, both with its sign.
 fn days_of_number(number: &value::Decimal) -> Option<(i64, Time)> {
     let micros = micros_of(&number.abs())?;
     let whole = micros / SECOND_MICROS;
@@ -622,8 +626,12 @@ fn days_of_number(number: &value::Decimal) -> Option<(i64, Time)> {
     }
     let seconds = (hours % 24 * 60 + minute) * 60 + second;
     let rest = seconds * SECOND_MICROS + micros % SECOND_MICROS;
-    let rest = if number.is_negative() { -rest } else { rest };
-    Some((hours / 24, Time::from_micros(rest)))
+    let (days, rest) = if number.is_negative() {
+        (-(hours / 24), -rest)
+    } else {
+        (hours / 24, rest)
+    };
+    Some((days, Time::from_micros(rest)))
 }
 
 /// True where a text begins as a date with hyphens.

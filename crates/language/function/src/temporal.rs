@@ -1,7 +1,7 @@
 //! Functions of dates and times: the clock, parts, day numbers.
 
 use value::convert::truncated;
-use value::temporal::{SECOND_MICROS, Time, day_number, days_in_month, is_timestamp};
+use value::temporal::{DateRules, SECOND_MICROS, Time, day_number, days_in_month, is_timestamp};
 use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef, Zone};
 
 use crate::bind::{Binding, Bound};
@@ -121,7 +121,8 @@ pub(crate) fn date(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) 
 pub(crate) fn infer_time(binding: &mut Binding<'_>) -> Inferred {
     let arg = &binding.args[0];
     let seconds = binding.name.eq_ignore_ascii_case("SEC_TO_TIME");
-    let digits = if seconds && arg.is_text() {
+    let by_name = matches!(arg.column.kind, TypeKind::Enum | TypeKind::Set);
+    let digits = if seconds && arg.is_text() && !by_name {
         6
     } else {
         fsp(arg)
@@ -518,7 +519,8 @@ pub(crate) fn period_diff(
 
 pub(crate) fn infer_unix(binding: &mut Binding<'_>) -> Inferred {
     let moment = |arg: &crate::Arg| match &arg.constant {
-        Some(Value::Bytes(text)) => value::temporal::parse_datetime(text).is_some(),
+        Some(Value::Bytes(text)) => value::temporal::parse_datetime(text)
+            .is_some_and(|moment| moment.value.date().check(DateRules::default())),
         _ => true,
     };
     let fsp = binding

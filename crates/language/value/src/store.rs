@@ -3,6 +3,7 @@
 //! Under strict `sql_mode` the first trouble refuses the row; without, the nearest value is stored
 //! and the trouble is a warning. Notes (a lost fraction of a decimal, lost blanks) never refuse.
 
+mod fitted;
 mod geometry;
 mod number;
 mod temporal;

@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 
 use anyhow::{Context, Result};
 use buffer::{Pool, PoolOptions, StartOptions};
-use engine::{Engine, EngineOptions, Shared, Sleep, WorkerOptions};
+use engine::{Engine, EngineOptions, OnDamage, Shared, Sleep, WorkerOptions};
 use env::linux::SystemClock;
 use runtime::Runtime;
 use settings::Settings;
@@ -59,12 +59,16 @@ struct Opened {
 impl Database {
     /// Opens the data directory, recovering what is there, and gives each worker its handle:
     /// `runtime::local::<Engine>()`.
-    pub(crate) fn open(settings: &Settings, runtime: &Runtime) -> Result<Database> {
+    pub(crate) fn open(
+        settings: &Settings,
+        runtime: &Runtime,
+        on_damage: OnDamage,
+    ) -> Result<Database> {
         let worker_count = runtime.handle().worker_count();
         let options = start_options(settings, worker_count)?;
         let name = options.directory.display().to_string();
         let opened = runtime
-            .block_on_worker(0, move || open_first(options, worker_count))
+            .block_on_worker(0, move || open_first(options, worker_count, on_damage))
             .with_context(|| format!("cannot open the data directory {name}"))?;
         let drain = Arc::new(Drain::new(worker_count));
         for index in 0..worker_count {
@@ -107,7 +111,11 @@ fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOption
     })
 }
 
-async fn open_first(options: StartOptions, worker_count: usize) -> Result<Opened> {
+async fn open_first(
+    options: StartOptions,
+    worker_count: usize,
+    on_damage: OnDamage,
+) -> Result<Opened> {
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
     if !started.repaired.is_empty() {
         tracing::warn!(count = started.repaired.len(), "torn pages were made whole");
@@ -115,6 +123,7 @@ async fn open_first(options: StartOptions, worker_count: usize) -> Result<Opened
     flush_log_after_ticks(&started.pool);
     let engine_options = EngineOptions {
         worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
+        on_damage,
         ..EngineOptions::default()
     };
     let pages = started.pool.pages(0, runtime::disk());

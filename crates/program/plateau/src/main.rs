@@ -14,6 +14,7 @@ mod database;
 mod keys;
 mod serve;
 mod start;
+mod time_zone;
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use engine::OnDamage;
 use runtime::{Address, ListenError, Listener, Runtime, Terminations};
 use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -21,6 +22,7 @@ use crate::configuration;
 use crate::database::Database;
 use crate::keys::Keys;
 use crate::serve;
+use crate::time_zone;
 
 /// What the kernel's address of a unix socket holds, with a zero behind it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -30,8 +32,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the server until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let settings = configuration::read(arguments)?;
+    let mut settings = configuration::read(arguments)?;
     start_log(&settings)?;
+    // Before the first session, and before anything asks what `SYSTEM` means.
+    time_zone::tell(&mut settings);
     // From here on a signal asks for the orderly end instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
     let mut listeners = Vec::new();
@@ -43,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "both `listen` and `socket` are empty"
     );
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
-    let database = Database::open(&settings, &runtime).map_err(advised)?;
+    let database = Database::open(&settings, &runtime, OnDamage::Refuse).map_err(advised)?;
     let served = serve(settings, listeners, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.

@@ -101,7 +101,7 @@ impl Database {
         for worker in &*self.workers {
             worker.clear_remains().await?;
         }
-        self.engine.check().await
+        self.engine.check(&mut |_| {}).await
     }
 }
 
@@ -183,6 +183,7 @@ impl World {
         let options = EngineOptions {
             worker_count: self.options.worker_count,
             ring_length: 1 << 12,
+            ..EngineOptions::default()
         };
         let worker = self.worker_options(0);
         let engine = Engine::open(pages, &started, options, worker).await?;

@@ -28,6 +28,9 @@ pub struct Launch {
     pub arguments: Vec<String>,
     /// The program; none: the usual place.
     pub program: Option<PathBuf>,
+    /// Variables of its environment, over those of the tests and a time zone that is UTC wherever
+    /// they run; an empty value takes the variable away.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A running server. Killed on drop; its data directory vanishes with it.
@@ -54,12 +57,19 @@ impl Launch {
             kind,
             arguments: Vec::new(),
             program: None,
+            environment: Vec::new(),
         }
     }
 
     /// Adds an argument.
     pub fn with(mut self, argument: impl Into<String>) -> Launch {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// Sets a variable of the environment, or takes it away if `value` is empty.
+    pub fn with_variable(mut self, name: &str, value: &str) -> Launch {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -93,7 +103,14 @@ impl Launch {
             ServerKind::MariaDb => mariadb_command(self, folder, port),
             ServerKind::Plateau => plateau_command(self, folder, port),
         };
-        command.args(&self.arguments);
+        command.args(&self.arguments).env("TZ", "UTC");
+        for (name, value) in &self.environment {
+            if value.is_empty() {
+                command.env_remove(name);
+            } else {
+                command.env(name, value);
+            }
+        }
         let ready = match self.kind {
             ServerKind::MariaDb => "ready for connections",
             ServerKind::Plateau => "listening",

@@ -616,12 +616,9 @@ pub fn sql_mode(text: &str) -> SqlMode {
     SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
 }
 
-/// `SYSTEM` is UTC here, as `system_time_zone` says; so is a zone that has gone from the database
-/// of zones since it was set.
+/// The zone of a name that was known when it was set; UTC where it has gone from the database of
+/// zones since.
 fn zone(name: &str) -> Zone {
-    if name.eq_ignore_ascii_case("system") {
-        return Zone::Utc;
-    }
     Zone::from_name(name).unwrap_or_default()
 }
 

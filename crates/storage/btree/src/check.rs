@@ -3,20 +3,28 @@
 use format::page_bytes::PageBytes;
 use format::slotted::{self, TreePage};
 use format::{PageId, PageNo};
-use store::Outcome;
+use store::{Halt, Outcome, StoreError};
 
 use crate::Tree;
 use crate::pages::Pages;
+use crate::scan::{Run, push};
 
-/// What a check has found.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Pages of the tree.
-    pub pages: Vec<PageNo>,
-    /// Entries in its leaves.
-    pub entry_count: u64,
-    /// What is wrong, one sentence each.
+/// What a step has looked at.
+#[derive(Debug)]
+pub struct Looked {
+    /// Which page.
+    pub page: PageNo,
+    /// Why it could not be read, if it could not.
+    pub unreadable: Option<StoreError>,
+    /// What is wrong with what it says, one sentence each.
     pub faults: Vec<String>,
+}
+
+impl Looked {
+    /// Whether all that the page has or leads to was or will be looked at.
+    pub fn is_whole(&self) -> bool {
+        self.unreadable.is_none() && self.faults.is_empty()
+    }
 }
 
 /// A page to be looked at, and what its parent says of it.
@@ -28,14 +36,13 @@ struct Expected {
     upper: Option<Vec<u8>>,
 }
 
-/// A check under way. It keeps its place over suspensions.
+/// A check under way. It keeps its place over suspensions, and goes on behind what is damaged.
+/// Leaves come in the order of their keys.
 #[derive(Debug)]
 pub struct Check {
     tree: Tree,
-    /// Pages still to be looked at.
+    /// Pages still to be looked at: at most the children of one page a level.
     stack: Vec<Expected>,
-    /// What was found so far.
-    pub report: Report,
 }
 
 impl Check {
@@ -50,45 +57,69 @@ impl Check {
         Self {
             tree,
             stack: vec![root],
-            report: Report::default(),
         }
     }
 
-    /// Looks at the next page; false if there is none left.
-    pub fn step(&mut self, pages: &Pages) -> Outcome<bool> {
+    /// Looks at the next page; `None` if there is none left. If it is a whole leaf, its entries are
+    /// copied to `entries`, which else is empty.
+    pub fn step(&mut self, pages: &Pages, entries: &mut Run) -> Outcome<Option<Looked>> {
+        entries.clear();
         let Some(expected) = self.stack.last() else {
-            return Ok(false);
+            return Ok(None);
         };
         let id = self.tree.page_id(expected.page);
-        let page = pages.shared(id)?;
+        let page = match pages.shared(id) {
+            Err(Halt::Error(error @ (StoreError::Damaged { .. } | StoreError::Disk { .. }))) => {
+                let expected = self.stack.pop().expect("it was there a moment ago");
+                return Ok(Some(Looked {
+                    page: expected.page,
+                    unreadable: Some(error),
+                    faults: Vec::new(),
+                }));
+            }
+            page => page?,
+        };
         let expected = self.stack.pop().expect("it was there a moment ago");
-        let report = &mut self.report;
-        report.pages.push(expected.page);
+        let mut faults = Vec::new();
         match self
             .tree
-            .check_page(id, page.bytes(), &expected, &mut report.faults)
+            .check_page(id, page.bytes(), &expected, &mut faults)
         {
-            Some((0, count)) => report.entry_count += count,
-            Some((level, _)) => {
+            Some(0) if faults.is_empty() => {
+                if copy_entries(page.bytes(), entries).is_none() {
+                    entries.clear();
+                    faults.push(format!("page {id} has an entry that is not in it"));
+                }
+            }
+            Some(0) | None => {}
+            Some(level) => {
                 let pushed = push_children(page.bytes(), level, &mut self.stack);
                 let fault = || format!("page {id} has a child that is no page");
-                report.faults.extend(pushed.is_none().then(fault));
+                faults.extend(pushed.is_none().then(fault));
             }
-            None => {}
         }
-        Ok(true)
+        Ok(Some(Looked {
+            page: expected.page,
+            unreadable: None,
+            faults,
+        }))
     }
 }
 
+fn copy_entries<P: PageBytes + ?Sized>(leaf: &P, entries: &mut Run) -> Option<()> {
+    let view = TreePage::new(leaf)?;
+    (0..view.slot_count()?).try_for_each(|slot| push(entries, view, slot))
+}
+
 impl Tree {
-    /// Level and entries of a page that can be gone down from.
+    /// The level of a page that can be gone down from.
     fn check_page(
         &self,
         id: PageId,
         page: &[u8],
         expected: &Expected,
         faults: &mut Vec<String>,
-    ) -> Option<(u8, u64)> {
+    ) -> Option<u8> {
         if let Err(error) = slotted::verify(page) {
             faults.push(format!("page {id}: {error}"));
             return None;
@@ -115,7 +146,7 @@ impl Tree {
         if level != 0 && count == 0 {
             faults.push(format!("inner page {id} has no child"));
         }
-        Some((level, u64::try_from(count).ok()?))
+        Some(level)
     }
 }
 

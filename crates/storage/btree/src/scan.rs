@@ -339,7 +339,12 @@ fn check_place<P: PageBytes + ?Sized>(
     (is_between || target.is_in(leaf)?).then_some(())
 }
 
-fn push<P: PageBytes + ?Sized>(run: &mut Run, leaf: TreePage<'_, P>, slot: usize) -> Option<()> {
+/// Copies an entry to the end of a run.
+pub(crate) fn push<P: PageBytes + ?Sized>(
+    run: &mut Run,
+    leaf: TreePage<'_, P>,
+    slot: usize,
+) -> Option<()> {
     leaf.append_key(slot, &mut run.bytes)?;
     let key_end = run.bytes.len();
     leaf.append_payload(slot, &mut run.bytes)?;

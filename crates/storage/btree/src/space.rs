@@ -290,39 +290,62 @@ impl Release {
     }
 }
 
-/// The pages that belong to the space itself: the header and the maps.
-pub fn fixed_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
+/// How many pages the file of a space has room for.
+pub fn high(pages: &Pages, space: SpaceId) -> Outcome<u32> {
     let header_id = PageId::new(space, PageNo(0));
     let header = pages.shared(header_id)?;
     let facts = Facts::read(header.bytes()).ok_or_else(|| damaged(header_id, "no space header"))?;
-    let per_map = pages_per_map(pages.page_bytes());
-    let maps = (0..facts.high.div_ceil(per_map)).map(|map| map_of(PageNo(map * per_map), per_map));
-    Ok(std::iter::once(PageNo(0)).chain(maps).collect())
+    Ok(facts.high)
+}
+
+/// The maps of a space with room for so many pages: the first page of each stretch, and where the
+/// map of the stretch stands.
+pub fn maps(high: u32, page_bytes: usize) -> impl Iterator<Item = (PageNo, PageNo)> {
+    let per_map = pages_per_map(page_bytes);
+    (0..high.div_ceil(per_map)).map(move |stretch| {
+        let first = PageNo(stretch * per_map);
+        (first, map_of(first, per_map))
+    })
+}
+
+/// The first page behind the stretch that begins at `first`.
+pub fn stretch_end(first: PageNo, high: u32, page_bytes: usize) -> u32 {
+    high.min(first.0.saturating_add(pages_per_map(page_bytes)))
+}
+
+/// The page of the map that says whether `page` is in use.
+pub fn map_page(page: PageNo, page_bytes: usize) -> PageNo {
+    map_of(page, pages_per_map(page_bytes))
+}
+
+/// Whether the map that covers `page` says that it is in use.
+pub fn is_marked(map: &[u8], page: PageNo) -> bool {
+    let bit = page.0 % pages_per_map(map.len());
+    let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).expect("a bit of a page");
+    map.u8_at(at)
+        .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+}
+
+/// The pages in use of the stretch that begins at `first`, in a space with room for `high` pages;
+/// the map counts.
+pub fn used_in_stretch(
+    pages: &Pages,
+    space: SpaceId,
+    (first, high): (PageNo, u32),
+) -> Outcome<Vec<PageNo>> {
+    let map = map_page(first, pages.page_bytes());
+    let map = pages.shared(PageId::new(space, map))?;
+    let end = stretch_end(first, high, pages.page_bytes());
+    let used = (first.0..end).map(PageNo);
+    Ok(used.filter(|&page| is_marked(map.bytes(), page)).collect())
 }
 
 /// The numbers of all pages in use, header and maps included.
 pub fn used_pages(pages: &Pages, space: SpaceId) -> Outcome<Vec<PageNo>> {
-    let header_id = PageId::new(space, PageNo(0));
-    let facts = {
-        let header = pages.shared(header_id)?;
-        Facts::read(header.bytes()).ok_or_else(|| damaged(header_id, "no space header"))?
-    };
-    let per_map = pages_per_map(pages.page_bytes());
+    let high = high(pages, space)?;
     let mut used = Vec::new();
-    let mut first = 0;
-    while first < facts.high {
-        let map = pages.shared(PageId::new(space, map_of(PageNo(first), per_map)))?;
-        for bit in 0..per_map.min(facts.high - first) {
-            let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).expect("a bit of a page");
-            if map
-                .bytes()
-                .u8_at(at)
-                .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
-            {
-                used.push(PageNo(first + bit));
-            }
-        }
-        first += per_map;
+    for (first, _) in maps(high, pages.page_bytes()) {
+        used.extend(used_in_stretch(pages, space, (first, high))?);
     }
     Ok(used)
 }

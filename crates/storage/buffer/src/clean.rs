@@ -15,12 +15,13 @@ use std::task::{Context, Poll};
 use env::{Disk, DiskError, DiskWork, File, IoBuffer, IoFuture, WriteDurability};
 use format::page::{page_lsn, seal};
 use format::{Lsn, PageId, PageSize, SpaceId};
-use store::StoreError;
+use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
 use crate::dirty::DirtyEntry;
 use crate::doublewrite::batch_pages;
+use crate::evict::LOOKS_PER_TURN;
 use crate::frames::FrameNo;
 use crate::pages::Pages;
 use crate::pool::Pool;
@@ -101,32 +102,18 @@ impl Pool {
         })
     }
 
-    /// What to write next: cold pages if frames are wanted, else what holds the checkpoint back. If
-    /// both press, half and half: the oldest page may be a hot one, and where frames are wanted all
-    /// the time it would wait until the log is full. A page may be in both halves.
-    fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
-        let mut found = Vec::new();
-        let is_due = self.is_checkpoint_due();
-        if self.wants_frames.swap(false, Ordering::SeqCst) {
-            let cold_count = if is_due { count.div_ceil(2) } else { count };
-            found = self.cold_candidates(cold_count);
-        }
-        if is_due || found.is_empty() {
-            let rest = count.saturating_sub(found.len()).max(1);
-            found.extend(self.dirty.candidates(&self.frames, rest));
-        }
-        found
-    }
-
     /// Is so much log younger than the checkpoint that there should be another soon?
     fn is_checkpoint_due(&self) -> bool {
         CHECKPOINT_DUE_PERCENT < self.wal.age_percent()
     }
 
-    fn cold_candidates(&self, count: usize) -> Vec<DirtyEntry> {
+    /// Adds dirty cold pages among the next `looks` frames, until there are `count`.
+    fn add_cold(&self, looks: u32, count: usize, found: &mut Vec<DirtyEntry>) {
         let total = self.frames.count();
-        let mut found = Vec::new();
-        for _ in 0..total {
+        for _ in 0..looks {
+            if count <= found.len() {
+                return;
+            }
             // Relaxed: only the holder of the role is here.
             let no = FrameNo(self.cold_hand.fetch_add(1, Ordering::Relaxed) % total);
             let frame = self.frame(no);
@@ -134,12 +121,8 @@ impl Pool {
                 && frame.is_cold()
             {
                 found.push(DirtyEntry { rec_lsn, frame: no });
-                if found.len() == count {
-                    break;
-                }
             }
         }
-        found
     }
 
     /// Copies a page that is still dirty and marks it as being written. One of a tablespace that is
@@ -228,19 +211,53 @@ impl Pages {
         self.pool.is_checkpoint_due()
     }
 
+    /// What to write next: cold pages if frames are wanted, else what holds the checkpoint back. If
+    /// both press, half and half: the oldest page may be a hot one, and where frames are wanted all
+    /// the time it would wait until the log is full. A page may be in both halves.
+    async fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
+        let pool = &self.pool;
+        let mut found = Vec::new();
+        let is_due = pool.is_checkpoint_due();
+        if pool.wants_frames.swap(false, Ordering::SeqCst) {
+            let cold_count = if is_due { count.div_ceil(2) } else { count };
+            found = self.cold_candidates(cold_count).await;
+        }
+        if is_due || found.is_empty() {
+            let rest = count.saturating_sub(found.len()).max(1);
+            found.extend(pool.dirty.candidates(&pool.frames, rest));
+        }
+        found
+    }
+
+    /// Looks for dirty cold pages, once around all frames at the most. In a large pool that takes
+    /// long: others have their turn in between. What is found may be clean again, or of another
+    /// page, when it is copied; [`Pool::copy_out`] looks.
+    async fn cold_candidates(&self, count: usize) -> Vec<DirtyEntry> {
+        let (mut rest, mut found) = (self.pool.frames.count(), Vec::new());
+        loop {
+            let looks = rest.min(LOOKS_PER_TURN);
+            self.pool.add_cold(looks, count, &mut found);
+            rest -= looks;
+            if rest == 0 || count <= found.len() {
+                return found;
+            }
+            self.suspend(WaitReason::Turn, Suspend::turn()).await;
+        }
+    }
+
     async fn clean_batch(&self) -> Result<u32, StoreError> {
         let pool = &self.pool;
         if pool.wal.is_poisoned() {
             return Err(StoreError::LogFailed);
         }
-        let count = batch_pages(&pool.options);
+        let candidates = self.candidates(batch_pages(&pool.options)).await;
         let mut batch = Batch {
             pool: Arc::clone(pool),
             frames: Vec::new(),
             is_done: false,
         };
         let (mut copies, mut log_needed) = (Vec::new(), Lsn::ZERO);
-        for candidate in pool.candidates(count) {
+        for candidate in candidates {
             if let Some((copy, lsn)) = pool.copy_out(candidate.frame) {
                 log_needed = log_needed.max(lsn);
                 batch.frames.push(candidate.frame);

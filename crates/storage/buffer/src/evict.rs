@@ -27,8 +27,9 @@ const PASSES: u32 = HEAT_LOADED as u32 + 1;
 /// have done.
 const SHORT_SEARCH: u32 = 64;
 
-/// Frames looked at before others have their turn: some 200 us where their headers are in no cache.
-const LOOKS_PER_TURN: u32 = 4096;
+/// Frames looked at before others have their turn, here and by the cleaner: some 200 us where their
+/// headers are in no cache.
+pub(crate) const LOOKS_PER_TURN: u32 = 4096;
 
 /// How far a worker's search for a frame has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

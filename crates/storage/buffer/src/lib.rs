@@ -46,8 +46,9 @@ pub use crate::optimistic::Optimistic;
 pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};
 pub use crate::redo::{Note, RecoveryError};
+pub use crate::space::{list_spaces, page_damage};
 pub use crate::start::{StartOptions, Started, start};
-pub use crate::verify::{DamagedPage, SpaceReport, verify_space};
+pub use crate::verify::{Seen, verify_space};
 
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,17 @@ impl Pool {
         &self.wal
     }
 
+    /// The data directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Pages that the file of an open tablespace has room for.
+    pub fn room_pages(&self, id: SpaceId) -> Option<u32> {
+        let space = self.spaces.get(id)?;
+        Some(space.room_pages.load(Ordering::SeqCst))
+    }
+
     /// How large the pool is.
     pub fn options(&self) -> &PoolOptions {
         &self.options
@@ -172,12 +183,7 @@ impl Pool {
 
     /// The tablespaces whose files are there, open or not, ascending. Blocks.
     pub fn list_spaces(&self, disk: &dyn Disk) -> Result<Vec<SpaceId>, StoreError> {
-        let names = disk
-            .list(&self.directory)
-            .map_err(|error| space::disk_error(&error))?;
-        let mut ids: Vec<SpaceId> = names.iter().filter_map(|name| space::id_of(name)).collect();
-        ids.sort_unstable();
-        Ok(ids)
+        space::list_spaces(disk, &self.directory).map_err(|error| space::disk_error(&error))
     }
 
     fn add_space(&self, id: SpaceId, path: PathBuf, file: env::File, pages: u32) {

@@ -76,6 +76,14 @@ pub(crate) fn id_of(path: &Path) -> Option<SpaceId> {
     }
 }
 
+/// The tablespaces that have a file in the data directory, in order.
+pub fn list_spaces(disk: &dyn Disk, directory: &Path) -> Result<Vec<SpaceId>, DiskError> {
+    let names = disk.list(directory)?;
+    let mut ids: Vec<SpaceId> = names.iter().filter_map(|name| id_of(name)).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
 /// Opens or makes the file of a tablespace.
 pub(crate) fn open_file(disk: &dyn Disk, path: &Path, create: bool) -> Result<File, DiskError> {
     let access = FileAccess::Direct;
@@ -95,6 +103,11 @@ pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> 
     StoreError::Damaged {
         what: format!("{} page {}: {what}", path.display(), id.page),
     }
+}
+
+/// The same for who looks at files by themselves.
+pub fn page_damage(directory: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
+    damaged(&path(directory, id.space), id, what)
 }
 
 /// A file's trouble as the store's error.

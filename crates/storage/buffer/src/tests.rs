@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
@@ -17,7 +18,7 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, WalOptions};
 
 use super::*;
-use crate::evict::Taken;
+use crate::evict::{LOOKS_PER_TURN, Taken};
 use crate::frames::FrameNo;
 
 mod crash;
@@ -427,6 +428,31 @@ fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
     });
 }
 
+/// So does a pass over it for cold pages to be written. It may be given up at any turn.
+#[test]
+fn a_long_search_for_cold_pages_gives_way() {
+    const FRAMES: u32 = 3 * LOOKS_PER_TURN + 100;
+    let world = World::new(16);
+    let started = world.start(options(FRAMES, 1)).unwrap();
+    world.create_space(&started.pool);
+    let pages = started.pool.pages(0, world.disk());
+    let pool = pages.pool();
+    let frames = || (0..FRAMES).map(|no| pool.frame(FrameNo(no)));
+    let cleaning = |polls: u32| {
+        pool.wants_frames.store(true, Ordering::SeqCst);
+        let at = pool.cold_hand.load(Ordering::Relaxed);
+        let mut clean = std::pin::pin!(pages.clean(1));
+        let mut context = Context::from_waker(Waker::noop());
+        (0..polls).any(|_| clean.as_mut().poll(&mut context).is_ready());
+        pool.cold_hand.load(Ordering::Relaxed) - at
+    };
+    assert!(frames().all(|frame| frame.rec_lsn().is_none()));
+    assert_eq!(cleaning(1), LOOKS_PER_TURN);
+    assert!(!pool.wal.is_poisoned(), "nothing was being written");
+    assert_eq!(cleaning(2), 2 * LOOKS_PER_TURN);
+    assert_eq!(cleaning(9), FRAMES);
+}
+
 /// Four passes over a large pool take long where every page is in use.
 #[test]
 fn a_long_search_for_a_frame_gives_way() {
@@ -503,14 +529,25 @@ fn every_page_of_a_file_is_looked_at() {
         .disk
         .damage(Path::new("data/space_5.pdb"), 4096 + 24, 1);
     let disk = world.disk();
-    let report = world.run(async move {
-        verify_space(&*disk, Path::new("data"), SPACE, PageSize::KiB4)
+    let (whole, unwritten, damaged) = world.run(async move {
+        let (mut whole, mut unwritten, mut damaged) = (0, 0, Vec::new());
+        let mut see = |id: PageId, seen: Seen<'_>| match seen {
+            Seen::Whole(header, page) => {
+                assert_eq!((header.id, page.len()), (id, 4096));
+                whole += 1;
+            }
+            Seen::Unwritten => unwritten += 1,
+            Seen::Damaged(_) => damaged.push(id),
+            Seen::Unreadable(error) => panic!("{error}"),
+        };
+        let directory = Path::new("data");
+        verify_space(&*disk, directory, SPACE, PageSize::KiB4, &mut see)
             .await
-            .unwrap()
+            .unwrap();
+        (whole, unwritten, damaged)
     });
     // Three pages were left out, and four are the reserve.
-    assert_eq!((report.whole, report.unwritten), (3, 7));
-    assert!(matches!(report.damaged[..], [DamagedPage { id: damaged, .. }] if damaged == id(1)));
+    assert_eq!((whole, unwritten, damaged), (3, 7, vec![id(1)]));
 }
 
 #[test]

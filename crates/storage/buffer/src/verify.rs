@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use env::{Disk, DiskError, IoBuffer};
-use format::page::{PageError, verify};
+use env::{Disk, DiskError, File, IoBuffer};
+use format::page::{PageError, PageHeader, verify};
 use format::{PageId, PageNo, PageSize, SpaceId};
 
 use crate::space;
@@ -11,57 +11,89 @@ use crate::space;
 /// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
-/// A page that is not what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DamagedPage {
-    /// Which.
-    pub id: PageId,
-    /// What is wrong.
-    pub error: PageError,
+/// What stands at a page's place in the file.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// The page, whole.
+    Whole(PageHeader, &'a [u8]),
+    /// Nothing: the file has room for it, but it was never written.
+    Unwritten,
+    /// Something that is not the page.
+    Damaged(PageError),
+    /// The disk does not give it.
+    Unreadable(DiskError),
 }
 
-/// What [`verify_space`] has found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SpaceReport {
-    /// Pages that are whole.
-    pub whole: u64,
-    /// Pages that the file has room for but that were never written.
-    pub unwritten: u64,
-    /// All others.
-    pub damaged: Vec<DamagedPage>,
-}
-
-/// Checks every page in the file of a tablespace: checksum, place, size, header. To be called
-/// where nobody writes the file. Blocks.
+/// Shows every page in the file of a tablespace to `see`: checksum, place, size and header are
+/// verified. To be called where nobody writes the file; the file itself must open, and what cannot
+/// be read in it is passed over.
 pub async fn verify_space(
     disk: &dyn Disk,
     directory: &Path,
     id: SpaceId,
     size: PageSize,
-) -> Result<SpaceReport, DiskError> {
+    see: &mut dyn FnMut(PageId, Seen<'_>),
+) -> Result<(), DiskError> {
     let file = space::open_file(disk, &space::path(directory, id), false)?;
     let length = disk.length(&file)?;
-    let mut report = SpaceReport::default();
-    let (mut offset, mut number) = (0, 0);
-    while offset < length {
-        let (bytes, outcome) = disk.read(&file, offset, IoBuffer::zeroed(READ_BYTES)).await;
-        let read = outcome?;
-        for page in bytes.get(..read).unwrap_or(&[]).chunks(size.bytes()) {
-            let page_id = PageId::new(id, PageNo(number));
-            if page.iter().all(|&byte| byte == 0) {
-                report.unwritten += 1;
-            } else {
-                match verify(page, page_id, size) {
-                    Ok(_) => report.whole += 1,
-                    Err(error) => report.damaged.push(DamagedPage { id: page_id, error }),
-                }
+    let mut first = 0;
+    let mut buffer = IoBuffer::zeroed(READ_BYTES);
+    while space::page_offset(PageNo(first), size) < length {
+        let offset = space::page_offset(PageNo(first), size);
+        let (bytes, outcome) = disk.read(&file, offset, buffer).await;
+        let read = match outcome {
+            Ok(0) => break,
+            Ok(read) => bytes.get(..read).unwrap_or(&[]),
+            // One page in it is enough to fail the whole read.
+            Err(_) => {
+                let stretch = (id, first, stdx::to_u32(READ_BYTES / size.bytes()));
+                see_singly(disk, (&file, length), stretch, size, see).await;
+                &[]
             }
-            number = number.saturating_add(1);
+        };
+        for (page, number) in read.chunks(size.bytes()).zip(first..) {
+            see_page(PageId::new(id, PageNo(number)), page, size, see);
         }
-        if read == 0 {
+        let count = stdx::to_u32(READ_BYTES / size.bytes());
+        let Some(next) = first.checked_add(count) else {
             break;
-        }
-        offset += stdx::to_u64(read);
+        };
+        first = next;
+        buffer = bytes;
     }
-    Ok(report)
+    Ok(())
+}
+
+/// Reads the pages of a stretch one by one.
+async fn see_singly(
+    disk: &dyn Disk,
+    (file, length): (&File, u64),
+    (id, first, count): (SpaceId, u32, u32),
+    size: PageSize,
+    see: &mut dyn FnMut(PageId, Seen<'_>),
+) {
+    for number in first..first.saturating_add(count) {
+        let page_id = PageId::new(id, PageNo(number));
+        let offset = space::page_offset(page_id.page, size);
+        if length <= offset {
+            return;
+        }
+        let (bytes, outcome) = disk
+            .read(file, offset, IoBuffer::zeroed(size.bytes()))
+            .await;
+        match outcome {
+            Ok(read) => see_page(page_id, bytes.get(..read).unwrap_or(&[]), size, see),
+            Err(error) => see(page_id, Seen::Unreadable(error)),
+        }
+    }
+}
+
+fn see_page(id: PageId, page: &[u8], size: PageSize, see: &mut dyn FnMut(PageId, Seen<'_>)) {
+    if page.iter().all(|&byte| byte == 0) {
+        return see(id, Seen::Unwritten);
+    }
+    match verify(page, id, size) {
+        Ok(header) => see(id, Seen::Whole(header, page)),
+        Err(error) => see(id, Seen::Damaged(error)),
+    }
 }

@@ -42,9 +42,9 @@ mod undo_log;
 mod worker;
 mod write;
 
-pub use check::CheckReport;
+pub use check::{CheckReport, check_files};
 pub use dictionary::reencode_dictionary_entry;
 pub use engine::Engine;
-pub use recovery::EngineOptions;
+pub use recovery::{EngineOptions, OnDamage};
 pub use transaction::EngineTransaction;
 pub use worker::{Shared, Sleep, WorkerOptions};

@@ -23,6 +23,7 @@ use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::Mutex;
 use sync::atomic::AtomicU64;
+use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{join, keep_house};
@@ -49,6 +50,17 @@ pub struct EngineOptions {
     pub worker_count: u8,
     /// Words of the ring of transactions' fates, a power of two.
     pub ring_length: usize,
+    /// What a table is to be done with whose first pages cannot be read.
+    pub on_damage: OnDamage,
+}
+
+/// What a start does where a table cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDamage {
+    /// It fails.
+    Refuse,
+    /// It goes on without the table's counters: for who only looks at what there is.
+    PassOver,
 }
 
 impl Default for EngineOptions {
@@ -56,6 +68,7 @@ impl Default for EngineOptions {
         Self {
             worker_count: 1,
             ring_length: RING_LENGTH,
+            on_damage: OnDamage::Refuse,
         }
     }
 }
@@ -138,7 +151,7 @@ impl Engine {
         }
         engine.worker.remove_orphan_spaces().await?;
         engine.worker.remove_copies().await?;
-        engine.worker.load_tables().await?;
+        engine.worker.load_tables(options.on_damage).await?;
         Ok(engine)
     }
 
@@ -495,17 +508,28 @@ impl Worker {
     }
 
     /// Reads the counters of all tables.
-    async fn load_tables(&self) -> Result<(), StoreError> {
+    async fn load_tables(&self, on_damage: OnDamage) -> Result<(), StoreError> {
         let tables: Vec<_> = self.dictionary().tables.values().cloned().collect();
         for table in tables {
-            self.reclaim_trees(&table).await?;
-            let auto = self.until_done(|| self.read_auto(&table)).await?;
-            *table.live.auto.lock() = auto;
-            let rows = self
-                .until_done(|| estimate_rows(&self.pages, table.clustered))
-                .await?;
-            table.live.set_row_count(rows);
+            match (self.load_table(&table).await, on_damage) {
+                (
+                    Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })),
+                    OnDamage::PassOver,
+                ) => warn!(%failure, "a table cannot be read"),
+                (outcome, _) => outcome?,
+            }
         }
+        Ok(())
+    }
+
+    async fn load_table(&self, table: &TableShape) -> Result<(), StoreError> {
+        self.reclaim_trees(table).await?;
+        let auto = self.until_done(|| self.read_auto(table)).await?;
+        *table.live.auto.lock() = auto;
+        let rows = self
+            .until_done(|| estimate_rows(&self.pages, table.clustered))
+            .await?;
+        table.live.set_row_count(rows);
         Ok(())
     }
 }

@@ -124,6 +124,11 @@ impl KeyShape {
         }
     }
 
+    /// Whether a part of it may be NULL.
+    pub(crate) fn is_nullable(&self) -> bool {
+        self.parts.iter().any(|part| part.nullable)
+    }
+
     /// Appends the key of a row; true if a part of it is NULL.
     fn append_values(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
         let mut has_null = false;

@@ -17,7 +17,7 @@ const FIRST_SPACE: u32 = 1;
 /// The first space that a table may have.
 pub(crate) const TABLE_SPACES_START: u32 = 1024;
 /// The directory page of a segment.
-const DIRECTORY: PageNo = PageNo(2);
+pub(crate) const DIRECTORY: PageNo = PageNo(2);
 const TAIL_AT: usize = PAGE_HEADER_BYTES;
 const LAST_AT: usize = PAGE_HEADER_BYTES + 4;
 

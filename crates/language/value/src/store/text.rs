@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Store;
+use super::fitted::fitted;
 use crate::number::{Integer, parse_integer};
 use crate::{Charset, Trouble, TypeKind, Value, ValueRef};
 
@@ -15,8 +16,27 @@ impl Store<'_> {
         } else {
             Charset::Ascii
         };
+        let text = match (value, self.width()) {
+            (ValueRef::Double(number), Some(width)) if width < text.len() => {
+                let (text, is_lost) = fitted(number, width);
+                if is_lost {
+                    self.too_long()?;
+                }
+                Cow::Owned(text.into_bytes())
+            }
+            _ => text,
+        };
         let text = self.converted(text, from)?;
         self.fitted(text)
+    }
+
+    /// Characters that the column takes, if that is less than any number may have.
+    fn width(&self) -> Option<usize> {
+        let is_short = matches!(
+            self.to.kind,
+            TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary
+        );
+        is_short.then(|| stdx::to_usize(self.to.length))
     }
 
     /// The text in the column's character set. What is ill-formed or has no place in it is a

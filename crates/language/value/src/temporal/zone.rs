@@ -1,5 +1,7 @@
 //! Time zones: between the session's wall clock and UTC, in which a TIMESTAMP is stored.
 
+use std::sync::OnceLock;
+
 use jiff::civil;
 use jiff::tz::TimeZone;
 
@@ -7,6 +9,10 @@ use super::{DateTime, SECOND_MICROS};
 
 /// The last second of a TIMESTAMP, 2038-01-19 03:14:07.
 const TIMESTAMP_MAX_SECONDS: i64 = 0x7FFF_FFFF;
+
+/// What `SYSTEM` means: the machine's zone, set once at the start of a program that serves; UTC in
+/// one that never set it.
+static SYSTEM: OnceLock<Zone> = OnceLock::new();
 
 /// A session's time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +33,7 @@ impl Zone {
             return Some(Self::Utc);
         }
         if name.eq_ignore_ascii_case("SYSTEM") {
-            return Some(Self::Named(Box::new(TimeZone::system())));
+            return Some(SYSTEM.get().cloned().unwrap_or_default());
         }
         if name.starts_with(['+', '-']) {
             return offset(name).map(Self::Fixed);
@@ -35,6 +41,39 @@ impl Zone {
         TimeZone::get(name)
             .ok()
             .map(|zone| Self::Named(Box::new(zone)))
+    }
+
+    /// The zone of a rule as POSIX writes it: `CET-1CEST,M3.5.0,M10.5.0/3`.
+    pub fn from_posix(rule: &str) -> Option<Self> {
+        let zone = TimeZone::posix(rule).ok()?;
+        Some(Self::Named(Box::new(zone)))
+    }
+
+    /// The zone that a file of the zone database describes.
+    pub fn from_file(bytes: &[u8]) -> Option<Self> {
+        let zone = TimeZone::tzif("", bytes).ok()?;
+        Some(Self::Named(Box::new(zone)))
+    }
+
+    /// Makes this zone what `SYSTEM` means from now on; false if that was said before.
+    pub fn set_system(self) -> bool {
+        SYSTEM.set(self).is_ok()
+    }
+
+    /// What the zone calls its time at a point in time: `CET`, and in summer `CEST`.
+    pub fn abbreviation(&self, utc: DateTime) -> String {
+        match self {
+            Self::Named(zone) => match jiff::Timestamp::from_microsecond(utc.to_unix_micros()) {
+                Ok(point) => zone.to_offset_info(point).abbreviation().to_owned(),
+                Err(_) => "UTC".to_owned(),
+            },
+            Self::Utc => "UTC".to_owned(),
+            Self::Fixed(seconds) => {
+                let sign = if *seconds < 0 { '-' } else { '+' };
+                let minutes = seconds.unsigned_abs() / 60;
+                format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+        }
     }
 
     /// The wall clock of a point in time; None where it leaves the calendar.

@@ -1,0 +1,179 @@
+//! The machine's time zone, found as the C library finds it: by the variable TZ, or else by
+//! `/etc/localtime`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use settings::Settings;
+use value::Zone;
+use value::temporal::DateTime;
+
+/// Where the machine says its zone: a link into the database of zones, or a copy of a file there.
+const LOCALTIME: &str = "/etc/localtime";
+/// Where the database of zones is on most machines; `TZDIR` names another place.
+const ZONES: &str = "/usr/share/zoneinfo";
+/// A directory of this name is such a database wherever it is.
+const ZONES_NAME: &str = "zoneinfo";
+/// The longest file of the database takes some 4 KiB.
+const ZONE_BYTES_MAX: u64 = 1 << 20;
+
+/// Makes the machine's zone what `SYSTEM` means, and says what it is called. One that is not known
+/// is UTC, with a warning.
+pub(crate) fn tell(settings: &mut Settings) {
+    let variable = std::env::var_os("TZ");
+    let zone = match find(variable.as_deref(), Path::new(LOCALTIME)) {
+        Ok(zone) => zone,
+        Err(source) => {
+            tracing::warn!(
+                source,
+                "the machine's time zone is not known; it is taken for UTC"
+            );
+            Zone::Utc
+        }
+    };
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_micros()).ok());
+    let now = micros.and_then(DateTime::from_unix_micros);
+    let name = zone.abbreviation(now.unwrap_or(DateTime::ZERO));
+    settings.tell("system_time_zone", &name);
+    zone.set_system();
+}
+
+/// The zone that `TZ` or, without it, the file or link says. The error names what cannot be read.
+fn find(variable: Option<&OsStr>, localtime: &Path) -> Result<Zone, String> {
+    let Some(variable) = variable else {
+        return of_link(localtime);
+    };
+    let text = variable.to_string_lossy();
+    // A colon says that what follows is no rule.
+    let name = text.strip_prefix(':').unwrap_or(&text);
+    let zone = if name.is_empty() {
+        Some(Zone::Utc)
+    } else if name.starts_with('/') {
+        of_path(Path::new(name))
+    } else {
+        of_name(name).or_else(|| Zone::from_posix(name))
+    };
+    zone.ok_or_else(|| format!("TZ={text}"))
+}
+
+fn of_link(localtime: &Path) -> Result<Zone, String> {
+    // Without it the machine's time is UTC.
+    if fs::symlink_metadata(localtime).is_err() {
+        return Ok(Zone::Utc);
+    }
+    of_path(localtime).ok_or_else(|| localtime.display().to_string())
+}
+
+/// The zone of a file in the database, or of a link to one: by its name, so that it is the same as
+/// the one which a session may name, or by what stands in it.
+fn of_path(path: &Path) -> Option<Zone> {
+    let target = fs::canonicalize(path).ok();
+    let names = [
+        target.as_deref().and_then(name_in_database),
+        name_in_database(path),
+    ];
+    let named = names.iter().flatten().find_map(|name| of_name(name));
+    named.or_else(|| of_file(path))
+}
+
+fn of_file(path: &Path) -> Option<Zone> {
+    let length = fs::metadata(path).ok()?.len();
+    let bytes = (length <= ZONE_BYTES_MAX).then(|| fs::read(path).ok())??;
+    Zone::from_file(&bytes)
+}
+
+/// A zone of the database. Its own names for UTC are UTC itself, which costs nothing to compute.
+fn of_name(name: &str) -> Option<Zone> {
+    let is_word = |word: &str| !word.is_empty() && word != "..";
+    if !name.split('/').all(is_word) {
+        return None;
+    }
+    // These mean a session's zone, and no file.
+    if name.eq_ignore_ascii_case("SYSTEM") || name.starts_with(['+', '-']) {
+        return None;
+    }
+    if ["UTC", "Etc/UTC"].contains(&name) {
+        return Some(Zone::Utc);
+    }
+    Zone::from_name(name)
+}
+
+/// What follows the database's directory in a path.
+fn name_in_database(path: &Path) -> Option<String> {
+    let database = std::env::var_os("TZDIR").map_or_else(|| PathBuf::from(ZONES), PathBuf::from);
+    let name = match path.strip_prefix(&database) {
+        Ok(name) => name.to_path_buf(),
+        Err(_) => {
+            let mut parts = path.components();
+            parts.find(|part| *part == Component::Normal(OsStr::new(ZONES_NAME)))?;
+            parts.collect()
+        }
+    };
+    name.to_str()
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use testkit::Folder;
+
+    use super::*;
+
+    /// What a zone calls its time in January.
+    fn winter(zone: &Result<Zone, String>) -> String {
+        let winter = DateTime::from_unix_micros(1_704_844_800_000_000).unwrap();
+        match zone {
+            Ok(zone) => zone.abbreviation(winter),
+            Err(source) => format!("unknown: {source}"),
+        }
+    }
+
+    #[test]
+    fn the_variable_goes_before_the_file() {
+        let nowhere = Path::new("/nowhere");
+        let of = |variable: &str| winter(&find(Some(OsStr::new(variable)), nowhere));
+        for (variable, expected) in [
+            ("", "UTC"),
+            ("UTC", "UTC"),
+            ("Europe/Berlin", "CET"),
+            (":Europe/Berlin", "CET"),
+            ("CET-1CEST,M3.5.0,M10.5.0/3", "CET"),
+            ("EST5EDT", "EST"),
+            ("UTC0", "UTC"),
+            ("/usr/share/zoneinfo/Asia/Tokyo", "JST"),
+            ("Nowhere/Land", "unknown: TZ=Nowhere/Land"),
+            ("/nowhere", "unknown: TZ=/nowhere"),
+            ("../Berlin", "unknown: TZ=../Berlin"),
+            ("SYSTEM", "unknown: TZ=SYSTEM"),
+        ] {
+            assert_eq!(of(variable), expected, "{variable}");
+        }
+        assert_eq!(find(Some(OsStr::new("Etc/UTC")), nowhere), Ok(Zone::Utc));
+    }
+
+    #[test]
+    fn without_it_a_link_or_a_file_says_the_zone() {
+        let folder = Folder::new("localtime").unwrap();
+        let place = folder.path().join("localtime");
+        let found = || winter(&find(None, &place));
+        assert_eq!(found(), "UTC");
+        symlink("/usr/share/zoneinfo/America/New_York", &place).unwrap();
+        assert_eq!(found(), "EST");
+        fs::remove_file(&place).unwrap();
+        fs::copy("/usr/share/zoneinfo/Asia/Tokyo", &place).unwrap();
+        assert_eq!(found(), "JST");
+        fs::write(&place, "no zone at all").unwrap();
+        assert_eq!(found(), format!("unknown: {}", place.display()));
+        fs::remove_file(&place).unwrap();
+        symlink("/nowhere/zoneinfo/Europe/Nowhere", &place).unwrap();
+        assert!(found().starts_with("unknown: "), "{}", found());
+    }
+}

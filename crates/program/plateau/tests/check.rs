@@ -1,0 +1,345 @@
+//! `plateau check` on data directories that were damaged: what it names, and how it ends.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use format::page::{PageHeader, seal};
+use format::{PageSize, PageType};
+use testkit::Server;
+use testkit::server::{Launch, ServerKind};
+
+const PAGE: usize = 16 << 10;
+/// Of the only undo segment, and of the first table.
+const UNDO_FILE: &str = "space_1.pdb";
+/// Page 0 is the header, page 1 the map, page 2 the directory, page 3 the first of the chain.
+const UNDO_PAGE: usize = 3;
+
+/// What a check has said.
+struct Told {
+    code: Option<i32>,
+    faults: Vec<String>,
+    summary: String,
+    errors: String,
+}
+
+impl Told {
+    /// Whether one of the faults begins so.
+    fn names(&self, start: &str) -> bool {
+        self.faults.iter().any(|fault| fault.contains(start))
+    }
+}
+
+fn check(data: &Path) -> Told {
+    // Of pages written last there are copies, which recovery would put in their place.
+    fs::remove_file(data.join("doublewrite.pdw")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    let output = command.arg("check").arg(data).output().unwrap();
+    let mut lines: Vec<String> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let summary = lines.pop().unwrap_or_default();
+    Told {
+        code: output.status.code(),
+        faults: lines,
+        summary,
+        errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A check that finds nothing.
+fn check_whole(data: &Path) {
+    let told = check(data);
+    let Told { faults, errors, .. } = &told;
+    assert_eq!(told.code, Some(0), "{faults:?} {errors}");
+    assert_eq!(faults, &Vec::<String>::new());
+}
+
+/// A server with one worker that has run these statements and was stopped.
+fn stopped(statements: &[&str]) -> Server {
+    let mut launch = Launch::new(ServerKind::Plateau)
+        .with("--set")
+        .with("workers=1");
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let mut server = launch.start().unwrap();
+    let mut client = server.connect().unwrap();
+    for statement in statements {
+        client.run(statement).unwrap();
+    }
+    drop(client);
+    server.stop().unwrap();
+    server
+}
+
+/// Two tables: of one the rows and an index have inner pages and large values, the other is small.
+fn two_tables() -> Server {
+    let digits = "(select 0 d union all select 1 union all select 2 union all select 3 union all \
+                  select 4 union all select 5 union all select 6 union all select 7 union all \
+                  select 8 union all select 9)";
+    let fill = format!(
+        "insert into t.large select a.d * 100 + b.d * 10 + c.d, \
+         concat(a.d * 100 + b.d * 10 + c.d, repeat('k', 60)), repeat('n', 80) \
+         from {digits} a, {digits} b, {digits} c"
+    );
+    stopped(&[
+        "create database t",
+        "create table t.large (id int primary key, k varchar(100) unique, note longtext)",
+        &fill,
+        "update t.large set note = repeat('x', 30000) where id in (3, 800)",
+        "create table t.small (id int primary key, u int unique)",
+        "insert into t.small values (1, 1), (2, 2), (3, null), (4, null)",
+    ])
+}
+
+/// Files of tablespaces in a data directory.
+fn spaces(data: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(data).unwrap().map(|entry| entry.unwrap());
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "pdb"));
+    paths.sort();
+    paths
+}
+
+/// The pages of a file that were written, with their types.
+fn pages(path: &Path) -> Vec<(usize, PageType)> {
+    let bytes = fs::read(path).unwrap();
+    let typed = bytes.chunks(PAGE).enumerate().filter_map(|(number, page)| {
+        let header = PageHeader::decode(page).ok()?;
+        Some((number, header.page_type))
+    });
+    typed.collect()
+}
+
+/// The file of a table that has this text in one of its pages.
+fn file_with(data: &Path, text: &str) -> PathBuf {
+    let has = |path: &PathBuf| {
+        let bytes = fs::read(path).unwrap();
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    spaces(data).into_iter().skip(2).find(has).unwrap()
+}
+
+/// Changes a page, and puts its checksum right if it is to look whole.
+fn change(path: &Path, page: usize, is_sealed: bool, act: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = fs::read(path).unwrap();
+    let whole = bytes[page * PAGE..][..PAGE].to_vec();
+    let place = &mut bytes[page * PAGE..][..PAGE];
+    act(place);
+    if is_sealed {
+        seal(place);
+    }
+    fs::write(path, bytes).unwrap();
+    whole
+}
+
+fn damage(path: &Path, page: usize) -> Vec<u8> {
+    change(path, page, false, |bytes| bytes[100..200].fill(0xEE))
+}
+
+fn restore(path: &Path, page: usize, whole: &[u8]) {
+    change(path, page, false, |bytes| bytes.copy_from_slice(whole));
+}
+
+fn named(path: &Path, page: usize) -> String {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    format!("{name} page {page}: ")
+}
+
+#[test]
+fn each_damaged_page_is_named() {
+    let server = two_tables();
+    let data = server.data();
+    check_whole(&data);
+    let mut types = Vec::new();
+    for path in spaces(&data) {
+        for (page, page_type) in pages(&path) {
+            // Leaves are many, and alike.
+            if types
+                .iter()
+                .filter(|&&(known, _)| known == page_type)
+                .count()
+                > 5
+                && page_type == PageType::BtreeLeaf
+            {
+                continue;
+            }
+            types.push((page_type, page));
+            let whole = damage(&path, page);
+            let told = check(&data);
+            let Told { faults, errors, .. } = &told;
+            let place = named(&path, page);
+            assert_eq!(told.code, Some(1), "{place} {faults:?} {errors}");
+            assert!(told.names(&place), "{place} {faults:?}");
+            // What follows from it is not told for a fault of its own.
+            let open_error = usize::from(faults.iter().any(|it| it.contains("cannot open")));
+            assert_eq!(faults.len(), 1 + open_error, "{place} {faults:?}");
+            assert!(errors.contains("faults found in"), "{errors}");
+            restore(&path, page, &whole);
+        }
+    }
+    for page_type in PageType::ALL {
+        assert!(
+            types.iter().any(|&(known, _)| known == page_type),
+            "{page_type:?}"
+        );
+    }
+    check_whole(&data);
+}
+
+#[test]
+fn all_damaged_pages_are_named_at_once() {
+    let server = two_tables();
+    let data = server.data();
+    let large = file_with(&data, &"n".repeat(80));
+    let mut places = Vec::new();
+    for (page, _) in pages(&large) {
+        if page % 3 == 0 {
+            damage(&large, page);
+            places.push(named(&large, page));
+        }
+    }
+    // A page that was lost: its place is empty.
+    let (lost, _) = pages(&large)
+        .into_iter()
+        .find(|(page, _)| page % 3 == 1 && 3 < *page)
+        .unwrap();
+    change(&large, lost, false, |bytes| bytes.fill(0));
+    places.push(named(&large, lost));
+    // A directory that opens: the other table is looked at.
+    let told = check(&data);
+    let faults = &told.faults;
+    assert_eq!(told.code, Some(1));
+    for place in &places {
+        assert!(told.names(place), "{place} {faults:?}");
+    }
+    assert_eq!(faults.len(), places.len(), "{faults:?}");
+    assert!(faults[0].ends_with("(of table t.large)"), "{faults:?}");
+    let rows: u64 = told
+        .summary
+        .split(" rows")
+        .next()
+        .unwrap()
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((4..1004).contains(&rows), "{}", told.summary);
+    // One that does not: every page is read all the same.
+    let system = data.join("space_0.pdb");
+    damage(&system, 3);
+    places.push(named(&system, 3));
+    let told = check(&data);
+    let faults = &told.faults;
+    assert_eq!(told.code, Some(1));
+    assert!(
+        faults[0].contains("cannot open the data directory"),
+        "{faults:?}"
+    );
+    for place in &places {
+        assert!(told.names(place), "{place} {faults:?}");
+    }
+    assert!(told.summary.ends_with("tables, rows and undo were not"));
+}
+
+#[test]
+fn a_file_that_is_short_or_missing_is_named() {
+    let server = two_tables();
+    let data = server.data();
+    let large = file_with(&data, &"n".repeat(80));
+    let whole = fs::read(&large).unwrap();
+    let (last, _) = *pages(&large).last().unwrap();
+    fs::write(&large, &whole[..last * PAGE + 5000]).unwrap();
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    assert!(told.names(&named(&large, last)), "{:?}", told.faults);
+    fs::remove_file(&large).unwrap();
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    assert!(
+        told.names("is not there (of table t.large)"),
+        "{:?}",
+        told.faults
+    );
+}
+
+#[test]
+fn doubles_in_a_unique_index_are_named() {
+    let server = stopped(&[
+        "create database t",
+        "create table t.d (id int primary key, a int, b varchar(20) not null, key by_both (a, b))",
+        "insert into t.d values (1, 7, 'x'), (2, 7, 'X'), (3, 7, 'x'), (4, 8, 'x')",
+        "insert into t.d values (5, null, 'y'), (6, null, 'y'), (7, 9, 'y'), (8, 9, 'z')",
+        "insert into t.d values (9, 9, 'q'), (10, 10, 'q')",
+        "update t.d set a = 9 where id = 10",
+        "update t.d set a = 11 where id = 10",
+    ]);
+    let data = server.data();
+    check_whole(&data);
+    // The dictionary says of each index its name and then: 3 = not unique, 2 = unique.
+    let system = data.join("space_0.pdb");
+    let bytes = fs::read(&system).unwrap();
+    let name = b"by_both\x03";
+    let mut places = bytes
+        .windows(name.len())
+        .enumerate()
+        .filter(|(_, window)| window == name);
+    let at = places.next().unwrap().0 + name.len() - 1;
+    assert_eq!(places.next(), None);
+    change(&system, at / PAGE, true, |page| page[at % PAGE] = 2);
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    let fault = "unique index by_both of t.d has two rows with the same key";
+    assert_eq!(told.faults, [fault]);
+}
+
+/// Undo whose pages are whole and say something wrong.
+#[test]
+fn undo_is_looked_at() {
+    let server = two_tables();
+    let data = server.data();
+    let undo = data.join(UNDO_FILE);
+    let (_, first_type) = pages(&undo)[UNDO_PAGE];
+    assert_eq!(first_type, PageType::Undo);
+    let u32_of = |page: &[u8], at: usize| u32::from_le_bytes(page[at..at + 4].try_into().unwrap());
+    let tail = usize::try_from(u32_of(&fs::read(&undo).unwrap()[2 * PAGE..], 32)).unwrap();
+    // A page that is marked and belongs to nothing.
+    let whole = change(&undo, 1, true, |map| map[32] |= 0x80);
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    let fault = "page 1:7 is marked as used but belongs to nothing";
+    assert!(told.names(fault), "{:?}", told.faults);
+    restore(&undo, 1, &whole);
+    // A chain that does not end where the directory says.
+    let whole = change(&undo, 2, true, |directory| {
+        directory[36..40].copy_from_slice(&7_u32.to_le_bytes());
+    });
+    let told = check(&data);
+    assert!(told.names("undo ends with page 1:"), "{:?}", told.faults);
+    assert!(told.names(", not with 1:7"), "{:?}", told.faults);
+    restore(&undo, 2, &whole);
+    // A page whose records are none: nobody can say which transactions were open.
+    let whole = change(&undo, tail, true, |page| {
+        page[32..34].copy_from_slice(&200_u16.to_le_bytes());
+        page[40..200].fill(0);
+    });
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    let (faults, place) = (&told.faults, format!("page 1:{tail}: no undo record"));
+    assert!(told.names(&place), "{faults:?}");
+    assert!(told.summary.ends_with("tables, rows and undo were not"));
+    restore(&undo, tail, &whole);
+    check_whole(&data);
+}
+
+const _: () = assert!(PageSize::KiB16.bytes() == PAGE);

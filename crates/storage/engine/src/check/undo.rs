@@ -1,0 +1,132 @@
+//! Undo segments: their chains of pages, and the records in them.
+
+use std::rc::Rc;
+
+use btree::damaged;
+use format::page::PageHeader;
+use format::undo::{Remains, UNDO_RECORDS_START, UndoRecord, copy_record, next_page, used};
+use format::{PageId, PageNo, PageType, TxnId, UndoPointer};
+use store::{Outcome, StoreError};
+
+use super::report::Audit;
+use super::{give_way, on_the_whole};
+use crate::undo_log::{self, DIRECTORY};
+use crate::worker::Worker;
+
+/// A page of the chain.
+struct Page {
+    /// For each record who wrote it, and the record of the same transaction before it.
+    records: Vec<(TxnId, UndoPointer)>,
+    next: Option<PageNo>,
+}
+
+impl Worker {
+    /// Looks at the pages of a segment and their records. Purge has gone before, so that a segment
+    /// is short but for what it could not pass.
+    pub(super) async fn check_segment(
+        self: &Rc<Self>,
+        segment: u8,
+        audit: &mut Audit<'_>,
+    ) -> Result<(), StoreError> {
+        audit.report.segment_count += 1;
+        audit.own(DIRECTORY);
+        let ends = self.until_done(|| undo_log::ends(&self.pages, segment));
+        match on_the_whole(ends.await)? {
+            Ok((tail, last)) => self.check_chain(segment, (tail, last), audit).await?,
+            Err(error) => audit.damage(DIRECTORY, &error),
+        }
+        self.check_space(audit).await
+    }
+
+    async fn check_chain(
+        self: &Rc<Self>,
+        segment: u8,
+        (tail, last): (PageNo, PageNo),
+        audit: &mut Audit<'_>,
+    ) -> Result<(), StoreError> {
+        let mut no = tail;
+        loop {
+            if !audit.own(no) {
+                // A circle, or a page of the segment's own.
+                audit.is_partial = true;
+                return Ok(());
+            }
+            let page = self.until_done(|| self.read_undo(audit.id(no)));
+            let page = match on_the_whole(page.await)? {
+                Ok(page) => page,
+                Err(error) => {
+                    audit.damage(no, &error);
+                    return Ok(());
+                }
+            };
+            for (txn, previous) in page.records {
+                audit.report.record_count += 1;
+                self.check_previous(segment, (txn, previous), audit).await?;
+            }
+            give_way(audit).await;
+            match page.next {
+                Some(next) => no = next,
+                None => break,
+            }
+        }
+        if no != last {
+            let (end, last) = (audit.id(no), audit.id(last));
+            audit.fault(format!("undo ends with page {end}, not with {last}"));
+        }
+        Ok(())
+    }
+
+    fn read_undo(&self, id: PageId) -> Outcome<Page> {
+        let page = self.pages.shared(id)?;
+        let bytes = page.bytes();
+        let is_undo =
+            PageHeader::decode(bytes).is_ok_and(|header| header.page_type == PageType::Undo);
+        let end = used(bytes).filter(|_| is_undo);
+        let end = end.ok_or_else(|| damaged(id, "no undo page"))?;
+        let (mut records, mut copy, mut at) = (Vec::new(), Vec::new(), UNDO_RECORDS_START);
+        while at < end {
+            let record = copy_record(bytes, at, &mut copy).and_then(|()| {
+                let record = UndoRecord::decode(&copy)?;
+                has_whole_remains(&record).then_some((record.txn, record.previous))
+            });
+            records.push(record.ok_or_else(|| damaged(id, "no undo record"))?);
+            at += copy.len();
+        }
+        if at != end {
+            return Err(damaged(id, "an undo record goes beyond the end"));
+        }
+        let next = next_page(bytes).map(PageNo);
+        Ok(Page { records, next })
+    }
+
+    /// The record before one of a transaction is its own, where its page is still in the chain.
+    async fn check_previous(
+        &self,
+        segment: u8,
+        (txn, previous): (TxnId, UndoPointer),
+        audit: &mut Audit<'_>,
+    ) -> Result<(), StoreError> {
+        let is_seen = previous.segment() == segment && audit.used.contains(previous.page());
+        if previous.is_null() || !is_seen {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        let read = self.until_done(|| undo_log::read_record(&self.pages, previous, &mut bytes));
+        let is_its_own = on_the_whole(read.await)?.is_ok()
+            && UndoRecord::decode(&bytes).is_some_and(|record| record.txn == txn);
+        if !is_its_own {
+            let page = audit.id(previous.page());
+            let at = previous.offset();
+            let what = format!("transaction {txn} has no undo record at {at} of page {page}");
+            audit.fault(what);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the record's last part is a list to its end.
+fn has_whole_remains(record: &UndoRecord<'_>) -> bool {
+    let mut again = Vec::new();
+    Remains::list(record.remains).for_each(|remains| remains.encode(&mut again));
+    again == record.remains
+}
