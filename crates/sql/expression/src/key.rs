@@ -414,11 +414,17 @@ fn datetime_key(time: DateTime, to: &ColumnType) -> KeyValue {
 
 /// The range of strings that begin as a LIKE pattern does up to its first wildcard: its lower end
 /// and, where the collation lets us name one, its upper end. `None` if the pattern begins with a
-/// wildcard. The range may hold strings that do not match; none that matches is outside.
-pub fn like_prefix(pattern: ValueRef<'_>, column: &ColumnType) -> Option<(Value, Option<Value>)> {
-    let ValueRef::Bytes(pattern) = pattern else {
+/// wildcard. The range may hold strings that do not match; none that matches is outside. `from` is
+/// the pattern's type: it is compared in the column's character set.
+pub fn like_prefix(
+    pattern: ValueRef<'_>,
+    from: &ColumnType,
+    column: &ColumnType,
+) -> Option<(Value, Option<Value>)> {
+    let ValueRef::Bytes(_) = pattern else {
         return None;
     };
+    let pattern = text_key(pattern, from, column);
     let mut prefix = Vec::with_capacity(pattern.len());
     let mut bytes = pattern.iter();
     while let Some(&byte) = bytes.next() {
@@ -542,7 +548,7 @@ mod tests {
             for count in [1, 63, 64, 65, 199, 200] {
                 let prefix = "a".repeat(count);
                 let pattern = format!("{prefix}%");
-                let range = like_prefix(ValueRef::Bytes(pattern.as_bytes()), &column);
+                let range = like_prefix(ValueRef::Bytes(pattern.as_bytes()), &column, &column);
                 let (lower, upper) = range.expect("it has a prefix");
                 let upper = upper.expect("an end that can be named");
                 let is_within = |text: &str| {
@@ -559,6 +565,15 @@ mod tests {
                 assert!(!is_within(&format!("{}b", &prefix[1..])));
             }
         }
+    }
+
+    #[test]
+    fn a_pattern_is_brought_into_the_columns_character_set() {
+        let column = ColumnType::varchar(1, CollationId::UTF8MB4_BIN);
+        let latin1 = ColumnType::varchar(2, CollationId::LATIN1_SWEDISH_CI);
+        let range = like_prefix(ValueRef::Bytes(b"\xe9%"), &latin1, &column);
+        let (lower, _) = range.expect("it has a prefix");
+        assert_eq!(lower, Value::bytes("\u{e9}"));
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod rights;
 mod run;
 mod set_statement;
 mod show_statement;
+mod source;
 mod splice;
 mod system_rows;
 mod tracker;

@@ -34,6 +34,7 @@ use crate::reply::{Done, Reply, Stop};
 use crate::routine::Programs;
 use crate::row_encoder::RowProtocol;
 use crate::server::count;
+use crate::sink::error_text;
 use crate::state::State;
 use crate::tracker::Tracker;
 use crate::transaction::TransactionState;
@@ -528,7 +529,9 @@ impl Session {
         for place in self.programs.take_trace() {
             diagnostics.push(Level::Note, place);
         }
-        ErrorPacket::encode(self.client.out(), error);
+        let results = self.state.variables.borrow().active().results_charset;
+        let text = error_text(&error.message, results);
+        ErrorPacket::encode_with_text(self.client.out(), error, &text);
     }
 
     /// Warnings of the last statement, as far as the packets can count.

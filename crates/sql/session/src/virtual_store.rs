@@ -298,14 +298,15 @@ impl Names for SessionNames<'_> {
             || self.state.worker.names().database(database).is_some()
     }
 
-    fn system_variable(
+    fn system_variable_type(
         &self,
         scope: Option<expression::VariableScope>,
         name: &str,
-    ) -> Result<Value, PlanError> {
+    ) -> Result<ColumnType, PlanError> {
         use expression::Surroundings;
         self.asked_variable.set(true);
-        self.state.system_variable(scope, name)
+        let value = self.state.system_variable(scope, name)?;
+        Ok(crate::state::system_variable_type(name, &value))
     }
 
     fn user_variable_type(&self, name: &str) -> ColumnType {

@@ -285,11 +285,13 @@ fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
         return Ok(Bound::Nothing);
     }
     if *edge == Edge::Prefix {
-        return Ok(match like_prefix(value, &column.column_type) {
-            Some((lower, _)) => Bound::Set(lower, Side::Before),
-            None if column.nullable => Bound::Set(Value::Null, Side::Behind),
-            None => Bound::Open,
-        });
+        return Ok(
+            match like_prefix(value, &expression.column_type, &column.column_type) {
+                Some((lower, _)) => Bound::Set(lower, Side::Before),
+                None if column.nullable => Bound::Set(Value::Null, Side::Behind),
+                None => Bound::Open,
+            },
+        );
     }
     let side = if *edge == Edge::Inclusive {
         Side::Before
@@ -314,10 +316,12 @@ fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
         return Ok(Bound::Nothing);
     }
     if *edge == Edge::Prefix {
-        return Ok(match like_prefix(value, &column.column_type) {
-            Some((_, Some(upper))) => Bound::Set(upper, Side::Behind),
-            _ => Bound::Open,
-        });
+        return Ok(
+            match like_prefix(value, &expression.column_type, &column.column_type) {
+                Some((_, Some(upper))) => Bound::Set(upper, Side::Behind),
+                _ => Bound::Open,
+            },
+        );
     }
     let side = if *edge == Edge::Inclusive {
         Side::Behind

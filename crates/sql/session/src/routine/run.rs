@@ -33,7 +33,7 @@ impl Session {
         program: &ast::Program,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let collation = self.state.variables.borrow().active().strings.collation;
         let compiled = compile(program, &parsed.text, collation)?;
         self.programs
             .check_depth()
@@ -292,8 +292,8 @@ impl Session {
         if let Some(word) = value.word() {
             return Ok(NewValue::Text(word.to_owned()));
         }
-        let (value, _) = self.evaluate(value, Strictness::Lax).await?;
-        Ok(new_value_of(value)?)
+        let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
+        Ok(new_value_of(value, &column_type)?)
     }
 
     async fn open_cursor(&mut self, cursor: usize) -> Result<(), Stop> {
