@@ -18,6 +18,7 @@ use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
+use crate::limit_parameters::{limit_parameters, limit_value};
 use crate::long_data::LongData;
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::reply::{Done, Reply, Stop};
@@ -554,6 +555,11 @@ impl Session {
             });
             values.push(value);
             marks.push(mark);
+        }
+        for number in limit_parameters(&of.text, self.mode()) {
+            let limit = limit_value(&values[number]);
+            let limit = limit.ok_or_else(|| ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]))?;
+            (values[number], types[number]) = limit;
         }
         let is_plain = marks.iter().all(|mark| *mark == Mark::Value);
         let of = if is_plain {

@@ -431,7 +431,8 @@ impl Session {
         account.credential.hash = if is_clear && !text.is_empty() {
             let front = Rc::clone(&self.state.worker.front);
             let random = &front.options().random;
-            hash_password(&account.credential.plugin, text, random).await?
+            let password = self.strings().sent(text);
+            hash_password(&account.credential.plugin, &password, random).await?
         } else {
             check_hash(&account.credential.plugin, text)?;
             String::from_utf8_lossy(text).into_owned()
