@@ -407,7 +407,13 @@ mod tests {
 
     #[test]
     fn a_row_without_end_is_refused() {
-        let mut reader = FieldReader::new(&FileFormat::default(), strings, 0, limits(10)).unwrap();
+        let mut reader = FieldReader::new(
+            &FileFormat::default(),
+            StringRules::default(),
+            0,
+            limits(10),
+        )
+        .unwrap();
         for _ in 0..10 {
             reader.push(b"x");
             assert_eq!(reader.read(), Read::More);

@@ -410,11 +410,11 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
 }
 
 /// A setting's value as SHOW VARIABLES shows it.
-pub fn setting_text(settings: &settings::Settings, name: &str) -> String {
-    settings
-        .value(name)
-        .map(ToString::to_string)
-        .unwrap_or_default()
+pub fn setting_text(name: &str, value: &settings::Value) -> String {
+    match setting_value(name, value) {
+        Value::Null => String::new(),
+        _ => value.to_string(),
+    }
 }
 
 /// Microseconds as seconds.
@@ -445,15 +445,20 @@ pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
         _ => (ColumnType::varchar(0, CollationId::UTF8MB3_GENERAL_CI), 0),
     };
     column_type.length = length;
-    if column_type.kind == TypeKind::Double {
-        column_type.decimals = 6;
-    }
+    column_type.decimals = match column_type.kind {
+        TypeKind::Double => 6,
+        TypeKind::VarChar => ColumnType::TEXT_DECIMALS,
+        _ => 0,
+    };
     column_type
 }
 
 /// A setting's value with the type that SQL gives it: truth values are 0 and 1.
-pub fn setting_value(value: &settings::Value) -> Value {
+pub fn setting_value(name: &str, value: &settings::Value) -> Value {
     match value {
+        settings::Value::Text(text) if name == "character_set_results" && text == "NULL" => {
+            Value::Null
+        }
         settings::Value::Bool(is_on) => Value::Int(i64::from(*is_on)),
         settings::Value::Unsigned(number) => Value::UInt(*number),
         settings::Value::Micros(micros) => micros_value(i64::try_from(*micros).unwrap_or(i64::MAX)),
@@ -507,7 +512,7 @@ impl Surroundings for State {
         };
         Ok(values
             .value(setting.name)
-            .map(setting_value)
+            .map(|value| setting_value(setting.name, value))
             .unwrap_or_default())
     }
 

@@ -15,7 +15,7 @@ use store::{
 };
 use value::{CollationId, ColumnType, Value};
 
-use crate::state::State;
+use crate::state::{State, setting_text, system_variable_type};
 
 /// A store with virtual tables beside the real ones.
 pub struct VirtualStore {
@@ -95,7 +95,7 @@ fn named(
 ) -> Vec<(String, String)> {
     variables
         .iter()
-        .map(|(name, _, value)| ((*name).to_owned(), value.to_string()))
+        .map(|(name, setting, value)| ((*name).to_owned(), setting_text(setting.name, value)))
         .collect()
 }
 
@@ -306,7 +306,7 @@ impl Names for SessionNames<'_> {
         use expression::Surroundings;
         self.asked_variable.set(true);
         let value = self.state.system_variable(scope, name)?;
-        Ok(crate::state::system_variable_type(name, &value))
+        Ok(system_variable_type(name, &value))
     }
 
     fn user_variable_type(&self, name: &str) -> ColumnType {

@@ -133,7 +133,12 @@ impl Binder<'_> {
         if value.column_type.kind != TypeKind::Null || !collations.contains_key(&name) {
             collations.insert(name.clone(), collation);
         }
-        let column_type = value.column_type.clone();
+        let mut column_type = value.column_type.clone();
+        let is_constant = matches!(value.kind, ExpressionKind::Constant(_));
+        if column_type.kind.is_integer() && !is_constant {
+            // As the variable will be.
+            column_type.kind = TypeKind::BigInt;
+        }
         let assignment = Box::new((name, value));
         Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
     }
