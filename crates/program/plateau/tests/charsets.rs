@@ -20,9 +20,9 @@ fn start() -> Server {
 }
 
 /// LONG_FLAG, CONNECT_WITH_DB, LOCAL_FILES, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION,
-/// MULTI_RESULTS, PS_MULTI_RESULTS, PLUGIN_AUTH.
+/// MULTI_STATEMENTS, MULTI_RESULTS, PS_MULTI_RESULTS, PLUGIN_AUTH.
 const CAPABILITIES: u32 =
-    0x4 | 0x8 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x2_0000 | 0x4_0000 | 0x8_0000;
+    0x4 | 0x8 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x4_0000 | 0x8_0000;
 /// MariaDB's own: COM_STMT_BULK_EXECUTE.
 const BULK: u32 = 4;
 
@@ -323,7 +323,8 @@ const STRINGS: &[(&str, &str, &[u8], &[u8])] = &[
     (
         "latin1",
         "latin1",
-        b"SELECT HEX(GROUP_CONCAT(a ORDER BY a SEPARATOR '\xe9')) FROM (SELECT 1 AS a UNION SELECT 2) t",
+        b"SELECT HEX(GROUP_CONCAT(a ORDER BY a SEPARATOR '\xe9')) \
+          FROM (SELECT 1 AS a UNION SELECT 2) t",
         b"31E932",
     ),
     (
@@ -627,6 +628,25 @@ fn values_of_statements_that_are_no_plans() {
     assert_eq!(wire.row(b"SELECT HEX(@a)"), b"E9");
     let text = "EXECUTE IMMEDIATE 'SELECT HEX(?), CHARSET(?)' USING @a, @a";
     assert_eq!(wire.row(text.as_bytes()), b"C3A9|utf8mb4");
+}
+
+#[test]
+fn the_rest_of_a_text_is_read_as_its_first_statement_says() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, UTF8MB4);
+    for (text, expected) in [
+        (
+            &b"SET NAMES latin1; SELECT HEX('\xe9'), HEX(_latin1'\xe9'), '\xe9'"[..],
+            &b"E9|E9|\xe9"[..],
+        ),
+        (
+            b"SET NAMES utf8mb4; SELECT HEX('\xc3\xa9'), HEX(_latin1'\xc3\xa9'), '\xc3\xa9'",
+            b"C3A9|C3A9|\xc3\xa9",
+        ),
+    ] {
+        assert_eq!(wire.query(text), Reply::default());
+        assert_eq!(wire.reply(false, b"").rows, [expected]);
+    }
 }
 
 #[test]

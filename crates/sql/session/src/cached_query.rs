@@ -174,8 +174,9 @@ fn literals(
     strings: StringRules,
 ) -> bool {
     buffers.values.clear();
+    let other = (!strings.is_as_written()).then_some(strings);
     for parameter in buffers.canonical.parameters() {
-        match literal(parameter, text, mode, strings) {
+        match literal(parameter, text, mode, other) {
             Some(value) => buffers.values.push(value),
             None => return false,
         }
@@ -183,11 +184,12 @@ fn literals(
     true
 }
 
+/// The value of a literal; `other` says what strings mean where their bytes are not their values.
 fn literal(
     parameter: &Parameter,
     text: &[u8],
     mode: syntax::Mode,
-    strings: StringRules,
+    other: Option<StringRules>,
 ) -> Option<Value> {
     let source = || parameter.span.of(text);
     match parameter.kind {
@@ -210,10 +212,9 @@ fn literal(
             if !is_short || !is_utf8 {
                 return None;
             }
-            Some(Value::Bytes(if strings.is_as_written() {
-                bytes.into_owned()
-            } else {
-                strings.value(&bytes).into_owned()
+            Some(Value::Bytes(match other {
+                None => bytes.into_owned(),
+                Some(strings) => strings.value(&bytes).into_owned(),
             }))
         }
     }

@@ -22,7 +22,7 @@ use crate::reply::{Reply, Stop};
 use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
 use crate::session::{Either, Next, Session, first_of};
-use crate::source::{Source, in_utf8};
+use crate::source::{Source, in_utf8, read_anew};
 use crate::virtual_store::SessionNames;
 
 /// How often a statement is planned anew because a table changed under it, before it fails.
@@ -68,20 +68,20 @@ impl Parsed {
 impl Session {
     /// COM_QUERY: one statement, or several if that was agreed.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
-        let charset = self.state.variables.borrow().active().strings.client;
-        let text = in_utf8(charset, without_end(text));
+        let mut charset = self.strings().client;
+        let mut text = in_utf8(charset, without_end(text));
         self.list_text(&text);
         if let Tried::Answered(reply) = self.cached_query(&text).await {
             return self.write_reply(reply, false);
         }
-        let mut rest: &[u8] = &text;
-        let mut count = 0_u32;
+        let (mut at, mut count) = (0, 0_u32);
         loop {
             self.begin_statement_time();
+            let mut rest = text.get(at..).unwrap_or_default();
             let parsed = match syntax::parse::parse_one(rest, self.mode()) {
                 Ok((statement, length)) => {
                     let (own, behind) = rest.split_at(length.min(rest.len()));
-                    rest = behind;
+                    (rest, at) = (behind, at + own.len());
                     Ok(Parsed {
                         statement,
                         text: Source::new(own, self.strings()),
@@ -104,6 +104,11 @@ impl Session {
             let next = self.write_reply(reply, !is_over)?;
             if is_over || next == Next::End {
                 return Ok(next);
+            }
+            let now = self.strings().client;
+            if now != charset {
+                text = read_anew(text.get(at..).unwrap_or_default(), charset, now).into();
+                (charset, at) = (now, 0);
             }
             count = count.wrapping_add(1);
             if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {

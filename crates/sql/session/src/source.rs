@@ -45,6 +45,16 @@ pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8
     }
 }
 
+/// The rest of a text that was brought into UTF-8 out of one character set, and whose client speaks
+/// another since.
+pub(crate) fn read_anew(text: &[u8], from: Charset, to: Charset) -> Vec<u8> {
+    let then = StringRules {
+        client: from,
+        ..StringRules::default()
+    };
+    in_utf8(to, &then.sent(text)).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +64,13 @@ mod tests {
         assert_eq!(&*in_utf8(Charset::Latin1, b"\xe4"), "\u{e4}".as_bytes());
         let same = in_utf8(Charset::Utf8mb4, b"SELECT 1");
         assert!(matches!(same, std::borrow::Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_rest_is_read_anew_from_the_bytes_that_were_sent() {
+        use Charset::{Latin1, Utf8mb4};
+        assert_eq!(read_anew(b"\xe9", Utf8mb4, Latin1), "\u{e9}".as_bytes());
+        let read = in_utf8(Latin1, "\u{e9}".as_bytes()).into_owned();
+        assert_eq!(read_anew(&read, Latin1, Utf8mb4), "\u{e9}".as_bytes());
     }
 }
