@@ -145,11 +145,20 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
         Ok(session) => Some(session),
         Err(refused) => {
             let (client, error) = *refused;
-            client.dismiss(&error).await;
+            dismiss(client, &error).await;
             server.registry.leave(&seat);
             None
         }
     }
+}
+
+/// Says why a session does not begin, in the login's character set: it may be about a name that
+/// the client has given.
+async fn dismiss(mut client: Client, error: &ClientError) {
+    let collation = CollationId::from_id(client.info().collation);
+    let text = error_text(&error.message, collation.map(CollationId::charset));
+    ErrorPacket::encode_with_text(client.out(), error, &text);
+    client.close().await;
 }
 
 fn is_administrator(door: &Door, client: &Client) -> bool {
