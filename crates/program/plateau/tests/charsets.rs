@@ -495,6 +495,13 @@ fn names_and_errors_go_out_in_the_character_set_of_the_results() {
         let warning = wire.query(b"SHOW WARNINGS").rows.remove(0);
         assert!(warning.ends_with(message), "{}", warning.escape_ascii());
     }
+    assert_eq!(
+        wire.prepared(b"SELECT CAST('\xe9' = 1 AS CHAR)", &[]).rows,
+        [b"0"]
+    );
+    let warning = wire.row(b"SHOW WARNINGS");
+    let expected = b"Warning|1292|Truncated incorrect DECIMAL value: '\xe9'";
+    assert_eq!(warning, expected);
     for (results, name, message) in [
         ("latin1", &b"?\xe9"[..], &b"\\0416\xe9"[..]),
         ("ascii", b"??", b"\\0416\\00E9"),
