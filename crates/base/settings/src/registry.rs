@@ -89,7 +89,8 @@ impl Settings {
     pub fn tell(&mut self, name: &str, text: &str) {
         let (index, setting) = find(name).expect("a declared setting");
         assert_eq!(setting.scope, Scope::Fixed, "{name} is for users to set");
-        self.values[index] = Value::Text(text.to_owned());
+        let value = setting.kind.parse(text);
+        self.values[index] = value.expect("a fact of the setting's kind");
     }
 
     /// Sets one value from `name=value`.

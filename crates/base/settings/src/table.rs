@@ -100,6 +100,14 @@ const fn fixed(name: &'static str, default: &'static str, text: &'static str) ->
     Setting::new(Scope::Fixed, name, Kind::Text, default, text)
 }
 
+const fn fixed_number(name: &'static str, default: &'static str, text: &'static str) -> Setting {
+    Setting::new(Scope::Fixed, name, number(0, NO_LIMIT), default, text)
+}
+
+const fn fixed_flag(name: &'static str, default: &'static str, text: &'static str) -> Setting {
+    Setting::new(Scope::Fixed, name, Kind::Bool, default, text)
+}
+
 const fn number(min: u64, max: u64) -> Kind {
     Kind::Unsigned { min, max }
 }
@@ -334,7 +342,7 @@ pub const TABLE: &[Setting] = &[
         "86400",
         "Seconds to wait for a table's definition.",
     ),
-    fixed("innodb_page_size", "16384", "Bytes in a page."),
+    fixed_number("innodb_page_size", "16384", "Bytes in a page."),
     // SQL.
     session(
         "max_sp_recursion_depth",
@@ -626,7 +634,7 @@ pub const TABLE: &[Setting] = &[
         "OFF",
         "There is no query cache.",
     ),
-    fixed("query_cache_size", "0", "There is no query cache."),
+    fixed_number("query_cache_size", "0", "There is no query cache."),
     fixed("have_query_cache", "NO", "There is no query cache."),
     // What clients ask for on connecting.
     fixed(
@@ -637,9 +645,9 @@ pub const TABLE: &[Setting] = &[
     fixed("version_comment", "Plateau", "The program."),
     fixed("version_compile_machine", "x86_64", "The processor."),
     fixed("version_compile_os", "Linux", "The system."),
-    fixed("protocol_version", "10", "Of the handshake."),
+    fixed_number("protocol_version", "10", "Of the handshake."),
     fixed("license", "MIT OR Apache-2.0", "Of the program."),
-    fixed(
+    fixed_number(
         "lower_case_table_names",
         "0",
         "Names of tables and databases keep and mind their case.",
@@ -678,24 +686,24 @@ pub const TABLE: &[Setting] = &[
         "OFF",
         "Whether clients are told what their transaction has done.",
     ),
-    fixed("performance_schema", "OFF", "There is none."),
-    fixed("log_bin", "OFF", "There is no binary log."),
+    fixed_flag("performance_schema", "OFF", "There is none."),
+    fixed_flag("log_bin", "OFF", "There is no binary log."),
     fixed("binlog_format", "MIXED", "There is no binary log."),
-    fixed("general_log", "OFF", "There is no general log."),
-    fixed("slow_query_log", "OFF", "There is no slow log."),
+    fixed_flag("general_log", "OFF", "There is no general log."),
+    fixed_flag("slow_query_log", "OFF", "There is no slow log."),
     fixed("event_scheduler", "OFF", "There are no events."),
     fixed(
         "hostname",
         "localhost",
         "The machine's name; taken at start.",
     ),
-    fixed("port", "4006", "Of `listen`; taken at start."),
-    fixed(
+    fixed_number("port", "4006", "Of `listen`; taken at start."),
+    fixed_flag(
         "skip_name_resolve",
         "ON",
         "Names of hosts are never looked up.",
     ),
-    fixed(
+    fixed_number(
         "max_user_connections",
         "0",
         "Accounts have no limits of their own.",
@@ -722,10 +730,10 @@ pub const TABLE: &[Setting] = &[
         "",
         "No statement reads or writes files of the server.",
     ),
-    fixed("server_id", "1", "There is no replication yet."),
-    fixed("wsrep_on", "OFF", "There is no cluster yet."),
-    fixed("read_only", "OFF", "The server takes writes."),
-    fixed("skip_networking", "OFF", "The server listens."),
+    fixed_number("server_id", "1", "There is no replication yet."),
+    fixed_flag("wsrep_on", "OFF", "There is no cluster yet."),
+    fixed_flag("read_only", "OFF", "The server takes writes."),
+    fixed_flag("skip_networking", "OFF", "The server listens."),
     fixed(
         "thread_handling",
         "pool-of-threads",

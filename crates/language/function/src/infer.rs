@@ -7,8 +7,6 @@ use crate::bind::{Arg, Binding};
 
 /// Digits of seconds that a text may have.
 const FSP_MAX: u8 = 6;
-/// Decimals of an expression that is text.
-const TEXT_DECIMALS: u8 = 39;
 /// Most characters of a VARCHAR expression; longer ones are LONGTEXT.
 const VARCHAR_CHARS_MAX: u64 = 65_535 / 4;
 
@@ -120,7 +118,7 @@ pub(crate) fn text_type(chars: u64, collation: CollationId) -> ColumnType {
         (TypeKind::LongText, u32::try_from(chars).unwrap_or(u32::MAX))
     };
     let mut column = ColumnType::text(kind, chars, collation);
-    column.decimals = TEXT_DECIMALS;
+    column.decimals = ColumnType::TEXT_DECIMALS;
     column
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn str_to_date(
     let refused =
         |(date, _): &(Date, Time)| bound.column.kind != TypeKind::Time && !date.check(rules);
     let Some((date, time)) = found.filter(|found| !refused(found)) else {
-        let shown = String::from_utf8_lossy(&text).into_owned();
+        let shown = value::convert::shown_in_error(&text, bound.texts.charset());
         let kind = match bound.column.kind {
             TypeKind::Time => "time",
             TypeKind::Date => "date",

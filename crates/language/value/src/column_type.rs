@@ -307,7 +307,7 @@ impl ColumnType {
     const OWN_SCALE_DIGITS: u32 = 81;
 
     /// `decimals` that MariaDB tells clients of a text that is no column.
-    const TEXT_DECIMALS: u8 = 39;
+    pub const TEXT_DECIMALS: u8 = 39;
 
     /// Bytes that MariaDB tells clients of the text of a user variable.
     const ANY_TEXT_BYTES: u32 = (1 << 24) - 1;

@@ -269,8 +269,7 @@ pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
 
 /// Warning 1292: `Truncated incorrect DOUBLE value: '12abc'`.
 pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
-    let shown = crate::Charset::Utf8mb4.prefix(text, 128);
-    let shown = String::from_utf8_lossy(shown);
+    let shown = shown_in_error(text, crate::Charset::Utf8mb4);
     let how = if kind.starts_with(|first: char| first.is_ascii_lowercase()) {
         "Incorrect"
     } else {

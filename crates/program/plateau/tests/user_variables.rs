@@ -75,6 +75,35 @@ fn clients_are_told_the_types_of_user_variables() {
 }
 
 #[test]
+fn an_assignment_has_the_type_of_its_variable() {
+    let server = start();
+    let mut client = server.connect().expect("a connection");
+    client.run("CREATE DATABASE d").expect("there is none yet");
+    client.run("CREATE TABLE d.t (a INT)").expect("a table");
+    client
+        .run("SET @i = 5, @d = 1.5, @f = 1e0")
+        .expect("they are set");
+    for (value, expected) in [
+        ("@i := @i", BIGINT),
+        (
+            "@i := a",
+            "type 8 length 11 decimals 0 flags 128 collation 63",
+        ),
+        (
+            "@d := @d",
+            "type 246 length 83 decimals 38 flags 128 collation 63",
+        ),
+        (
+            "@f := @f",
+            "type 5 length 23 decimals 31 flags 128 collation 63",
+        ),
+    ] {
+        let got = definition(&mut client, &format!("SELECT {value} FROM d.t"));
+        assert_eq!(got, expected, "{value}");
+    }
+}
+
+#[test]
 fn one_text_serves_variables_of_different_types() {
     let server = start();
     let mut one = server.connect().expect("a connection");

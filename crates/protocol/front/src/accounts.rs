@@ -62,6 +62,12 @@ pub trait AccountSource {
     /// The account for `user` from `peer`. `None` is played through with a password that no one
     /// has, so that the client does not learn that there is no such account.
     fn find(&self, user: &str, peer: Peer) -> Option<Account>;
+
+    /// A name out of the character set of a collation, by its number; that of UTF-8 if the caller
+    /// knows no other.
+    fn name_text(&self, _collation: u16, name: &[u8]) -> String {
+        String::from_utf8_lossy(name).into_owned()
+    }
 }
 
 #[cfg(test)]

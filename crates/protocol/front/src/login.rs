@@ -152,10 +152,12 @@ impl LoginMachine {
             [] => info.attributes.clone(),
             told => told.into(),
         };
+        let collation = command.collation.unwrap_or(info.collation);
+        let text = |name| accounts.name_text(collation, name);
         let claim = ClientInfo {
             user: text(command.user),
             database: command.database.map(text),
-            collation: command.collation.unwrap_or(info.collation),
+            collation,
             attributes,
             ..info.clone()
         };
@@ -240,6 +242,8 @@ impl LoginMachine {
             let error = ClientError::custom(ER_SECURE_TRANSPORT_REQUIRED, state, message);
             return refuse(out, error);
         }
+        let collation = u16::from(login.collation);
+        let text = |name| accounts.name_text(collation, name);
         let claim = ClientInfo {
             connection_id: self.connection_id,
             peer: self.peer,
@@ -247,7 +251,7 @@ impl LoginMachine {
             account: (String::new(), String::new()),
             database: login.database.map(text),
             capabilities: self.offered & login.capabilities,
-            collation: u16::from(login.collation),
+            collation,
             packet_bytes_max: login.packet_bytes_max,
             attributes: login.attributes.encoded().into(),
             has_tls: self.has_tls,
@@ -431,8 +435,4 @@ fn refuse(out: &mut PacketWriter, error: ClientError) -> LoginStep {
 fn malformed_login(out: &mut PacketWriter, malformed: Malformed) -> LoginStep {
     wire::ErrorPacket::encode(out, &ClientError::new(ER_HANDSHAKE_ERROR, &[]));
     LoginStep::Failed(LoginFailure::Malformed(malformed))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -29,12 +29,17 @@ impl<'a> ErrorPacket<'a> {
 
     /// Appends `error` for a client that is past its login packet.
     pub fn encode(out: &mut PacketWriter, error: &ClientError) {
+        Self::encode_with_text(out, error, error.message.as_bytes());
+    }
+
+    /// The same with the message in the connection's character set.
+    pub fn encode_with_text(out: &mut PacketWriter, error: &ClientError, message: &[u8]) {
         let mut packet = out.begin();
         packet.u8(Self::HEADER);
         packet.u16(error.code.number());
         packet.u8(b'#');
         packet.bytes(&error.sqlstate.0);
-        packet.bytes(error.message.as_bytes());
+        packet.bytes(message);
         packet.finish();
     }
 

@@ -69,6 +69,13 @@ impl<'a> Domain<'a> {
         if let Class::Text(collation) = class {
             return self.text_in(value, from, collation.charset());
         }
+        // A text that is no number is told of, which is done in UTF-8.
+        let value = match (class, value) {
+            (Class::Integer | Class::Double | Class::Decimal, ValueRef::Bytes(_)) => {
+                self.text_in(value, from, Charset::Utf8mb4)
+            }
+            _ => value,
+        };
         // The number of an ENUM is its index, but as a date it is its text; the bits of a BIT are a
         // number. What is no date compares as the zero date, never as NULL.
         let mut warnings = self.statement.diagnostics.warnings();

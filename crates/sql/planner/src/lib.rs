@@ -34,7 +34,7 @@ use syntax::ast;
 pub use default::check_default;
 pub use names::{FixedNames, Names};
 pub use plan::*;
-pub use settings::{Settings, StatementLimits};
+pub use settings::{Settings, StatementLimits, StringRules};
 
 /// Why there is no plan: what the client is told.
 pub type PlanError = Box<ClientError>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE};
 use expression::{StoredFunction, VariableScope};
 use store::{TableDefinition, TableStatistics};
-use value::{CollationId, ColumnType, Value};
+use value::{CollationId, ColumnType};
 
 use crate::PlanError;
 
@@ -23,13 +23,13 @@ pub trait Names {
         Box::new(ClientError::new(ER_NO_SUCH_TABLE, &[&database, &table]))
     }
 
-    /// `@@name` as it is now, for the type of its values (the value itself is asked for when the
-    /// plan runs). The default knows none: error 1193.
-    fn system_variable(
+    /// The type of `@@name` as it is now (its value is asked for when the plan runs). The default
+    /// knows none: error 1193.
+    fn system_variable_type(
         &self,
         _scope: Option<VariableScope>,
         name: &str,
-    ) -> Result<Value, PlanError> {
+    ) -> Result<ColumnType, PlanError> {
         Err(Box::new(ClientError::new(
             ER_UNKNOWN_SYSTEM_VARIABLE,
             &[&name],

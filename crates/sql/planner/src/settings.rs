@@ -1,7 +1,9 @@
 //! [`Settings`]: what a plan depends on besides names.
 
+use std::borrow::Cow;
+
 use expression::SqlMode;
-use value::{CollationId, ColumnType, Date};
+use value::{Charset, CollationId, ColumnType, Date};
 
 /// What of the session a plan depends on. Two sessions with equal settings share plans.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,6 +12,8 @@ pub struct Settings {
     pub database: Option<String>,
     /// `sql_mode`.
     pub sql_mode: SqlMode,
+    /// How strings of the text are read.
+    pub strings: StringRules,
     /// `collation_connection`.
     pub collation: CollationId,
     /// `div_precision_increment`.
@@ -34,16 +38,154 @@ pub struct StatementLimits {
     pub safe_updates: bool,
 }
 
+/// What a string of a statement means: as the session had it when the text was read.
+///
+/// A string is a text in the character set of the connection's collation, out of that of the
+/// client, and one behind an introducer is the bytes that the client sent. A statement's text is
+/// UTF-8 by the time that it is read: that of a latin1 client was brought into it, that of any
+/// other is what it sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StringRules {
+    /// `character_set_client`.
+    pub client: Charset,
+    /// `collation_connection`.
+    pub collation: CollationId,
+}
+
+impl Default for StringRules {
+    fn default() -> Self {
+        Self {
+            client: Charset::Utf8mb4,
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+        }
+    }
+}
+
+impl StringRules {
+    /// True where the bytes of the text are the value.
+    pub fn is_as_written(self) -> bool {
+        self.client != Charset::Latin1 && self.is_as_sent()
+    }
+
+    /// True where the bytes that the client sent are the value.
+    fn is_as_sent(self) -> bool {
+        let charset = self.collation.charset();
+        charset == self.client || charset == Charset::Binary || self.client == Charset::Binary
+    }
+
+    /// The value of a string of the text. A character that the connection's character set lacks
+    /// becomes `?`.
+    pub fn value(self, text: &[u8]) -> Cow<'_, [u8]> {
+        if text.is_ascii() || self.is_as_written() {
+            return text.into();
+        }
+        match self.client {
+            Charset::Latin1 if self.is_as_sent() => self.sent(text),
+            Charset::Latin1 => converted(text, Charset::Utf8mb4, self.collation.charset()),
+            client => converted(text, client, self.collation.charset()),
+        }
+    }
+
+    /// The bytes that the client sent for a string of the text.
+    pub fn sent(self, text: &[u8]) -> Cow<'_, [u8]> {
+        match self.client {
+            Charset::Latin1 => converted(text, Charset::Utf8mb4, Charset::Latin1),
+            Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.into(),
+        }
+    }
+
+    /// The value of a text that came beside the statement, as a parameter.
+    pub fn received(self, bytes: &[u8]) -> Cow<'_, [u8]> {
+        if self.is_as_sent() {
+            return bytes.into();
+        }
+        converted(bytes, self.client, self.collation.charset())
+    }
+}
+
+/// A text in another character set.
+fn converted(text: &[u8], from: Charset, to: Charset) -> Cow<'_, [u8]> {
+    if from == to || text.is_ascii() {
+        return text.into();
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    to.append_converted(from, text, &mut converted);
+    converted.into()
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
             database: None,
             sql_mode: SqlMode::DEFAULT,
+            strings: StringRules::default(),
             collation: CollationId::UTF8MB4_GENERAL_CI,
             division_increment: 4,
             today: Date::ZERO,
             parameter_types: Vec::new(),
             limits: StatementLimits::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(client: Charset, connection: Charset) -> StringRules {
+        StringRules {
+            client,
+            collation: connection.default_collation(),
+        }
+    }
+
+    #[test]
+    fn a_string_is_a_text_of_the_connection() {
+        use Charset::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
+        let utf8 = "\u{e9}\u{416}".as_bytes();
+        for (client, connection, text, expected) in [
+            (Utf8mb4, Utf8mb4, utf8, utf8),
+            (Utf8mb4, Latin1, utf8, b"\xe9?"),
+            (Utf8mb4, Ascii, utf8, b"??"),
+            (Utf8mb4, Binary, utf8, utf8),
+            (Utf8mb3, Utf8mb4, "\u{1F600}".as_bytes(), b"????"),
+            // What is not well formed is left alone where nothing is converted.
+            (Utf8mb4, Utf8mb4, b"\xff", b"\xff"),
+            (Ascii, Ascii, b"a\xe9", b"a\xe9"),
+            (Ascii, Utf8mb4, b"a\xe9", b"a?"),
+            (Binary, Utf8mb4, b"\xff", b"\xff"),
+            (Latin1, Latin1, "\u{e9}".as_bytes(), b"\xe9"),
+            (Latin1, Utf8mb4, "\u{e9}".as_bytes(), "\u{e9}".as_bytes()),
+            (Latin1, Ascii, "\u{e9}".as_bytes(), b"?"),
+            (Latin1, Binary, "\u{e9}".as_bytes(), b"\xe9"),
+        ] {
+            let rules = rules(client, connection);
+            let names = (client.name(), connection.name());
+            assert_eq!(&*rules.value(text), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn an_introducer_takes_what_was_sent() {
+        let latin1 = rules(Charset::Latin1, Charset::Utf8mb4);
+        // Each byte comes back as it was sent, with a character or without.
+        let all: Vec<u8> = (0..=255).collect();
+        let mut text = Vec::new();
+        Charset::Utf8mb4.append_converted(Charset::Latin1, &all, &mut text);
+        assert_eq!(*latin1.sent(&text), *all);
+        let utf8 = rules(Charset::Utf8mb4, Charset::Latin1);
+        assert_eq!(&*utf8.sent(b"\xc3\xa9"), b"\xc3\xa9");
+    }
+
+    #[test]
+    fn a_parameter_is_in_the_clients_character_set() {
+        let received =
+            |client, connection, bytes| rules(client, connection).received(bytes).into_owned();
+        use Charset::{Binary, Latin1, Utf8mb4};
+        assert_eq!(received(Latin1, Utf8mb4, b"\xe9"), b"\xc3\xa9");
+        assert_eq!(received(Latin1, Latin1, b"\xe9"), b"\xe9");
+        assert_eq!(received(Utf8mb4, Latin1, b"\xc3\xa9"), b"\xe9");
+        assert_eq!(received(Latin1, Binary, b"\xe9"), b"\xe9");
+        assert_eq!(received(Binary, Utf8mb4, b"\xe9"), b"\xe9");
     }
 }

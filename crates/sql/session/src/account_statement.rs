@@ -343,7 +343,9 @@ impl Session {
                 // Each may take milliseconds, and a statement may have thousands.
                 self.check_in_time(self.statement_deadline())?;
                 let random = &self.state.worker.front.options().random;
-                hash_password(plugin, password, random).await?
+                // Who logs in proves the bytes that a client sends for it.
+                let password = self.strings().sent(password);
+                hash_password(plugin, &password, random).await?
             }
             Some(ast::Secret::Hash(hash)) => {
                 if auth::StoredSecret::parse(method, hash).is_err() {

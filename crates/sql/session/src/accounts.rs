@@ -9,7 +9,7 @@ use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
 use store::{RowBatch, Store, StoreError};
-use value::{Value, ValueRef};
+use value::{Charset, CollationId, Value, ValueRef};
 
 use crate::server::Server;
 use crate::system_rows::{self, RowChange};
@@ -67,6 +67,12 @@ impl AccountSource for Door {
             requires_tls: account.requires_tls,
         })
     }
+
+    fn name_text(&self, collation: u16, name: &[u8]) -> String {
+        let charset = CollationId::from_id(collation).map(CollationId::charset);
+        let charset = charset.unwrap_or(Charset::Utf8mb4);
+        charset.to_utf8_lossy(name).into_owned()
+    }
 }
 
 /// What to change in the table of accounts.
@@ -105,7 +111,7 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
         .any(|(name, _)| name == SYSTEM_DATABASE);
     if !has_database {
         store
-            .create_database(SYSTEM_DATABASE, value::CollationId::UTF8MB4_GENERAL_CI)
+            .create_database(SYSTEM_DATABASE, CollationId::UTF8MB4_GENERAL_CI)
             .await?;
     }
     if system_rows::find(store, ACCOUNT_TABLE).await?.is_none() {

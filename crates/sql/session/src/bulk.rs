@@ -15,6 +15,7 @@ use errcode::{
     ER_UNSUPPORTED_PS,
 };
 use executor::{Effect, Execution, Summary};
+use planner::StringRules;
 use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind};
 use value::{CollationId, ColumnType, TypeKind, Value};
 use wire::{BulkExecute, BulkRows, BulkValue, Capabilities, ParameterType, StatusFlags};
@@ -129,7 +130,7 @@ impl Session {
         count: usize,
         total: &mut Summary,
     ) -> Result<(), Failed> {
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let strings = self.strings();
         let is_insert = matches!(parsed.statement.kind, StatementKind::Insert(_));
         let mut mark = self.begin_steps();
         let deadline = self.statement_deadline();
@@ -137,7 +138,7 @@ impl Session {
             types: rows
                 .types()
                 .iter()
-                .map(|&of| type_of(of, collation))
+                .map(|&of| type_of(of, strings.collation))
                 .collect(),
             kept: Vec::new(),
         };
@@ -155,7 +156,7 @@ impl Session {
             if (row_count + 1_u64).is_multiple_of(TURN_STATEMENT_COUNT.into()) {
                 self.give_way(deadline).await.map_err(failed)?;
             }
-            let row = next_row(&mut rows, count, collation).map_err(failed)?;
+            let row = next_row(&mut rows, count, strings).map_err(failed)?;
             let mut try_count = 0;
             let summary = loop {
                 let mut execution = match self.bulk_plan(parsed, &mut plans, &row) {
@@ -247,16 +248,12 @@ fn malformed(_: wire::Malformed) -> Stop {
     ClientError::new(ER_MALFORMED_PACKET, &[]).into()
 }
 
-fn next_row(
-    rows: &mut BulkRows<'_, '_>,
-    count: usize,
-    collation: CollationId,
-) -> Result<Row, Stop> {
+fn next_row(rows: &mut BulkRows<'_, '_>, count: usize, strings: StringRules) -> Result<Row, Stop> {
     let mut row = Row::default();
     for _ in 0..count {
         let (wire_type, value) = rows.next_value().map_err(malformed)?;
         let (mark, value) = match value {
-            BulkValue::Value(value) => (Mark::Value, parameter(value, wire_type, collation).0),
+            BulkValue::Value(value) => (Mark::Value, parameter(value, wire_type, strings).0),
             BulkValue::Default => (Mark::Default, Value::Null),
             BulkValue::Ignore => (Mark::Ignore, Value::Null),
         };
@@ -315,7 +312,7 @@ pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientEr
     }
     Ok(Parsed {
         statement,
-        text: Rc::clone(&parsed.text),
+        text: parsed.text.clone(),
     })
 }
 
@@ -346,13 +343,14 @@ fn take_mark(value: &mut Expr, marks: &[Mark]) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Source;
 
     /// How many values became DEFAULT and how many assignments are left, or the error.
     fn with_marks(text: &str, marks: &[Mark]) -> Result<(usize, usize), u16> {
         let statement = syntax::parse::parse(text.as_bytes(), syntax::Mode::default()).unwrap();
         let parsed = Parsed {
             statement,
-            text: text.as_bytes().into(),
+            text: Source::new(text.as_bytes(), StringRules::default()),
         };
         let marked = marked(&parsed, marks).map_err(|error| error.code.number())?;
         let is_default = |value: &&Expr| value.kind == ExprKind::Default(None);

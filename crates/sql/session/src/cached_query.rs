@@ -12,9 +12,10 @@
 use std::rc::Rc;
 
 use errcode::ClientError;
+use planner::StringRules;
 use syntax::ast::StatementKind;
 use syntax::canonical::{Canonical, Parameter, ParameterKind};
-use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
+use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use crate::dispatch::{Parsed, counted};
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
@@ -67,7 +68,7 @@ impl Session {
         if !buffers.canonical.fill(text, mode) {
             return None;
         }
-        if !literals(buffers, text, mode) {
+        if !literals(buffers, text, mode, active.strings) {
             return None;
         }
         let worker = &self.state.worker;
@@ -91,7 +92,8 @@ impl Session {
             database: database.as_deref(),
             mode: active.mode,
             sql_mode: active.options.sql_mode,
-            collation: active.connection_collation,
+            strings: active.strings,
+            collation: active.strings.collation,
             division_increment: active.options.division_increment,
             limits: active.limits,
             now: self.state.wall_now(),
@@ -121,7 +123,7 @@ impl Session {
         if !is_planned {
             return None;
         }
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let collation = self.state.variables.borrow().active().strings.collation;
         let types: Vec<ColumnType> = canonical
             .parameters()
             .iter()
@@ -165,10 +167,16 @@ impl Session {
 }
 
 /// Puts the literals into the buffers; false if one is not what a parameter can be.
-fn literals(buffers: &mut QueryBuffers, text: &[u8], mode: syntax::Mode) -> bool {
+fn literals(
+    buffers: &mut QueryBuffers,
+    text: &[u8],
+    mode: syntax::Mode,
+    strings: StringRules,
+) -> bool {
     buffers.values.clear();
+    let other = (!strings.is_as_written()).then_some(strings);
     for parameter in buffers.canonical.parameters() {
-        match literal(parameter, text, mode) {
+        match literal(parameter, text, mode, other) {
             Some(value) => buffers.values.push(value),
             None => return false,
         }
@@ -176,7 +184,13 @@ fn literals(buffers: &mut QueryBuffers, text: &[u8], mode: syntax::Mode) -> bool
     true
 }
 
-fn literal(parameter: &Parameter, text: &[u8], mode: syntax::Mode) -> Option<Value> {
+/// The value of a literal; `other` says what strings mean where their bytes are not their values.
+fn literal(
+    parameter: &Parameter,
+    text: &[u8],
+    mode: syntax::Mode,
+    other: Option<StringRules>,
+) -> Option<Value> {
     let source = || parameter.span.of(text);
     match parameter.kind {
         // `?` stands in prepared statements alone. A number beyond BIGINT behind a minus sign is
@@ -195,7 +209,13 @@ fn literal(parameter: &Parameter, text: &[u8], mode: syntax::Mode) -> Option<Val
             let bytes = parameter.string(text, mode);
             let is_short = bytes.len() <= stdx::to_usize(STRING_CHARS);
             let is_utf8 = std::str::from_utf8(&bytes).is_ok();
-            (is_short && is_utf8).then(|| Value::Bytes(bytes.into_owned()))
+            if !is_short || !is_utf8 {
+                return None;
+            }
+            Some(Value::Bytes(match other {
+                None => bytes.into_owned(),
+                Some(strings) => strings.value(&bytes).into_owned(),
+            }))
         }
     }
 }
@@ -211,18 +231,6 @@ fn type_of(kind: ParameterKind, collation: CollationId) -> ColumnType {
     }
 }
 
-/// A statement's bytes in UTF-8, out of the client's character set.
-pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
-    match charset {
-        Charset::Latin1 => {
-            let mut converted = Vec::with_capacity(text.len());
-            Charset::Utf8mb4.append_converted(charset, text, &mut converted);
-            converted.into()
-        }
-        Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +240,8 @@ mod tests {
         let mode = syntax::Mode::default();
         assert!(buffers.canonical.fill(text.as_bytes(), mode));
         let form = String::from_utf8(buffers.canonical.text().to_vec()).unwrap();
-        literals(&mut buffers, text.as_bytes(), mode).then_some((form, buffers.values))
+        let strings = StringRules::default();
+        literals(&mut buffers, text.as_bytes(), mode, strings).then_some((form, buffers.values))
     }
 
     #[test]
@@ -250,12 +259,5 @@ mod tests {
         assert!(values_of("SELECT a FROM t WHERE b = ?").is_none());
         let long = "x".repeat(20_000);
         assert!(values_of(&format!("SELECT a FROM t WHERE b = '{long}'")).is_none());
-    }
-
-    #[test]
-    fn latin1_is_brought_to_utf8_and_the_rest_is_not_copied() {
-        assert_eq!(&*in_utf8(Charset::Latin1, b"\xe4"), "\u{e4}".as_bytes());
-        let same = in_utf8(Charset::Utf8mb4, b"SELECT 1");
-        assert!(matches!(same, std::borrow::Cow::Borrowed(_)));
     }
 }

@@ -1,6 +1,7 @@
 //! `DEFAULT` of a column: what CREATE and ALTER TABLE make of it.
 
 use errcode::{ClientError, ER_INVALID_DEFAULT};
+use planner::StringRules;
 use store::{ColumnDefault, ColumnDefinition};
 use syntax::ast::{self, ExprKind};
 use value::temporal::Zone;
@@ -29,7 +30,7 @@ impl Session {
             return Ok(ColumnDefault::Now);
         }
         if !is_literal(default) {
-            return self.computed_default(default, &source);
+            return self.computed_default(default, &source, parsed.text.strings);
         }
         let (value, from) = self.constant_typed(default, parsed).await?;
         if value.is_null() {
@@ -65,9 +66,15 @@ impl Session {
     }
 
     /// A default that is computed for each row, as text that every session reads alike.
-    fn computed_default(&self, default: &ast::Expr, source: &str) -> Result<ColumnDefault, Stop> {
-        let collation = self.state.variables.borrow().active().connection_collation;
-        if !source.is_ascii() && collation.charset() != value::Charset::Utf8mb4 {
+    fn computed_default(
+        &self,
+        default: &ast::Expr,
+        source: &str,
+        strings: StringRules,
+    ) -> Result<ColumnDefault, Stop> {
+        let is_utf8 =
+            strings.is_as_written() && strings.collation.charset() == value::Charset::Utf8mb4;
+        if !source.is_ascii() && !is_utf8 {
             let what = "DEFAULT (expression) in a character set other than utf8mb4";
             return Err(ClientError::not_supported(&what).into());
         }

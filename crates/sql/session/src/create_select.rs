@@ -42,7 +42,8 @@ impl Session {
         let mut hold = None;
         let filled = async {
             hold = self.change_table(id).await?;
-            let insert = self.parse(filling_text(&made, create, selected, parsed).as_bytes())?;
+            let text = filling_text(&made, create, selected, parsed);
+            let insert = self.parse_as(text.as_bytes(), parsed.text.strings)?;
             self.filled = Some(id);
             let filled = self.fill_table(&insert, id).await;
             self.filled = None;
@@ -117,7 +118,7 @@ impl Session {
         name: &TableName,
         parsed: &Parsed,
     ) -> Result<Rc<[OutputColumn]>, Stop> {
-        let select = self.parse(parsed.source(query.span))?;
+        let select = self.parse_as(parsed.source(query.span), parsed.text.strings)?;
         let plan = self.plan(&select, &[])?;
         self.check_privileges(&plan)?;
         if plan.rights.iter().any(|it| it.definition.name == *name) {

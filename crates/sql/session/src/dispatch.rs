@@ -10,18 +10,19 @@ use std::sync::Arc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use front::Disconnect;
-use planner::StatementLimits;
+use planner::{StatementLimits, StringRules};
 use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
 use syntax::parse::SyntaxErrorKind;
 use syntax::token::Kind;
 use value::{ColumnType, Value};
 
-use crate::cached_query::{Tried, in_utf8};
+use crate::cached_query::Tried;
 use crate::registry::KillOrder;
 use crate::reply::{Reply, Stop};
 use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
 use crate::session::{Either, Next, Session, first_of};
+use crate::source::{Source, in_utf8, read_anew};
 use crate::virtual_store::SessionNames;
 
 /// How often a statement is planned anew because a table changed under it, before it fails.
@@ -38,8 +39,8 @@ const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
 pub(crate) struct Parsed {
     /// The tree.
     pub(crate) statement: Statement,
-    /// In UTF-8; spans of the tree count from its start.
-    pub(crate) text: Rc<[u8]>,
+    /// Spans of the tree count from its start.
+    pub(crate) text: Source,
 }
 
 impl Parsed {
@@ -67,23 +68,23 @@ impl Parsed {
 impl Session {
     /// COM_QUERY: one statement, or several if that was agreed.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
-        let charset = self.state.variables.borrow().active().client_charset;
-        let text = in_utf8(charset, without_end(text));
+        let mut charset = self.strings().client;
+        let mut text = in_utf8(charset, without_end(text));
         self.list_text(&text);
         if let Tried::Answered(reply) = self.cached_query(&text).await {
             return self.write_reply(reply, false);
         }
-        let mut rest: &[u8] = &text;
-        let mut count = 0_u32;
+        let (mut at, mut count) = (0, 0_u32);
         loop {
             self.begin_statement_time();
+            let mut rest = text.get(at..).unwrap_or_default();
             let parsed = match syntax::parse::parse_one(rest, self.mode()) {
                 Ok((statement, length)) => {
                     let (own, behind) = rest.split_at(length.min(rest.len()));
-                    rest = behind;
+                    (rest, at) = (behind, at + own.len());
                     Ok(Parsed {
                         statement,
-                        text: own.into(),
+                        text: Source::new(own, self.strings()),
                     })
                 }
                 Err(error) => Err(syntax_error(&error)),
@@ -103,6 +104,11 @@ impl Session {
             let next = self.write_reply(reply, !is_over)?;
             if is_over || next == Next::End {
                 return Ok(next);
+            }
+            let now = self.strings().client;
+            if now != charset {
+                text = read_anew(text.get(at..).unwrap_or_default(), charset, now).into();
+                (charset, at) = (now, 0);
             }
             count = count.wrapping_add(1);
             if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {
@@ -167,14 +173,29 @@ impl Session {
         self.statement(&parsed).await
     }
 
-    /// The only statement of a text.
+    /// The only statement of a text that is read now.
     pub(crate) fn parse(&self, text: &[u8]) -> Result<Parsed, ClientError> {
+        self.parse_as(text, self.strings())
+    }
+
+    /// The only statement of a text whose strings are read so: a part of another text has the
+    /// other's.
+    pub(crate) fn parse_as(
+        &self,
+        text: &[u8],
+        strings: StringRules,
+    ) -> Result<Parsed, ClientError> {
         let statement =
             syntax::parse::parse(text, self.mode()).map_err(|error| syntax_error(&error))?;
         Ok(Parsed {
             statement,
-            text: text.into(),
+            text: Source::new(text, strings),
         })
+    }
+
+    /// How the strings of a text are read now.
+    pub(crate) fn strings(&self) -> StringRules {
+        self.state.variables.borrow().active().strings
     }
 
     /// Answers a statement.
@@ -264,7 +285,8 @@ impl Session {
         let settings = planner::Settings {
             database,
             sql_mode: active.options.sql_mode,
-            collation: active.connection_collation,
+            strings: parsed.text.strings,
+            collation: active.strings.collation,
             division_increment: active.options.division_increment,
             today: self.state.wall_now().date(),
             parameter_types: parameter_types.to_vec(),
@@ -308,7 +330,7 @@ impl Session {
             } => {
                 let inner = Parsed {
                     statement: (**statement).clone(),
-                    text: Rc::clone(&parsed.text),
+                    text: parsed.text.clone(),
                 };
                 Box::pin(self.set_for_statement(variables, &inner, parsed)).await
             }
@@ -329,7 +351,7 @@ impl Session {
 
     /// A statement's bytes in UTF-8, out of the client's character set.
     pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
-        let charset = self.state.variables.borrow().active().client_charset;
+        let charset = self.state.variables.borrow().active().strings.client;
         in_utf8(charset, text).into_owned()
     }
 

@@ -9,6 +9,7 @@
 //! `b`, `n`, `r`, `t` and `Z` their meaning and takes it from everything else; `\N` alone is NULL,
 //! and so is a bare `NULL` where fields have quotes or nothing escapes.
 
+use planner::StringRules;
 use syntax::ast::FileFormat;
 
 /// Bytes that are looked at before the first row is tried.
@@ -80,11 +81,14 @@ impl FieldReader {
     /// A reader that leaves the first lines out.
     pub(crate) fn new(
         format: &FileFormat,
+        strings: StringRules,
         ignored_lines: u64,
         limits: RowLimits,
     ) -> Result<Self, BadFormat> {
-        let or =
-            |given: &Option<Vec<u8>>, usual: &[u8]| given.clone().unwrap_or_else(|| usual.to_vec());
+        let or = |given: &Option<Vec<u8>>, usual: &[u8]| match given {
+            Some(text) => strings.value(text).into_owned(),
+            None => usual.to_vec(),
+        };
         let single = |text: Vec<u8>| match text.as_slice() {
             [] => Ok(None),
             &[byte] => Ok(Some(byte)),
@@ -329,7 +333,8 @@ mod tests {
 
     /// The rows of a text, read in pieces of `piece` bytes; fields by `|`, NULL as `~`.
     fn rows(format: &FileFormat, ignored: u64, text: &str, piece: usize) -> Vec<String> {
-        let mut reader = FieldReader::new(format, ignored, limits(1000)).unwrap();
+        let mut reader =
+            FieldReader::new(format, StringRules::default(), ignored, limits(1000)).unwrap();
         let mut pieces = text.as_bytes().chunks(piece);
         let mut rows = Vec::new();
         loop {
@@ -393,14 +398,22 @@ mod tests {
     #[test]
     fn formats_that_are_not_read_are_refused() {
         let wide = format(",", "''", "\n");
-        let refused = |format: &FileFormat| FieldReader::new(format, 0, limits(10)).unwrap_err();
+        let strings = StringRules::default();
+        let refused =
+            |format: &FileFormat| FieldReader::new(format, strings, 0, limits(10)).unwrap_err();
         assert_eq!(refused(&wide), BadFormat::Separator);
         assert_eq!(refused(&format("", "", "\n")), BadFormat::FixedWidth);
     }
 
     #[test]
     fn a_row_without_end_is_refused() {
-        let mut reader = FieldReader::new(&FileFormat::default(), 0, limits(10)).unwrap();
+        let mut reader = FieldReader::new(
+            &FileFormat::default(),
+            StringRules::default(),
+            0,
+            limits(10),
+        )
+        .unwrap();
         for _ in 0..10 {
             reader.push(b"x");
             assert_eq!(reader.read(), Read::More);

@@ -15,7 +15,7 @@ use errcode::{
 use executor::{Effect, Execution, Summary};
 use expression::Surroundings;
 use front::PacketBytes;
-use planner::Plan;
+use planner::{Plan, StringRules};
 use store::UndoMark;
 use syntax::ast::{IntoTarget, LoadData};
 use value::{Charset, ColumnType, Level, TypeKind, Value};
@@ -33,6 +33,7 @@ use crate::sink::{ResultState, Rows};
 /// A file being loaded.
 struct Loading<'s> {
     load: &'s LoadData,
+    strings: StringRules,
     plan: Rc<Plan>,
     execution: Execution,
     reader: FieldReader,
@@ -66,7 +67,8 @@ impl Session {
             bytes: row_bytes_max,
             fields: plan.parameter_count + 1,
         };
-        let reader = FieldReader::new(&load.format, load.ignore_lines, limits);
+        let strings = parsed.text.strings;
+        let reader = FieldReader::new(&load.format, strings, load.ignore_lines, limits);
         let reader = reader.map_err(|bad| match bad {
             BadFormat::Separator => ClientError::new(ER_WRONG_FIELD_TERMINATORS, &[]),
             BadFormat::FixedWidth => ClientError::not_supported(&"LOAD DATA of fixed-width rows"),
@@ -78,6 +80,7 @@ impl Session {
         let deadline = self.statement_deadline();
         let mut loading = Loading {
             load,
+            strings,
             execution: Execution::new(Rc::clone(&plan)),
             plan,
             reader,
@@ -137,7 +140,8 @@ impl Session {
     async fn load_file(&mut self, loading: &mut Loading<'_>) -> Result<(), Failed> {
         let mark = loading.mark;
         let gone = |disconnect: front::Disconnect| failed(disconnect.into(), mark);
-        let asked = self.client.request_local_infile(&loading.load.path).await;
+        let path = loading.strings.sent(&loading.load.path);
+        let asked = self.client.request_local_infile(&path).await;
         asked.map_err(gone)?;
         let mut outcome = Ok(());
         while let Some(piece) = self.next_piece(&mut outcome, mark).await? {

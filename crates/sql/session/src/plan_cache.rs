@@ -24,7 +24,7 @@ use catalog::Account;
 use executor::Execution;
 use expression::SqlMode;
 use foldhash::fast::FixedState;
-use planner::{Plan, StatementLimits};
+use planner::{Plan, StatementLimits, StringRules};
 use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime};
 
@@ -54,7 +54,9 @@ pub struct Surroundings<'s> {
     pub mode: syntax::Mode,
     /// How values are treated.
     pub sql_mode: SqlMode,
-    /// Of literals.
+    /// How strings of the text are read.
+    pub strings: StringRules,
+    /// `collation_connection`.
     pub collation: CollationId,
     /// `div_precision_increment`.
     pub division_increment: u8,
@@ -70,6 +72,8 @@ impl Surroundings<'_> {
         key.extend_from_slice(&[0, self.mode.bits(), self.division_increment]);
         key.extend_from_slice(&self.sql_mode.0.to_le_bytes());
         key.extend_from_slice(&self.collation.id().to_le_bytes());
+        key.extend_from_slice(&self.strings.collation.id().to_le_bytes());
+        key.push(self.strings.client as u8);
         key.extend_from_slice(&date.year().to_le_bytes());
         key.extend_from_slice(&[date.month(), date.day()]);
         if self.limits != StatementLimits::default() {
@@ -259,7 +263,7 @@ impl PlanCache {
 
 #[cfg(test)]
 mod tests {
-    use value::TypeKind;
+    use value::{Charset, TypeKind};
 
     use super::*;
 
@@ -296,6 +300,7 @@ mod tests {
             database: Some("d"),
             mode: syntax::Mode::default(),
             sql_mode: SqlMode::DEFAULT,
+            strings: StringRules::default(),
             collation: CollationId::UTF8MB4_GENERAL_CI,
             division_increment: 4,
             limits: StatementLimits::default(),
@@ -350,6 +355,7 @@ mod tests {
             database: Some("d"),
             mode: syntax::Mode::default(),
             sql_mode: SqlMode::DEFAULT,
+            strings: StringRules::default(),
             collation: CollationId::UTF8MB4_GENERAL_CI,
             division_increment: 4,
             limits: StatementLimits::default(),
@@ -375,6 +381,20 @@ mod tests {
             },
             Surroundings {
                 division_increment: 5,
+                ..plain
+            },
+            Surroundings {
+                strings: StringRules {
+                    client: Charset::Latin1,
+                    ..plain.strings
+                },
+                ..plain
+            },
+            Surroundings {
+                strings: StringRules {
+                    collation: CollationId::BINARY,
+                    ..plain.strings
+                },
                 ..plain
             },
         ];

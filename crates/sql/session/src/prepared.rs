@@ -10,14 +10,15 @@ use std::rc::Rc;
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use expression::{Share, Surroundings as _};
 use foldhash::fast::FixedState;
-use planner::OutputColumn;
+use planner::{OutputColumn, StringRules};
 use syntax::ast::{self, StatementKind};
-use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
+use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
 use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
+use crate::limit_parameters::{limit_parameters, limit_value};
 use crate::long_data::LongData;
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
 use crate::reply::{Done, Reply, Stop};
@@ -27,6 +28,7 @@ use crate::run::Ran;
 use crate::server::PreparedPlace;
 use crate::session::Session;
 use crate::sink::{made_up_column, write_columns};
+use crate::source::in_utf8;
 use crate::splice::splice;
 use crate::variables::Active;
 use crate::virtual_store::SessionNames;
@@ -201,7 +203,7 @@ impl Session {
     /// The tree of a text, shared with other sessions.
     fn parse_shared(&self, text: &[u8]) -> Result<Rc<Parsed>, ClientError> {
         let texts = &self.state.worker.prepared_texts;
-        let found = texts.borrow().find(text, self.mode());
+        let found = texts.borrow().find(text, self.mode(), self.strings());
         if let Some(parsed) = found {
             return Ok(parsed);
         }
@@ -407,6 +409,7 @@ impl Session {
             // The tree is of the text as it was read then.
             let surroundings = Surroundings {
                 mode: prepared.mode,
+                strings: text.strings,
                 ..*surroundings
             };
             PlanCache::write_prepared_key(&mut key, text, types, &surroundings);
@@ -424,7 +427,7 @@ impl Session {
         let malformed = |_| ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
         let count = prepared.parsed.statement.parameter_count;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let strings = self.strings();
         let mut reader = execute
             .parameters(count, &mut prepared.types)
             .map_err(malformed)?;
@@ -440,7 +443,7 @@ impl Session {
                 Some(bytes) => BinaryValue::Bytes(bytes),
                 None => value,
             };
-            let (value, column_type) = parameter(value, wire_type, collation);
+            let (value, column_type) = parameter(value, wire_type, strings);
             values.push(value);
             types.push(column_type);
         }
@@ -506,8 +509,10 @@ impl Session {
 
     /// The statement that an expression's text is.
     async fn parse_value(&mut self, from: &ast::Expr, around: &Parsed) -> Result<Parsed, Stop> {
-        let text = match self.constant(from, around).await? {
-            Value::Bytes(text) => text,
+        let (value, column_type) = self.constant_typed(from, around).await?;
+        let text = match value {
+            Value::Bytes(text) if column_type.is_binary() => self.to_utf8(&text),
+            Value::Bytes(text) => in_utf8(column_type.charset(), &text).into_owned(),
             other => {
                 let mut text = Vec::new();
                 other
@@ -531,23 +536,30 @@ impl Session {
         if using.len() != wanted {
             return Err(ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
         }
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let collation = self.strings().collation;
         let (mut values, mut types, mut marks) = (Vec::new(), Vec::new(), Vec::new());
         for of in using {
-            let (value, mark) = match of {
+            let (mut value, mut own, mut mark) = (Value::Null, collation, Mark::Value);
+            match of {
                 ast::UsingValue::Value(expression) => {
-                    (self.constant(expression, around).await?, Mark::Value)
+                    let (given, from) = self.constant_typed(expression, around).await?;
+                    (value, own) = in_connection(given, &from, collation);
                 }
-                ast::UsingValue::Default => (Value::Null, Mark::Default),
-                ast::UsingValue::Ignore => (Value::Null, Mark::Ignore),
-            };
+                ast::UsingValue::Default => mark = Mark::Default,
+                ast::UsingValue::Ignore => mark = Mark::Ignore,
+            }
             types.push(match &value {
                 // No later value uses the plan: it is shown with the digits that it has.
                 Value::Decimal(number) => ColumnType::decimal(65, number.scale()),
-                value => type_of(value, collation),
+                value => type_of(value, own),
             });
             values.push(value);
             marks.push(mark);
+        }
+        for number in limit_parameters(&of.text, self.mode()) {
+            let limit = limit_value(&values[number]);
+            let limit = limit.ok_or_else(|| ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]))?;
+            (values[number], types[number]) = limit;
         }
         let is_plain = marks.iter().all(|mark| *mark == Mark::Value);
         let of = if is_plain {
@@ -611,8 +623,8 @@ impl Session {
         if values.is_empty() {
             return self.statement(parsed).await;
         }
-        let text = splice(&parsed.text, self.mode(), values, types);
-        let spliced = self.parse(&text)?;
+        let text = splice(&parsed.text, self.mode(), (values, types));
+        let spliced = self.parse_as(&text, parsed.text.strings)?;
         self.statement(&spliced).await
     }
 }
@@ -640,8 +652,16 @@ pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop 
 pub(crate) fn parameter(
     value: BinaryValue<'_>,
     wire_type: ParameterType,
-    collation: CollationId,
+    strings: StringRules,
 ) -> (Value, ColumnType) {
+    let is_blob = matches!(
+        wire_type.column_type,
+        wire::ColumnType::Blob
+            | wire::ColumnType::TinyBlob
+            | wire::ColumnType::MediumBlob
+            | wire::ColumnType::LongBlob
+            | wire::ColumnType::Geometry
+    );
     let value = match value {
         BinaryValue::Null => Value::Null,
         BinaryValue::Int(number) => Value::Int(number),
@@ -651,7 +671,8 @@ pub(crate) fn parameter(
         BinaryValue::Bytes(text) if wire_type.column_type == wire::ColumnType::NewDecimal => {
             Value::Decimal(Decimal::parse_prefix(text).value)
         }
-        BinaryValue::Bytes(bytes) => Value::bytes(bytes),
+        BinaryValue::Bytes(bytes) if is_blob => Value::bytes(bytes),
+        BinaryValue::Bytes(text) => Value::Bytes(strings.received(text).into_owned()),
         BinaryValue::DateTime(time) => Value::DateTime(date_time(&time)),
         BinaryValue::Time(time) => {
             let hour = time
@@ -667,21 +688,30 @@ pub(crate) fn parameter(
             ))
         }
     };
-    let is_blob = matches!(
-        wire_type.column_type,
-        wire::ColumnType::Blob
-            | wire::ColumnType::TinyBlob
-            | wire::ColumnType::MediumBlob
-            | wire::ColumnType::LongBlob
-            | wire::ColumnType::Geometry
-    );
     let collation = if is_blob {
         CollationId::BINARY
     } else {
-        collation
+        strings.collation
     };
     let column_type = type_of(&value, collation);
     (value, column_type)
+}
+
+/// A value of EXECUTE .. USING and its collation: a text of another character set than the
+/// connection's is brought into that.
+fn in_connection(value: Value, from: &ColumnType, connection: CollationId) -> (Value, CollationId) {
+    let (is, wanted) = (from.charset(), connection.charset());
+    match value {
+        Value::Bytes(_) if from.is_binary() || wanted == Charset::Binary || is == wanted => {
+            (value, from.collation)
+        }
+        Value::Bytes(text) if from.kind.is_string() => {
+            let mut converted = Vec::with_capacity(text.len());
+            wanted.append_converted(is, &text, &mut converted);
+            (Value::Bytes(converted), connection)
+        }
+        value => (value, connection),
+    }
 }
 
 /// A client may send any numbers; what is no date or time is the zero one, as in MariaDB.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
 use foldhash::fast::FixedState;
+use planner::StringRules;
 
 use crate::dispatch::Parsed;
 
@@ -23,16 +24,23 @@ pub(crate) struct PreparedTexts {
 
 #[derive(Debug)]
 struct Entry {
-    /// How the text was read.
+    /// How the text was read, and its strings.
     mode: syntax::Mode,
+    strings: StringRules,
     parsed: Weak<Parsed>,
 }
 
 impl PreparedTexts {
-    /// The tree of a text that was read in this mode.
-    pub(crate) fn find(&self, text: &[u8], mode: syntax::Mode) -> Option<Rc<Parsed>> {
-        let entry = self.by_text.get(text).filter(|entry| entry.mode == mode)?;
-        entry.parsed.upgrade()
+    /// The tree of a text that was read like this.
+    pub(crate) fn find(
+        &self,
+        text: &[u8],
+        mode: syntax::Mode,
+        strings: StringRules,
+    ) -> Option<Rc<Parsed>> {
+        let entry = self.by_text.get(text)?;
+        let is_it = entry.mode == mode && entry.strings == strings;
+        is_it.then(|| entry.parsed.upgrade()).flatten()
     }
 
     /// Shares a tree from now on.
@@ -42,19 +50,26 @@ impl PreparedTexts {
                 .retain(|_, entry| 0 < entry.parsed.strong_count());
             self.sweep_at = self.by_text.len() * 2;
         }
-        let parsed = Rc::downgrade(parsed);
-        self.by_text.insert(text.into(), Entry { mode, parsed });
+        let entry = Entry {
+            mode,
+            strings: parsed.text.strings,
+            parsed: Rc::downgrade(parsed),
+        };
+        self.by_text.insert(text.into(), entry);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use value::Charset;
+
     use super::*;
+    use crate::source::Source;
 
     fn parsed(text: &[u8]) -> Rc<Parsed> {
         Rc::new(Parsed {
             statement: syntax::parse::parse(text, syntax::Mode::default()).unwrap(),
-            text: text.into(),
+            text: Source::new(text, StringRules::default()),
         })
     }
 
@@ -68,12 +83,18 @@ mod tests {
         let mut texts = PreparedTexts::default();
         let tree = parsed(b"SELECT 1");
         texts.put(b"SELECT 1", mode, &tree);
-        let found = texts.find(b"SELECT 1", mode).unwrap();
+        let strings = StringRules::default();
+        let found = texts.find(b"SELECT 1", mode, strings).unwrap();
         assert!(Rc::ptr_eq(&found, &tree));
-        assert!(texts.find(b"SELECT 1", other_mode).is_none());
-        assert!(texts.find(b"SELECT 2", mode).is_none());
+        assert!(texts.find(b"SELECT 1", other_mode, strings).is_none());
+        let other_strings = StringRules {
+            client: Charset::Latin1,
+            ..strings
+        };
+        assert!(texts.find(b"SELECT 1", mode, other_strings).is_none());
+        assert!(texts.find(b"SELECT 2", mode, strings).is_none());
         drop((found, tree));
-        assert!(texts.find(b"SELECT 1", mode).is_none());
+        assert!(texts.find(b"SELECT 1", mode, strings).is_none());
     }
 
     #[test]
@@ -87,6 +108,10 @@ mod tests {
             texts.put(text.as_bytes(), mode, &parsed(text.as_bytes()));
         }
         assert!(texts.by_text.len() <= SWEEP_COUNT_MIN + 1);
-        assert!(texts.find(b"SELECT 0", mode).is_some());
+        assert!(
+            texts
+                .find(b"SELECT 0", mode, StringRules::default())
+                .is_some()
+        );
     }
 }

@@ -34,6 +34,7 @@ use crate::reply::{Done, Reply, Stop};
 use crate::routine::Programs;
 use crate::row_encoder::RowProtocol;
 use crate::server::count;
+use crate::sink::error_text;
 use crate::state::State;
 use crate::tracker::Tracker;
 use crate::transaction::TransactionState;
@@ -144,11 +145,20 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
         Ok(session) => Some(session),
         Err(refused) => {
             let (client, error) = *refused;
-            client.dismiss(&error).await;
+            dismiss(client, &error).await;
             server.registry.leave(&seat);
             None
         }
     }
+}
+
+/// Says why a session does not begin, in the login's character set: it may be about a name that
+/// the client has given.
+async fn dismiss(mut client: Client, error: &ClientError) {
+    let collation = CollationId::from_id(client.info().collation);
+    let text = error_text(&error.message, collation.map(CollationId::charset));
+    ErrorPacket::encode_with_text(client.out(), error, &text);
+    client.close().await;
 }
 
 fn is_administrator(door: &Door, client: &Client) -> bool {
@@ -528,7 +538,9 @@ impl Session {
         for place in self.programs.take_trace() {
             diagnostics.push(Level::Note, place);
         }
-        ErrorPacket::encode(self.client.out(), error);
+        let results = self.state.variables.borrow().active().results_charset;
+        let text = error_text(&error.message, results);
+        ErrorPacket::encode_with_text(self.client.out(), error, &text);
     }
 
     /// Warnings of the last statement, as far as the packets can count.

@@ -354,8 +354,8 @@ impl Session {
         {
             return Ok(NewValue::Text(name.column.text.clone()));
         }
-        let value = self.constant(value, parsed).await?;
-        Ok(new_value_of(value)?)
+        let (value, column_type) = self.constant_typed(value, parsed).await?;
+        Ok(new_value_of(value, &column_type)?)
     }
 
     /// The value of an expression that stands outside of any row.
@@ -377,7 +377,8 @@ impl Session {
         parsed: &Parsed,
     ) -> Result<(Value, ColumnType), Stop> {
         let source = parsed.source(expression.span);
-        let select = self.parse(&[b"SELECT ", source].concat())?;
+        let text = [b"SELECT ", source].concat();
+        let select = self.parse_as(&text, parsed.text.strings)?;
         let (plan, kept) = self.run_select(&select, |_| KeptRows::default()).await?;
         let column_type = plan.columns.first().map_or_else(
             || ColumnType::new(TypeKind::Null),
@@ -430,7 +431,8 @@ impl Session {
         account.credential.hash = if is_clear && !text.is_empty() {
             let front = Rc::clone(&self.state.worker.front);
             let random = &front.options().random;
-            hash_password(&account.credential.plugin, text, random).await?
+            let password = self.strings().sent(text);
+            hash_password(&account.credential.plugin, &password, random).await?
         } else {
             check_hash(&account.credential.plugin, text)?;
             String::from_utf8_lossy(text).into_owned()
@@ -482,8 +484,8 @@ fn check_hash(plugin: &str, hash: &[u8]) -> Result<(), ClientError> {
     Err(ClientError::new(errcode::ER_PASSWD_LENGTH, &[&41]))
 }
 
-/// What a value is for a system variable.
-pub(crate) fn new_value_of(value: Value) -> Result<NewValue, ClientError> {
+/// What a value of some type is for a system variable.
+pub(crate) fn new_value_of(value: Value, from: &ColumnType) -> Result<NewValue, ClientError> {
     Ok(match value {
         Value::Null => NewValue::Null,
         Value::Int(number) => NewValue::Number(number.into()),
@@ -494,7 +496,7 @@ pub(crate) fn new_value_of(value: Value) -> Result<NewValue, ClientError> {
             Ok(whole) if number.scale() == 0 => NewValue::Number(whole.into()),
             _ => NewValue::Fraction(number.to_f64()),
         },
-        Value::Bytes(text) => NewValue::Text(String::from_utf8_lossy(&text).into_owned()),
+        Value::Bytes(text) => NewValue::Text(from.charset().to_utf8_lossy(&text).into_owned()),
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) => {
             return Err(ClientError::new(errcode::ER_WRONG_TYPE_FOR_VAR, &[&""]));
         }

@@ -101,7 +101,7 @@ impl Session {
     ) -> Result<Reply, Stop> {
         if let Some(asked) = self.asked(&show.kind, show.filter.as_ref())? {
             let text = asked.text(show.filter.as_ref(), parsed);
-            let select = self.parse(text.as_bytes())?;
+            let select = self.parse_as(text.as_bytes(), parsed.text.strings)?;
             return self.planned(&select, &[], &[]).await;
         }
         match &show.kind {

@@ -1,5 +1,7 @@
 //! Results on their way to the client's output buffer.
 
+use std::borrow::Cow;
+
 use executor::{Execution, Flow, Outcome, Progress, RowSink, World};
 use front::Client;
 use planner::{KeyFlag, OutputColumn};
@@ -133,7 +135,8 @@ impl RowSink for PacketSink<'_> {
 pub fn write_columns(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
     let capabilities = client.capabilities();
     for column in columns {
-        definition(column, charset).encode(client.out(), capabilities);
+        let names = ColumnNames::of(column, charset);
+        definition(column, &names, charset).encode(client.out(), capabilities);
     }
 }
 
@@ -142,19 +145,81 @@ pub fn write_columns(client: &mut Client, columns: &[OutputColumn], charset: Opt
 pub fn write_field_list(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
     let capabilities = client.capabilities();
     for column in columns {
+        let names = ColumnNames::of(column, charset);
         let out = client.out();
-        definition(column, charset).encode_with_default(out, capabilities, None);
+        definition(column, &names, charset).encode_with_default(out, capabilities, None);
     }
 }
 
+/// The names of a column in the character set of the results.
+struct ColumnNames<'c> {
+    schema: Cow<'c, [u8]>,
+    table: Cow<'c, [u8]>,
+    original_table: Cow<'c, [u8]>,
+    name: Cow<'c, [u8]>,
+    original_name: Cow<'c, [u8]>,
+}
+
+impl<'c> ColumnNames<'c> {
+    fn of(column: &'c OutputColumn, results: Option<Charset>) -> Self {
+        let name = |text: &'c str| in_results(text, results);
+        Self {
+            schema: name(&column.database),
+            table: name(&column.table),
+            original_table: name(&column.original_table),
+            name: name(&column.name),
+            original_name: name(&column.original_name),
+        }
+    }
+}
+
+/// A name in the character set of the results; what that lacks becomes `?`.
+fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    match results {
+        Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !name.is_ascii() => {
+            let mut converted = Vec::with_capacity(name.len());
+            charset.append_converted(Charset::Utf8mb4, name.as_bytes(), &mut converted);
+            converted.into()
+        }
+        _ => name.as_bytes().into(),
+    }
+}
+
+/// An error's text in the character set of the results; of a character that it lacks, the number.
+pub(crate) fn error_text(text: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    let Some(charset @ (Charset::Latin1 | Charset::Ascii)) = results else {
+        return text.as_bytes().into();
+    };
+    if text.is_ascii() {
+        return text.as_bytes().into();
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        let code = u32::from(character);
+        if !charset.encode(code, &mut converted) {
+            let number = match code {
+                0..=0xFFFF => format!("\\{code:04X}"),
+                _ => format!("\\+{code:06X}"),
+            };
+            converted.extend_from_slice(number.as_bytes());
+        }
+    }
+    converted.truncate(errcode::MESSAGE_BYTES_MAX);
+    converted.into()
+}
+
 /// What the client is told of a column.
-fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefinition<'_> {
+fn definition<'c>(
+    column: &'c OutputColumn,
+    names: &'c ColumnNames<'_>,
+    results: Option<Charset>,
+) -> ColumnDefinition<'c> {
     let column_type = &column.column_type;
     let is_text = !column_type.is_binary()
         && (column_type.kind.is_string()
             || matches!(column_type.kind, TypeKind::Enum | TypeKind::Set));
     let shown = match results {
-        Some(charset) if is_text && charset != Charset::Binary => charset.default_collation(),
+        Some(charset) if is_text => charset.default_collation(),
         _ => column_type.collation,
     };
     let collation = if is_text {
@@ -171,11 +236,11 @@ fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefiniti
         column_type.protocol_flags()
     };
     ColumnDefinition {
-        schema: column.database.as_bytes(),
-        table: column.table.as_bytes(),
-        original_table: column.original_table.as_bytes(),
-        name: column.name.as_bytes(),
-        original_name: column.original_name.as_bytes(),
+        schema: &names.schema,
+        table: &names.table,
+        original_table: &names.original_table,
+        name: &names.name,
+        original_name: &names.original_name,
         extended_type: wire::ExtendedType::default(),
         collation,
         display_bytes: column_type.protocol_length(char_bytes),
@@ -235,5 +300,28 @@ pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColum
         auto_increment: false,
         no_default: false,
         on_update_now: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_errors_are_in_the_character_set_of_the_results() {
+        let text = "a\u{e9}\u{416}\u{1F600}";
+        for (results, name, error) in [
+            (None, text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Utf8mb4), text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Binary), text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Latin1), b"a\xe9??", b"a\xe9\\0416\\+01F600"),
+            (Some(Charset::Ascii), b"a???", b"a\\00E9\\0416\\+01F600"),
+        ] {
+            assert_eq!(&*in_results(text, results), name, "{results:?}");
+            assert_eq!(&*error_text(text, results), error, "{results:?}");
+        }
+        let long = "\u{416}".repeat(255);
+        let told = error_text(&long, Some(Charset::Ascii));
+        assert_eq!(told.len(), errcode::MESSAGE_BYTES_MAX);
     }
 }

@@ -70,8 +70,10 @@ impl Session {
     pub(crate) fn take_changes(&mut self) -> SessionChanges {
         let mut changes = SessionChanges::default();
         for name in std::mem::take(&mut self.tracker.variables) {
-            let value = setting_text(self.state.variables.borrow().settings(), name);
-            changes.variable(name, value.as_bytes());
+            let variables = self.state.variables.borrow();
+            let value = variables.settings().value(name);
+            let text = value.map(|value| setting_text(name, value));
+            changes.variable(name, text.unwrap_or_default().as_bytes());
         }
         if std::mem::take(&mut self.tracker.has_schema) {
             let database = self.state.database.borrow();

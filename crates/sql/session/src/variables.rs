@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{SqlMode, StatementOptions};
-use planner::StatementLimits;
+use planner::{StatementLimits, StringRules};
 use settings::{Scope, Setting, Settings, TABLE};
 use store::Isolation;
 use value::temporal::Zone;
@@ -50,10 +50,8 @@ pub struct Active {
     pub row_lock_wait_timeout_s: u64,
     /// For metadata locks.
     pub lock_wait_timeout_s: u64,
-    /// Of statements' bytes.
-    pub client_charset: Charset,
-    /// Of literals.
-    pub connection_collation: CollationId,
+    /// How strings of a text are read: the client's character set and the connection's collation.
+    pub strings: StringRules,
     /// Text in results is converted to it; `None`: left as stored.
     pub results_charset: Option<Charset>,
     /// Against statements that do too much.
@@ -528,9 +526,11 @@ fn decode(values: &Settings) -> Active {
         read_only: values.is_on("tx_read_only"),
         row_lock_wait_timeout_s: values.unsigned("row_lock_wait_timeout"),
         lock_wait_timeout_s: values.unsigned("lock_wait_timeout"),
-        client_charset: charset("character_set_client").unwrap_or(Charset::Utf8mb4),
-        connection_collation: CollationId::from_name(values.text("collation_connection"))
-            .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
+        strings: StringRules {
+            client: charset("character_set_client").unwrap_or(Charset::Utf8mb4),
+            collation: CollationId::from_name(values.text("collation_connection"))
+                .unwrap_or(CollationId::UTF8MB4_GENERAL_CI),
+        },
         results_charset: charset("character_set_results"),
         limits: limits(values),
         statement_time_us_max: values.micros("max_statement_time"),
@@ -700,7 +700,7 @@ mod tests {
         variables
             .set("character_set_connection", &text("utf8"), &globals)
             .unwrap();
-        let collation = variables.active().connection_collation;
+        let collation = variables.active().strings.collation;
         assert_eq!(collation.name(), "utf8mb3_general_ci");
         variables
             .set("character_set_results", &NewValue::Null, &globals)

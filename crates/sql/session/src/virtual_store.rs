@@ -15,7 +15,7 @@ use store::{
 };
 use value::{CollationId, ColumnType, Value};
 
-use crate::state::State;
+use crate::state::{State, setting_text, system_variable_type};
 
 /// A store with virtual tables beside the real ones.
 pub struct VirtualStore {
@@ -95,7 +95,7 @@ fn named(
 ) -> Vec<(String, String)> {
     variables
         .iter()
-        .map(|(name, _, value)| ((*name).to_owned(), value.to_string()))
+        .map(|(name, setting, value)| ((*name).to_owned(), setting_text(setting.name, value)))
         .collect()
 }
 
@@ -298,14 +298,15 @@ impl Names for SessionNames<'_> {
             || self.state.worker.names().database(database).is_some()
     }
 
-    fn system_variable(
+    fn system_variable_type(
         &self,
         scope: Option<expression::VariableScope>,
         name: &str,
-    ) -> Result<Value, PlanError> {
+    ) -> Result<ColumnType, PlanError> {
         use expression::Surroundings;
         self.asked_variable.set(true);
-        self.state.system_variable(scope, name)
+        let value = self.state.system_variable(scope, name)?;
+        Ok(system_variable_type(name, &value))
     }
 
     fn user_variable_type(&self, name: &str) -> ColumnType {

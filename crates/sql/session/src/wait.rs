@@ -17,7 +17,7 @@ use errcode::{
 use expression::{Failure, SessionFunction};
 use std::sync::Arc;
 use std::time::Duration;
-use value::{ColumnType, Level, TypeKind, Value};
+use value::{Charset, ColumnType, Level, TypeKind, Value};
 
 use crate::reply::Stop;
 use crate::run::timed_out;
@@ -167,7 +167,11 @@ fn lock_name(value: Option<&Value>) -> Result<Option<String>, Failure> {
         return Ok(None);
     };
     let name = match value {
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        // Bytes that are not UTF-8 are told apart too: they are a text of latin1.
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(name) => name.to_owned(),
+            Err(_) => Charset::Latin1.to_utf8_lossy(bytes).into_owned(),
+        },
         other => shown(other),
     };
     if NAME_BYTES_MAX < name.len() {

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use errcode::{ClientError, ER_WRONG_ARGUMENTS};
 use expression::Expression;
 use planner::Limit;
-use value::ValueRef;
+use value::number::Integer;
+use value::{ValueRef, Warnings};
 
 use crate::context::Context;
 use crate::{Operator, Outcome, Rewind};
@@ -37,11 +37,15 @@ fn number(expression: Option<&Expression>, absent: u64, cx: &Context<'_>) -> Out
     let Some(expression) = expression else {
         return Ok(absent);
     };
-    match cx.evaluate(expression)? {
-        ValueRef::Int(number) if number >= 0 => Ok(number.unsigned_abs()),
-        ValueRef::UInt(number) => Ok(number),
-        _ => Err(ClientError::new(ER_WRONG_ARGUMENTS, &[&"LIMIT"]).into()),
-    }
+    Ok(match cx.evaluate(expression)? {
+        ValueRef::UInt(number) => number,
+        // Parameters may be anything. A negative number is a very large one, as in MariaDB; no
+        // number is none.
+        value => {
+            let number = value.to_integer(&mut Warnings::new(0));
+            number.map_or(0, Integer::bits)
+        }
+    })
 }
 
 #[derive(Debug)]

@@ -183,13 +183,13 @@ impl Binder<'_> {
             None => None,
             Some(limit) => Some(constant_limit(limit)?),
         };
-        let separator = aggregate.separator.clone().unwrap_or_else(|| b",".to_vec());
+        let separator = self.separator(aggregate, &column_type);
         let call = AggregateCall {
             function,
             arguments,
             is_distinct: aggregate.distinct,
             order,
-            separator: separator.into(),
+            separator,
             limit,
             column_type: column_type.clone(),
         };
@@ -200,6 +200,19 @@ impl Binder<'_> {
             column_type,
             nullable,
         })
+    }
+
+    /// What stands between the texts of GROUP_CONCAT, in their character set.
+    fn separator(&self, aggregate: &ast::Aggregate, column_type: &ColumnType) -> Box<[u8]> {
+        let written = aggregate.separator.as_deref().unwrap_or(b",");
+        let rules = self.settings.strings;
+        let value = rules.value(written);
+        let mut separator = Vec::with_capacity(value.len());
+        let from = rules.collation.charset();
+        column_type
+            .charset()
+            .append_converted(from, &value, &mut separator);
+        separator.into()
     }
 
     fn aggregate_type(&self, function: AggregateFunction, arguments: &[Expression]) -> ColumnType {

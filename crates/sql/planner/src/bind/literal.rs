@@ -32,8 +32,8 @@ impl Binder<'_> {
                 charset: None,
             } => number_or_text(value),
             Literal::Hex { value, charset, .. } | Literal::Bit { value, charset } => {
-                let charset = charset.as_deref().unwrap_or("binary");
-                self.string(value, Some(charset))?
+                let charset = charset_named(charset.as_deref().unwrap_or("binary"))?;
+                text_constant(value, charset.default_collation())
             }
             Literal::Temporal { kind, text } => temporal(*kind, text, self.date_rules())?,
         })
@@ -48,12 +48,15 @@ impl Binder<'_> {
         }
     }
 
-    fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expression, PlanError> {
-        let collation = match charset {
-            None => self.settings.collation,
-            Some(name) => charset_named(name)?.default_collation(),
-        };
-        Ok(text_constant(bytes, collation))
+    fn string(&self, text: &[u8], charset: Option<&str>) -> Result<Expression, PlanError> {
+        let rules = self.settings.strings;
+        Ok(match charset {
+            None => text_constant(&rules.value(text), rules.collation),
+            Some(name) => {
+                let collation = charset_named(name)?.default_collation();
+                text_constant(&rules.sent(text), collation)
+            }
+        })
     }
 
     pub(super) fn parameter(&self, number: u32) -> Expression {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use expression::{Expression, ExpressionKind, UserVariable};
 use syntax::ast::{self, ExprKind};
 use value::collation::Coercibility;
-use value::{CollationId, ColumnType, TypeKind, Value};
+use value::{CollationId, ColumnType, TypeKind};
 
 use super::Binder;
 use super::term::Bound;
@@ -133,7 +133,12 @@ impl Binder<'_> {
         if value.column_type.kind != TypeKind::Null || !collations.contains_key(&name) {
             collations.insert(name.clone(), collation);
         }
-        let column_type = value.column_type.clone();
+        let mut column_type = value.column_type.clone();
+        let is_constant = matches!(value.kind, ExpressionKind::Constant(_));
+        if column_type.kind.is_integer() && !is_constant {
+            // As the variable will be.
+            column_type.kind = TypeKind::BigInt;
+        }
         let assignment = Box::new((name, value));
         Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
     }
@@ -144,8 +149,7 @@ impl Binder<'_> {
             ast::VariableScope::Session => expression::VariableScope::Session,
         });
         let name: Box<str> = variable.name.text.to_lowercase().into();
-        let value = self.names.system_variable(scope, &name)?;
-        let column_type = system_type(&value, self.settings.collation);
+        let column_type = self.names.system_variable_type(scope, &name)?;
         let variable = expression::SystemVariable { scope, name };
         let kind = ExpressionKind::SystemVariable(Box::new(variable));
         Ok(Expression::new(kind, column_type))
@@ -164,20 +168,6 @@ pub(super) fn read_in_domain(arguments: &mut [Expression], result: &ColumnType) 
         if matches!(argument.kind, ExpressionKind::UserVariable(_)) {
             argument.column_type = as_type.clone();
         }
-    }
-}
-
-/// The type that a client is told of a system variable.
-fn system_type(value: &Value, collation: CollationId) -> ColumnType {
-    match value {
-        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
-        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
-        Value::Double(_) => ColumnType::new(TypeKind::Double),
-        Value::Bytes(bytes) => {
-            let chars = stdx::to_u32(collation.charset().char_count(bytes));
-            ColumnType::varchar(chars, collation)
-        }
-        _ => ColumnType::new(TypeKind::Null),
     }
 }
 

@@ -9,8 +9,9 @@ use errcode::{
     ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
     ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
 };
+use planner::StringRules;
 use syntax::ast::{self, Direction, RoutineKind, StatementKind};
-use value::{CollationId, ColumnType, Value};
+use value::{Charset, CollationId, ColumnType, Value};
 use wire::Capabilities;
 
 use super::compile::{call_of, call_with_parameters, compile_routine};
@@ -22,11 +23,12 @@ use crate::dispatch::{Parsed, syntax_error};
 use crate::reply::{Reply, Stop};
 use crate::session::Session;
 use crate::sink::made_up_column;
+use crate::source::Source;
 use crate::state::State;
 use crate::variables::{NewValue, Variables};
 
 /// What a routine's definition has fixed while it runs.
-const KEPT_VARIABLES: [&str; 2] = ["sql_mode", "collation_connection"];
+const KEPT_VARIABLES: [&str; 3] = ["sql_mode", "collation_connection", "character_set_client"];
 
 /// What an OUT parameter of a prepared CALL has become.
 #[derive(Debug)]
@@ -300,7 +302,11 @@ impl Session {
     /// The session's variables as they are within a routine.
     fn variables_within(&self, routine: &Routine) -> Result<Variables, ClientError> {
         let mut variables = self.state.variables.borrow().clone();
-        let values = [&routine.sql_mode, &routine.connection_collation];
+        let values = [
+            &routine.sql_mode,
+            &routine.connection_collation,
+            &routine.client_charset,
+        ];
         let globals = self.state.worker.server.settings();
         for (name, value) in KEPT_VARIABLES.into_iter().zip(values) {
             if variables.settings().text(name) != value.as_str() {
@@ -375,7 +381,7 @@ impl State {
 
 /// Reads a routine's text and makes it ready to run.
 pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
-    let text: Rc<[u8]> = routine.show_create().into_bytes().into();
+    let text = Source::new(routine.show_create().into_bytes(), strings_of(routine));
     let mode = crate::variables::parser_mode(&routine.sql_mode);
     let statement = syntax::parse::parse(&text, mode).map_err(|error| syntax_error(&error))?;
     let StatementKind::CreateRoutine(create) = &statement.kind else {
@@ -384,6 +390,15 @@ pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientEr
     let collation = CollationId::from_name(&routine.database_collation);
     let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
     compile_routine(create, &text, collation)
+}
+
+/// How the strings of a routine's text are read: as they were when it was made.
+fn strings_of(routine: &Routine) -> StringRules {
+    let usual = StringRules::default();
+    StringRules {
+        client: Charset::from_name(&routine.client_charset).unwrap_or(usual.client),
+        collation: CollationId::from_name(&routine.connection_collation).unwrap_or(usual.collation),
+    }
 }
 
 /// A routine's parameters, as `information_schema` tells them; none of one that cannot be read.

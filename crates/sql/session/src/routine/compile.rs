@@ -29,6 +29,7 @@ use super::program::{
 };
 use crate::define;
 use crate::dispatch::Parsed;
+use crate::source::Source;
 
 /// Where a jump goes that is not known yet.
 const UNKNOWN: usize = usize::MAX;
@@ -37,7 +38,7 @@ const UNKNOWN: usize = usize::MAX;
 /// `collation` where they name none.
 pub(crate) fn compile(
     program: &ast::Program,
-    text: &Rc<[u8]>,
+    text: &Source,
     collation: CollationId,
 ) -> Result<Compiled, ClientError> {
     compile_with(program, text, variables_of(program, collation)?)
@@ -47,7 +48,7 @@ pub(crate) fn compile(
 /// which messages name as a call without arguments.
 pub(crate) fn compile_routine(
     create: &ast::CreateRoutine,
-    text: &Rc<[u8]>,
+    text: &Source,
     collation: CollationId,
 ) -> Result<Compiled, ClientError> {
     let mut variables = variables_of(&create.program, collation)?;
@@ -72,11 +73,11 @@ pub(crate) fn compile_routine(
 
 fn compile_with(
     program: &ast::Program,
-    text: &Rc<[u8]>,
+    text: &Source,
     mut variables: Vec<Variable>,
 ) -> Result<Compiled, ClientError> {
     let mut compiler = Compiler {
-        text: Rc::clone(text),
+        text: text.clone(),
         code: Vec::new(),
         handlers: Vec::new(),
         contexts: Vec::new(),
@@ -146,7 +147,7 @@ fn local_type(declared: ColumnType) -> ColumnType {
 
 /// A program in the making.
 struct Compiler {
-    text: Rc<[u8]>,
+    text: Source,
     code: Vec<Instruction>,
     handlers: Vec<Handler>,
     /// What is around the place at hand, the innermost last.
@@ -648,7 +649,7 @@ impl Compiler {
 }
 
 /// A CALL whose expressions are of this text.
-pub(crate) fn call_of(call: &ast::Call, text: &Rc<[u8]>) -> Call {
+pub(crate) fn call_of(call: &ast::Call, text: &Source) -> Call {
     let argument = |argument: &ProgramExpr| {
         let target = match &argument.expr.kind {
             ExprKind::UserVariable(name) => Some(IntoTarget::User(name.clone())),
@@ -670,7 +671,7 @@ pub(crate) fn call_of(call: &ast::Call, text: &Rc<[u8]>) -> Call {
 }
 
 /// A CALL whose `?` are the variables of the same numbers.
-pub(crate) fn call_with_parameters(call: &ast::Call, text: &Rc<[u8]>, count: usize) -> Call {
+pub(crate) fn call_with_parameters(call: &ast::Call, text: &Source, count: usize) -> Call {
     let locals = (0..count).map(|slot| ast::LocalUse {
         slot: stdx::to_u32(slot),
         span: syntax::Span::default(),
@@ -687,12 +688,12 @@ pub(crate) fn call_with_parameters(call: &ast::Call, text: &Rc<[u8]>, count: usi
     call_of(&with_locals, text)
 }
 
-fn fragment(statement: Statement, text: &Rc<[u8]>, locals: &[ast::LocalUse]) -> Fragment {
+fn fragment(statement: Statement, text: &Source, locals: &[ast::LocalUse]) -> Fragment {
     let of = |local: &ast::LocalUse| (stdx::to_usize(local.slot), local.span);
     Fragment {
         parsed: Parsed {
             statement,
-            text: Rc::clone(text),
+            text: text.clone(),
         },
         locals: locals.iter().map(of).collect(),
         only: None,
@@ -701,7 +702,7 @@ fn fragment(statement: Statement, text: &Rc<[u8]>, locals: &[ast::LocalUse]) -> 
 }
 
 /// An expression, as `SELECT expression`.
-fn expression(expr: &ProgramExpr, text: &Rc<[u8]>) -> Fragment {
+fn expression(expr: &ProgramExpr, text: &Source) -> Fragment {
     let span = expr.expr.span;
     let statement = Statement {
         kind: StatementKind::Query(Box::new(selecting(expr.expr.clone()))),
@@ -763,7 +764,7 @@ mod tests {
     use super::*;
 
     fn compiled(text: String) -> Compiled {
-        let text: Rc<[u8]> = text.into_bytes().into();
+        let text = Source::new(text.into_bytes(), planner::StringRules::default());
         let statement = syntax::parse::parse(&text, syntax::Mode::default()).unwrap();
         let StatementKind::Program(program) = &statement.kind else {
             panic!("no program");

@@ -250,7 +250,7 @@ impl Session {
             &places,
             (&values, &types),
         );
-        self.parse(&text)
+        self.parse_as(&text, fragment.parsed.text.strings)
     }
 
     /// A variable of the innermost program takes a value.

@@ -14,6 +14,7 @@ use errcode::{
 };
 use expression::{Diagnostics, Surroundings};
 use syntax::ast::{self, IntoTarget, VariableScope};
+use value::CollationId;
 use wire::StatusFlags;
 
 use super::compile::compile;
@@ -33,7 +34,11 @@ impl Session {
         program: &ast::Program,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
-        let collation = self.state.variables.borrow().active().connection_collation;
+        let collation = {
+            let variables = self.state.variables.borrow();
+            CollationId::from_name(variables.settings().text("collation_database"))
+        };
+        let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
         let compiled = compile(program, &parsed.text, collation)?;
         self.programs
             .check_depth()
@@ -292,8 +297,8 @@ impl Session {
         if let Some(word) = value.word() {
             return Ok(NewValue::Text(word.to_owned()));
         }
-        let (value, _) = self.evaluate(value, Strictness::Lax).await?;
-        Ok(new_value_of(value)?)
+        let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
+        Ok(new_value_of(value, &column_type)?)
     }
 
     async fn open_cursor(&mut self, cursor: usize) -> Result<(), Stop> {

@@ -93,7 +93,7 @@ impl Session {
         let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
         let mut text = Vec::new();
         value.as_ref().append_text(&column_type, &mut text);
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = column_type.charset().to_utf8_lossy(&text).into_owned();
         let name = item_name(item);
         let wrong = |shown: &str| ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, &shown]);
         if value.is_null() {

@@ -1,0 +1,672 @@
+//! Clients whose character set is not UTF-8: what their strings, names, parameters and files mean,
+//! and in what bytes they are answered. `REFERENCE=mariadb` asks MariaDB instead.
+
+#![forbid(unsafe_code)]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use testkit::{Launch, Server, ServerKind};
+
+fn start() -> Server {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    if std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb") {
+        launch = Launch::new(ServerKind::MariaDb).with("--local-infile=1");
+    } else {
+        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    }
+    launch.start().expect("a server")
+}
+
+/// LONG_FLAG, CONNECT_WITH_DB, LOCAL_FILES, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION,
+/// MULTI_STATEMENTS, MULTI_RESULTS, PS_MULTI_RESULTS, PLUGIN_AUTH.
+const CAPABILITIES: u32 =
+    0x4 | 0x8 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x4_0000 | 0x8_0000;
+/// MariaDB's own: COM_STMT_BULK_EXECUTE.
+const BULK: u32 = 4;
+
+const QUERY: u8 = 3;
+const PREPARE: u8 = 22;
+const EXECUTE: u8 = 23;
+const LONG_DATA: u8 = 24;
+const BULK_EXECUTE: u8 = 0xfa;
+
+const MORE_RESULTS: u8 = 8;
+
+/// Types of parameters.
+const VARCHAR: u8 = 253;
+const BLOB: u8 = 252;
+
+/// Collations that a login names.
+const LATIN1: u8 = 8;
+const UTF8MB4: u8 = 45;
+
+/// A connection, byte for byte.
+struct Wire {
+    stream: TcpStream,
+    sequence: u8,
+    /// The file that the server last asked for.
+    asked_file: Vec<u8>,
+}
+
+/// The end of a result, in the bytes that came.
+#[derive(Debug, Default, PartialEq)]
+struct Reply {
+    /// The text of an error.
+    error: Option<Vec<u8>>,
+    names: Vec<Vec<u8>>,
+    /// Values of a row, joined by bars.
+    rows: Vec<Vec<u8>>,
+}
+
+impl Wire {
+    fn login(server: &Server, collation: u8, database: &[u8]) -> Result<Wire, Reply> {
+        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+        let limit = Some(Duration::from_secs(60));
+        stream.set_read_timeout(limit).expect("a time limit");
+        let mut wire = Wire {
+            stream,
+            sequence: 0,
+            asked_file: Vec::new(),
+        };
+        wire.packet();
+        let mut login = CAPABILITIES.to_le_bytes().to_vec();
+        login.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+        login.push(collation);
+        login.extend_from_slice(&[0; 19]);
+        login.extend_from_slice(&BULK.to_le_bytes());
+        login.extend_from_slice(b"root\0\0");
+        login.extend_from_slice(database);
+        login.extend_from_slice(b"\0mysql_native_password\0");
+        wire.send(&login);
+        let reply = wire.reply(false, b"");
+        match reply.error {
+            None => Ok(wire),
+            Some(_) => Err(reply),
+        }
+    }
+
+    /// A login with a database of its own.
+    fn with_database(server: &Server, collation: u8) -> Wire {
+        let mut wire = Wire::login(server, collation, b"").expect("it lets root in");
+        wire.run(b"CREATE DATABASE IF NOT EXISTS d CHARACTER SET utf8mb4");
+        wire.run(b"USE d");
+        wire
+    }
+
+    fn send(&mut self, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).expect("a short one");
+        let [a, b, c, _] = length.to_le_bytes();
+        let frame = [&[a, b, c, self.sequence], payload].concat();
+        self.stream.write_all(&frame).expect("it reads");
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    fn command(&mut self, payload: &[u8]) {
+        self.sequence = 0;
+        self.send(payload);
+    }
+
+    fn packet(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).expect("a packet");
+        let [a, b, c, sequence] = header;
+        self.sequence = sequence.wrapping_add(1);
+        let mut payload = vec![0; usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16];
+        self.stream.read_exact(&mut payload).expect("a packet");
+        payload
+    }
+
+    /// The first result of a command; `file` is what a server gets that asks for one.
+    fn reply(&mut self, is_binary: bool, file: &[u8]) -> Reply {
+        let mut reply = Reply::default();
+        let head = self.packet();
+        match head[0] {
+            0 | 0xfe => return reply,
+            0xff => {
+                reply.error = Some(head[9..].to_vec());
+                return reply;
+            }
+            0xfb => {
+                self.asked_file = head[1..].to_vec();
+                self.send(file);
+                self.send(b"");
+                return self.reply(is_binary, file);
+            }
+            _ => {}
+        }
+        for _ in 0..head[0] {
+            let column = self.packet();
+            let mut rest = column.as_slice();
+            let name = (0..5).map(|_| value(&mut rest)).last();
+            reply.names.push(name.flatten().expect("a name"));
+        }
+        self.packet();
+        let status = loop {
+            let packet = self.packet();
+            if packet[0] == 0xfe && packet.len() < 9 {
+                break packet[3];
+            }
+            if packet[0] == 0xff {
+                reply.error = Some(packet[9..].to_vec());
+                return reply;
+            }
+            reply.rows.push(row(&packet, reply.names.len(), is_binary));
+        };
+        if status & MORE_RESULTS != 0 {
+            let last = self.reply(is_binary, file);
+            reply.error = last.error;
+        }
+        reply
+    }
+
+    fn query(&mut self, text: &[u8]) -> Reply {
+        self.command(&[&[QUERY], text].concat());
+        self.reply(false, b"")
+    }
+
+    /// A statement that does not fail.
+    fn run(&mut self, text: &[u8]) {
+        let reply = self.query(text);
+        assert_eq!(reply.error, None, "{}", text.escape_ascii());
+    }
+
+    fn prepare(&mut self, text: &[u8]) -> u32 {
+        self.command(&[&[PREPARE], text].concat());
+        let head = self.packet();
+        assert_eq!(head[0], 0, "{}", head.escape_ascii());
+        let count = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        for count in [count(7), count(5)] {
+            for _ in 0..count {
+                self.packet();
+            }
+            if count != 0 {
+                self.packet();
+            }
+        }
+        u32::from_le_bytes([head[1], head[2], head[3], head[4]])
+    }
+
+    fn execute(&mut self, id: u32, parameters: &[&[u8]], parameter_type: u8) -> Reply {
+        let mut execute = vec![EXECUTE];
+        execute.extend_from_slice(&id.to_le_bytes());
+        execute.extend_from_slice(&[0, 1, 0, 0, 0]);
+        if !parameters.is_empty() {
+            execute.extend_from_slice(&[0, 1]);
+            execute.extend(parameters.iter().flat_map(|_| [parameter_type, 0]));
+            for parameter in parameters {
+                append_value(&mut execute, parameter);
+            }
+        }
+        self.command(&execute);
+        self.reply(true, b"")
+    }
+
+    fn prepared(&mut self, text: &[u8], parameters: &[&[u8]]) -> Reply {
+        let id = self.prepare(text);
+        self.execute(id, parameters, VARCHAR)
+    }
+
+    /// The only row of a statement.
+    fn row(&mut self, text: &[u8]) -> Vec<u8> {
+        let mut reply = self.query(text);
+        assert_eq!(reply.rows.len(), 1, "{}: {reply:?}", text.escape_ascii());
+        reply.rows.remove(0)
+    }
+}
+
+fn append_value(out: &mut Vec<u8>, value: &[u8]) {
+    out.push(u8::try_from(value.len()).expect("a short one"));
+    out.extend_from_slice(value);
+}
+
+/// The next short length-encoded value; none is NULL.
+fn value(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let (&length, behind) = rest.split_first().expect("a value");
+    *rest = behind;
+    if length == 0xfb {
+        return None;
+    }
+    let (taken, behind) = match length {
+        0xfc => {
+            let (length, behind) = behind.split_at(2);
+            behind.split_at(usize::from(u16::from_le_bytes([length[0], length[1]])))
+        }
+        length => behind.split_at(usize::from(length)),
+    };
+    *rest = behind;
+    Some(taken.to_vec())
+}
+
+/// A row's values, joined by bars; in the binary protocol they are texts.
+fn row(packet: &[u8], count: usize, is_binary: bool) -> Vec<u8> {
+    let mut rest = match is_binary {
+        true => &packet[1 + (count + 9) / 8..],
+        false => packet,
+    };
+    let is_null = |at: usize| is_binary && packet[1 + (at + 2) / 8] >> ((at + 2) % 8) & 1 != 0;
+    let null = || b"NULL".to_vec();
+    let values: Vec<Vec<u8>> = (0..count)
+        .map(|at| match is_null(at) {
+            true => null(),
+            false => value(&mut rest).unwrap_or_else(null),
+        })
+        .collect();
+    values.join(&b'|')
+}
+
+/// Character sets of client and connection, a statement, and its row, whichever the protocol.
+const STRINGS: &[(&str, &str, &[u8], &[u8])] = &[
+    (
+        "latin1",
+        "latin1",
+        b"SELECT HEX('\xe9'), '\xe9', CHARSET('\xe9'), HEX('\x80\x81')",
+        b"E9|\xe9|latin1|8081",
+    ),
+    (
+        "latin1",
+        "utf8mb4",
+        b"SELECT HEX('\xe9'), '\xe9', CHARSET('\xe9')",
+        b"C3A9|\xe9|utf8mb4",
+    ),
+    (
+        "latin1",
+        "utf8mb4",
+        b"SELECT HEX(_latin1'\xe9'), HEX(_binary'\xe9'), HEX(_utf8mb4'\xc3\xa9'), HEX(N'\xe9')",
+        b"E9|E9|C3A9|E9",
+    ),
+    (
+        "latin1",
+        "latin1",
+        b"SELECT HEX(CONCAT('\xe9', _utf8mb4 X'C3A9')), HEX(LEFT('\xe9x', 1)), UPPER('\xe9')",
+        b"C3A9C3A9|E9|\xc9",
+    ),
+    (
+        "utf8mb4",
+        "latin1",
+        "SELECT HEX('\u{e9}'), HEX('\u{416}'), '\u{416}', HEX(_latin1'\u{e9}')".as_bytes(),
+        b"E9|3F|?|C3A9",
+    ),
+    (
+        "utf8mb4",
+        "ascii",
+        "SELECT HEX('\u{e9}'), CHARSET('\u{e9}')".as_bytes(),
+        b"3F|ascii",
+    ),
+    (
+        "utf8mb4",
+        "binary",
+        "SELECT HEX('\u{e9}'), CHARSET('\u{e9}')".as_bytes(),
+        b"C3A9|binary",
+    ),
+    (
+        "utf8mb3",
+        "utf8mb4",
+        "SELECT HEX('\u{e9}'), HEX('\u{1F600}')".as_bytes(),
+        b"C3A9|3F3F3F3F",
+    ),
+    ("ascii", "ascii", b"SELECT HEX('\xe9')", b"E9"),
+    (
+        "ascii",
+        "utf8mb4",
+        b"SELECT HEX('\xe9'), HEX(_latin1'\xe9')",
+        b"3F|E9",
+    ),
+    (
+        "binary",
+        "binary",
+        b"SELECT HEX('\xe9'), CHARSET('x')",
+        b"E9|binary",
+    ),
+    ("binary", "utf8mb4", b"SELECT HEX('\xe9\xff')", b"E9FF"),
+    (
+        "latin1",
+        "latin1",
+        b"SELECT HEX(GROUP_CONCAT(a ORDER BY a SEPARATOR '\xe9')) \
+          FROM (SELECT 1 AS a UNION SELECT 2) t",
+        b"31E932",
+    ),
+    (
+        "latin1",
+        "utf8mb4",
+        b"SELECT HEX(GROUP_CONCAT(a SEPARATOR '\xe9')) \
+          FROM (SELECT CONVERT('\xe9' USING latin1) AS a UNION ALL SELECT 'x') t",
+        b"E9E978",
+    ),
+];
+
+fn set_names(wire: &mut Wire, client: &str, connection: &str) {
+    wire.run(format!("SET NAMES {client}").as_bytes());
+    wire.run(format!("SET character_set_connection = {connection}").as_bytes());
+}
+
+#[test]
+fn a_string_is_a_text_of_the_connection() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, UTF8MB4);
+    for &(client, connection, text, expected) in STRINGS {
+        set_names(&mut wire, client, connection);
+        let shown = text.escape_ascii();
+        for reply in [wire.query(text), wire.query(text), wire.prepared(text, &[])] {
+            assert_eq!(reply.error, None, "{shown}");
+            assert_eq!(reply.rows, [expected], "{client} {connection} {shown}");
+        }
+    }
+}
+
+#[test]
+fn rows_are_written_and_found_in_the_clients_bytes() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, LATIN1);
+    wire.run(
+        b"CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, u VARCHAR(9) DEFAULT '\xe9', \
+          l VARCHAR(9) CHARACTER SET latin1 DEFAULT '\xe9', b VARBINARY(9) DEFAULT '\xe9', \
+          KEY (u), KEY (l), KEY (b))",
+    );
+    wire.run(b"INSERT INTO t () VALUES ()");
+    wire.run(b"INSERT INTO t (u, l, b) VALUES ('\xe9', '\xe9', '\xe9')");
+    let insert = wire.prepare(b"INSERT INTO t (u, l, b) VALUES (?, ?, ?)");
+    let parameters: [&[u8]; 3] = [b"\xe9", b"\xe9", b"\xe9"];
+    assert_eq!(wire.execute(insert, &parameters, VARCHAR).error, None);
+    for place in 0..3_u16 {
+        let mut long = vec![LONG_DATA];
+        long.extend_from_slice(&insert.to_le_bytes());
+        long.extend_from_slice(&place.to_le_bytes());
+        long.push(0xe9);
+        wire.command(&long);
+    }
+    let mut execute = vec![EXECUTE];
+    execute.extend_from_slice(&insert.to_le_bytes());
+    execute.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1]);
+    execute.extend_from_slice(&[VARCHAR, 0, VARCHAR, 0, VARCHAR, 0]);
+    wire.command(&execute);
+    assert_eq!(wire.reply(true, b"").error, None);
+    let mut bulk = vec![BULK_EXECUTE];
+    bulk.extend_from_slice(&insert.to_le_bytes());
+    bulk.extend_from_slice(&[128, 0, VARCHAR, 0, VARCHAR, 0, VARCHAR, 0]);
+    for parameter in parameters {
+        bulk.push(0);
+        append_value(&mut bulk, parameter);
+    }
+    wire.command(&bulk);
+    assert_eq!(wire.reply(true, b"").error, None);
+    let rows = wire
+        .query(b"SELECT HEX(u), HEX(l), HEX(b), u, l, b FROM t")
+        .rows;
+    assert_eq!(rows, vec![b"C3A9|E9|E9|\xe9|\xe9|\xe9".to_vec(); 5]);
+
+    wire.run(b"INSERT INTO t (u, l, b) SELECT 'x', 'x', 'x' FROM t x, t y, t z");
+    wire.run(b"ANALYZE TABLE t");
+    for column in ["u", "l", "b"] {
+        for (condition, parameter) in [
+            (&b"= '\xe9'"[..], &b"\xe9"[..]),
+            (b"LIKE '\xe9%'", b"\xe9%"),
+            (b"IN ('\xe9', 'y')", b"\xe9"),
+            (b"BETWEEN '\xe9' AND '\xe9z'", b"\xe9"),
+        ] {
+            let select = format!("SELECT CAST(COUNT(*) AS CHAR) FROM t WHERE {column} ");
+            let text = [select.as_bytes(), condition].concat();
+            let shown = text.escape_ascii();
+            assert_eq!(wire.row(&text), b"5", "{shown}");
+            let operator = condition.split(|byte| *byte == b' ').next();
+            let operator = operator.filter(|it| *it != b"IN" && *it != b"BETWEEN");
+            let text = [select.as_bytes(), operator.unwrap_or(b"="), b" ?"].concat();
+            assert_eq!(wire.prepared(&text, &[parameter]).rows, [b"5"], "{shown}");
+        }
+    }
+    // A BLOB is bytes.
+    let id = wire.prepare(b"SELECT HEX(?), CHARSET(?)");
+    let reply = wire.execute(id, &[b"\xe9", b"\xe9"], BLOB);
+    assert_eq!(reply.rows, [b"E9|binary"]);
+    set_names(&mut wire, "latin1", "utf8mb4");
+    let reply = wire.execute(id, &[b"\xe9", b"\xe9"], VARCHAR);
+    assert_eq!(reply.rows, [b"C3A9|utf8mb4"]);
+}
+
+/// One text of two clients is two statements.
+#[test]
+fn clients_of_other_character_sets_share_no_plan() {
+    let server = start();
+    let mut utf8 = Wire::with_database(&server, UTF8MB4);
+    let mut latin1 = Wire::with_database(&server, LATIN1);
+    let mut mixed = Wire::with_database(&server, LATIN1);
+    set_names(&mut mixed, "latin1", "utf8mb4");
+    utf8.run(b"CREATE TABLE one (a VARCHAR(9))");
+    utf8.run(b"INSERT INTO one VALUES ('x')");
+    for _ in 0..2 {
+        for (wire, bytes, expected) in [
+            (&mut utf8, &b"\xc3\xa9"[..], &b"C3A9|C3A9|C3A9"[..]),
+            (&mut latin1, b"\xe9", b"E9|E9|E9"),
+            (&mut mixed, b"\xe9", b"C3A9|E9|C3A9"),
+        ] {
+            let parts: [&[u8]; 5] = [
+                b"SELECT HEX('",
+                bytes,
+                b"'), HEX(_latin1'",
+                bytes,
+                b"'), HEX(?) FROM one WHERE a = 'x'",
+            ];
+            let text = parts.concat();
+            assert_eq!(wire.prepared(&text, &[bytes]).rows, [expected]);
+            let text = text.escape_ascii().to_string();
+            let with_value = parts[..4].concat();
+            let with_value = [&with_value, &b"'), HEX('"[..], bytes, b"') FROM one"].concat();
+            assert_eq!(wire.row(&with_value), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn names_and_errors_go_out_in_the_character_set_of_the_results() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, LATIN1);
+    wire.run(b"CREATE TABLE `t\xe9` (`c\xe9` INT)");
+    wire.run(b"INSERT INTO `t\xe9` VALUES (1)");
+    for (text, name) in [
+        (&b"SELECT * FROM `t\xe9`"[..], &b"c\xe9"[..]),
+        (b"SELECT '\xe9'", b"\xe9"),
+        (b"SELECT 1 AS `a\xe9`", b"a\xe9"),
+        (b"SELECT UPPER('\xe9')", b"UPPER('\xe9')"),
+        (b"SHOW TABLES LIKE '%\xe9'", b"Tables_in_d (%\xe9)"),
+    ] {
+        assert_eq!(wire.query(text).names, [name], "{}", text.escape_ascii());
+    }
+    let utf8 = b"SELECT HEX(table_name) FROM information_schema.tables WHERE table_name = 't\xe9'";
+    assert_eq!(wire.row(utf8), b"74C3A9");
+    let signal = b"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'caf\xe9'";
+    let integer = b"INSERT INTO `t\xe9` VALUES ('\xe9')";
+    for (text, message) in [
+        (
+            &b"SELECT * FROM `n\xe9`"[..],
+            &b"Table 'd.n\xe9' doesn't exist"[..],
+        ),
+        (signal, b"caf\xe9"),
+        (
+            integer,
+            b"Incorrect integer value: '\xe9' for column `d`.`t\xe9`.`c\xe9` at row 1",
+        ),
+    ] {
+        let error = wire.query(text).error.expect("it fails");
+        assert_eq!(
+            error.escape_ascii().to_string(),
+            message.escape_ascii().to_string()
+        );
+        let warning = wire.query(b"SHOW WARNINGS").rows.remove(0);
+        assert!(warning.ends_with(message), "{}", warning.escape_ascii());
+    }
+    assert_eq!(
+        wire.prepared(b"SELECT CAST('\xe9' = 1 AS CHAR)", &[]).rows,
+        [b"0"]
+    );
+    let warning = wire.row(b"SHOW WARNINGS");
+    let expected = b"Warning|1292|Truncated incorrect DECIMAL value: '\xe9'";
+    assert_eq!(warning, expected);
+    for (results, name, message) in [
+        ("latin1", &b"?\xe9"[..], &b"\\0416\xe9"[..]),
+        ("ascii", b"??", b"\\0416\\00E9"),
+        (
+            "utf8mb4",
+            "\u{416}\u{e9}".as_bytes(),
+            "\u{416}\u{e9}".as_bytes(),
+        ),
+        (
+            "NULL",
+            "\u{416}\u{e9}".as_bytes(),
+            "\u{416}\u{e9}".as_bytes(),
+        ),
+    ] {
+        wire.run(b"SET NAMES utf8mb4");
+        wire.run(format!("SET character_set_results = {results}").as_bytes());
+        let reply = wire.query("SELECT 1 AS `\u{416}\u{e9}`".as_bytes());
+        assert_eq!(reply.names, [name], "{results}");
+        let error = wire.query("CALL `\u{416}\u{e9}`()".as_bytes()).error;
+        let expected = [b"PROCEDURE d.", message, b" does not exist"].concat();
+        assert_eq!(error, Some(expected), "{results}");
+    }
+}
+
+#[test]
+fn files_are_loaded_in_their_own_character_set() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, LATIN1);
+    wire.run(
+        b"CREATE TABLE f (u VARCHAR(9), l VARCHAR(9) CHARACTER SET latin1, b VARBINARY(9), \
+          s VARCHAR(9))",
+    );
+    for (options, file, expected) in [
+        (
+            &b"FIELDS TERMINATED BY ',' (u, l, b) SET s = '\xe9'"[..],
+            &b"\xc3\xa9,\xc3\xa9,\xc3\xa9\n"[..],
+            &b"C3A9|E9|C3A9|C3A9"[..],
+        ),
+        (
+            b"CHARACTER SET latin1 FIELDS TERMINATED BY ',' (u, l, @b) SET b = @b, s = '\xe9'",
+            b"\xe9,\xe9,\xe9\n",
+            b"C3A9|E9|E9|C3A9",
+        ),
+        (
+            b"CHARACTER SET latin1 FIELDS TERMINATED BY '\xe9' (u, l, b) SET s = ''",
+            b"a\xe9b\xe9c\n",
+            b"61|62|63|",
+        ),
+    ] {
+        wire.run(b"TRUNCATE TABLE f");
+        let load = [b"LOAD DATA LOCAL INFILE '\xe9.txt' INTO TABLE f ", options].concat();
+        wire.command(&[&[QUERY], load.as_slice()].concat());
+        assert_eq!(wire.reply(false, file).error, None);
+        assert_eq!(wire.asked_file, b"\xe9.txt");
+        let row = wire.row(b"SELECT HEX(u), HEX(l), HEX(b), HEX(s) FROM f");
+        assert_eq!(row, expected, "{}", options.escape_ascii());
+    }
+}
+
+#[test]
+fn programs_and_prepared_statements_keep_how_they_were_read() {
+    let server = start();
+    let mut latin1 = Wire::with_database(&server, LATIN1);
+    latin1.run(
+        b"CREATE PROCEDURE p(x VARCHAR(9) CHARACTER SET latin1) \
+          BEGIN DECLARE v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT '\xe9'; \
+          SELECT HEX(x), HEX(v), x = '\xe9', HEX('\xe9'), HEX(_latin1'\xe9'), \
+          @@character_set_client, '\xe9' AS `\xe9`; END",
+    );
+    latin1.run(b"CREATE FUNCTION f() RETURNS VARCHAR(9) CHARACTER SET utf8mb4 RETURN '\xe9'");
+    let id = latin1.prepare(b"SELECT HEX('\xe9'), HEX(_latin1'\xe9'), '\xe9'");
+    latin1.run(b"PREPARE s FROM 'SELECT HEX(\"\xe9\"), HEX(_latin1\"\xe9\"), HEX(?), CHARSET(?)'");
+    latin1.run(b"SET @v = '\xe9'");
+    let mut utf8 = Wire::with_database(&server, UTF8MB4);
+    for (wire, bytes) in [
+        (&mut latin1, &b"\xe9"[..]),
+        (&mut utf8, "\u{e9}".as_bytes()),
+    ] {
+        let reply = wire.query(&[b"CALL p('", bytes, b"')"].concat());
+        assert_eq!(reply.rows, [[b"E9|C3A9|1|E9|E9|latin1|", bytes].concat()]);
+        assert_eq!(reply.names[6], bytes);
+        assert_eq!(wire.row(b"SELECT HEX(f())"), b"C3A9");
+    }
+    latin1.run(b"SET NAMES utf8mb4");
+    let reply = latin1.execute(id, &[], VARCHAR);
+    assert_eq!(reply.rows, ["E9|E9|\u{e9}".as_bytes()]);
+    assert_eq!(latin1.row(b"EXECUTE s USING @v, @v"), b"E9|E9|C3A9|utf8mb4");
+    // Variables of a block are of the database's character set.
+    latin1.run(b"SET NAMES latin1");
+    let block = b"BEGIN NOT ATOMIC DECLARE v VARCHAR(9) DEFAULT '\xe9'; SELECT HEX(v); END";
+    assert_eq!(latin1.row(block), b"C3A9");
+}
+
+#[test]
+fn values_of_statements_that_are_no_plans() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, LATIN1);
+    let immediate = b"EXECUTE IMMEDIATE 'SELECT HEX(\"\xe9\"), 1 AS `\xe9`'";
+    assert_eq!(wire.row(immediate), b"E9|1");
+    assert_eq!(wire.query(immediate).names[1], b"\xe9");
+    assert_eq!(
+        wire.row(b"EXECUTE IMMEDIATE 'SELECT HEX(?)' USING '\xe9'"),
+        b"E9"
+    );
+    wire.run(b"SET @a = '\xe9'");
+    assert_eq!(
+        wire.row(b"SELECT HEX(@a), CHARSET(@a), @a = '\xe9'"),
+        b"E9|latin1|1"
+    );
+    let id = wire.prepare(b"SET @p = ?");
+    assert_eq!(wire.execute(id, &[b"\xe9"], VARCHAR).error, None);
+    assert_eq!(wire.row(b"SELECT HEX(@p), CHARSET(@p)"), b"E9|latin1");
+    wire.run(b"CREATE TABLE s AS SELECT '\xe9' AS x");
+    assert_eq!(wire.row(b"SELECT HEX(x), CHARSET(x) FROM s"), b"E9|latin1");
+    wire.run(b"CREATE TABLE e (n ENUM('\xe9', 'b'), c INT COMMENT '\xe9')");
+    wire.run(b"INSERT INTO e (n) VALUES ('\xe9')");
+    assert_eq!(
+        wire.row(b"SELECT HEX(n), n FROM e WHERE n = '\xe9'"),
+        b"C3A9|\xe9"
+    );
+    // A password is the bytes that the client sends.
+    wire.run(b"CREATE USER u@localhost IDENTIFIED BY 'p\xe9'");
+    let hash = wire.row(b"SELECT PASSWORD('p\xe9')");
+    let grants = wire.row(b"SHOW GRANTS FOR u@localhost");
+    assert!(
+        grants.windows(hash.len()).any(|part| part == hash),
+        "{}",
+        grants.escape_ascii()
+    );
+    wire.run(b"SET NAMES utf8mb4");
+    assert_eq!(wire.row(b"SELECT HEX(@a)"), b"E9");
+    let text = "EXECUTE IMMEDIATE 'SELECT HEX(?), CHARSET(?)' USING @a, @a";
+    assert_eq!(wire.row(text.as_bytes()), b"C3A9|utf8mb4");
+}
+
+#[test]
+fn the_rest_of_a_text_is_read_as_its_first_statement_says() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, UTF8MB4);
+    for (text, expected) in [
+        (
+            &b"SET NAMES latin1; SELECT HEX('\xe9'), HEX(_latin1'\xe9'), '\xe9'"[..],
+            &b"E9|E9|\xe9"[..],
+        ),
+        (
+            b"SET NAMES utf8mb4; SELECT HEX('\xc3\xa9'), HEX(_latin1'\xc3\xa9'), '\xc3\xa9'",
+            b"C3A9|C3A9|\xc3\xa9",
+        ),
+    ] {
+        assert_eq!(wire.query(text), Reply::default());
+        assert_eq!(wire.reply(false, b"").rows, [expected]);
+    }
+}
+
+#[test]
+fn a_login_names_its_database_in_its_own_character_set() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, LATIN1);
+    wire.run(b"CREATE DATABASE `d\xe9`");
+    for (collation, name) in [(LATIN1, &b"d\xe9"[..]), (UTF8MB4, "d\u{e9}".as_bytes())] {
+        let mut wire = Wire::login(&server, collation, name).expect("the database is there");
+        let expected = [b"64C3A9|", name].concat();
+        assert_eq!(wire.row(b"SELECT HEX(DATABASE()), DATABASE()"), expected);
+    }
+    let refused = Wire::login(&server, LATIN1, b"n\xe9").map(drop);
+    let error = refused.expect_err("there is none").error;
+    assert_eq!(error, Some(b"Unknown database 'n\xe9'".to_vec()));
+}
