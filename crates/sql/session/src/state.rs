@@ -188,6 +188,17 @@ impl State {
         self.facts.borrow().last_insert_id
     }
 
+    /// What `LAST_INSERT_ID(number)` was given since the statement began, if it was.
+    pub fn given_insert_id(&self) -> Option<u64> {
+        let facts = self.facts.borrow();
+        facts.is_last_insert_id_given.then_some(facts.last_insert_id)
+    }
+
+    /// Says whether `LAST_INSERT_ID(number)` has been called since the statement began.
+    pub fn set_insert_id_given(&self, is_given: bool) {
+        self.facts.borrow_mut().is_last_insert_id_given = is_given;
+    }
+
     /// Sets what LAST_INSERT_ID() gives.
     pub fn set_last_insert_id(&self, id: u64) {
         self.facts.borrow_mut().last_insert_id = id;
