@@ -183,6 +183,8 @@ pub struct OutputColumn {
     pub no_default: bool,
     /// `ON UPDATE CURRENT_TIMESTAMP`.
     pub on_update_now: bool,
+    /// It comes out of a derived table: its origin is a table's column that it is not itself.
+    pub is_derived: bool,
 }
 
 /// What the client is told about a column's place in the keys.

@@ -235,5 +235,6 @@ pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColum
         auto_increment: false,
         no_default: false,
         on_update_now: false,
+        is_derived: false,
     }
 }
