@@ -26,6 +26,7 @@ pub(crate) fn table_output(
         no_default: !column.nullable && !has_default && !column.auto_increment,
         on_update_now: column.on_update_now,
         is_derived: false,
+        is_json: column.is_json,
     }
 }
 

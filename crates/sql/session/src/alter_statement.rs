@@ -479,7 +479,8 @@ impl Altered {
         let keeps_rows = old.column_type == column.column_type && old.nullable == column.nullable;
         // A column that begins to count gives numbers to the rows that have none.
         let begins_to_count = column.auto_increment && !old.auto_increment;
-        self.needs_copy |= !keeps_rows || begins_to_count;
+        let begins_to_check = column.is_json && !old.is_json;
+        self.needs_copy |= !keeps_rows || begins_to_count || begins_to_check;
         self.definition.columns[at] = column;
         let Some(position) = position else {
             return Ok(());

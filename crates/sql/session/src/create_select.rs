@@ -151,6 +151,7 @@ fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, C
         on_update_now: false,
         auto_increment: false,
         invisible: false,
+        is_json: false,
         comment: String::new(),
     };
     let is_origin = |table: &&TableUse| {

@@ -15,7 +15,7 @@ use errcode::{
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use store::{ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, Uniqueness};
-use syntax::ast::{self, DataType, Ident, IndexKind, TypeName};
+use syntax::ast::{self, DataType, ExprKind, Ident, IndexKind, TypeName};
 use value::{Charset, CollationId, ColumnType, GeometryKind, TypeKind};
 
 /// Characters in a name (MySQL's limit).
@@ -348,6 +348,28 @@ fn sized(length: Option<u32>, is_text: bool, collation: CollationId) -> ColumnTy
     } else {
         ColumnType::new(blob)
     }
+}
+
+/// Whether the column is JSON: by its type, or because its CHECK says so, which is what dumps have.
+pub(crate) fn is_json(column: &ast::ColumnDefinition, kind: TypeKind) -> Defined<bool> {
+    let Some(check) = &column.check else {
+        return Ok(column.data_type.name == TypeName::Json);
+    };
+    let refused = || ClientError::not_supported(&"CHECK constraint");
+    let ExprKind::Function(call) = &check.kind else {
+        return Err(refused());
+    };
+    let is_own = match call.arguments.as_slice() {
+        [argument] => matches!(&argument.kind, ExprKind::Column(name)
+            if name.column.text.eq_ignore_ascii_case(&column.name.text)),
+        _ => false,
+    };
+    let is_text = kind.is_bytes() && kind != TypeKind::Geometry;
+    let is_plain = call.schema.is_none() && call.over.is_none() && !call.is_detached;
+    if is_own && is_plain && call.name.is("json_valid") && is_text {
+        return Ok(true);
+    }
+    Err(refused())
 }
 
 /// An index over columns of `columns`; `taken` are the names that other indexes have.

@@ -15,9 +15,7 @@ use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
     TableName,
 };
-use syntax::ast::{
-    self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption,
-};
+use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, Level, Trouble};
 
 use crate::create_select::with_selected;
@@ -454,9 +452,6 @@ impl Session {
         if column.generated.is_some() {
             return Err(unsupported("generated column"));
         }
-        if column.check.is_some() {
-            return Err(unsupported("CHECK constraint"));
-        }
         if column.references.is_some() {
             return Err(unsupported("FOREIGN KEY"));
         }
@@ -464,6 +459,7 @@ impl Session {
             return Err(unsupported(&refused.name));
         }
         let column_type = define::column_type(&name, &column.data_type, collation)?;
+        let is_json = define::is_json(column, column_type.kind)?;
         let is_key = column.primary_key;
         let nullable = column.nullable.unwrap_or(!is_key && !column.auto_increment);
         let mut defined = ColumnDefinition {
@@ -474,6 +470,7 @@ impl Session {
             on_update_now: column.on_update.is_some(),
             auto_increment: column.auto_increment,
             invisible: column.invisible,
+            is_json,
             comment: String::from_utf8_lossy(column.comment.as_deref().unwrap_or_default())
                 .into_owned(),
         };

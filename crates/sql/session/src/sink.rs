@@ -176,7 +176,10 @@ fn definition(column: &OutputColumn, results: Option<Charset>) -> ColumnDefiniti
         original_table: column.original_table.as_bytes(),
         name: column.name.as_bytes(),
         original_name: column.original_name.as_bytes(),
-        extended_type: wire::ExtendedType::default(),
+        extended_type: wire::ExtendedType {
+            format_name: if column.is_json { b"json" } else { b"" },
+            ..wire::ExtendedType::default()
+        },
         collation,
         display_bytes: column_type.protocol_length(char_bytes),
         column_type: wire::ColumnType::from_byte(column_type.protocol_type())
@@ -236,5 +239,6 @@ pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColum
         no_default: false,
         on_update_now: false,
         is_derived: false,
+        is_json: false,
     }
 }

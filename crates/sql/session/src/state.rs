@@ -191,7 +191,9 @@ impl State {
     /// What `LAST_INSERT_ID(number)` was given since the statement began, if it was.
     pub fn given_insert_id(&self) -> Option<u64> {
         let facts = self.facts.borrow();
-        facts.is_last_insert_id_given.then_some(facts.last_insert_id)
+        facts
+            .is_last_insert_id_given
+            .then_some(facts.last_insert_id)
     }
 
     /// Says whether `LAST_INSERT_ID(number)` has been called since the statement began.

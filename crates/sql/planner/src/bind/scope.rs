@@ -264,5 +264,6 @@ pub(crate) fn plain_output(name: String, column_type: ColumnType, nullable: bool
         no_default: false,
         on_update_now: false,
         is_derived: false,
+        is_json: false,
     }
 }
