@@ -14,7 +14,7 @@ use store::{
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, TypeKind, Value};
 
-use crate::define::{self, checked_name, collation_of};
+use crate::define::{checked_name, collation_of};
 use crate::definition_statement::{
     add_constraint, add_index, no_such_table, own_indexes, table_collation,
 };
@@ -115,7 +115,7 @@ impl Session {
         for action in actions {
             self.alter_step(action, &mut changed, parsed).await?;
         }
-        define::finish(&mut changed.definition)?;
+        self.finish(&mut changed.definition)?;
         Ok(changed)
     }
 
@@ -245,7 +245,10 @@ impl Session {
                 self.keep_zeros()?;
             }
             let insert = self.parse(text.as_bytes())?;
-            self.run_own(&insert).await?;
+            self.state.is_part.set(true);
+            let copied = self.run_own(&insert).await;
+            self.state.is_part.set(false);
+            copied?;
             self.commit().await
         }
         .await;

@@ -49,7 +49,9 @@ impl Session {
             hold = self.change_table(id).await?;
             let insert = self.parse(filling_text(&made, create, selected, parsed).as_bytes())?;
             self.filled = Some(id);
+            self.state.is_part.set(true);
             let filled = self.fill_table(&insert, id).await;
+            self.state.is_part.set(false);
             self.filled = None;
             // Without autocommit too: the table stays, and so do its rows.
             let reply = filled?;

@@ -395,8 +395,16 @@ impl Session {
         for constraint in &create.constraints {
             add_constraint(constraint, &mut definition)?;
         }
-        define::finish(&mut definition)?;
+        self.finish(&mut definition)?;
         Ok(definition)
+    }
+
+    /// What must hold of a whole definition, and notes of what was made to hold.
+    pub(crate) fn finish(&self, definition: &mut TableDefinition) -> Result<(), ClientError> {
+        for note in define::finish(definition)? {
+            self.note(note.code, note.message);
+        }
+        Ok(())
     }
 
     pub(crate) fn apply_option(

@@ -39,6 +39,7 @@ mod define;
 mod definition_statement;
 mod dispatch;
 mod field_reader;
+mod key_length;
 mod load_statement;
 mod long_data;
 mod prepared;

@@ -280,7 +280,7 @@ impl Session {
         rows: &mut Rows<'_>,
         plan: &Plan,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        if !self.state.has_old_warnings.get() {
+        if !self.state.has_old_warnings.get() && !self.state.is_part.get() {
             self.state.clear_diagnostics();
         }
         let mark = self.begin_steps();

@@ -55,6 +55,8 @@ pub struct State {
     pub diagnostics: RefCell<Rc<Diagnostics>>,
     /// They are an earlier statement's: the latest one only tells of them.
     pub has_old_warnings: Cell<bool>,
+    /// What runs is a part of a statement: what that has told stays.
+    pub is_part: Cell<bool>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
     /// `FOUND_ROWS()`.
@@ -129,6 +131,7 @@ impl State {
             database: RefCell::new(None),
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
+            is_part: Cell::new(false),
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
