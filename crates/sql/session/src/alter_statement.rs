@@ -8,8 +8,8 @@ use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_TABLE_EXISTS_ERROR, ER_WRONG_COLUMN_NAME,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
-    TableName, Uniqueness,
+    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
+    Uniqueness,
 };
 use syntax::ast::{self, Ident, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, TypeKind, Value};
@@ -342,6 +342,12 @@ fn zero_literal(kind: TypeKind) -> &'static str {
     }
 }
 
+/// Error 1846.
+fn too_much(asked: &str, reason: &str, instead: &str) -> ClientError {
+    let code = errcode::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON;
+    ClientError::new(code, &[&asked, &reason, &instead])
+}
+
 /// The error with the table's name in place of that of its copy.
 pub(crate) fn with_name(stop: Stop, copy: &str, table: &str) -> Stop {
     match stop {
@@ -395,38 +401,35 @@ impl Altered {
     }
 
     /// Refuses what would do more than was allowed: error 1845 where rows would be written anew and
-    /// that was excluded, 1846 where others would have to wait for it and that was. What is
-    /// cheaper than was asked for is done.
+    /// that was excluded, 1846 where an index would be built, or where others would have to wait for
+    /// it and that was. What is cheaper than was asked for is done.
     fn check_asked(&self, old: &TableDefinition) -> Result<(), ClientError> {
-        let is_built = |index: &IndexDefinition| !old.indexes.contains(index);
-        let builds = self.definition.indexes.iter().any(is_built);
+        let kept = store::kept_indexes(&old.indexes, &self.definition.indexes);
+        let builds = kept.contains(&None);
         if let Some(algorithm) = &self.algorithm {
-            let (is_too_much, instead) = match &**algorithm {
-                "DEFAULT" | "COPY" | "INPLACE" => (false, ""),
-                "NOCOPY" => (self.needs_copy, "ALGORITHM=COPY"),
-                "INSTANT" if self.needs_copy => (true, "ALGORITHM=COPY"),
-                "INSTANT" => (builds, "ALGORITHM=NOCOPY"),
+            let is_excluded = match &**algorithm {
+                "DEFAULT" | "COPY" | "INPLACE" => false,
+                "NOCOPY" | "INSTANT" => self.needs_copy,
                 _ => {
                     let code = errcode::ER_UNKNOWN_ALTER_ALGORITHM;
                     return Err(ClientError::new(code, &[algorithm]));
                 }
             };
-            if is_too_much {
-                let asked = format!("ALGORITHM={algorithm}");
+            let asked = format!("ALGORITHM={algorithm}");
+            if is_excluded {
                 let code = errcode::ER_ALTER_OPERATION_NOT_SUPPORTED;
-                return Err(ClientError::new(code, &[&asked, &instead]));
+                return Err(ClientError::new(code, &[&asked, &"ALGORITHM=COPY"]));
+            }
+            if builds && algorithm == "INSTANT" {
+                return Err(too_much(&asked, "ADD INDEX", "ALGORITHM=NOCOPY"));
             }
         }
         match self.lock.as_deref() {
             None | Some("DEFAULT" | "SHARED" | "EXCLUSIVE") => Ok(()),
-            Some("NONE") if self.needs_copy || builds => Err(ClientError::new(
-                errcode::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON,
-                &[
-                    &"LOCK=NONE",
-                    &"COPY algorithm requires a lock",
-                    &"LOCK=EXCLUSIVE",
-                ],
-            )),
+            Some("NONE") if self.needs_copy || builds => {
+                let reason = "COPY algorithm requires a lock";
+                Err(too_much("LOCK=NONE", reason, "LOCK=EXCLUSIVE"))
+            }
             Some("NONE") => Ok(()),
             Some(lock) => Err(ClientError::new(errcode::ER_UNKNOWN_ALTER_LOCK, &[&lock])),
         }
