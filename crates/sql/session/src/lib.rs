@@ -28,6 +28,7 @@ pub mod worker;
 mod account_statement;
 mod admin_statement;
 mod alter_statement;
+mod altered;
 mod bulk;
 mod cached_query;
 mod checksum;
