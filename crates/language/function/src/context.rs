@@ -33,6 +33,8 @@ pub struct SessionFacts {
     pub version: String,
     /// `LAST_INSERT_ID()`; a call with an argument sets it.
     pub last_insert_id: u64,
+    /// Such a call has been made since the statement began; its client is told of the number.
+    pub is_last_insert_id_given: bool,
     /// `ROW_COUNT()`
     pub row_count: i64,
     /// `FOUND_ROWS()`

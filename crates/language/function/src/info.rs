@@ -107,6 +107,7 @@ pub(crate) fn last_insert_id(
         .to_integer(context.warnings)
         .map(value::number::Integer::bits);
     context.session.last_insert_id = given.unwrap_or(0);
+    context.session.is_last_insert_id_given = true;
     Ok(given.map_or(Value::Null, Value::UInt))
 }
 

@@ -26,6 +26,7 @@ mod encode;
 mod geometry;
 mod info;
 mod interval;
+mod json;
 mod logic;
 mod matcher;
 mod network;

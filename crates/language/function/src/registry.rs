@@ -6,7 +6,7 @@ use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::{
     arithmetic, bits, cast, comparison, control, digest, encode, geometry, infer, info, interval,
-    logic, network, numeric, pattern, position, random, sets, strings, substring, temporal,
+    json, logic, network, numeric, pattern, position, random, sets, strings, substring, temporal,
     time_format, time_parse,
 };
 
@@ -695,6 +695,7 @@ static INFORMATION: &[Function] = &[
         info::infer_big,
         info::last_insert_id,
     ),
+    entry("JSON_VALID", 1, 1, infer::boolean, json::json_valid),
     entry("ROW_COUNT", 0, 0, info::infer_big, info::row_count),
     entry("FOUND_ROWS", 0, 0, info::infer_big, info::found_rows),
     entry("CHARSET", 1, 1, info::infer_name, info::charset),

@@ -12,6 +12,7 @@ pub mod collation;
 pub mod decimal;
 pub mod flag;
 pub mod geometry;
+pub mod json;
 pub mod temporal;
 
 mod trouble;

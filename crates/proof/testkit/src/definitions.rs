@@ -21,6 +21,7 @@ pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefi
         on_update_now: false,
         auto_increment: false,
         invisible: false,
+        is_json: false,
         comment: String::new(),
     }
 }

@@ -239,6 +239,7 @@ pub fn account_table() -> TableDefinition {
         on_update_now: false,
         auto_increment: false,
         invisible: false,
+        is_json: false,
         comment: String::new(),
     };
     let bin = CollationId::UTF8MB4_BIN;

@@ -367,6 +367,7 @@ pub fn routine_table() -> TableDefinition {
             on_update_now: false,
             auto_increment: false,
             invisible: false,
+            is_json: false,
             comment: String::new(),
         }
     };

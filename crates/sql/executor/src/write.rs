@@ -4,6 +4,7 @@
 //! has taken it, so that a lock wait repeats only the store's operation, never the expressions.
 
 mod assign;
+mod check;
 mod delete;
 mod found_rows;
 mod insert;

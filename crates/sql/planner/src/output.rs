@@ -25,6 +25,8 @@ pub(crate) fn table_output(
         auto_increment: column.auto_increment,
         no_default: !column.nullable && !has_default && !column.auto_increment,
         on_update_now: column.on_update_now,
+        is_derived: false,
+        is_json: column.is_json,
     }
 }
 
@@ -59,6 +61,7 @@ pub(crate) fn derived_output(column: &OutputColumn, name: &str, alias: &str) -> 
     OutputColumn {
         name: name.to_owned(),
         table: alias.to_owned(),
+        is_derived: true,
         ..column.clone()
     }
 }

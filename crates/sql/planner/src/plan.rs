@@ -183,6 +183,10 @@ pub struct OutputColumn {
     pub no_default: bool,
     /// `ON UPDATE CURRENT_TIMESTAMP`.
     pub on_update_now: bool,
+    /// It comes out of a derived table: its origin is a table's column that it is not itself.
+    pub is_derived: bool,
+    /// It holds JSON texts, which some clients take apart.
+    pub is_json: bool,
 }
 
 /// What the client is told about a column's place in the keys.

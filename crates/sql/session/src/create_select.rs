@@ -3,16 +3,21 @@
 //! it half full, or drops it meanwhile; where its rows cannot be had the table that it was to
 //! replace is still there; and what a crash leaves is removed by the next start.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use errcode::{ClientError, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_UPDATE_TABLE_USED};
-use planner::OutputColumn;
-use store::{StoreError, TableDefinition, TableId, TableName};
-use syntax::ast::{self, CreateTable};
+use errcode::{
+    ClientError, ER_DUP_FIELDNAME, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR,
+    ER_UPDATE_TABLE_USED, ER_WRONG_COLUMN_NAME,
+};
+use expression::zero_of;
+use planner::{OutputColumn, Plan, TableUse};
+use store::{ColumnDefault, ColumnDefinition, StoreError, TableDefinition, TableId, TableName};
+use syntax::ast::{self, CreateTable, Ident};
 use syntax::print::quoted_name;
+use value::{CollationId, ColumnType, TypeKind};
 
 use crate::alter_statement::with_name;
+use crate::define::checked_name;
 use crate::definition_statement::table_exists;
 use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
 use crate::metadata::StrongHold;
@@ -24,12 +29,12 @@ use crate::session::Session;
 type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
 
 impl Session {
-    /// Makes the table of the definition out of rows of the columns `selected`.
+    /// Makes the table of the definition, and fills the columns of the names `selected`.
     pub(crate) async fn create_filled(
         &mut self,
         create: &CreateTable,
         mut definition: TableDefinition,
-        selected: &[OutputColumn],
+        selected: &[String],
         replaced: Option<Replaced>,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
@@ -45,7 +50,9 @@ impl Session {
             let text = filling_text(&made, create, selected, parsed);
             let insert = self.parse_as(text.as_bytes(), parsed.text.strings)?;
             self.filled = Some(id);
+            self.state.is_part.set(true);
             let filled = self.fill_table(&insert, id).await;
+            self.state.is_part.set(false);
             self.filled = None;
             // Without autocommit too: the table stays, and so do its rows.
             let reply = filled?;
@@ -117,7 +124,7 @@ impl Session {
         query: &ast::Query,
         name: &TableName,
         parsed: &Parsed,
-    ) -> Result<Rc<[OutputColumn]>, Stop> {
+    ) -> Result<Vec<ColumnDefinition>, Stop> {
         let select = self.parse_as(parsed.source(query.span), parsed.text.strings)?;
         let plan = self.plan(&select, &[])?;
         self.check_privileges(&plan)?;
@@ -125,15 +132,82 @@ impl Session {
             let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
             return Err(error.into());
         }
-        Ok(plan.columns)
+        let columns = plan.columns.iter();
+        Ok(columns
+            .map(|column| made_column(column, &plan))
+            .collect::<Result<_, _>>()?)
     }
+}
+
+/// The column that a selected one makes. What comes straight from a table's column keeps its
+/// default; a derived table keeps the comment alone.
+fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, ClientError> {
+    let mut column_type = column.column_type.clone().bounded();
+    if column_type.kind == TypeKind::Null {
+        column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
+    }
+    let mut made = ColumnDefinition {
+        name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
+        column_type,
+        nullable: column.nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        invisible: false,
+        is_json: false,
+        comment: String::new(),
+    };
+    let is_origin = |table: &&TableUse| {
+        let name = &table.definition.name;
+        name.table == column.original_table && name.database == column.database
+    };
+    let origin = plan.tables.iter().find(is_origin).and_then(|table| {
+        let place = table.definition.column_position(&column.original_name)?;
+        table.definition.columns.get(place)
+    });
+    let Some(origin) = origin else {
+        return Ok(made);
+    };
+    made.comment.clone_from(&origin.comment);
+    if !column.is_derived {
+        made.default = match &origin.default {
+            ColumnDefault::None if origin.auto_increment => {
+                ColumnDefault::Value(zero_of(&made.column_type))
+            }
+            default => default.clone(),
+        };
+        made.on_update_now = origin.on_update_now;
+    }
+    Ok(made)
+}
+
+/// The columns of a table that is made of a SELECT: those that only its definition names, then
+/// what is selected, of which the definition may say more.
+pub(crate) fn with_selected(
+    mut defined: Vec<ColumnDefinition>,
+    selected: Vec<ColumnDefinition>,
+) -> Result<Vec<ColumnDefinition>, ClientError> {
+    let mut placed: Vec<ColumnDefinition> = Vec::with_capacity(selected.len());
+    for column in selected {
+        let is_same = |other: &ColumnDefinition| other.name.eq_ignore_ascii_case(&column.name);
+        if placed.iter().any(is_same) {
+            return Err(ClientError::new(ER_DUP_FIELDNAME, &[&column.name]));
+        }
+        let own = defined.iter().position(is_same);
+        placed.push(match own {
+            Some(at) => defined.remove(at),
+            None => column,
+        });
+    }
+    defined.extend(placed);
+    Ok(defined)
 }
 
 /// The statement that puts the rows into the table `made`.
 fn filling_text(
     made: &TableName,
     create: &CreateTable,
-    selected: &[OutputColumn],
+    selected: &[String],
     parsed: &Parsed,
 ) -> String {
     let span = create.query.as_ref().map(|query| query.span);
@@ -144,7 +218,7 @@ fn filling_text(
         None => "INSERT INTO",
     };
     let (database, table) = (quoted_name(&made.database), quoted_name(&made.table));
-    let names = selected.iter().map(|column| quoted_name(&column.name));
+    let names = selected.iter().map(|name| quoted_name(name));
     let list = names.collect::<Vec<_>>().join(", ");
     format!(
         "{verb} {database}.{table} ({list}) {}",

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use errcode::{
-    ClientError, ER_BLOB_KEY_WITHOUT_LENGTH, ER_BLOB_USED_AS_KEY, ER_COLLATION_CHARSET_MISMATCH,
-    ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_DUPLICATED_VALUE_IN_TYPE, ER_KEY_COLUMN_DOES_NOT_EXIST,
-    ER_M_BIGGER_THAN_D, ER_MULTIPLE_PRI_KEY, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_DISPLAYWIDTH,
+    ClientError, ER_COLLATION_CHARSET_MISMATCH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME,
+    ER_DUPLICATED_VALUE_IN_TYPE, ER_KEY_COLUMN_DOES_NOT_EXIST, ER_M_BIGGER_THAN_D,
+    ER_MULTIPLE_PRI_KEY, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_BIG_DISPLAYWIDTH,
     ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
     ER_TOO_LONG_FIELD_COMMENT, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT,
     ER_TOO_LONG_TABLE_COMMENT, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS,
@@ -15,8 +15,10 @@ use errcode::{
     ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use store::{ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, Uniqueness};
-use syntax::ast::{self, DataType, Ident, IndexKind, TypeName};
+use syntax::ast::{self, DataType, ExprKind, Ident, IndexKind, TypeName};
 use value::{Charset, CollationId, ColumnType, GeometryKind, TypeKind};
+
+use crate::key_length::fit_keys;
 
 /// Characters in a name (MySQL's limit).
 pub(crate) const NAME_CHARS_MAX: usize = 64;
@@ -26,8 +28,6 @@ pub(crate) const COLUMN_COUNT_MAX: usize = 1017;
 pub(crate) const INDEX_COUNT_MAX: usize = 64;
 /// Columns of an index (MariaDB's limit).
 pub(crate) const INDEX_PART_COUNT_MAX: usize = 32;
-/// Bytes of an index's column (InnoDB's limit).
-pub(crate) const INDEX_PART_BYTES_MAX: u32 = 3072;
 /// Characters of a column's comment.
 pub(crate) const COLUMN_COMMENT_CHARS_MAX: usize = 1024;
 /// Characters of an index's comment.
@@ -350,6 +350,28 @@ fn sized(length: Option<u32>, is_text: bool, collation: CollationId) -> ColumnTy
     }
 }
 
+/// Whether the column is JSON: by its type, or because its CHECK says so, which is what dumps have.
+pub(crate) fn is_json(column: &ast::ColumnDefinition, kind: TypeKind) -> Defined<bool> {
+    let Some(check) = &column.check else {
+        return Ok(column.data_type.name == TypeName::Json);
+    };
+    let refused = || ClientError::not_supported(&"CHECK constraint");
+    let ExprKind::Function(call) = &check.kind else {
+        return Err(refused());
+    };
+    let is_own = match call.arguments.as_slice() {
+        [argument] => matches!(&argument.kind, ExprKind::Column(name)
+            if name.column.text.eq_ignore_ascii_case(&column.name.text)),
+        _ => false,
+    };
+    let is_text = kind.is_bytes() && kind != TypeKind::Geometry;
+    let is_plain = call.schema.is_none() && call.over.is_none() && !call.is_detached;
+    if is_own && is_plain && call.name.is("json_valid") && is_text {
+        return Ok(true);
+    }
+    Err(refused())
+}
+
 /// An index over columns of `columns`; `taken` are the names that other indexes have.
 pub(crate) fn index(
     of: &ast::IndexDefinition,
@@ -465,7 +487,6 @@ fn index_part(part: &ast::IndexPart, columns: &[ColumnDefinition]) -> Defined<In
     if kind == TypeKind::Geometry {
         return Err(ClientError::not_supported(&"index of a geometry column"));
     }
-    let char_bytes = u32::try_from(column_type.collation.char_bytes_max()).unwrap_or(4);
     let prefix_length = match part.length {
         Some(0) => return Err(ClientError::new(errcode::ER_KEY_PART_0, &[name])),
         Some(_) if !kind.is_bytes() => return Err(ClientError::new(ER_WRONG_SUB_KEY, &[])),
@@ -474,23 +495,8 @@ fn index_part(part: &ast::IndexPart, columns: &[ColumnDefinition]) -> Defined<In
         }
         Some(length) if !kind.is_blob() && column_type.length == length => None,
         Some(length) => Some(length),
-        None if kind.is_blob() => {
-            return Err(ClientError::new(ER_BLOB_KEY_WITHOUT_LENGTH, &[name]));
-        }
         None => None,
     };
-    let bytes = match prefix_length {
-        Some(length) if kind.is_blob() && column_type.collation == CollationId::BINARY => length,
-        Some(length) => length.saturating_mul(char_bytes),
-        None if kind.is_bytes() => column_type.length.saturating_mul(char_bytes),
-        None => 0,
-    };
-    if INDEX_PART_BYTES_MAX < bytes {
-        return Err(ClientError::new(
-            errcode::ER_TOO_LONG_KEY,
-            &[&INDEX_PART_BYTES_MAX],
-        ));
-    }
     Ok(IndexPart {
         column: position,
         prefix_length,
@@ -498,7 +504,8 @@ fn index_part(part: &ast::IndexPart, columns: &[ColumnDefinition]) -> Defined<In
 }
 
 /// What must hold of a whole definition; puts the primary key first and its columns NOT NULL.
-pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<()> {
+/// Returns what is to be noted.
+pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<Vec<ClientError>> {
     let columns = &definition.columns;
     if columns.is_empty() {
         return Err(ClientError::new(ER_TABLE_MUST_HAVE_COLUMNS, &[]));
@@ -534,14 +541,10 @@ pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<()> {
     if let Some(primary) = definition.primary_key().cloned() {
         for part in &primary.parts {
             definition.columns[part.column].nullable = false;
-            let column_type = &definition.columns[part.column].column_type;
-            if column_type.kind.is_blob() && part.prefix_length.is_none() {
-                let name = definition.columns[part.column].name.clone();
-                return Err(ClientError::new(ER_BLOB_USED_AS_KEY, &[&name, &"PRIMARY"]));
-            }
         }
     }
-    check_auto_increment(definition)
+    check_auto_increment(definition)?;
+    fit_keys(definition)
 }
 
 /// At most one column counts, it is a number, and it begins an index.

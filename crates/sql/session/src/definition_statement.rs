@@ -11,16 +11,14 @@ use errcode::{
     ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
     ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
-use planner::OutputColumn;
 use store::{
     ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
     TableName,
 };
-use syntax::ast::{
-    self, CreateTable, Ident, ObjectName, StatementKind, TableConstraint, TableOption,
-};
+use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, Level, Trouble};
 
+use crate::create_select::with_selected;
 use crate::database_hold::DatabaseHold;
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
@@ -289,17 +287,18 @@ impl Session {
         }
         let selected = match &create.query {
             Some(query) => self.selected_columns(query, &name, parsed)?,
-            None => Rc::default(),
+            None => Vec::new(),
         };
+        let names: Vec<String> = selected.iter().map(|column| column.name.clone()).collect();
         let definition = match &create.like {
             Some(like) => self.like(like, name.clone())?,
             None => {
-                let defined = self.defined_table(create, name.clone(), &selected, parsed);
+                let defined = self.defined_table(create, name.clone(), selected, parsed);
                 defined.await?
             }
         };
         if create.query.is_some() {
-            let filled = self.create_filled(create, definition, &selected, replaced, parsed);
+            let filled = self.create_filled(create, definition, &names, replaced, parsed);
             return Box::pin(filled).await;
         }
         let store = self.store();
@@ -355,7 +354,7 @@ impl Session {
         &mut self,
         create: &CreateTable,
         name: TableName,
-        selected: &[OutputColumn],
+        selected: Vec<ColumnDefinition>,
         parsed: &Parsed,
     ) -> Result<TableDefinition, Stop> {
         let default = {
@@ -387,7 +386,7 @@ impl Session {
                 .await?;
             definition.columns.push(defined);
         }
-        add_selected_columns(selected, &mut definition)?;
+        definition.columns = with_selected(definition.columns, selected)?;
         for column in &create.columns {
             for index in own_indexes(column) {
                 add_index(&index, &mut definition)?;
@@ -396,8 +395,16 @@ impl Session {
         for constraint in &create.constraints {
             add_constraint(constraint, &mut definition)?;
         }
-        define::finish(&mut definition)?;
+        self.finish(&mut definition)?;
         Ok(definition)
+    }
+
+    /// What must hold of a whole definition, and notes of what was made to hold.
+    pub(crate) fn finish(&self, definition: &mut TableDefinition) -> Result<(), ClientError> {
+        for note in define::finish(definition)? {
+            self.note(note.code, note.message);
+        }
+        Ok(())
     }
 
     pub(crate) fn apply_option(
@@ -453,9 +460,6 @@ impl Session {
         if column.generated.is_some() {
             return Err(unsupported("generated column"));
         }
-        if column.check.is_some() {
-            return Err(unsupported("CHECK constraint"));
-        }
         if column.references.is_some() {
             return Err(unsupported("FOREIGN KEY"));
         }
@@ -463,6 +467,7 @@ impl Session {
             return Err(unsupported(&refused.name));
         }
         let column_type = define::column_type(&name, &column.data_type, collation)?;
+        let is_json = define::is_json(column, column_type.kind)?;
         let is_key = column.primary_key;
         let nullable = column.nullable.unwrap_or(!is_key && !column.auto_increment);
         let mut defined = ColumnDefinition {
@@ -473,6 +478,7 @@ impl Session {
             on_update_now: column.on_update.is_some(),
             auto_increment: column.auto_increment,
             invisible: column.invisible,
+            is_json,
             comment: String::from_utf8_lossy(column.comment.as_deref().unwrap_or_default())
                 .into_owned(),
         };
@@ -656,33 +662,6 @@ pub(crate) fn add_constraint(
         TableConstraint::ForeignKey(_) => Err(ClientError::not_supported(&"FOREIGN KEY")),
         TableConstraint::Check { .. } => Err(ClientError::not_supported(&"CHECK constraint")),
     }
-}
-
-/// Adds the columns of a SELECT that the statement has not defined itself.
-fn add_selected_columns(
-    selected: &[OutputColumn],
-    definition: &mut TableDefinition,
-) -> Result<(), ClientError> {
-    for column in selected {
-        if definition.column_position(&column.name).is_some() {
-            continue;
-        }
-        let mut column_type = column.column_type.clone().bounded();
-        if column_type.kind == value::TypeKind::Null {
-            column_type = value::ColumnType::text(value::TypeKind::Binary, 0, CollationId::BINARY);
-        }
-        definition.columns.push(ColumnDefinition {
-            name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
-            column_type,
-            nullable: column.nullable,
-            default: ColumnDefault::None,
-            on_update_now: false,
-            auto_increment: false,
-            invisible: false,
-            comment: String::new(),
-        });
-    }
-    Ok(())
 }
 
 /// The collation that the options give the table.

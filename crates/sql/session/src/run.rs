@@ -280,7 +280,7 @@ impl Session {
         rows: &mut Rows<'_>,
         plan: &Plan,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        if !self.state.has_old_warnings.get() {
+        if !self.state.has_old_warnings.get() && !self.state.is_part.get() {
             self.state.clear_diagnostics();
         }
         let mark = self.begin_steps();
@@ -291,6 +291,7 @@ impl Session {
     /// Begins a statement in the transaction, which begins with it if there is none; gives the
     /// place that its failure goes back to.
     pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
+        self.state.set_insert_id_given(false);
         let is_in_function = self.programs.is_in_function();
         let open = self.opened_transaction();
         // A stored function is a part of the statement that it runs for.
@@ -436,62 +437,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    fn reply_of(&self, summary: &Summary, has_rows: bool, is_write: bool) -> Reply {
-        let state = &self.state;
-        if let Some(found_rows) = summary.found_rows {
-            state.found_rows.set(found_rows);
-        } else if has_rows {
-            state.found_rows.set(summary.returned_rows);
-        }
-        if is_write && summary.last_insert_id != 0 {
-            state.set_last_insert_id(summary.last_insert_id);
-        }
-        if has_rows {
-            state.row_count.set(-1);
-            return Reply::Rows(Done {
-                affected_rows: summary.affected_rows,
-                last_insert_id: summary.last_insert_id,
-                ..Done::default()
-            });
-        }
-        let wants_found = self
-            .client
-            .capabilities()
-            .contains(wire::Capabilities::FOUND_ROWS);
-        let affected_rows = if wants_found && (summary.is_update || summary.is_insert) {
-            summary.matched_rows
-        } else {
-            summary.affected_rows
-        };
-        state
-            .row_count
-            .set(i64::try_from(affected_rows).unwrap_or(i64::MAX));
-        Reply::Ok(Done {
-            affected_rows,
-            last_insert_id: match summary.last_insert_id {
-                0 => summary.last_number,
-                generated => generated,
-            },
-            info: self.info_of(summary),
-            ..Done::default()
-        })
-    }
-
-    /// The text of the OK packet. An INSERT of one row has one if `sql_warnings` asks for it.
-    fn info_of(&self, summary: &Summary) -> String {
-        let warning_count = self.state.diagnostics.borrow().warnings().count();
-        let tells = self.state.variables.borrow().active().tells_insert_warnings;
-        if tells && summary.is_insert && warning_count != 0 {
-            let records = Some(summary.records.unwrap_or(1));
-            return Summary {
-                records,
-                ..summary.clone()
-            }
-            .info(warning_count);
-        }
-        summary.info(warning_count)
     }
 
     fn durability(&self) -> Durability {

@@ -25,8 +25,10 @@ use crate::session::Session;
 use crate::sink::{PacketSink, ResultState, number_column, text_column};
 use crate::virtual_store::table_facts;
 
-/// The default of a column as SHOW COLUMNS has it: a text without its quotes.
+/// The default of a column as SHOW COLUMNS has it: a text without its quotes, but for the types
+/// whose defaults are expressions.
 const BARE_DEFAULT: &str = "CASE WHEN COLUMN_DEFAULT = 'NULL' THEN NULL \
+    WHEN DATA_TYPE LIKE '%text' OR DATA_TYPE LIKE '%blob' THEN COLUMN_DEFAULT \
     WHEN LEFT(COLUMN_DEFAULT, 1) = '''' THEN REPLACE(SUBSTRING(COLUMN_DEFAULT, 2, \
     CHAR_LENGTH(COLUMN_DEFAULT) - 2), '''''', '''') ELSE COLUMN_DEFAULT END";
 

@@ -241,7 +241,10 @@ fn definition<'c>(
         original_table: &names.original_table,
         name: &names.name,
         original_name: &names.original_name,
-        extended_type: wire::ExtendedType::default(),
+        extended_type: wire::ExtendedType {
+            format_name: if column.is_json { b"json" } else { b"" },
+            ..wire::ExtendedType::default()
+        },
         collation,
         display_bytes: column_type.protocol_length(char_bytes),
         column_type: wire::ColumnType::from_byte(column_type.protocol_type())
@@ -300,6 +303,8 @@ pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColum
         auto_increment: false,
         no_default: false,
         on_update_now: false,
+        is_derived: false,
+        is_json: false,
     }
 }
 

@@ -55,6 +55,8 @@ pub struct State {
     pub diagnostics: RefCell<Rc<Diagnostics>>,
     /// They are an earlier statement's: the latest one only tells of them.
     pub has_old_warnings: Cell<bool>,
+    /// What runs is a part of a statement: what that has told stays.
+    pub is_part: Cell<bool>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
     /// `FOUND_ROWS()`.
@@ -129,6 +131,7 @@ impl State {
             database: RefCell::new(None),
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
+            is_part: Cell::new(false),
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
@@ -186,6 +189,19 @@ impl State {
     /// What LAST_INSERT_ID() gives.
     pub fn last_insert_id(&self) -> u64 {
         self.facts.borrow().last_insert_id
+    }
+
+    /// What `LAST_INSERT_ID(number)` was given since the statement began, if it was.
+    pub fn given_insert_id(&self) -> Option<u64> {
+        let facts = self.facts.borrow();
+        facts
+            .is_last_insert_id_given
+            .then_some(facts.last_insert_id)
+    }
+
+    /// Says whether `LAST_INSERT_ID(number)` has been called since the statement began.
+    pub fn set_insert_id_given(&self, is_given: bool) {
+        self.facts.borrow_mut().is_last_insert_id_given = is_given;
     }
 
     /// Sets what LAST_INSERT_ID() gives.

@@ -324,12 +324,7 @@ impl Worker {
         let first = usize::from(definition.primary_key().is_some());
         let mut trees = vec![old.entry.trees[0]];
         let mut new = Vec::new();
-        for index in &definition.indexes[first..] {
-            let kept = before.indexes[first..].iter().position(|other| {
-                other.name == index.name
-                    && other.parts == index.parts
-                    && other.uniqueness == index.uniqueness
-            });
+        for kept in store::kept_indexes(&before.indexes[first..], &definition.indexes[first..]) {
             match kept {
                 Some(position) => trees.push(old.entry.trees[1 + position]),
                 None => {

@@ -94,6 +94,9 @@ pub struct ColumnDefinition {
     pub auto_increment: bool,
     /// Left out of `SELECT *`.
     pub invisible: bool,
+    /// `CHECK (json_valid(column))`, which the type `JSON` brings with it: a text that is no JSON is
+    /// refused.
+    pub is_json: bool,
     /// At most 1024 characters.
     pub comment: String,
 }
@@ -124,6 +127,33 @@ pub struct IndexDefinition {
     pub comment: String,
 }
 
+impl IndexDefinition {
+    /// Whether it has the keys that the other has, whatever the two are called.
+    pub fn has_keys_of(&self, other: &Self) -> bool {
+        self.uniqueness == other.uniqueness && self.parts == other.parts
+    }
+}
+
+/// For each index of a table's new definition, the place of the old one that it goes on from
+/// without being built: one of the same keys, and among several the one of its name. Each serves
+/// once. The columns must be those that they were.
+pub fn kept_indexes(old: &[IndexDefinition], new: &[IndexDefinition]) -> Vec<Option<usize>> {
+    let of_same_name = |index: &IndexDefinition| {
+        let is_it = |other: &IndexDefinition| other.name == index.name && index.has_keys_of(other);
+        old.iter().position(is_it)
+    };
+    let mut kept: Vec<_> = new.iter().map(of_same_name).collect();
+    for (place, index) in new.iter().enumerate() {
+        if kept[place].is_none() {
+            let mut others = old.iter().enumerate();
+            kept[place] = others
+                .find(|(at, other)| index.has_keys_of(other) && !kept.contains(&Some(*at)))
+                .map(|(at, _)| at);
+        }
+    }
+    kept
+}
+
 /// What an index promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uniqueness {
@@ -142,4 +172,34 @@ pub struct IndexPart {
     pub column: usize,
     /// Index only the first characters (bytes for binary types).
     pub prefix_length: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(name: &str, column: usize, comment: &str) -> IndexDefinition {
+        IndexDefinition {
+            name: name.to_owned(),
+            uniqueness: Uniqueness::None,
+            parts: vec![IndexPart {
+                column,
+                prefix_length: None,
+            }],
+            comment: comment.to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_index_goes_on_from_one_of_its_keys_and_by_preference_of_its_name() {
+        let old = [index("a", 1, ""), index("b", 1, ""), index("c", 2, "")];
+        let new = [index("x", 1, ""), index("a", 1, "told"), index("c", 3, "")];
+        assert_eq!(kept_indexes(&old, &new), [Some(1), Some(0), None]);
+        // Each serves once.
+        let new = [index("x", 2, ""), index("y", 2, "")];
+        assert_eq!(kept_indexes(&old, &new), [Some(2), None]);
+        let mut unique = index("c", 2, "");
+        unique.uniqueness = Uniqueness::Unique;
+        assert_eq!(kept_indexes(&old, &[unique]), [None]);
+    }
 }

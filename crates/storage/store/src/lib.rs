@@ -29,7 +29,7 @@ mod transaction;
 pub use batch::RowBatch;
 pub use definition::{
     COPY_NAME_PREFIX, ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition,
-    TableId, TableName, Uniqueness,
+    TableId, TableName, Uniqueness, kept_indexes,
 };
 pub use error::StoreError;
 pub use halt::{Halt, Outcome, Suspend, WaitReason, until_done};

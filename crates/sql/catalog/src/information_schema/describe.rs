@@ -186,7 +186,15 @@ fn column_line(column: &ColumnDefinition, table_collation: CollationId) -> Strin
             format_args!(" COMMENT {}", quoted_string(&column.comment)),
         );
     }
+    if column.is_json {
+        push(&mut line, format_args!(" CHECK ({})", check_text(column)));
+    }
     line
+}
+
+/// The condition of a column that is JSON.
+pub(super) fn check_text(column: &ColumnDefinition) -> String {
+    format!("json_valid({})", quoted_name(&column.name))
 }
 
 fn index_line(index: &IndexDefinition, table: &TableDefinition) -> String {

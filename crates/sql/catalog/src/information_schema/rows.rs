@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use store::{IndexDefinition, TableDefinition, Uniqueness};
+use store::{ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
 use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value};
 
-use super::describe::{column_key, default_text, extra_text, shown_indexes};
+use super::describe::{check_text, column_key, default_text, extra_text, shown_indexes};
 use super::{Facts, INFORMATION_SCHEMA, code, described};
 use crate::account::{Account, Grant};
 use crate::names::Database;
@@ -18,6 +18,7 @@ pub(super) type Row = Vec<Value>;
 pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
     match table {
         "CHARACTER_SETS" => character_sets(),
+        "CHECK_CONSTRAINTS" => each_table(facts, |table, _| checks(table)),
         "COLLATIONS" => CollationId::all().map(collation).collect(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => CollationId::all().map(applicability).collect(),
         "COLUMNS" => each_table(facts, columns),
@@ -307,7 +308,7 @@ fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
     } else {
         shown.join(",")
     };
-    let row = |(position, column): (usize, &store::ColumnDefinition)| {
+    let row = |(position, column): (usize, &ColumnDefinition)| {
         let mut row = vec![
             def(),
             text(&table.name.database),
@@ -455,7 +456,37 @@ fn constraints(table: &TableDefinition) -> Vec<Row> {
             text(if is_primary { "PRIMARY KEY" } else { "UNIQUE" }),
         ]
     };
-    unique_indexes(table).map(row).collect()
+    let check = |column: &ColumnDefinition| {
+        vec![
+            def(),
+            text(&table.name.database),
+            text(&column.name),
+            text(&table.name.database),
+            text(&table.name.table),
+            text("CHECK"),
+        ]
+    };
+    let checks = json_columns(table).map(check);
+    unique_indexes(table).map(row).chain(checks).collect()
+}
+
+/// The columns that have a condition, which is called like the column.
+fn json_columns(table: &TableDefinition) -> impl Iterator<Item = &ColumnDefinition> {
+    table.columns.iter().filter(|column| column.is_json)
+}
+
+fn checks(table: &TableDefinition) -> Vec<Row> {
+    let row = |column: &ColumnDefinition| {
+        vec![
+            def(),
+            text(&table.name.database),
+            text(&table.name.table),
+            text(&column.name),
+            text("Column"),
+            text(check_text(column)),
+        ]
+    };
+    json_columns(table).map(row).collect()
 }
 
 /// Who may read the accounts' table sees all, others themselves.

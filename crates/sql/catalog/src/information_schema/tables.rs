@@ -260,6 +260,7 @@ fn column(text: &str) -> ColumnDefinition {
         on_update_now: false,
         auto_increment: false,
         invisible: false,
+        is_json: false,
         comment: String::new(),
     }
 }

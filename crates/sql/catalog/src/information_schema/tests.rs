@@ -16,6 +16,7 @@ fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
         on_update_now: false,
         auto_increment: false,
         invisible: false,
+        is_json: false,
         comment: String::new(),
     }
 }

@@ -15,6 +15,7 @@ use planner::{Dependent, Insert, InsertSource, OnDuplicate};
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniqueness};
 
 use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
+use super::check;
 use super::row_change::{RowChange, differs};
 use crate::context::{Context, Dependents};
 use crate::execution::give_row;
@@ -134,7 +135,9 @@ impl InsertRunner {
                     if !self.next_row(cx)? {
                         return Ok(Progress::Done(self.finish()));
                     }
-                    self.state = State::Number;
+                    if self.is_allowed(cx)? {
+                        self.state = State::Number;
+                    }
                 }
                 State::Number => {
                     self.number(cx)?;
@@ -240,6 +243,13 @@ impl InsertRunner {
         self.taken += 1;
         cx.frame.recycle();
         Ok(true)
+    }
+
+    /// Whether the new row keeps the conditions of its columns; no state is left where not.
+    fn is_allowed(&self, cx: &Context<'_>) -> Outcome<bool> {
+        let rows = cx.frame.rows(self.plan.new_slot);
+        let definition = cx.tables[self.plan.table].definition();
+        check::is_allowed(cx, rows, definition, self.plan.is_ignore)
     }
 
     /// Runs what a row of VALUES needs. It is run once: a later suspension finds it done.
@@ -524,8 +534,12 @@ impl InsertRunner {
             row_number,
         )?;
         self.give_number_back(cx);
+        let (new, definition) = (&self.change.new, table.definition());
         self.state = if is_changed {
-            State::Update
+            match check::is_allowed(cx, new, definition, plan.is_ignore)? {
+                true => State::Update,
+                false => State::Next,
+            }
         } else {
             // A client that counts found rows counts this one.
             self.summary.matched_rows += 1;

@@ -6,6 +6,7 @@ use planner::{Update, UpdateTarget};
 use store::{Mutation, RowKey, Table};
 
 use super::assign::duplicate_entry;
+use super::check;
 use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
 use crate::operator::build;
@@ -117,7 +118,8 @@ impl UpdateRunner {
             row_number,
         )?;
         self.summary.matched_rows += 1;
-        Ok(is_changed)
+        let (new, definition) = (&self.change.new, table.definition());
+        Ok(is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?)
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Outcome<()> {

@@ -263,5 +263,7 @@ pub(crate) fn plain_output(name: String, column_type: ColumnType, nullable: bool
         auto_increment: false,
         no_default: false,
         on_update_now: false,
+        is_derived: false,
+        is_json: false,
     }
 }

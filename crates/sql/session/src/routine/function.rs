@@ -50,6 +50,8 @@ struct SetAside {
     row_count: i64,
     found_rows: u64,
     insert_id: u64,
+    /// `LAST_INSERT_ID(number)` has been called by the statement.
+    has_insert_id: bool,
     affected_rows: u64,
     deadline: Option<Option<u64>>,
     has_kept_warnings: bool,
@@ -149,6 +151,7 @@ impl Session {
             row_count: state.row_count.get(),
             found_rows: state.found_rows.get(),
             insert_id: state.last_insert_id(),
+            has_insert_id: state.given_insert_id().is_some(),
             diagnostics: self.set_diagnostics_aside(),
         }
     }
@@ -170,6 +173,7 @@ impl Session {
         state.row_count.set(aside.row_count);
         state.found_rows.set(aside.found_rows);
         state.set_last_insert_id(aside.insert_id);
+        state.set_insert_id_given(aside.has_insert_id);
         let own = state.diagnostics.replace(Rc::clone(&aside.diagnostics));
         for (level, trouble) in own.warnings().entries() {
             aside.diagnostics.warnings().push(*level, trouble.clone());

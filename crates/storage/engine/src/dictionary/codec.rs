@@ -13,19 +13,26 @@ use value::{CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Va
 
 use super::{Entry, TableEntry, TreePlace};
 
-/// The version of the format that this program writes.
-const VERSION: u16 = 1;
+/// The version of the format without columns that are JSON. An entry is written in the lowest
+/// version that says all of it, so that a server before has to refuse no more than it must.
+const VERSION_PLAIN: u16 = 1;
+/// The version in which a column says whether it is JSON.
+const VERSION_JSON: u16 = 2;
 
 const TAG_TABLE: u8 = 1;
 const TAG_DATABASE: u8 = 2;
 
 /// Bytes of an entry.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
-    let mut out = VERSION.to_le_bytes().to_vec();
+    let version = match entry {
+        Entry::Table(table) if table.definition.columns.iter().any(|of| of.is_json) => VERSION_JSON,
+        Entry::Table(_) | Entry::Database { .. } => VERSION_PLAIN,
+    };
+    let mut out = version.to_le_bytes().to_vec();
     match entry {
         Entry::Table(table) => {
             out.push(TAG_TABLE);
-            put_table(&mut out, table);
+            put_table(&mut out, table, version);
         }
         Entry::Database { name, collation } => {
             out.push(TAG_DATABASE);
@@ -39,11 +46,12 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
 /// The entry that the bytes are, or `Truncated` where they are of another version or damaged.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
     let mut from = Reader::new(bytes);
-    if from.u16()? != VERSION {
+    let version = from.u16()?;
+    if !(VERSION_PLAIN..=VERSION_JSON).contains(&version) {
         return Err(Truncated);
     }
     match from.u8()? {
-        TAG_TABLE => take_table(&mut from).map(Entry::Table),
+        TAG_TABLE => take_table(&mut from, version).map(Entry::Table),
         TAG_DATABASE => {
             let name = take_text(&mut from)?;
             Ok(Entry::Database {
@@ -55,7 +63,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
     }
 }
 
-fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
+fn put_table(out: &mut Vec<u8>, table: &TableEntry, entry_version: u16) {
     out.extend_from_slice(&table.space.0.to_le_bytes());
     put_count(out, table.trees.len());
     for tree in &table.trees {
@@ -71,7 +79,7 @@ fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
     definition
         .columns
         .iter()
-        .for_each(|column| put_column(out, column));
+        .for_each(|column| put_column(out, column, entry_version));
     put_count(out, definition.indexes.len());
     definition
         .indexes
@@ -89,7 +97,7 @@ fn put_table(out: &mut Vec<u8>, table: &TableEntry) {
     put_option(out, definition.view.as_deref(), put_text);
 }
 
-fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
+fn take_table(from: &mut Reader<'_>, entry_version: u16) -> Result<TableEntry, Truncated> {
     let space = SpaceId(from.u32()?);
     let trees = take_list(from, |from| {
         Ok(TreePlace {
@@ -107,7 +115,7 @@ fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
         id,
         version,
         name,
-        columns: take_list(from, take_column)?,
+        columns: take_list(from, |from| take_column(from, entry_version))?,
         indexes: take_list(from, take_index)?,
         collation: take_collation(from)?,
         auto_increment_start: from.u64()?,
@@ -123,7 +131,7 @@ fn take_table(from: &mut Reader<'_>) -> Result<TableEntry, Truncated> {
     })
 }
 
-fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition) {
+fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition, entry_version: u16) {
     put_text(out, &column.name);
     put_type(out, &column.column_type);
     let flags = [
@@ -133,6 +141,9 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition) {
         column.invisible,
     ];
     out.extend(flags.map(u8::from));
+    if VERSION_JSON <= entry_version {
+        out.push(u8::from(column.is_json));
+    }
     match &column.default {
         ColumnDefault::None => out.push(0),
         ColumnDefault::Value(value) => {
@@ -148,11 +159,12 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnDefinition) {
     put_text(out, &column.comment);
 }
 
-fn take_column(from: &mut Reader<'_>) -> Result<ColumnDefinition, Truncated> {
+fn take_column(from: &mut Reader<'_>, entry_version: u16) -> Result<ColumnDefinition, Truncated> {
     let name = take_text(from)?;
     let column_type = take_type(from)?;
     let [nullable, on_update_now, auto_increment, invisible] =
         from.array::<4>()?.map(|flag| flag != 0);
+    let is_json = VERSION_JSON <= entry_version && from.u8()? != 0;
     let default = match from.u8()? {
         0 => ColumnDefault::None,
         1 => ColumnDefault::Value(take_value(from)?),
@@ -169,6 +181,7 @@ fn take_column(from: &mut Reader<'_>) -> Result<ColumnDefinition, Truncated> {
         on_update_now,
         auto_increment,
         invisible,
+        is_json,
         comment,
     })
 }
@@ -339,5 +352,46 @@ fn take_option<T>(
     match from.u8()? {
         0 => Ok(None),
         _ => take(from).map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use testkit::definitions::{column, table};
+
+    use super::*;
+
+    fn entry(is_json: bool) -> Entry {
+        let text = ColumnType::text(TypeKind::LongText, u32::MAX, CollationId::UTF8MB4_BIN);
+        let mut text = column("j", text, true);
+        text.is_json = is_json;
+        let columns = vec![column("id", ColumnType::new(TypeKind::Int), false), text];
+        Entry::Table(TableEntry {
+            definition: Arc::new(table("t", columns, Vec::new())),
+            space: SpaceId(7),
+            trees: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn an_entry_has_the_lowest_version_that_says_all_of_it() {
+        for (is_json, version) in [(false, VERSION_PLAIN), (true, VERSION_JSON)] {
+            let entry = entry(is_json);
+            let bytes = encode(&entry);
+            assert_eq!(bytes[..2], version.to_le_bytes());
+            assert_eq!(decode(&bytes), Ok(entry));
+        }
+        let mut newer = encode(&entry(true));
+        newer[0] = 3;
+        assert_eq!(decode(&newer), Err(Truncated));
+    }
+
+    #[test]
+    fn a_column_of_version_1_has_four_flags_and_one_of_version_2_five() {
+        let [plain, json] = [false, true].map(|is_json| encode(&entry(is_json)));
+        // Of each of the two columns: whether it is JSON.
+        assert_eq!(plain.len() + 2, json.len());
     }
 }

@@ -1,0 +1,23 @@
+//! JSON texts.
+
+use value::{Trouble, Value, ValueRef, json};
+
+use crate::bind::Bound;
+use crate::context::Context;
+
+/// Whether the text is JSON; a note says why it is not.
+pub(crate) fn json_valid(
+    bound: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Result<Value, Trouble> {
+    let Some(text) = args[0].to_text(&bound.args[0]) else {
+        return Ok(Value::Null);
+    };
+    let charset = bound.args[0].charset();
+    let fault = json::fault_of(&text, charset, &|bytes| context.spend(bytes))?;
+    if let Some(fault) = fault {
+        context.warnings.note(fault.note(1, "json_valid"));
+    }
+    Ok(Value::Int(i64::from(fault.is_none())))
+}

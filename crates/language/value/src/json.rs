@@ -1,0 +1,517 @@
+//! Which texts are JSON, as MariaDB's `JSON_VALID` has it: RFC 8259 with ways of its own.
+//!
+//! Those ways, found by asking it: a number may end behind its sign, its point or its exponent
+//! where something follows it (`[-]`, `[1e]`; at the end of the text only behind the point); an
+//! exponent may have several signs; any character may follow a backslash, but control characters;
+//! a key may begin with control characters that are blanks. More than 31 levels are none.
+
+use std::fmt;
+
+use crate::collation::BYTES_PER_SPEND;
+use crate::{Charset, Trouble};
+
+/// Arrays and objects within each other from which on a text is refused.
+const DEPTH_MAX: usize = 32;
+
+/// Why a text is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonFault {
+    /// What is wrong.
+    pub kind: JsonFaultKind,
+    /// Where, as messages say it: bytes from the text's beginning.
+    pub position: usize,
+}
+
+/// What is wrong with a text that is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonFaultKind {
+    /// Bytes that are no character, or half of a surrogate pair.
+    Broken,
+    /// A control character.
+    Disallowed,
+    /// The text ends too early.
+    End,
+    /// Something stands where it may not.
+    Syntax,
+    /// A control character behind a backslash.
+    Escape,
+    /// Too many levels.
+    Depth,
+}
+
+impl JsonFault {
+    /// The note that a function gives of its argument, counted from 1.
+    pub fn note(self, argument: usize, function: &str) -> Trouble {
+        let place = format!("argument {argument} to function '{function}'");
+        let at = self.position;
+        let (code, text) = match self.kind {
+            JsonFaultKind::Broken => (4035, format!("Broken JSON string in {place}")),
+            JsonFaultKind::Disallowed => (4036, format!("Character disallowed in JSON in {place}")),
+            JsonFaultKind::End => {
+                let text = format!("Unexpected end of JSON text in {place}");
+                return Trouble::new(4037, text);
+            }
+            JsonFaultKind::Syntax => (4038, format!("Syntax error in JSON text in {place}")),
+            JsonFaultKind::Escape => (4039, format!("Incorrect escaping in JSON text in {place}")),
+            JsonFaultKind::Depth => (
+                4040,
+                format!(
+                    "Limit of {DEPTH_MAX} on JSON nested structures depth is reached in {place}"
+                ),
+            ),
+        };
+        Trouble::new(code, format!("{text} at position {at}"))
+    }
+}
+
+impl fmt::Display for JsonFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at byte {}", self.kind, self.position)
+    }
+}
+
+/// What keeps a look at a text from its end.
+enum Stop<E> {
+    /// It is no JSON.
+    Fault(JsonFault),
+    /// The statement ends.
+    Spent(E),
+}
+
+/// Looks at a whole text. `spend` is told of the work, every [`BYTES_PER_SPEND`] or so.
+///
+/// # Errors
+/// Those of `spend`.
+pub fn fault_of<E>(
+    text: &[u8],
+    charset: Charset,
+    spend: &dyn Fn(usize) -> Result<(), E>,
+) -> Result<Option<JsonFault>, E> {
+    let mut scanner = Scanner {
+        text,
+        charset,
+        at: 0,
+        spent: 0,
+        spend,
+    };
+    match scanner.document() {
+        Ok(()) => Ok(None),
+        Err(Stop::Fault(fault)) => Ok(Some(fault)),
+        Err(Stop::Spent(error)) => Err(error),
+    }
+}
+
+type Scanned<T, E> = Result<T, Stop<E>>;
+
+/// What a level is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Array,
+    Object,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// A value.
+    Value,
+    /// A value, or the end of an array.
+    First,
+    /// A key, or the end of an object where none has been.
+    Key { is_first: bool },
+    /// A comma or the end of the level.
+    Comma,
+}
+
+/// How far a number has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Number {
+    Minus,
+    Zero,
+    Whole,
+    Fraction,
+    Exponent,
+    ExponentDigits,
+}
+
+struct Scanner<'a, E> {
+    text: &'a [u8],
+    charset: Charset,
+    /// The next byte to look at.
+    at: usize,
+    /// Bytes that `spend` was told of.
+    spent: usize,
+    spend: &'a dyn Fn(usize) -> Result<(), E>,
+}
+
+/// A character: itself where it is ASCII, and its length in bytes.
+#[derive(Clone, Copy)]
+struct Char {
+    byte: u8,
+    bytes: usize,
+}
+
+/// Stands for all that is not ASCII; no ASCII character is.
+const OTHER: u8 = 0xff;
+
+impl<E> Scanner<'_, E> {
+    fn document(&mut self) -> Scanned<(), E> {
+        let mut levels: Vec<Level> = Vec::new();
+        let mut next = Next::Value;
+        loop {
+            self.told()?;
+            next = match next {
+                Next::Value | Next::First => self.value(&mut levels, next == Next::First)?,
+                Next::Key { is_first } => self.key(&mut levels, is_first)?,
+                Next::Comma => match levels.last().copied() {
+                    None => return self.end(),
+                    Some(level) => self.comma(&mut levels, level)?,
+                },
+            };
+        }
+    }
+
+    /// Tells of the work, so that a long text can be stopped.
+    fn told(&mut self) -> Scanned<(), E> {
+        if BYTES_PER_SPEND <= self.at - self.spent {
+            (self.spend)(self.at - self.spent).map_err(Stop::Spent)?;
+            self.spent = self.at;
+        }
+        Ok(())
+    }
+
+    /// The next character, which is not passed; none at the end.
+    fn peek(&self) -> Scanned<Option<Char>, E> {
+        let Some(&byte) = self.text.get(self.at) else {
+            return Ok(None);
+        };
+        if byte.is_ascii() {
+            return Ok(Some(Char { byte, bytes: 1 }));
+        }
+        if self.charset == Charset::Binary {
+            return Ok(Some(Char {
+                byte: OTHER,
+                bytes: 1,
+            }));
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        match self.charset.decode(rest) {
+            Some((_, bytes)) => Ok(Some(Char { byte: OTHER, bytes })),
+            None => Err(self.fault(JsonFaultKind::Broken)),
+        }
+    }
+
+    /// The next character, which is not passed; the end is a fault.
+    fn here(&self) -> Scanned<Char, E> {
+        self.peek()?.ok_or_else(|| self.fault(JsonFaultKind::End))
+    }
+
+    fn pass(&mut self, of: Char) {
+        self.at += of.bytes;
+    }
+
+    fn skip_blanks(&mut self) -> Scanned<(), E> {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
+            self.at += 1;
+            self.told()?;
+        }
+        Ok(())
+    }
+
+    /// A fault before the character that is looked at.
+    fn fault(&self, kind: JsonFaultKind) -> Stop<E> {
+        Stop::Fault(JsonFault {
+            kind,
+            position: self.at,
+        })
+    }
+
+    /// A fault that the character is itself, told behind it.
+    fn wrong(&mut self, of: Char) -> Stop<E> {
+        self.pass(of);
+        self.fault(if of.byte < b' ' {
+            JsonFaultKind::Disallowed
+        } else {
+            JsonFaultKind::Syntax
+        })
+    }
+
+    /// Nothing but blanks may follow.
+    fn end(&mut self) -> Scanned<(), E> {
+        self.skip_blanks()?;
+        match self.peek()? {
+            None => Ok(()),
+            Some(other) => Err(self.wrong(other)),
+        }
+    }
+
+    fn value(&mut self, levels: &mut Vec<Level>, is_first: bool) -> Scanned<Next, E> {
+        self.skip_blanks()?;
+        let first = self.here()?;
+        match first.byte {
+            b'[' | b'{' => {
+                self.pass(first);
+                if levels.len() + 1 == DEPTH_MAX {
+                    return Err(self.fault(JsonFaultKind::Depth));
+                }
+                let is_array = first.byte == b'[';
+                levels.push(if is_array {
+                    Level::Array
+                } else {
+                    Level::Object
+                });
+                return Ok(if is_array {
+                    Next::First
+                } else {
+                    Next::Key { is_first: true }
+                });
+            }
+            b']' if is_first => {
+                self.pass(first);
+                levels.pop();
+            }
+            b'"' => {
+                self.pass(first);
+                self.string()?;
+            }
+            b'-' | b'0'..=b'9' => {
+                self.pass(first);
+                self.number(match first.byte {
+                    b'-' => Number::Minus,
+                    b'0' => Number::Zero,
+                    _ => Number::Whole,
+                })?;
+            }
+            b't' => self.word(b"true")?,
+            b'f' => self.word(b"false")?,
+            b'n' => self.word(b"null")?,
+            _ => return Err(self.wrong(first)),
+        }
+        Ok(Next::Comma)
+    }
+
+    fn comma(&mut self, levels: &mut Vec<Level>, level: Level) -> Scanned<Next, E> {
+        self.skip_blanks()?;
+        let found = self.here()?;
+        match (found.byte, level) {
+            (b',', Level::Array) => {
+                self.pass(found);
+                Ok(Next::Value)
+            }
+            (b',', Level::Object) => {
+                self.pass(found);
+                Ok(Next::Key { is_first: false })
+            }
+            (b']', Level::Array) | (b'}', Level::Object) => {
+                self.pass(found);
+                levels.pop();
+                Ok(Next::Comma)
+            }
+            _ => Err(self.wrong(found)),
+        }
+    }
+
+    /// A key and its colon.
+    fn key(&mut self, levels: &mut Vec<Level>, is_first: bool) -> Scanned<Next, E> {
+        self.skip_blanks()?;
+        let found = self.here()?;
+        if found.byte == b'}' && is_first {
+            self.pass(found);
+            levels.pop();
+            return Ok(Next::Comma);
+        }
+        if found.byte != b'"' {
+            if is_first {
+                return Err(self.wrong(found));
+            }
+            self.pass(found);
+            return Err(self.fault(JsonFaultKind::Syntax));
+        }
+        self.pass(found);
+        self.skip_blanks()?;
+        let begins = self.here()?;
+        if begins.byte < b' ' {
+            return Err(self.wrong(begins));
+        }
+        loop {
+            let of = self.here()?;
+            match of.byte {
+                b'"' => break self.pass(of),
+                b'\\' => self.escape(of)?,
+                ..b' ' => return Err(self.fault(JsonFaultKind::Syntax)),
+                _ => self.pass(of),
+            }
+            self.told()?;
+        }
+        self.skip_blanks()?;
+        // What stands behind an empty key is told as behind it.
+        let colon = self.here()?;
+        if colon.byte != b':' && begins.byte == b'"' {
+            return Err(self.wrong(colon));
+        }
+        self.expect(b':')?;
+        Ok(Next::Value)
+    }
+
+    /// The rest of a string.
+    fn string(&mut self) -> Scanned<(), E> {
+        loop {
+            let of = self.here()?;
+            match of.byte {
+                b'"' => {
+                    self.pass(of);
+                    return Ok(());
+                }
+                b'\\' => self.escape(of)?,
+                ..b' ' => return Err(self.wrong(of)),
+                _ => self.pass(of),
+            }
+            self.told()?;
+        }
+    }
+
+    /// A backslash and what it stands before.
+    fn escape(&mut self, backslash: Char) -> Scanned<(), E> {
+        self.pass(backslash);
+        let of = self.here()?;
+        if of.byte < b' ' {
+            return Err(self.fault(JsonFaultKind::Escape));
+        }
+        self.pass(of);
+        if of.byte != b'u' {
+            return Ok(());
+        }
+        match self.unit()? {
+            0xd800..0xdc00 => {
+                self.expect(b'\\')?;
+                self.expect(b'u')?;
+                match self.unit()? {
+                    0xdc00..0xe000 => Ok(()),
+                    _ => Err(self.fault(JsonFaultKind::Broken)),
+                }
+            }
+            0xdc00..0xe000 => Err(self.fault(JsonFaultKind::Broken)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Four hexadecimal digits.
+    fn unit(&mut self) -> Scanned<u32, E> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self.here()?;
+            let value = char::from(digit.byte).to_digit(16);
+            unit = unit * 16 + value.ok_or_else(|| self.fault(JsonFaultKind::Syntax))?;
+            self.pass(digit);
+        }
+        Ok(unit)
+    }
+
+    /// This character and no other.
+    fn expect(&mut self, byte: u8) -> Scanned<(), E> {
+        let found = self.here()?;
+        if found.byte != byte {
+            return Err(self.fault(JsonFaultKind::Syntax));
+        }
+        self.pass(found);
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Scanned<(), E> {
+        word.iter().try_for_each(|&byte| self.expect(byte))
+    }
+
+    /// The rest of a number.
+    fn number(&mut self, mut state: Number) -> Scanned<(), E> {
+        loop {
+            let Some(of) = self.peek()? else {
+                return match state {
+                    Number::Minus | Number::Exponent => Err(self.fault(JsonFaultKind::Syntax)),
+                    _ => Ok(()),
+                };
+            };
+            if of.byte == OTHER {
+                return Err(self.fault(JsonFaultKind::Broken));
+            }
+            if matches!(of.byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}') {
+                return Ok(());
+            }
+            state = match (state, of.byte) {
+                (Number::Minus, b'0') => Number::Zero,
+                (Number::Minus | Number::Whole, b'0'..=b'9') => Number::Whole,
+                (Number::Zero | Number::Whole, b'.') | (Number::Fraction, b'0'..=b'9') => {
+                    Number::Fraction
+                }
+                (Number::Zero | Number::Whole | Number::Fraction, b'e' | b'E')
+                | (Number::Exponent, b'+' | b'-') => Number::Exponent,
+                (Number::Exponent | Number::ExponentDigits, b'0'..=b'9') => Number::ExponentDigits,
+                _ => return Err(self.wrong(of)),
+            };
+            self.pass(of);
+            self.told()?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &[u8], charset: Charset) -> String {
+        let fault = fault_of(text, charset, &|_| Ok::<_, ()>(())).unwrap();
+        fault.map_or_else(|| "valid".to_owned(), |fault| fault.to_string())
+    }
+
+    #[test]
+    fn texts_are_json_or_say_where_they_are_not() {
+        let nested = |count: usize| "[".repeat(count) + &"]".repeat(count);
+        let cases: &[(&str, &str)] = &[
+            ("", "End at byte 0"),
+            (
+                " {\"a\": [1, -0.5e+3, \"b\\u0041\\q\"], \"\t\": null} ",
+                "valid",
+            ),
+            ("[-]", "valid"),
+            ("-", "Syntax at byte 1"),
+            ("[1e]", "valid"),
+            ("1e", "Syntax at byte 2"),
+            ("1.", "valid"),
+            ("1e--5", "valid"),
+            ("01", "Syntax at byte 2"),
+            ("1\u{20ac}", "Broken at byte 1"),
+            ("[1,]", "Syntax at byte 4"),
+            ("{\"a\"}", "Syntax at byte 4"),
+            ("{\"\"}", "Syntax at byte 4"),
+            ("{\"a\u{1}\":1}", "Syntax at byte 3"),
+            ("{\"\u{1}\":1}", "Disallowed at byte 3"),
+            ("\"a\nb\"", "Disallowed at byte 3"),
+            ("\"\\\n\"", "Escape at byte 2"),
+            ("\"\\ud800\\udc00\"", "valid"),
+            ("\"\\ud800\"", "Syntax at byte 7"),
+            ("\"\\udc00\"", "Broken at byte 7"),
+            ("nulL", "Syntax at byte 3"),
+            ("tru", "End at byte 3"),
+            ("\u{e9}", "Syntax at byte 2"),
+            (&nested(31), "valid"),
+            (&nested(32), "Depth at byte 32"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(said(text.as_bytes(), Charset::Utf8mb4), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_characters_of_the_text_s_set() {
+        assert_eq!(said(b"\"\xff\"", Charset::Latin1), "valid");
+        assert_eq!(said(b"\"\xff\"", Charset::Binary), "valid");
+        assert_eq!(said(b"\"\xff\"", Charset::Utf8mb4), "Broken at byte 1");
+        assert_eq!(said(b"\"\xff\"", Charset::Ascii), "Broken at byte 1");
+    }
+
+    #[test]
+    fn a_long_text_can_be_stopped() {
+        let text = format!("\"{}\"", "a".repeat(3 * BYTES_PER_SPEND));
+        let stop = |_| Err(Trouble::new(1317, "interrupted"));
+        assert!(fault_of(text.as_bytes(), Charset::Utf8mb4, &stop).is_err());
+    }
+}
