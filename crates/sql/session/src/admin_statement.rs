@@ -129,6 +129,7 @@ impl Session {
         for name in tables {
             self.check_look_after(needed, name)?;
         }
+        let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
         let mut rows = Vec::new();
         for name in tables {
             let row = |table: &str, kind: &str, message: &str| {
@@ -136,7 +137,13 @@ impl Session {
                     .map(|text| Value::bytes(text.as_bytes()))
                     .to_vec()
             };
-            match self.table_named(name) {
+            let usable = self.usable_table(name).and_then(|table| {
+                if rewrites {
+                    self.locked.check_change(&table)?;
+                }
+                Ok(table)
+            });
+            match usable {
                 Ok(definition) => {
                     let table = definition.name.to_string();
                     rows.push(match verb {

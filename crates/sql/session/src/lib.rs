@@ -40,6 +40,7 @@ mod definition_statement;
 mod dispatch;
 mod field_reader;
 mod load_statement;
+mod locked_tables;
 mod long_data;
 mod prepared;
 mod prepared_text;

@@ -28,6 +28,7 @@ use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges,
 use crate::accounts::Door;
 use crate::cached_query::QueryBuffers;
 use crate::cursor::CursorRows;
+use crate::locked_tables::LockedTables;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
@@ -37,7 +38,6 @@ use crate::server::count;
 use crate::state::State;
 use crate::tracker::Tracker;
 use crate::transaction::TransactionState;
-use crate::transaction_statement::LockedTable;
 use crate::variables::NewValue;
 use crate::worker::Worker;
 
@@ -54,7 +54,7 @@ pub struct Session {
     /// Its transaction.
     pub(crate) transaction: TransactionState,
     /// What LOCK TABLES has taken.
-    pub(crate) locked: Vec<LockedTable>,
+    pub(crate) locked: LockedTables,
     /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
     pub(crate) filled: Option<TableId>,
     /// Its prepared statements.
@@ -199,6 +199,7 @@ impl Session {
         };
         let state = Rc::new(State::new(worker, seat, user_text, account));
         state.has_tls.set(client.info().has_tls);
+        let locked = LockedTables::new(Rc::clone(&state.locks_tables));
         let has_multi_statements = client
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
@@ -206,7 +207,7 @@ impl Session {
             client,
             state,
             transaction: TransactionState::default(),
-            locked: Vec::new(),
+            locked,
             filled: None,
             prepared: PreparedStatements::default(),
             protocol: RowProtocol::Text,
@@ -332,7 +333,7 @@ impl Session {
         }
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // A transaction's locks and snapshot, and tables that are locked, are in others' way.
-        let standing = if self.transaction.is_open() || !self.locked.is_empty() {
+        let standing = if self.transaction.is_open() || self.locked.are_on() {
             Standing::Engaged
         } else {
             Standing::Free

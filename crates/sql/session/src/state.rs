@@ -83,6 +83,8 @@ pub struct State {
     pub(crate) held_databases: RefCell<Vec<store::TableId>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
+    /// Whether LOCK TABLES was said; written by `LockedTables` alone.
+    pub(crate) locks_tables: Rc<Cell<bool>>,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
 }
@@ -142,6 +144,7 @@ impl State {
             function_now: RefCell::default(),
             held_databases: RefCell::default(),
             has_tls: Cell::new(false),
+            locks_tables: Rc::default(),
             facts,
         }
     }
