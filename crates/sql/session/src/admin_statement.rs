@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
 use errcode::{
-    ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
-    ER_TABLEACCESS_DENIED_ERROR,
+    ClientError, ER_CONNECTION_KILLED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
+    ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
 };
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
@@ -81,7 +81,12 @@ impl Session {
             KillOrder::Connection
         });
         if id == self.state.seat.id() {
-            return Err(self.interrupted());
+            let code = if is_query {
+                ER_QUERY_INTERRUPTED
+            } else {
+                ER_CONNECTION_KILLED
+            };
+            return Err(ClientError::new(code, &[]).into());
         }
         // One that runs a statement has a client that waits for its reply.
         if !is_query && seat.line().command == "Sleep" {

@@ -42,6 +42,7 @@ mod field_reader;
 mod load_statement;
 mod locked_tables;
 mod long_data;
+mod peer_look;
 mod prepared;
 mod prepared_text;
 mod published;

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{
-    ClientError, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
-    ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT,
-    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
+    ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
@@ -369,6 +368,11 @@ impl Session {
                 }
             };
             stopped.map_err(failed)?;
+            if state.peer_look.is_asked() {
+                Box::pin(self.tell_peer(rows, plan, deadline))
+                    .await
+                    .map_err(failed)?;
+            }
         }
     }
 
@@ -677,11 +681,12 @@ impl Session {
 
     /// What a killed statement fails with.
     pub(crate) fn interrupted(&self) -> Stop {
-        let code = match self.state.seat.order() {
-            KillOrder::Connection => ER_CONNECTION_KILLED,
-            KillOrder::Query | KillOrder::None => ER_QUERY_INTERRUPTED,
-        };
-        ClientError::new(code, &[]).into()
+        match self.state.seat.order() {
+            KillOrder::Connection => Disconnect::Killed.into(),
+            KillOrder::Query | KillOrder::None => {
+                ClientError::new(ER_QUERY_INTERRUPTED, &[]).into()
+            }
+        }
     }
 }
 

@@ -199,6 +199,7 @@ impl Session {
         };
         let state = Rc::new(State::new(worker, seat, user_text, account));
         state.has_tls.set(client.info().has_tls);
+        state.peer_look.watch(client.watch());
         let locked = LockedTables::new(Rc::clone(&state.locks_tables));
         let has_multi_statements = client
             .capabilities()
@@ -318,6 +319,9 @@ impl Session {
             let connection_id = self.state.seat.id();
             tracing::debug!(connection_id, reason = %disconnect, "connection ended");
         }
+        if is_cut_off {
+            self.client.cut_off();
+        }
         self.abandon_transaction().await;
         self.state.release_named_locks();
         // What a client that took nothing was to be sent is not waited for a second time.
@@ -354,13 +358,11 @@ impl Session {
         let bytes = match bytes {
             Either::Left(bytes) if !is_dismissed => bytes?,
             Either::Left(_) | Either::Right(()) => {
-                let code = if is_killed {
-                    ER_CONNECTION_KILLED
-                } else {
-                    ER_SERVER_SHUTDOWN
-                };
-                let error = ClientError::new(code, &[]);
-                ErrorPacket::encode(self.client.out(), &error);
+                // Who is killed while it is idle is told nothing that it has not asked for.
+                if !is_killed {
+                    let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+                    ErrorPacket::encode(self.client.out(), &error);
+                }
                 // Its transaction is rolled back after that: the killer does not wait so long.
                 Box::pin(self.client.hang_up()).await?;
                 self.state.seat.hang_up();
@@ -378,6 +380,7 @@ impl Session {
     fn begin_command(&self, bytes: &[u8]) {
         let worker = &self.state.worker;
         let since_us = worker.steady_us();
+        self.state.peer_look.begin(since_us);
         let command = match bytes.first() {
             Some(&wire::CommandByte::QUERY) => "Query",
             Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
@@ -486,10 +489,13 @@ impl Session {
             Ok(Reply::Nothing) => {}
             Ok(Reply::End) => return Ok(Next::End),
             Err(Stop::Error(error)) => {
+                let is_killed = self.state.seat.order() == KillOrder::Connection;
+                // Who kills itself is told so; who is killed sees the end of the connection.
+                if is_killed && error.code != ER_CONNECTION_KILLED {
+                    return Err(Disconnect::Killed);
+                }
                 self.write_error(&error);
-                if self.state.seat.order() == KillOrder::Connection
-                    || error.code == ER_SERVER_SHUTDOWN
-                {
+                if is_killed || error.code == ER_SERVER_SHUTDOWN {
                     return Ok(Next::End);
                 }
             }
