@@ -76,6 +76,7 @@ pub mod options;
 
 mod context;
 mod listener;
+mod peer_watch;
 mod stream;
 mod termination;
 
@@ -102,6 +103,7 @@ pub use context::{
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options, WORKER_COUNT_MAX};
+pub use peer_watch::{PeerState, PeerWatch};
 pub use received::ReceivedBytes;
 pub use run_queue::Standing;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};

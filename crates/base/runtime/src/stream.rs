@@ -17,6 +17,7 @@ use smallvec::smallvec;
 
 use crate::driver::{Driver, SendBuffers, SocketKey};
 use crate::options::Address;
+use crate::peer_watch::PeerWatch;
 use crate::received::ReceivedBytes;
 use crate::worker::current;
 
@@ -225,6 +226,13 @@ impl Stream {
     /// before are still there to be received.
     pub async fn hung_up(&self) {
         poll_fn(|context| self.driver.poll_hung_up(self.key, context.waker())).await;
+    }
+
+    /// What tells whether the peer is there while the stream is in use.
+    pub fn watch(&self) -> PeerWatch {
+        let name = rustix::net::getsockname(&self.descriptor);
+        let is_local = name.is_ok_and(|name| name.address_family() == AddressFamily::UNIX);
+        PeerWatch::new(Rc::downgrade(&self.descriptor), is_local)
     }
 
     /// Ends the sending side; the peer reads the end after the last byte.

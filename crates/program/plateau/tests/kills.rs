@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::io::Read;
+
 use testkit::client::Client;
 use testkit::{Launch, Outcome, ServerKind, wait_until};
 
@@ -35,6 +37,47 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
             let seen = victim.stream().peek(&mut [0]);
             assert!(seen.is_ok(), "{io}, round {round}: {seen:?}");
         }
+    }
+}
+
+/// Who is killed by another sees the end of its connection, and nothing before: an error that it has
+/// not asked for would be taken for the answer to its next command. Who kills itself is told so.
+#[test]
+fn a_killed_client_is_told_nothing() {
+    for io in ["epoll", "auto"] {
+        let server = start(io);
+        let mut killer = server.connect().expect("it serves");
+        killer.run("create database d").expect("a database");
+        killer.run("create table d.t (i int)").expect("a table");
+        let rows = ["(1)"; 200].join(",");
+        killer
+            .run(&format!("insert into d.t values {rows}"))
+            .expect("rows");
+        let computes = "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f";
+        let in_handler = "begin not atomic declare continue handler for sqlexception \
+                          select 'handled'; select sleep(60); select 'went on'; end";
+        for statement in ["", computes, "do sleep(60)", in_handler] {
+            let mut victim = server.connect().expect("it serves");
+            if !statement.is_empty() {
+                victim.send_query(statement.as_bytes()).expect("it reads");
+                wait_until_running(&mut killer, victim.connection_id);
+            }
+            let kill = format!("kill {}", victim.connection_id);
+            killer.run(&kill).expect("it is there");
+            let mut read = Vec::new();
+            victim.stream().read_to_end(&mut read).expect("an end");
+            let last = read.windows(7).any(|it| it == b"went on");
+            assert!(!last, "{io}, {statement}: {read:?}");
+            if statement != in_handler {
+                assert_eq!(read, b"", "{io}, {statement}");
+            }
+        }
+        let mut own = server.connect().expect("it serves");
+        own.send_query(b"kill connection_id()").expect("it reads");
+        assert_eq!(error_number(&mut own), 1927, "{io}");
+        let mut read = Vec::new();
+        own.stream().read_to_end(&mut read).expect("an end");
+        assert_eq!(read, b"", "{io}: told once");
     }
 }
 

@@ -29,7 +29,7 @@ use auth::Nonce;
 use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
 };
-use runtime::{Alarm, Standing, Stream};
+use runtime::{Alarm, PeerWatch, Standing, Stream};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
     OkPacket, PacketWriter,
@@ -222,6 +222,11 @@ impl Client {
         self.connection.channel.pending_bytes() >= FLUSH_BYTES
     }
 
+    /// Whether anything that was written waits to be sent.
+    pub fn has_unsent(&self) -> bool {
+        self.connection.channel.pending_bytes() != 0
+    }
+
     /// Sends what was written. Waits until the client takes it, so a slow reader makes its session
     /// wait, and nobody else; one that takes nothing for `write_timeout` is disconnected.
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
@@ -278,6 +283,17 @@ impl Client {
     /// Comes to an end when the client is gone, while the session waits for something else.
     pub async fn peer_gone(&self) {
         self.connection.stream.hung_up().await;
+    }
+
+    /// What tells whether the client is there while the session computes.
+    pub fn watch(&self) -> PeerWatch {
+        self.connection.stream.watch()
+    }
+
+    /// Lets the client read the end of the connection, now: what was written is not sent.
+    pub fn cut_off(&self) {
+        // A socket that has failed has ended already.
+        let _ = self.connection.stream.shut_down_sending();
     }
 
     /// Sends what was written and tells the client that nothing follows: it reads the end of the

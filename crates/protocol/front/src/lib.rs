@@ -31,4 +31,5 @@ pub use channel::{ChannelError, PacketBytes};
 pub use client::{Client, FLUSH_BYTES};
 pub use failure::{Disconnect, LoginFailure};
 pub use login::ClientInfo;
+pub use runtime::{PeerState, PeerWatch};
 pub use shared::{Counters, Options, ProvenPasswords, RandomSource, Shared, system_random};

@@ -128,7 +128,10 @@ impl Binder<'_> {
         let choice = self.choose_access(table, slot, hints, &visible, wanted);
         let is_ordered = choice.is_ordered;
         let dependent = self.dependents(access_values(&choice.access));
-        self.reads_for_update |= self.lock.0 == RowLock::Exclusive;
+        if self.lock.0 == RowLock::Exclusive {
+            self.reads_for_update = true;
+            self.tables[table].is_for_update = true;
+        }
         let limited = wanted.is_some_and(|wanted| wanted.is_limited) && is_ordered;
         let scan = Scan {
             slot,

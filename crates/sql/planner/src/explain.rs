@@ -359,7 +359,9 @@ fn references<'e>(values: impl Iterator<Item = &'e Expression>, plan: &Plan) -> 
         };
         match &plan.slots[place.slot] {
             crate::plan::SlotShape::Table(table) => {
-                let crate::plan::TableUse { definition, alias } = &plan.tables[*table];
+                let crate::plan::TableUse {
+                    definition, alias, ..
+                } = &plan.tables[*table];
                 let column = &definition.columns[place.column].name;
                 format!("{}.{alias}.{column}", definition.name.database)
             }

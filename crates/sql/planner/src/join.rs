@@ -221,6 +221,7 @@ impl Binder<'_> {
         self.tables.push(TableUse {
             definition: definition.clone(),
             alias: alias.to_owned(),
+            is_for_update: false,
         });
         let table = self.tables.len() - 1;
         let slot = self.add_slot(SlotShape::Table(table));

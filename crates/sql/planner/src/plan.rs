@@ -130,6 +130,8 @@ pub struct TableUse {
     pub definition: Arc<TableDefinition>,
     /// What the statement calls it, for EXPLAIN.
     pub alias: String,
+    /// Its rows are locked exclusively as they are read.
+    pub is_for_update: bool,
 }
 
 /// What a statement does to a table, for the check of privileges.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
 use errcode::{
-    ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
-    ER_TABLEACCESS_DENIED_ERROR,
+    ClientError, ER_CONNECTION_KILLED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
+    ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
 };
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
@@ -81,7 +81,12 @@ impl Session {
             KillOrder::Connection
         });
         if id == self.state.seat.id() {
-            return Err(self.interrupted());
+            let code = if is_query {
+                ER_QUERY_INTERRUPTED
+            } else {
+                ER_CONNECTION_KILLED
+            };
+            return Err(ClientError::new(code, &[]).into());
         }
         // One that runs a statement has a client that waits for its reply.
         if !is_query && seat.line().command == "Sleep" {
@@ -129,6 +134,7 @@ impl Session {
         for name in tables {
             self.check_look_after(needed, name)?;
         }
+        let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
         let mut rows = Vec::new();
         for name in tables {
             let row = |table: &str, kind: &str, message: &str| {
@@ -136,7 +142,13 @@ impl Session {
                     .map(|text| Value::bytes(text.as_bytes()))
                     .to_vec()
             };
-            match self.table_named(name) {
+            let usable = self.usable_table(name).and_then(|table| {
+                if rewrites {
+                    self.locked.check_change(&table)?;
+                }
+                Ok(table)
+            });
+            match usable {
                 Ok(definition) => {
                     let table = definition.name.to_string();
                     rows.push(match verb {

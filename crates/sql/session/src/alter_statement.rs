@@ -5,16 +5,13 @@ use std::rc::Rc;
 use catalog::Privilege;
 use catalog::information_schema::default_text;
 use errcode::{ClientError, ER_TABLE_EXISTS_ERROR};
-use store::{
-    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
-};
+use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName};
 use syntax::ast::{self, ObjectName, StatementKind, TableOption};
 use value::{TypeKind, Value};
 
 use crate::altered::Altered;
 use crate::definition_statement::{add_index, no_such_table, own_indexes, table_collation};
 use crate::dispatch::Parsed;
-use crate::metadata::StrongHold;
 use crate::reply::Stop;
 use crate::session::Session;
 use crate::variables::NewValue;
@@ -35,7 +32,7 @@ impl Session {
             StatementKind::AlterTable(alter) => (alter.ignore, alter.if_exists),
             _ => (false, false),
         };
-        let known = match self.table_named(name) {
+        let known = match self.usable_table(name) {
             Err(missing) if is_optional && missing.code == errcode::ER_NO_SUCH_TABLE => {
                 self.note(missing.code, missing.message);
                 return Ok(());
@@ -44,6 +41,7 @@ impl Session {
         };
         let name = known.name.clone();
         self.check_table_privilege(needed, &name)?;
+        self.check_may_define(&name)?;
         for action in actions {
             if let ast::AlterAction::RenameTable(to) = action {
                 self.check_may_rename(&name, &self.unchecked_name(to)?)?;
@@ -91,6 +89,7 @@ impl Session {
             }
             if renamed != old.name {
                 store.rename_tables(vec![(old.id, renamed)]).await?;
+                self.locked.forget_renamed(old.id);
             }
         }
         if let Some(next) = changed.auto_increment {
@@ -262,22 +261,12 @@ impl Session {
             store.drop_table(copy_id).await?;
             return Err(with_name(stop, &copy.name.table, &final_name.table));
         }
-        self.keep_locked(old.id, &mut hold);
+        self.locked.follow(old.id, &mut hold);
         if final_name != old.name {
             store.rename_tables(vec![(copy_id, final_name)]).await?;
+            self.locked.forget_renamed(copy_id);
         }
         Ok(())
-    }
-
-    /// Where LOCK TABLES has taken the table `old`, it has what took its place from now on.
-    pub(crate) fn keep_locked(&mut self, old: TableId, hold: &mut Option<StrongHold>) {
-        let locked = self.locked.iter_mut();
-        let mut locked = locked.filter(|locked| locked.hold.table() == old);
-        if let Some(locked) = locked.next()
-            && let Some(hold) = hold.take()
-        {
-            locked.hold = hold;
-        }
     }
 }
 

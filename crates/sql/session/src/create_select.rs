@@ -39,8 +39,7 @@ impl Session {
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
         let name = definition.name.clone();
-        let own = self.state.seat.id();
-        definition.name.table = format!("{}create-{own}", store::COPY_NAME_PREFIX);
+        definition.name.table = self.name_of_made();
         let made = definition.name.clone();
         let store = self.store();
         let id = store.create_table(definition).await?;
@@ -72,7 +71,7 @@ impl Session {
         let stop = match placed {
             Ok(reply) => {
                 if let Some((old, _)) = &replaced {
-                    self.keep_locked(old.id, &mut hold);
+                    self.locked.follow(old.id, &mut hold);
                 }
                 return Ok(reply);
             }
@@ -86,6 +85,36 @@ impl Session {
             }
             stop => Err(stop),
         }
+    }
+
+    /// CREATE OR REPLACE without rows: the new table takes the place of the old one, whose lock by
+    /// LOCK TABLES it has from then on.
+    pub(crate) async fn replace_by_empty(
+        &mut self,
+        old: &TableDefinition,
+        mut definition: TableDefinition,
+    ) -> Result<(), Stop> {
+        let name = definition.name.clone();
+        definition.name.table = self.name_of_made();
+        let store = self.store();
+        let id = store.create_table(definition).await?;
+        let mut hold = None;
+        let placed = async {
+            hold = self.change_table(id).await?;
+            self.place(id, &name, Some(old.id)).await
+        }
+        .await;
+        if let Err(stop) = placed {
+            store.drop_table(id).await?;
+            return Err(stop);
+        }
+        self.locked.follow(old.id, &mut hold);
+        Ok(())
+    }
+
+    /// What a table is called until it gets its name.
+    fn name_of_made(&self) -> String {
+        format!("{}create-{}", store::COPY_NAME_PREFIX, self.state.seat.id())
     }
 
     /// Gives the table its name, or that of the one that it replaces. Error 1050 where another has

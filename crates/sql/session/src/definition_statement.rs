@@ -37,6 +37,9 @@ impl Session {
         }
         self.check_may_write()?;
         self.commit().await?;
+        if is_refused_under_locks(&parsed.statement.kind) {
+            self.check_no_locks()?;
+        }
         let mut affected_rows = 0;
         match &parsed.statement.kind {
             StatementKind::CreateDatabase(create) => {
@@ -99,11 +102,7 @@ impl Session {
         &mut self,
         table: TableId,
     ) -> Result<Option<StrongHold>, Stop> {
-        if self
-            .locked
-            .iter()
-            .any(|locked| locked.hold.table() == table)
-        {
+        if self.locked.has(table) {
             return Ok(None);
         }
         let worker = Rc::clone(&self.state.worker);
@@ -276,6 +275,7 @@ impl Session {
         if create.query.is_some() {
             self.check_table_privilege(Privilege::Insert, &name)?;
         }
+        self.check_may_define(&name)?;
         let _database = self.hold_database(&name.database).await?;
         let mut replaced = None;
         if create.or_replace {
@@ -301,10 +301,11 @@ impl Session {
             let filled = self.create_filled(create, definition, &names, replaced, parsed);
             return Box::pin(filled).await;
         }
-        let store = self.store();
         if let Some((existing, _hold)) = replaced {
-            store.drop_table(existing.id).await?;
+            self.replace_by_empty(&existing, definition).await?;
+            return Ok(Reply::Ok(Done::default()));
         }
+        let store = self.store();
         match store.create_table(definition).await {
             Err(StoreError::TableExists) => Err(table_exists(&name).into()),
             created => Ok(created.map(|_| Reply::Ok(Done::default()))?),
@@ -334,7 +335,7 @@ impl Session {
     }
 
     fn like(&self, like: &ObjectName, name: TableName) -> Result<TableDefinition, Stop> {
-        let other = self.table_named(like)?;
+        let other = self.usable_table(like)?;
         if other.name == name {
             return Err(ClientError::new(ER_NONUNIQ_TABLE, &[&name.table]).into());
         }
@@ -518,6 +519,7 @@ impl Session {
         for name in &drop.names {
             let full = self.unchecked_name(name)?;
             self.check_table_privilege(Privilege::Drop, &full)?;
+            self.check_may_define(&full)?;
             names.push(full);
         }
         let mut missing = Vec::new();
@@ -526,8 +528,7 @@ impl Session {
             match self.change_existing(&full).await? {
                 Some((definition, _hold)) => {
                     store.drop_table(definition.id).await?;
-                    self.locked
-                        .retain(|locked| locked.hold.table() != definition.id);
+                    self.locked.forget_dropped(definition.id);
                 }
                 None => missing.push(full.to_string()),
             }
@@ -559,13 +560,29 @@ impl Session {
     }
 
     async fn truncate(&mut self, name: &ObjectName) -> Result<(), Stop> {
-        let name = self.table_named(name)?.name.clone();
+        let name = self.usable_table(name)?.name.clone();
         self.check_table_privilege(Privilege::Drop, &name)?;
+        self.check_may_define(&name)?;
         let Some((definition, _hold)) = self.change_existing(&name).await? else {
             return Err(no_such_table(&name).into());
         };
         let store = self.store();
         Ok(store.truncate_table(definition.id).await?)
+    }
+}
+
+/// What changes more than tables that LOCK TABLES may have taken.
+fn is_refused_under_locks(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Drop(drop) => drop.is_view,
+        kind => matches!(
+            kind,
+            StatementKind::CreateDatabase(_)
+                | StatementKind::DropDatabase { .. }
+                | StatementKind::AlterDatabase { .. }
+                | StatementKind::CreateView(_)
+                | StatementKind::RenameTables(_)
+        ),
     }
 }
 

@@ -152,6 +152,7 @@ impl Session {
 
     /// Error 1317 once the statement was killed, 1969 once its time is over.
     pub(crate) fn check_in_time(&self, deadline: Option<u64>) -> Result<(), Stop> {
+        self.state.look_at_peer();
         if self.state.seat.order() != KillOrder::None {
             return Err(self.interrupted());
         }

@@ -11,15 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{
-    ClientError, ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
-    ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA, ER_STATEMENT_TIMEOUT, ER_TABLE_NOT_LOCKED,
-    ER_TABLE_NOT_LOCKED_FOR_WRITE, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
+    ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, SqlMode, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
-use store::{Durability, Suspend, TableDefinition, TableId, Transaction, WaitReason};
+use store::{Durability, Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -231,14 +230,15 @@ impl Session {
     }
 
     async fn hold_each(&mut self, plan: &Plan) -> Result<(), Stop> {
+        if self.locked.are_on() {
+            return Ok(self.check_locked(plan)?);
+        }
         for table in &plan.tables {
             let id = table.definition.id;
             if self.filled == Some(id) {
                 continue;
             }
-            if !self.locked.is_empty() {
-                self.check_locked(&table.definition, plan.is_write())?;
-            } else if !self.transaction.holds(id) {
+            if !self.transaction.holds(id) {
                 let worker = Rc::clone(&self.state.worker);
                 let locks = &worker.server.metadata;
                 let hold = match worker.metadata.try_hold(locks, id) {
@@ -252,23 +252,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// Under LOCK TABLES only what was locked may be used. (Which of a statement's tables it writes
-    /// is not asked: a locked READ table beside a written one is refused too.)
-    fn check_locked(&self, table: &TableDefinition, is_write: bool) -> Result<(), Stop> {
-        let is_virtual = catalog::information_schema::definition_by_id(table.id).is_some();
-        let locked = self
-            .locked
-            .iter()
-            .find(|locked| locked.hold.table() == table.id);
-        let code = match locked {
-            _ if is_virtual => return Ok(()),
-            Some(locked) if locked.may_write || !is_write => return Ok(()),
-            Some(_) => ER_TABLE_NOT_LOCKED_FOR_WRITE,
-            None => ER_TABLE_NOT_LOCKED,
-        };
-        Err(ClientError::new(code, &[&table.name.table]).into())
     }
 
     /// A whole statement. No `async fn`: its future would hold that of `steps` beside the
@@ -386,6 +369,11 @@ impl Session {
                 }
             };
             stopped.map_err(failed)?;
+            if state.peer_look.is_asked() {
+                Box::pin(self.tell_peer(rows, plan, deadline))
+                    .await
+                    .map_err(failed)?;
+            }
         }
     }
 
@@ -638,11 +626,12 @@ impl Session {
 
     /// What a killed statement fails with.
     pub(crate) fn interrupted(&self) -> Stop {
-        let code = match self.state.seat.order() {
-            KillOrder::Connection => ER_CONNECTION_KILLED,
-            KillOrder::Query | KillOrder::None => ER_QUERY_INTERRUPTED,
-        };
-        ClientError::new(code, &[]).into()
+        match self.state.seat.order() {
+            KillOrder::Connection => Disconnect::Killed.into(),
+            KillOrder::Query | KillOrder::None => {
+                ClientError::new(ER_QUERY_INTERRUPTED, &[]).into()
+            }
+        }
     }
 }
 

@@ -28,6 +28,7 @@ use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges,
 use crate::accounts::Door;
 use crate::cached_query::QueryBuffers;
 use crate::cursor::CursorRows;
+use crate::locked_tables::LockedTables;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
@@ -38,7 +39,6 @@ use crate::sink::error_text;
 use crate::state::State;
 use crate::tracker::Tracker;
 use crate::transaction::TransactionState;
-use crate::transaction_statement::LockedTable;
 use crate::variables::NewValue;
 use crate::worker::Worker;
 
@@ -55,7 +55,7 @@ pub struct Session {
     /// Its transaction.
     pub(crate) transaction: TransactionState,
     /// What LOCK TABLES has taken.
-    pub(crate) locked: Vec<LockedTable>,
+    pub(crate) locked: LockedTables,
     /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
     pub(crate) filled: Option<TableId>,
     /// Its prepared statements.
@@ -209,6 +209,8 @@ impl Session {
         };
         let state = Rc::new(State::new(worker, seat, user_text, account));
         state.has_tls.set(client.info().has_tls);
+        state.peer_look.watch(client.watch());
+        let locked = LockedTables::new(Rc::clone(&state.locks_tables));
         let has_multi_statements = client
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
@@ -216,7 +218,7 @@ impl Session {
             client,
             state,
             transaction: TransactionState::default(),
-            locked: Vec::new(),
+            locked,
             filled: None,
             prepared: PreparedStatements::default(),
             protocol: RowProtocol::Text,
@@ -327,6 +329,9 @@ impl Session {
             let connection_id = self.state.seat.id();
             tracing::debug!(connection_id, reason = %disconnect, "connection ended");
         }
+        if is_cut_off {
+            self.client.cut_off();
+        }
         self.abandon_transaction().await;
         self.state.release_named_locks();
         // What a client that took nothing was to be sent is not waited for a second time.
@@ -342,7 +347,7 @@ impl Session {
         }
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // A transaction's locks and snapshot, and tables that are locked, are in others' way.
-        let standing = if self.transaction.is_open() || !self.locked.is_empty() {
+        let standing = if self.transaction.is_open() || self.locked.are_on() {
             Standing::Engaged
         } else {
             Standing::Free
@@ -363,13 +368,11 @@ impl Session {
         let bytes = match bytes {
             Either::Left(bytes) if !is_dismissed => bytes?,
             Either::Left(_) | Either::Right(()) => {
-                let code = if is_killed {
-                    ER_CONNECTION_KILLED
-                } else {
-                    ER_SERVER_SHUTDOWN
-                };
-                let error = ClientError::new(code, &[]);
-                ErrorPacket::encode(self.client.out(), &error);
+                // Who is killed while it is idle is told nothing that it has not asked for.
+                if !is_killed {
+                    let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+                    ErrorPacket::encode(self.client.out(), &error);
+                }
                 // Its transaction is rolled back after that: the killer does not wait so long.
                 Box::pin(self.client.hang_up()).await?;
                 self.state.seat.hang_up();
@@ -387,6 +390,7 @@ impl Session {
     fn begin_command(&self, bytes: &[u8]) {
         let worker = &self.state.worker;
         let since_us = worker.steady_us();
+        self.state.peer_look.begin(since_us);
         let command = match bytes.first() {
             Some(&wire::CommandByte::QUERY) => "Query",
             Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
@@ -495,10 +499,13 @@ impl Session {
             Ok(Reply::Nothing) => {}
             Ok(Reply::End) => return Ok(Next::End),
             Err(Stop::Error(error)) => {
+                let is_killed = self.state.seat.order() == KillOrder::Connection;
+                // Who kills itself is told so; who is killed sees the end of the connection.
+                if is_killed && error.code != ER_CONNECTION_KILLED {
+                    return Err(Disconnect::Killed);
+                }
                 self.write_error(&error);
-                if self.state.seat.order() == KillOrder::Connection
-                    || error.code == ER_SERVER_SHUTDOWN
-                {
+                if is_killed || error.code == ER_SERVER_SHUTDOWN {
                     return Ok(Next::End);
                 }
             }

@@ -341,7 +341,7 @@ impl Session {
     }
 
     fn show_create_table(&mut self, name: &ObjectName) -> Result<Reply, Stop> {
-        let definition = self.table_named(name)?;
+        let definition = self.usable_table(name)?;
         let facts = table_facts(&*self.state.worker.store, &definition);
         let text = show_create_table(&definition, facts.next_auto_increment);
         let columns = [text_column("Table", 64), text_column("Create Table", 1024)];

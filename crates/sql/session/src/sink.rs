@@ -87,6 +87,18 @@ impl Rows<'_> {
         }
     }
 
+    /// Writes the columns of what goes to a client, if they are not written yet; false where nothing
+    /// does.
+    pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
+        match self {
+            Self::Client(result) => {
+                PacketSink { client, result }.begin(columns);
+                true
+            }
+            Self::Own { .. } => false,
+        }
+    }
+
     /// True if there are rows that cannot be taken back.
     pub(crate) fn has_sent_any(&self) -> bool {
         match self {
@@ -96,11 +108,11 @@ impl Rows<'_> {
     }
 }
 
-impl RowSink for PacketSink<'_> {
-    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+impl PacketSink<'_> {
+    /// Writes the head of the result, once.
+    fn begin(&mut self, columns: &[OutputColumn]) {
         if self.result.has_begun() {
-            // The statement was begun anew.
-            return Ok(());
+            return;
         }
         let capabilities = self.client.capabilities();
         let result = &mut *self.result;
@@ -111,6 +123,13 @@ impl RowSink for PacketSink<'_> {
         wire::end_columns(out, capabilities, result.status, 0);
         let types = columns.iter().map(|column| &column.column_type);
         result.encoder = Some(RowEncoder::new(types, result.protocol, result.charset));
+    }
+}
+
+impl RowSink for PacketSink<'_> {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+        // The head may be there: the statement was begun anew, or its client was in doubt.
+        self.begin(columns);
         Ok(())
     }
 

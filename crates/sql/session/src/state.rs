@@ -22,6 +22,7 @@ use planner::Plan;
 use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
+use crate::peer_look::PeerLook;
 use crate::registry::{KillOrder, Seat};
 use crate::user_variables::{self, UserVariables};
 use crate::variables::{self, Extra, VariableError, Variables};
@@ -85,6 +86,10 @@ pub struct State {
     pub(crate) held_databases: RefCell<Vec<store::TableId>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
+    /// Whether LOCK TABLES was said; written by `LockedTables` alone.
+    pub(crate) locks_tables: Rc<Cell<bool>>,
+    /// Whether the client is there while a statement computes.
+    pub(crate) peer_look: PeerLook,
     /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
 }
@@ -145,6 +150,8 @@ impl State {
             function_now: RefCell::default(),
             held_databases: RefCell::default(),
             has_tls: Cell::new(false),
+            locks_tables: Rc::default(),
+            peer_look: PeerLook::default(),
             facts,
         }
     }
@@ -580,6 +587,7 @@ impl Surroundings for State {
         if runtime::give_way() == runtime::WayGiven::Ending {
             return stopped(ER_SERVER_SHUTDOWN);
         }
+        self.look_at_peer();
         if self.is_killed() {
             return stopped(ER_QUERY_INTERRUPTED);
         }

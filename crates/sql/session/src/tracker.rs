@@ -97,7 +97,7 @@ impl Session {
                 has_reads: seen.reads,
                 has_writes: seen.writes,
                 has_results: seen.results,
-                has_locked_tables: !self.locked.is_empty(),
+                has_locked_tables: self.locked.are_on(),
                 ..TransactionState::default()
             };
             if self.tracker.told != Some(now) {

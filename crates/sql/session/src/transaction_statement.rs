@@ -8,7 +8,8 @@ use errcode::{
 use store::{Isolation, TransactionOptions};
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
-use crate::metadata::{Strength, StrongHold};
+use crate::locked_tables::LockedTable;
+use crate::metadata::Strength;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 use crate::transaction::{End, NextTransaction};
@@ -45,7 +46,7 @@ impl Session {
             }
             Transaction::LockTables { tables } => Box::pin(self.lock_tables(tables)).await?,
             Transaction::UnlockTables => {
-                if !self.locked.is_empty() {
+                if self.locked.are_on() {
                     self.commit().await?;
                     self.locked.clear();
                 }
@@ -210,18 +211,9 @@ impl Session {
             locked.push(LockedTable { hold, may_write });
         }
         // All of them or none: where one was not to be had, the others are free again.
-        self.locked = locked;
+        self.locked.set(locked);
         Ok(())
     }
-}
-
-/// A table that LOCK TABLES has taken.
-#[derive(Debug)]
-pub(crate) struct LockedTable {
-    /// Keeps others out.
-    pub(crate) hold: StrongHold,
-    /// WRITE was asked for.
-    pub(crate) may_write: bool,
 }
 
 fn no_savepoint(name: &str) -> Stop {

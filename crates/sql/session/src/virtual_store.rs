@@ -15,6 +15,7 @@ use store::{
 };
 use value::{CollationId, ColumnType, Value};
 
+use crate::locked_tables::not_locked;
 use crate::state::{State, setting_text, system_variable_type};
 
 /// A store with virtual tables beside the real ones.
@@ -287,6 +288,9 @@ impl Names for SessionNames<'_> {
     }
 
     fn no_table(&self, database: &str, table: &str) -> PlanError {
+        if self.state.locks_tables.get() {
+            return Box::new(not_locked(table));
+        }
         Box::new(ClientError::new(
             errcode::ER_NO_SUCH_TABLE,
             &[&database, &table],

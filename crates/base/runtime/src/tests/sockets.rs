@@ -405,6 +405,53 @@ fn a_flood_on_one_connection_does_not_starve_another() {
     });
 }
 
+/// What a peer has sent before does not hide its end, and is none.
+#[test]
+fn a_watch_tells_an_end_of_sending_from_an_end() {
+    on_each_driver(|io| {
+        let path = TestPath::new("watch");
+        for address in [loopback(), Address::Unix(path.0.clone())] {
+            let is_local = matches!(address, Address::Unix(_));
+            let runtime = start(io, 1);
+            let listener = Listener::bind(&address).unwrap();
+            let address = listener.address().clone();
+            let serve = move |mut stream: Stream| async move {
+                let watch = stream.watch();
+                assert_eq!(&*receive_exactly(&mut stream, 2).await, b"ab");
+                assert_eq!(watch.look(), PeerState::There, "more may come");
+                stream.send(b"go".to_vec()).await.unwrap();
+                stream.hung_up().await;
+                let ended = if is_local {
+                    PeerState::There
+                } else {
+                    PeerState::Ended
+                };
+                assert_eq!(watch.look(), ended);
+                stream.send(b"end".to_vec()).await.unwrap();
+                while watch.look() == ended {
+                    // What nobody reads is answered by a reset.
+                    let _ = stream.send(b"more".to_vec()).await;
+                    yield_now().await;
+                }
+                assert_eq!(watch.look(), PeerState::Gone);
+                drop(stream);
+                assert_eq!(watch.look(), PeerState::Gone, "it keeps nothing open");
+            };
+            runtime.serve(listener, serve).unwrap();
+            runtime.block_on_worker(0, move || async move {
+                let mut stream = Stream::connect(&address).await.unwrap();
+                stream.send(b"ab".to_vec()).await.unwrap();
+                assert_eq!(&*receive_exactly(&mut stream, 2).await, b"go");
+                stream.send(b"unread".to_vec()).await.unwrap();
+                stream.shut_down_sending().unwrap();
+                stream.receive().await.unwrap();
+            });
+            runtime.handle().shutdown(Duration::from_secs(60));
+            assert_eq!(runtime.wait().unwrap().cut_count, 0);
+        }
+    });
+}
+
 #[test]
 fn a_peer_that_leaves_is_noticed_while_its_bytes_wait() {
     on_each_driver(|io| {

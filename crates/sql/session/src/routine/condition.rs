@@ -109,6 +109,10 @@ impl Session {
         error: Box<ClientError>,
         resume: usize,
     ) -> Result<usize, Stop> {
+        // One that has killed itself is told so.
+        if error.code == errcode::ER_CONNECTION_KILLED {
+            return Err(error.into());
+        }
         // A killed program ends, whatever its handlers say.
         if self.state.seat.order() != KillOrder::None {
             return Err(self.interrupted());

@@ -231,7 +231,8 @@ impl Session {
 
     async fn begin_routine_change(&mut self) -> Result<(), Stop> {
         self.check_may_write()?;
-        self.commit().await
+        self.commit().await?;
+        Ok(self.check_no_locks()?)
     }
 
     fn routine_key(
