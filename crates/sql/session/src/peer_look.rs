@@ -10,8 +10,9 @@
 //! without rows, or one long call) it is taken for gone.
 //!
 //! ```text
-//! None --look: it sends no more--> Asked --tell_peer: columns are sent--> Told --look: a reset--> killed
+//! None --look: it sends no more--> Asked --tell_peer: columns are sent--> Told
 //!                                  Asked --tell_peer: nothing to send; look--> killed
+//! Told --look: a reset--> killed
 //! ```
 
 use std::cell::{Cell, OnceCell};

@@ -15,7 +15,7 @@ use errcode::{
     ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
-use expression::{Diagnostics, SqlMode, Statement, Surroundings};
+use expression::{Diagnostics, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
 use store::{Durability, Suspend, TableId, Transaction, WaitReason};
@@ -305,11 +305,7 @@ impl Session {
         let state = Rc::clone(&self.state);
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
-        let has_strict = options.sql_mode.has(SqlMode::STRICT);
-        let is_strict = match rows {
-            Rows::Own { is_strict, .. } => *is_strict,
-            Rows::Client(_) => plan.is_write() && !plan.is_ignore() && has_strict,
-        };
+        let is_strict = rows.is_strict(plan, options.sql_mode);
         let statement = Statement {
             session: &*state,
             options: &options,

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use executor::{Execution, Flow, Outcome, Progress, RowSink, World};
+use expression::SqlMode;
 use front::Client;
-use planner::{KeyFlag, OutputColumn};
+use planner::{KeyFlag, OutputColumn, Plan};
 use value::{Charset, CollationId, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
@@ -70,6 +71,14 @@ pub(crate) enum Rows<'r> {
 }
 
 impl Rows<'_> {
+    /// Whether a doubtful value of the plan's execution is an error.
+    pub(crate) fn is_strict(&self, plan: &Plan, mode: SqlMode) -> bool {
+        match self {
+            Self::Own { is_strict, .. } => *is_strict,
+            Self::Client(_) => plan.is_write() && !plan.is_ignore() && mode.has(SqlMode::STRICT),
+        }
+    }
+
     /// One step of an execution, whose rows go there.
     pub(crate) fn step(
         &mut self,
@@ -87,8 +96,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Writes the columns of what goes to a client, if they are not written yet; false where nothing
-    /// does.
+    /// Writes the columns of what goes to a client, if they are not written yet; false where
+    /// nothing does.
     pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
         match self {
             Self::Client(result) => {

@@ -1,8 +1,8 @@
 //! [`Covering`]: rows out of the entries of a secondary index alone.
 //!
 //! An entry says who wrote it last. If that is seen by the transaction, and the entry is not marked
-//! as deleted, then the version of the row that the transaction sees has it: whoever had changed the
-//! key or deleted the row since would have marked the entry. So the clustered index need not be
+//! as deleted, then the version of the row that the transaction sees has it: whoever had changed
+//! the key or deleted the row since would have marked the entry. So the clustered index need not be
 //! asked, where all columns that are to be read stand in the key and can be read back from it.
 
 use value::ValueRef;

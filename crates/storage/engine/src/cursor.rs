@@ -148,7 +148,8 @@ impl EngineCursor {
         self.has_entry()
     }
 
-    /// Appends the row at the present entry, if that tells all: false where the row has to be asked.
+    /// Appends the row at the present entry, if that tells all: false where the row has to be
+    /// asked.
     fn push_covered(&mut self, txn: &mut EngineTransaction, batch: &mut RowBatch) -> Outcome<bool> {
         let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
             return Ok(false);

@@ -102,7 +102,11 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic((column, ..) in pairs(), key in any::<[u8; 12]>(), length in 0..12usize) {
+    fn no_bytes_make_it_panic(
+        (column, ..) in pairs(),
+        key in any::<[u8; 12]>(),
+        length in 0..12usize,
+    ) {
         let part = KeyPart::whole(column, true);
         part.take(&mut &key[..length]);
     }

@@ -357,7 +357,8 @@ transactions a client | CPU us | of MariaDB's | load CPU us | restarts |\n\
 const COLUMNS_TEXT: &str = "
 `of MariaDB's` compares with whichever of the two MariaDB set-ups did better at that point. \
 Latency is that of a transaction, restarts included, on a clock that stands still between turns. \
-`transactions a client`: the fewest and the most that one client finished in all rounds. `CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
+`transactions a client`: the fewest and the most that one client finished in all rounds. \
+`CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
 `restarts`: transactions begun again after error 1213 or 1205; any other error ends the run.
 ";
 

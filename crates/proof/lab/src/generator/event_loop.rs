@@ -7,7 +7,7 @@
 //!                 Running --1213, 1205--> RollingBack --> Running, anew
 //! ```
 //!
-//! A run has a length and stops in the middle: replies that have not come are taken by the next one.
+//! A run has a length and stops in the middle: replies that have not come are taken by the next.
 //! The loop's clock stands still in between, and so do the clients, if the server does.
 //!
 //! The first transaction of a client goes on after BEGIN at any step, so that the clients are not

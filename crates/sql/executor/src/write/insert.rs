@@ -443,8 +443,8 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// REPLACE by the row that is there already counts once and writes nothing, where that is in the
-    /// way by the last unique index (MariaDB, which replaces by an update there).
+    /// REPLACE by the row that is there already counts once and writes nothing, where that is in
+    /// the way by the last unique index (MariaDB, which replaces by an update there).
     fn compare(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let plan = &self.plan;
         let table = cx.tables[plan.table].clone();
