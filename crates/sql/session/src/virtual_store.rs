@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
-use errcode::ClientError;
 use expression::StoredFunction;
 use planner::{Names, PlanError};
 use store::{
@@ -287,10 +286,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn no_table(&self, database: &str, table: &str) -> PlanError {
-        Box::new(ClientError::new(
-            errcode::ER_NO_SUCH_TABLE,
-            &[&database, &table],
-        ))
+        Box::new(planner::missing_table(database, table))
     }
 
     fn has_database(&self, database: &str) -> bool {
