@@ -4,8 +4,9 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use env::Clock as _;
+use env::linux::SystemClock;
 use settings::Settings;
 use value::Zone;
 use value::temporal::DateTime;
@@ -33,11 +34,8 @@ pub(crate) fn tell(settings: &mut Settings) {
             Zone::Utc
         }
     };
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let micros = since
-        .ok()
-        .and_then(|since| i64::try_from(since.as_micros()).ok());
-    let now = micros.and_then(DateTime::from_unix_micros);
+    let micros = i64::try_from(SystemClock.wall_micros());
+    let now = micros.ok().and_then(DateTime::from_unix_micros);
     let name = zone.abbreviation(now.unwrap_or(DateTime::ZERO));
     settings.tell("system_time_zone", &name);
     zone.set_system();

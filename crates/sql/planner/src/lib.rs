@@ -32,7 +32,7 @@ use errcode::ClientError;
 use syntax::ast;
 
 pub use default::check_default;
-pub use names::{FixedNames, Names};
+pub use names::{FixedNames, Names, is_reference_type, missing_table};
 pub use plan::*;
 pub use settings::{Settings, StatementLimits, StringRules};
 

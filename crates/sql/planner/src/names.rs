@@ -3,12 +3,58 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE};
+use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TABLE};
 use expression::{StoredFunction, VariableScope};
 use store::{TableDefinition, TableStatistics};
 use value::{CollationId, ColumnType};
 
 use crate::PlanError;
+
+/// The error of a table that is not there: 1146, and of `information_schema` 1109, or 1235 if
+/// MariaDB has it.
+pub fn missing_table(database: &str, table: &str) -> ClientError {
+    if !database.eq_ignore_ascii_case("information_schema") {
+        return ClientError::new(ER_NO_SUCH_TABLE, &[&database, &table]);
+    }
+    let name = table.to_ascii_uppercase();
+    if is_reference_view(&name) {
+        return ClientError::not_supported(&format!("information_schema.{name}"));
+    }
+    ClientError::new(ER_UNKNOWN_TABLE, &[&table, &database])
+}
+
+/// Types of the reference that are not built.
+pub fn is_reference_type(name: &str) -> bool {
+    const TYPES: [&str; 4] = ["UUID", "INET4", "INET6", "XMLTYPE"];
+    TYPES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Tables of the reference's `information_schema` that are not built.
+fn is_reference_view(name: &str) -> bool {
+    const NAMES: [&str; 17] = [
+        "ALL_PLUGINS",
+        "APPLICABLE_ROLES",
+        "ENABLED_ROLES",
+        "GEOMETRY_COLUMNS",
+        "KEYWORDS",
+        "KEY_CACHES",
+        "OPTIMIZER_TRACE",
+        "PROFILING",
+        "SPATIAL_REF_SYS",
+        "SQL_FUNCTIONS",
+        "SYSTEM_VARIABLES",
+        "TABLESPACES",
+        "USER_VARIABLES",
+        "CLIENT_STATISTICS",
+        "INDEX_STATISTICS",
+        "TABLE_STATISTICS",
+        "USER_STATISTICS",
+    ];
+    NAMES.contains(&name)
+        || ["INNODB_", "THREAD_POOL_"]
+            .iter()
+            .any(|start| name.starts_with(start))
+}
 
 /// The tables that statements may name.
 pub trait Names {
@@ -20,7 +66,7 @@ pub trait Names {
 
     /// Why a table that `table` does not know cannot be used: 1146, or what else may be told.
     fn no_table(&self, database: &str, table: &str) -> PlanError {
-        Box::new(ClientError::new(ER_NO_SUCH_TABLE, &[&database, &table]))
+        Box::new(missing_table(database, table))
     }
 
     /// The type of `@@name` as it is now (its value is asked for when the plan runs). The default

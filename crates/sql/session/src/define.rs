@@ -129,7 +129,7 @@ pub(crate) fn column_type(
         TypeName::Other(other) if GeometryKind::from_name(&other.text).is_some() => {
             ColumnType::geometry(GeometryKind::from_name(&other.text).unwrap_or(GeometryKind::Any))
         }
-        TypeName::Other(other) if is_reference_type(&other.text) => {
+        TypeName::Other(other) if planner::is_reference_type(&other.text) => {
             return Err(ClientError::not_supported(&other.text.to_uppercase()));
         }
         TypeName::Other(other) => {
@@ -291,12 +291,6 @@ fn temporal(name: &str, of: &TypeName, decimals: Option<u32>) -> Defined<ColumnT
         kind,
         u8::try_from(decimals).expect("limited above"),
     ))
-}
-
-/// Types of the reference that are not built.
-fn is_reference_type(name: &str) -> bool {
-    const TYPES: [&str; 4] = ["UUID", "INET4", "INET6", "XMLTYPE"];
-    TYPES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Types that need no check of their own.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
-use errcode::ClientError;
 use expression::StoredFunction;
 use planner::{Names, PlanError};
 use store::{
@@ -288,13 +287,11 @@ impl Names for SessionNames<'_> {
     }
 
     fn no_table(&self, database: &str, table: &str) -> PlanError {
-        if self.state.locks_tables.get() {
+        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        if self.state.locks_tables.get() && !is_own {
             return Box::new(not_locked(table));
         }
-        Box::new(ClientError::new(
-            errcode::ER_NO_SUCH_TABLE,
-            &[&database, &table],
-        ))
+        Box::new(planner::missing_table(database, table))
     }
 
     fn has_database(&self, database: &str) -> bool {

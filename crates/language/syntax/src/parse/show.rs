@@ -5,6 +5,14 @@ use crate::ast::{Ident, RoutineKind, Show, ShowFilter, ShowKind, UserName, Varia
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
 
+/// What `userstat` counts in MariaDB.
+const USER_STATISTICS: [&str; 4] = [
+    "CLIENT_STATISTICS",
+    "INDEX_STATISTICS",
+    "TABLE_STATISTICS",
+    "USER_STATISTICS",
+];
+
 impl Cursor<'_> {
     pub(super) fn show(&mut self) -> Parsed<Show> {
         let start = self.bump().span;
@@ -42,6 +50,11 @@ impl Cursor<'_> {
         }
         if self.kind_at(1) == Kind::LeftParen && self.eat_word("COUNT") {
             return self.show_count().map(Some);
+        }
+        let start = self.start();
+        if let Some(word) = USER_STATISTICS.iter().find(|word| self.eat_word(word)) {
+            let refused = self.refuse_rest(&format!("SHOW {word}"), start);
+            return Ok(Some(ShowKind::Refused(refused)));
         }
         let Some(word) = self.keyword() else {
             return Err(self.fail());

@@ -14,7 +14,7 @@ use super::literal::{as_number, charset_named, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
 use super::{Binder, error};
-use crate::{PlanError, not_supported};
+use crate::{PlanError, is_reference_type, not_supported};
 
 impl Binder<'_> {
     /// `+ - * / DIV %`, `||`, `REGEXP`.
@@ -487,6 +487,10 @@ impl Binder<'_> {
             }
             T::Float => ColumnType::new(TypeKind::Float),
             T::Double(_) => ColumnType::new(TypeKind::Double),
+            T::Other(name) if is_reference_type(&name.text) => {
+                let name = name.text.to_uppercase();
+                return Err(not_supported(&name));
+            }
             T::Other(name) => return Err(error(ER_UNKNOWN_DATA_TYPE, &[&name.text])),
         })
     }
