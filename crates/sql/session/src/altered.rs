@@ -50,8 +50,8 @@ impl Altered {
     }
 
     /// Refuses what would do more than was allowed: error 1845 where rows would be written anew and
-    /// that was excluded, 1846 where an index would be built, or where others would have to wait for
-    /// it and that was. What is cheaper than was asked for is done.
+    /// that was excluded, 1846 where an index would be built, or where others would have to wait
+    /// for it and that was. What is cheaper than was asked for is done.
     pub(crate) fn check_asked(&self, old: &TableDefinition) -> Result<(), ClientError> {
         let kept = store::kept_indexes(&old.indexes, &self.definition.indexes);
         let builds = kept.contains(&None);

@@ -1,5 +1,5 @@
-//! CREATE, ALTER, RENAME, TRUNCATE, and DROP of databases: each commits what is open, changes the schema under a
-//! strong metadata lock, and is durable when it is acknowledged.
+//! CREATE, ALTER, RENAME, TRUNCATE, and DROP of databases: each commits what is open, changes the
+//! schema under a strong metadata lock, and is durable when it is acknowledged.
 
 use std::rc::Rc;
 use std::sync::Arc;

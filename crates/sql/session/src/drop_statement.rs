@@ -1,5 +1,5 @@
-//! DROP of what has a name in a database: tables, and what there is none of here. What is missing is
-//! an error, and with IF EXISTS a note of the same number.
+//! DROP of what has a name in a database: tables, and what there is none of here. What is missing
+//! is an error, and with IF EXISTS a note of the same number.
 
 use catalog::Privilege;
 use errcode::{

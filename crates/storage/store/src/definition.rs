@@ -94,8 +94,8 @@ pub struct ColumnDefinition {
     pub auto_increment: bool,
     /// Left out of `SELECT *`.
     pub invisible: bool,
-    /// `CHECK (json_valid(column))`, which the type `JSON` brings with it: a text that is no JSON is
-    /// refused.
+    /// `CHECK (json_valid(column))`, which the type `JSON` brings with it: a text that is no JSON
+    /// is refused.
     pub is_json: bool,
     /// At most 1024 characters.
     pub comment: String,
