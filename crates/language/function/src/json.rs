@@ -2,8 +2,15 @@
 
 use value::{Trouble, Value, ValueRef, json};
 
-use crate::bind::Bound;
+use crate::bind::{Binding, Bound};
 use crate::context::Context;
+use crate::infer::{Inferred, boolean};
+
+/// 0 or 1, and by its type NULL, as MariaDB has it.
+pub(crate) fn infer_valid(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = true;
+    boolean(binding)
+}
 
 /// Whether the text is JSON; a note says why it is not.
 pub(crate) fn json_valid(

@@ -695,7 +695,7 @@ static INFORMATION: &[Function] = &[
         info::infer_big,
         info::last_insert_id,
     ),
-    entry("JSON_VALID", 1, 1, infer::boolean, json::json_valid),
+    entry("JSON_VALID", 1, 1, json::infer_valid, json::json_valid),
     entry("ROW_COUNT", 0, 0, info::infer_big, info::row_count),
     entry("FOUND_ROWS", 0, 0, info::infer_big, info::found_rows),
     entry("CHARSET", 1, 1, info::infer_name, info::charset),

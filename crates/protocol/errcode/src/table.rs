@@ -787,6 +787,8 @@ errors! {
         "Table has no partition for value %-.64s";
     1531 "HY000" ER_WRONG_SIZE_NUMBER
         "A size parameter was incorrectly specified, either number or on the form 10M";
+    1539 "HY000" ER_EVENT_DOES_NOT_EXIST
+        "Unknown event '%-.192s'";
     1553 "HY000" ER_DROP_INDEX_FK
         "Cannot drop index '%-.192s': needed in a foreign key constraint";
     1554 "HY000" ER_WARN_DEPRECATED_SYNTAX_WITH_VER

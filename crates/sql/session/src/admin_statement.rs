@@ -119,6 +119,11 @@ impl Session {
         if verb == TableVerb::Checksum {
             return self.checksum(tables).await;
         }
+        // As before definitions, and a transaction that only reads is no hindrance once it is over.
+        self.commit().await?;
+        if matches!(verb, TableVerb::Optimize | TableVerb::Repair) {
+            self.check_may_write()?;
+        }
         let operation = match verb {
             TableVerb::Analyze => "analyze",
             TableVerb::Check => "check",

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use catalog::Privilege;
 use catalog::information_schema::default_text;
-use errcode::{ClientError, ER_TABLE_EXISTS_ERROR};
+use errcode::{ClientError, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_TABLE_EXISTS_ERROR};
 use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName};
 use syntax::ast::{self, ObjectName, StatementKind, TableOption};
-use value::{TypeKind, Value};
+use value::{Level, TypeKind, Value};
 
 use crate::altered::Altered;
 use crate::definition_statement::{add_index, no_such_table, own_indexes, table_collation};
@@ -106,8 +106,32 @@ impl Session {
         parsed: &Parsed,
     ) -> Result<Altered, Stop> {
         let mut changed = Altered::new(old);
-        for action in actions {
+        // Indexes go, and those that stay get their names, before anything is added.
+        let is_dropping = |action: &&ast::AlterAction| {
+            use ast::AlterAction::{DropConstraint, DropIndex, DropPrimaryKey};
+            matches!(
+                action,
+                DropIndex { .. } | DropPrimaryKey | DropConstraint { .. }
+            )
+        };
+        for action in actions.iter().filter(is_dropping) {
+            changed.apply(action)?;
+        }
+        changed.rename_indexes(actions.iter().filter_map(|action| match action {
+            ast::AlterAction::RenameIndex(renaming) => Some(renaming),
+            _ => None,
+        }))?;
+        for action in actions.iter().filter(|action| !is_dropping(action)) {
             self.alter_step(action, &mut changed, parsed).await?;
+        }
+        // CREATE OR REPLACE INDEX drops in silence.
+        let is_told = !matches!(parsed.statement.kind, StatementKind::CreateIndex(_));
+        for note in changed
+            .notes
+            .drain(..)
+            .filter(|note| is_told || note.code == ER_DUP_KEYNAME)
+        {
+            self.tell(Level::Note, note);
         }
         self.finish(&mut changed.definition)?;
         Ok(changed)
@@ -152,12 +176,10 @@ impl Session {
                 position,
                 if_not_exists,
             } => {
-                if *if_not_exists
-                    && changed
-                        .definition
-                        .column_position(&column.name.text)
-                        .is_some()
-                {
+                let name = &column.name.text;
+                if *if_not_exists && changed.definition.column_position(name).is_some() {
+                    let note = ClientError::new(ER_DUP_FIELDNAME, &[name]);
+                    changed.notes.push(note);
                     return Ok(());
                 }
                 let collation = changed.definition.collation;
@@ -173,12 +195,12 @@ impl Session {
                 position,
                 if_exists,
             } => {
-                if *if_exists && changed.definition.column_position(&from.text).is_none() {
+                let Some(at) = changed.old_column(&from.text, *if_exists)? else {
                     return Ok(());
-                }
+                };
                 let collation = changed.definition.collation;
                 let defined = self.defined_column(column, collation, parsed).await?;
-                changed.change_column(&from.text, defined, position.as_ref())?;
+                changed.change_column(at, defined, position.as_ref())?;
                 for index in own_indexes(column) {
                     add_index(&index, &mut changed.definition)?;
                 }
@@ -188,10 +210,9 @@ impl Session {
                 default,
                 if_exists,
             } => {
-                if *if_exists && changed.definition.column_position(&column.text).is_none() {
+                let Some(position) = changed.old_column(&column.text, *if_exists)? else {
                     return Ok(());
-                }
-                let position = changed.position_of(&column.text)?;
+                };
                 let of = changed.definition.columns[position].clone();
                 changed.definition.columns[position].default = match default {
                     Some(default) => self.defined_default(default, &of, parsed).await?,
@@ -208,6 +229,7 @@ impl Session {
                     table_collation(std::slice::from_ref(option), default)?;
                 self.apply_option(option, &mut changed.definition)?;
             }
+            AlterAction::RenameIndex(_) => {}
             other => changed.apply(other)?,
         }
         Ok(())

@@ -1,8 +1,11 @@
 //! [`Altered`]: a table's definition on its way to another, step by step of ALTER TABLE.
 
-use errcode::{ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_WRONG_COLUMN_NAME};
-use store::{ColumnDefinition, TableDefinition, Uniqueness};
-use syntax::ast::{self, Ident, TableConstraint};
+use errcode::{
+    ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXISTS,
+    ER_WRONG_COLUMN_NAME, ER_WRONG_NAME_FOR_INDEX,
+};
+use store::{ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
+use syntax::ast::{self, Renaming, TableConstraint};
 use value::{CollationId, TypeKind};
 
 use crate::define::{checked_name, collation_of};
@@ -20,6 +23,8 @@ pub(crate) struct Altered {
     pub(crate) is_ignoring: bool,
     /// `AUTO_INCREMENT = n`.
     pub(crate) auto_increment: Option<u64>,
+    /// What IF EXISTS and IF NOT EXISTS have passed over.
+    pub(crate) notes: Vec<ClientError>,
     /// `ALGORITHM` and `LOCK`, as they were asked for.
     algorithm: Option<String>,
     lock: Option<String>,
@@ -38,6 +43,7 @@ impl Altered {
             needs_copy: false,
             is_ignoring: false,
             auto_increment: None,
+            notes: Vec::new(),
             algorithm: None,
             lock: None,
         }
@@ -78,12 +84,47 @@ impl Altered {
         }
     }
 
-    pub(crate) fn position_of(&self, column: &str) -> Result<usize, ClientError> {
-        let unknown = || {
-            let code = errcode::ER_BAD_FIELD_ERROR;
-            ClientError::new(code, &[&column, &self.definition.name.table])
-        };
-        self.definition.column_position(column).ok_or_else(unknown)
+    fn position_of(&self, column: &str) -> Result<usize, ClientError> {
+        let position = self.definition.column_position(column);
+        position.ok_or_else(|| self.unknown_column(column))
+    }
+
+    fn unknown_column(&self, column: &str) -> ClientError {
+        let code = errcode::ER_BAD_FIELD_ERROR;
+        ClientError::new(code, &[&column, &self.definition.name.table])
+    }
+
+    /// The place of a column by the name that it had before the statement, if none of its steps has
+    /// renamed it, or that a step has added.
+    fn old_position(&self, name: &str) -> Option<usize> {
+        let columns = self.definition.columns.iter().zip(&self.sources);
+        columns.into_iter().position(|(column, source)| {
+            let is_renamed = source.as_ref().is_some_and(|of| *of != column.name);
+            !is_renamed && column.name.eq_ignore_ascii_case(name)
+        })
+    }
+
+    /// The same; error 1054 where there is none, and with IF EXISTS nothing and a note of it.
+    pub(crate) fn old_column(
+        &mut self,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<Option<usize>, ClientError> {
+        match self.old_position(name) {
+            Some(place) => Ok(Some(place)),
+            None => self
+                .tell_missing(self.unknown_column(name), if_exists)
+                .map(|()| None),
+        }
+    }
+
+    /// The error, or a note of it where IF EXISTS or IF NOT EXISTS was said.
+    fn tell_missing(&mut self, error: ClientError, is_optional: bool) -> Result<(), ClientError> {
+        if !is_optional {
+            return Err(error);
+        }
+        self.notes.push(error);
+        Ok(())
     }
 
     fn place(&self, position: Option<&ast::ColumnPosition>) -> Result<usize, ClientError> {
@@ -119,11 +160,10 @@ impl Altered {
 
     pub(crate) fn change_column(
         &mut self,
-        from: &str,
+        at: usize,
         column: ColumnDefinition,
         position: Option<&ast::ColumnPosition>,
     ) -> Result<(), ClientError> {
-        let at = self.position_of(from)?;
         let old = &self.definition.columns[at];
         let keeps_rows = old.column_type == column.column_type && old.nullable == column.nullable;
         // A column that begins to count gives numbers to the rows that have none.
@@ -169,9 +209,10 @@ impl Altered {
         self.needs_copy = true;
     }
 
-    fn drop_column(&mut self, name: &str) -> Result<(), ClientError> {
-        let missing = || ClientError::new(ER_CANT_DROP_FIELD_OR_KEY, &[&"COLUMN", &name]);
-        let at = self.definition.column_position(name).ok_or_else(missing)?;
+    fn drop_column(&mut self, name: &str, if_exists: bool) -> Result<(), ClientError> {
+        let Some(at) = self.old_position(name) else {
+            return self.tell_missing(cannot_drop("COLUMN", name), if_exists);
+        };
         self.definition.columns.remove(at);
         self.sources.remove(at);
         for index in &mut self.definition.indexes {
@@ -190,48 +231,54 @@ impl Altered {
     }
 
     fn drop_index(&mut self, name: &str, if_exists: bool) -> Result<(), ClientError> {
+        self.drop_key("INDEX", name, if_exists, |_| true)
+    }
+
+    /// Drops the index of that name, if it is one that is meant; `word` is what messages call it.
+    fn drop_key(
+        &mut self,
+        word: &str,
+        name: &str,
+        if_exists: bool,
+        is_meant: impl Fn(&IndexDefinition) -> bool,
+    ) -> Result<(), ClientError> {
         let indexes = &mut self.definition.indexes;
-        let at = indexes
-            .iter()
-            .position(|index| index.name.eq_ignore_ascii_case(name));
-        match at {
-            Some(at) => {
-                let removed = indexes.remove(at);
-                self.needs_copy |= removed.uniqueness == Uniqueness::Primary;
-                Ok(())
-            }
-            None if if_exists => Ok(()),
-            None => Err(ClientError::new(
-                ER_CANT_DROP_FIELD_OR_KEY,
-                &[&"INDEX", &name],
-            )),
+        let is_it = |index: &IndexDefinition| index.name.eq_ignore_ascii_case(name);
+        let Some(at) = indexes.iter().position(|it| is_it(it) && is_meant(it)) else {
+            return self.tell_missing(cannot_drop(word, name), if_exists);
+        };
+        let removed = indexes.remove(at);
+        self.needs_copy |= removed.uniqueness == Uniqueness::Primary;
+        Ok(())
+    }
+
+    fn add_constraint(&mut self, constraint: &TableConstraint) -> Result<(), ClientError> {
+        if let Some(note) = add_constraint(constraint, &mut self.definition)? {
+            self.notes.push(note);
+            return Ok(());
         }
+        self.needs_copy |= matches!(constraint, TableConstraint::Index(index)
+            if index.kind == ast::IndexKind::Primary);
+        Ok(())
     }
 
     /// Steps that need nothing but the definition.
     pub(crate) fn apply(&mut self, action: &ast::AlterAction) -> Result<(), ClientError> {
         use ast::AlterAction;
         match action {
-            AlterAction::AddConstraint(constraint) => {
-                let is_primary = matches!(constraint, TableConstraint::Index(index)
-                    if index.kind == ast::IndexKind::Primary);
-                self.needs_copy |= is_primary;
-                add_constraint(constraint, &mut self.definition)
-            }
+            AlterAction::AddConstraint(constraint) => self.add_constraint(constraint),
             AlterAction::DropColumn { column, if_exists } => {
-                if *if_exists && self.definition.column_position(&column.text).is_none() {
-                    return Ok(());
-                }
-                self.drop_column(&column.text)
+                self.drop_column(&column.text, *if_exists)
             }
             AlterAction::DropIndex { index, if_exists } => self.drop_index(&index.text, *if_exists),
             AlterAction::DropPrimaryKey => self.drop_index("PRIMARY", false),
-            AlterAction::RenameColumn(from, to) => {
-                let at = self.position_of(&from.text)?;
-                self.definition.columns[at].name = checked_name(to, ER_WRONG_COLUMN_NAME)?;
+            AlterAction::RenameColumn(renaming) => {
+                if let Some(at) = self.old_column(&renaming.from.text, renaming.if_exists)? {
+                    let name = checked_name(&renaming.to, ER_WRONG_COLUMN_NAME)?;
+                    self.definition.columns[at].name = name;
+                }
                 Ok(())
             }
-            AlterAction::RenameIndex(from, to) => self.rename_index(&from.text, to),
             AlterAction::ConvertCharset { charset, collation } => {
                 let default = self.definition.collation;
                 let to = collation_of(charset.as_ref(), collation.as_ref(), default)?;
@@ -253,36 +300,62 @@ impl Altered {
                 Ok(())
             }
             AlterAction::OrderBy(_) => Err(ClientError::not_supported(&"ALTER .. ORDER BY")),
-            AlterAction::DropForeignKey { .. } => {
-                Err(ClientError::not_supported(&"DROP FOREIGN KEY"))
+            // There is none.
+            AlterAction::DropForeignKey { name, if_exists } => {
+                self.tell_missing(cannot_drop("FOREIGN KEY", &name.text), *if_exists)
             }
             AlterAction::DropConstraint { name, if_exists } => {
-                self.drop_index(&name.text, *if_exists)
+                let is_constraint = |index: &IndexDefinition| index.uniqueness != Uniqueness::None;
+                self.drop_key("CONSTRAINT", &name.text, *if_exists, is_constraint)
             }
             AlterAction::IgnoreIndex(..) => Err(ClientError::not_supported(&"IGNORED index")),
             AlterAction::Refused(refused) => Err(ClientError::not_supported(&refused.name)),
             AlterAction::AddColumn { .. }
             | AlterAction::ChangeColumn { .. }
             | AlterAction::AlterDefault { .. }
+            | AlterAction::RenameIndex(_)
             | AlterAction::RenameTable(_)
             | AlterAction::Option(_) => unreachable!("alter_step takes these"),
         }
     }
 
-    fn rename_index(&mut self, from: &str, to: &Ident) -> Result<(), ClientError> {
-        let missing = || ClientError::new(ER_CANT_DROP_FIELD_OR_KEY, &[&"INDEX", &from]);
-        let to = checked_name(to, errcode::ER_WRONG_NAME_FOR_INDEX)?;
-        let indexes = &mut self.definition.indexes;
-        if indexes
-            .iter()
-            .any(|index| index.name.eq_ignore_ascii_case(&to))
-        {
-            return Err(ClientError::new(errcode::ER_DUP_KEYNAME, &[&to]));
+    /// Gives indexes other names, all by those that they had: two may change theirs.
+    pub(crate) fn rename_indexes<'a>(
+        &mut self,
+        renamings: impl Iterator<Item = &'a Renaming>,
+    ) -> Result<(), ClientError> {
+        let mut renamed = Vec::new();
+        for renaming in renamings {
+            let to = checked_name(&renaming.to, ER_WRONG_NAME_FOR_INDEX)?;
+            let from = &renaming.from.text;
+            let primary = [from, &to]
+                .into_iter()
+                .find(|name| name.eq_ignore_ascii_case("PRIMARY"));
+            if let Some(primary) = primary {
+                return Err(ClientError::new(ER_WRONG_NAME_FOR_INDEX, &[primary]));
+            }
+            let mut indexes = self.definition.indexes.iter_mut().enumerate();
+            let found = indexes
+                .find(|(at, index)| !renamed.contains(at) && index.name.eq_ignore_ascii_case(from));
+            if let Some((at, index)) = found {
+                index.name = to;
+                renamed.push(at);
+                continue;
+            }
+            let table = &self.definition.name.table;
+            let error = ClientError::new(ER_KEY_DOES_NOT_EXISTS, &[from, table]);
+            self.tell_missing(error, renaming.if_exists)?;
         }
-        let index = indexes
-            .iter_mut()
-            .find(|index| index.name.eq_ignore_ascii_case(from));
-        index.ok_or_else(missing)?.name = to;
+        let indexes = &self.definition.indexes;
+        for at in renamed {
+            let name = &indexes[at].name;
+            let is_other = |(other, index): (usize, &IndexDefinition)| {
+                other != at && index.name.eq_ignore_ascii_case(name)
+            };
+            if indexes.iter().enumerate().any(is_other) {
+                return Err(ClientError::new(ER_DUP_KEYNAME, &[name]));
+            }
+        }
         Ok(())
     }
 
@@ -297,6 +370,11 @@ impl Altered {
             }
         }
     }
+}
+
+/// Error 1091.
+fn cannot_drop(word: &str, name: &str) -> ClientError {
+    ClientError::new(ER_CANT_DROP_FIELD_OR_KEY, &[&word, &name])
 }
 
 /// Error 1846.

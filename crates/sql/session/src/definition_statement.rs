@@ -1,5 +1,5 @@
-//! CREATE, ALTER, DROP, RENAME, TRUNCATE: each commits what is open, changes the schema under a
-//! strong metadata lock, and is durable when it is acknowledged.
+//! CREATE, ALTER, RENAME, TRUNCATE, and DROP of databases: each commits what is open, changes the
+//! schema under a strong metadata lock, and is durable when it is acknowledged.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS,
-    ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
+    ClientError, ER_BAD_DB_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_DUP_KEYNAME,
+    ER_MULTIPLE_PRI_KEY, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE,
+    ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, Store, StoreError, TableDefinition, TableId,
-    TableName,
+    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
+    Uniqueness,
 };
 use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, Level, Trouble};
@@ -31,6 +31,7 @@ impl Session {
     pub(crate) async fn definition_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
         if let StatementKind::Drop(drop) = &parsed.statement.kind
             && drop.temporary
+            && drop.what == ast::Dropped::Table
         {
             self.drop_temporary_tables(drop)?;
             return Ok(Reply::Ok(Done::default()));
@@ -49,7 +50,7 @@ impl Session {
                 affected_rows = self.drop_database(&name.text, *if_exists).await?;
             }
             StatementKind::CreateTable(create) => return self.create_table(create, parsed).await,
-            StatementKind::Drop(drop) => self.drop_tables(drop).await?,
+            StatementKind::Drop(drop) => self.drop_named(drop).await?,
             StatementKind::RenameTables(renames) => self.rename_tables(renames).await?,
             StatementKind::Truncate(name) => self.truncate(name).await?,
             StatementKind::CreateIndex(create) => {
@@ -178,6 +179,10 @@ impl Session {
         diagnostics
             .warnings()
             .push(Level::Note, Trouble::new(code.number(), message));
+    }
+
+    pub(crate) fn tell(&self, level: Level, error: ClientError) {
+        self.state.diagnostics.borrow().push(level, error);
     }
 
     /// Returns what is told as rows affected: 1, and 2 where another one had to go.
@@ -394,7 +399,9 @@ impl Session {
             }
         }
         for constraint in &create.constraints {
-            add_constraint(constraint, &mut definition)?;
+            if let Some(note) = add_constraint(constraint, &mut definition)? {
+                self.tell(Level::Note, note);
+            }
         }
         self.finish(&mut definition)?;
         Ok(definition)
@@ -493,72 +500,6 @@ impl Session {
         Ok(defined)
     }
 
-    /// DROP VIEW. There are no views, so what is named is missing or a table.
-    fn drop_views(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
-        for name in &drop.names {
-            let full = self.full_name(name)?;
-            if self.existing(&full).is_some() {
-                let code = errcode::ER_WRONG_OBJECT;
-                let error = ClientError::new(code, &[&full.database, &full.table, &"VIEW"]);
-                return Err(error.into());
-            }
-            let error = ClientError::new(errcode::ER_UNKNOWN_VIEW, &[&full]);
-            if !drop.if_exists {
-                return Err(error.into());
-            }
-            self.note(errcode::ER_UNKNOWN_VIEW, error.message);
-        }
-        Ok(())
-    }
-
-    async fn drop_tables(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
-        if drop.is_view {
-            return self.drop_views(drop);
-        }
-        let mut names = Vec::with_capacity(drop.names.len());
-        for name in &drop.names {
-            let full = self.unchecked_name(name)?;
-            self.check_table_privilege(Privilege::Drop, &full)?;
-            self.check_may_define(&full)?;
-            names.push(full);
-        }
-        let mut missing = Vec::new();
-        let store = self.store();
-        for full in names {
-            match self.change_existing(&full).await? {
-                Some((definition, _hold)) => {
-                    store.drop_table(definition.id).await?;
-                    self.locked.forget_dropped(definition.id);
-                }
-                None => missing.push(full.to_string()),
-            }
-        }
-        if !missing.is_empty() {
-            self.tell_unknown(drop, &missing)?;
-        }
-        Ok(())
-    }
-
-    /// There are no temporary tables, and a table of the name that is none stays; a transaction
-    /// goes on.
-    fn drop_temporary_tables(&mut self, drop: &ast::Drop) -> Result<(), ClientError> {
-        let mut names = Vec::with_capacity(drop.names.len());
-        for name in &drop.names {
-            names.push(self.unchecked_name(name)?.to_string());
-        }
-        self.tell_unknown(drop, &names)
-    }
-
-    /// Error 1051, or a note of it where IF EXISTS was said.
-    fn tell_unknown(&mut self, drop: &ast::Drop, names: &[String]) -> Result<(), ClientError> {
-        let error = ClientError::new(ER_BAD_TABLE_ERROR, &[&names.join(",")]);
-        if !drop.if_exists {
-            return Err(error);
-        }
-        self.note(ER_BAD_TABLE_ERROR, error.message);
-        Ok(())
-    }
-
     async fn truncate(&mut self, name: &ObjectName) -> Result<(), Stop> {
         let name = self.usable_table(name)?.name.clone();
         self.check_table_privilege(Privilege::Drop, &name)?;
@@ -574,7 +515,7 @@ impl Session {
 /// What changes more than tables that LOCK TABLES may have taken.
 fn is_refused_under_locks(kind: &StatementKind) -> bool {
     match kind {
-        StatementKind::Drop(drop) => drop.is_view,
+        StatementKind::Drop(drop) => drop.what == ast::Dropped::View,
         kind => matches!(
             kind,
             StatementKind::CreateDatabase(_)
@@ -657,23 +598,44 @@ fn check_place_of_data(name: &str, value: &str) -> Result<(), ClientError> {
     }
 }
 
+/// Adds an index; a note where IF NOT EXISTS was said of one that is there.
 pub(crate) fn add_index(
     index: &ast::IndexDefinition,
     definition: &mut TableDefinition,
-) -> Result<(), ClientError> {
-    let is_there = |of: &IndexDefinition| index.name.as_ref().is_some_and(|name| name.is(&of.name));
-    if index.if_not_exists && definition.indexes.iter().any(is_there) {
-        return Ok(());
+) -> Result<Option<ClientError>, ClientError> {
+    if index.if_not_exists
+        && let Some(note) = index_is_there(index, definition)
+    {
+        return Ok(Some(note));
     }
     let defined = define::index(index, &definition.columns, &definition.indexes)?;
     definition.indexes.push(defined);
-    Ok(())
+    Ok(None)
 }
 
+/// What ADD INDEX IF NOT EXISTS notes where there is such an index.
+fn index_is_there(
+    index: &ast::IndexDefinition,
+    definition: &TableDefinition,
+) -> Option<ClientError> {
+    let mut others = definition.indexes.iter();
+    if index.kind == ast::IndexKind::Primary {
+        others.find(|other| other.uniqueness == Uniqueness::Primary)?;
+        // The number is not that of the text, in MariaDB too.
+        let mut note = ClientError::new(ER_MULTIPLE_PRI_KEY, &[]);
+        note.code = ER_DUP_KEYNAME;
+        return Some(note);
+    }
+    let name = index.name.as_ref()?;
+    others.find(|other| name.is(&other.name))?;
+    Some(ClientError::new(ER_DUP_KEYNAME, &[&name.text]))
+}
+
+/// The same of any constraint.
 pub(crate) fn add_constraint(
     constraint: &TableConstraint,
     definition: &mut TableDefinition,
-) -> Result<(), ClientError> {
+) -> Result<Option<ClientError>, ClientError> {
     match constraint {
         TableConstraint::Index(index) => add_index(index, definition),
         TableConstraint::ForeignKey(_) => Err(ClientError::not_supported(&"FOREIGN KEY")),

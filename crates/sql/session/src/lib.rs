@@ -39,6 +39,7 @@ mod database_hold;
 mod define;
 mod definition_statement;
 mod dispatch;
+mod drop_statement;
 mod field_reader;
 mod key_length;
 mod limit_parameters;

@@ -356,9 +356,9 @@ pub enum AlterAction {
         if_exists: bool,
     },
     /// `RENAME COLUMN a TO b`.
-    RenameColumn(Ident, Ident),
+    RenameColumn(Renaming),
     /// `RENAME INDEX a TO b`.
-    RenameIndex(Ident, Ident),
+    RenameIndex(Renaming),
     /// `ALTER INDEX a IGNORED` (true), `NOT IGNORED`.
     IgnoreIndex(Ident, bool),
     /// `RENAME [TO] t`.
@@ -395,11 +395,39 @@ pub enum ColumnPosition {
     After(Ident),
 }
 
-/// `DROP TABLE` and `DROP VIEW`.
+/// Another name for a part of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renaming {
+    /// Its name until now.
+    pub from: Ident,
+    /// Its name from now on.
+    pub to: Ident,
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+}
+
+/// What DROP takes away by names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dropped {
+    /// Tables.
+    Table,
+    /// Views.
+    View,
+    /// Sequences.
+    Sequence,
+    /// A trigger.
+    Trigger,
+    /// An event.
+    Event,
+    /// A server.
+    Server,
+}
+
+/// `DROP TABLE`, `DROP VIEW` and the like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drop {
-    /// A view (else a table).
-    pub is_view: bool,
+    /// What they are.
+    pub what: Dropped,
     /// `TEMPORARY`.
     pub temporary: bool,
     /// `IF EXISTS`.

@@ -93,7 +93,7 @@ pub enum StatementKind {
     CreateTable(Box<CreateTable>),
     /// `ALTER TABLE`.
     AlterTable(Box<AlterTable>),
-    /// `DROP TABLE` and `DROP VIEW`.
+    /// `DROP TABLE`, `DROP VIEW` and the like.
     Drop(Drop),
     /// `RENAME TABLE a TO b, ..`.
     RenameTables(Vec<(ObjectName, ObjectName)>),

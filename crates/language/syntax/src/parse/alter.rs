@@ -2,7 +2,7 @@
 
 use super::create::CreateHead;
 use super::cursor::{Cursor, Parsed};
-use crate::ast::{AlterAction, AlterTable, ColumnPosition, Refused, StatementKind};
+use crate::ast::{AlterAction, AlterTable, ColumnPosition, Refused, Renaming, StatementKind};
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
 
@@ -288,21 +288,27 @@ impl Cursor<'_> {
     fn alter_rename(&mut self) -> Parsed<AlterAction> {
         self.bump();
         if self.eat(K::Column) {
-            self.if_exists()?;
-            let from = self.ident()?;
-            self.expect(K::To)?;
-            return Ok(AlterAction::RenameColumn(from, self.ident()?));
+            return Ok(AlterAction::RenameColumn(self.renaming()?));
         }
         if self.eat_any(&[K::Index, K::Key]).is_some() {
-            self.if_exists()?;
-            let from = self.ident()?;
-            self.expect(K::To)?;
-            return Ok(AlterAction::RenameIndex(from, self.ident()?));
+            return Ok(AlterAction::RenameIndex(self.renaming()?));
         }
         if self.eat_any(&[K::To, K::As]).is_none() {
             self.eat_kind(Kind::Equal);
         }
         Ok(AlterAction::RenameTable(self.object_name()?))
+    }
+
+    fn renaming(&mut self) -> Parsed<Renaming> {
+        let if_exists = self.if_exists()?;
+        let from = self.ident()?;
+        self.expect(K::To)?;
+        let to = self.ident()?;
+        Ok(Renaming {
+            from,
+            to,
+            if_exists,
+        })
     }
 
     fn alter_convert(&mut self) -> Parsed<AlterAction> {

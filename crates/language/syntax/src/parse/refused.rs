@@ -99,10 +99,7 @@ impl Cursor<'_> {
 
     /// `DROP word ..`; the word has been taken.
     pub(super) fn refused_drop(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
-        let is_known = matches!(
-            word,
-            K::Trigger | K::Event | K::Sequence | K::Server | K::Role | K::Package | K::Temporary
-        );
+        let is_known = matches!(word, K::Role | K::Package);
         if !is_known {
             return Err(self.fail());
         }

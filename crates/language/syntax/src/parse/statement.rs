@@ -3,7 +3,8 @@
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, SyntaxErrorKind};
 use crate::ast::{
-    Drop, DropIndex, Explain, LockWait, Prepared, Statement, StatementKind, TableVerb, UsingValue,
+    Drop, DropIndex, Dropped, Explain, LockWait, ObjectName, Prepared, Statement, StatementKind,
+    TableVerb, UsingValue,
 };
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
@@ -138,7 +139,7 @@ impl Cursor<'_> {
     fn drop(&mut self) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let temporary = self.is(K::Temporary);
-        if temporary && matches!(self.keyword_at(1), Some(K::Table | K::Tables)) {
+        if temporary && matches!(self.keyword_at(1), Some(K::Table | K::Tables | K::Sequence)) {
             self.bump();
         }
         let Some(word) = self.keyword() else {
@@ -153,7 +154,11 @@ impl Cursor<'_> {
                 self.eat_any(&[K::Restrict, K::Cascade]);
                 let is_view = word == K::View;
                 Ok(StatementKind::Drop(Drop {
-                    is_view,
+                    what: if is_view {
+                        Dropped::View
+                    } else {
+                        Dropped::Table
+                    },
                     temporary,
                     if_exists,
                     names,
@@ -186,8 +191,31 @@ impl Cursor<'_> {
             }
             K::Prepare => Ok(StatementKind::Prepared(Prepared::Deallocate(self.ident()?))),
             K::User => self.drop_user(),
+            K::Sequence => self.drop_named(Dropped::Sequence, temporary),
+            K::Trigger => self.drop_named(Dropped::Trigger, false),
+            K::Event => self.drop_named(Dropped::Event, false),
+            K::Server => self.drop_named(Dropped::Server, false),
             _ => self.refused_drop(word, start),
         }
+    }
+
+    /// The names of what there is none of; of sequences there may be several.
+    fn drop_named(&mut self, what: Dropped, temporary: bool) -> Parsed<StatementKind> {
+        let if_exists = self.if_exists()?;
+        let names = match what {
+            Dropped::Sequence => self.list(Self::object_name)?,
+            Dropped::Server => vec![ObjectName {
+                schema: None,
+                name: self.ident()?,
+            }],
+            _ => vec![self.object_name()?],
+        };
+        Ok(StatementKind::Drop(Drop {
+            what,
+            temporary,
+            if_exists,
+            names,
+        }))
     }
 
     fn rename(&mut self) -> Parsed<StatementKind> {
