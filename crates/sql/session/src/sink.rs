@@ -85,8 +85,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Writes the columns of what goes to a client, if they are not written yet; false where nothing
-    /// does.
+    /// Writes the columns of what goes to a client, if they are not written yet; false where
+    /// nothing does.
     pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
         match self {
             Self::Client(result) => {
