@@ -1,8 +1,9 @@
 //! [`Pile`]: a list of things of which each takes long to free.
 //!
 //! A gigabyte in pieces of 256 KiB takes a tenth of a second to free. On a thread that has called
-//! [`free_later`], a pile that is dropped leaves its things to [`free_some`], which the thread
-//! calls when it has time, again and again. On other threads they are dropped at once.
+//! [`free_later`], a pile that is dropped leaves its things to whoever takes them off the thread
+//! ([`take_waiting`]) and frees them when it has time, some by some. On other threads they are
+//! dropped at once.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,20 +24,26 @@ pub fn free_later() {
     });
 }
 
-/// True if something waits to be freed.
-pub fn is_waiting() -> bool {
-    WAITING.with_borrow(|waiting| waiting.as_ref().is_some_and(|waiting| !waiting.is_empty()))
+/// Takes all that waits; `None`: nothing does. Who frees it may leave more behind: things may hold
+/// piles of their own.
+pub fn take_waiting() -> Option<Waiting> {
+    WAITING.with_borrow_mut(|waiting| {
+        let waiting = waiting.as_mut().filter(|waiting| !waiting.is_empty())?;
+        Some(Waiting(std::mem::take(waiting)))
+    })
 }
 
-/// Frees some of what waits.
-pub fn free_some() {
-    let some = WAITING.with_borrow_mut(|waiting| {
-        let waiting = waiting.as_mut()?;
-        let left = waiting.len().saturating_sub(PIECE_LEN);
-        Some(waiting.split_off(left))
-    });
-    // Dropped when the list is free again: things may hold piles of their own.
-    drop(some);
+/// Things that wait to be freed. Dropped, they are freed at once.
+#[derive(Debug)]
+pub struct Waiting(Vec<Box<dyn Any>>);
+
+impl Waiting {
+    /// Frees some of them; true if there are more.
+    pub fn free_some(&mut self) -> bool {
+        let left = self.0.len().saturating_sub(PIECE_LEN);
+        self.0.truncate(left);
+        left != 0
+    }
 }
 
 /// A list of large things.
@@ -144,14 +151,16 @@ mod tests {
         assert_eq!(pile.len(), 10);
         assert_eq!(Rc::strong_count(&thing), 101, "all wait");
         drop(pile);
-        let mut rounds = 0;
-        while is_waiting() {
-            let before = Rc::strong_count(&thing);
-            free_some();
-            assert!(before - Rc::strong_count(&thing) <= PIECE_LEN);
+        let mut waiting = take_waiting().unwrap();
+        assert!(take_waiting().is_none(), "they are somebody's");
+        let mut rounds = 1;
+        while waiting.free_some() {
+            assert_eq!(Rc::strong_count(&thing), 101 - rounds * PIECE_LEN);
             rounds += 1;
         }
         assert_eq!((rounds, Rc::strong_count(&thing)), (25, 1));
-        free_some();
+        drop(pile_of(&thing, 100));
+        drop(take_waiting());
+        assert_eq!(Rc::strong_count(&thing), 1, "at once");
     }
 }

@@ -41,8 +41,7 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
 }
 
 /// Who is killed by another sees the end of its connection, and nothing before: an error that it
-/// has not asked for would be taken for the answer to its next command. Who kills itself is told
-/// so.
+/// has not asked for would be taken for the answer to its next command. Who kills itself is told.
 #[test]
 fn a_killed_client_is_told_nothing() {
     for io in ["epoll", "auto"] {

@@ -21,7 +21,7 @@ use crate::registry::KillOrder;
 use crate::reply::{Reply, Stop};
 use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
-use crate::session::{Either, Next, Session, first_of};
+use crate::session::{Either, Next, Session, first_of, free_what_waits};
 use crate::source::{Source, in_utf8, read_anew};
 use crate::virtual_store::SessionNames;
 
@@ -127,6 +127,7 @@ impl Session {
     /// other clients run, unless the session has been killed or its time is over.
     pub(crate) async fn give_way(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
         self.check_in_time(deadline)?;
+        free_what_waits();
         if self.client.should_flush() {
             self.send_rows(deadline).await?;
         }

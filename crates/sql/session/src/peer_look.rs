@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! None --look: it sends no more--> Asked --tell_peer: columns are sent--> Told
-//!                                  Asked --tell_peer: nothing to send; look--> killed
+//! Asked --tell_peer: nothing to send; look: it still sends no more--> killed
 //! Told --look: a reset--> killed
 //! ```
 
@@ -19,6 +19,7 @@ use std::cell::{Cell, OnceCell};
 
 use front::{PeerState, PeerWatch};
 use planner::Plan;
+use store::Suspend;
 
 use crate::registry::KillOrder;
 use crate::reply::Stop;
@@ -65,16 +66,6 @@ impl PeerLook {
         self.next_us.set(now_us.saturating_add(LOOK_INTERVAL_US));
         self.doubt.set(Doubt::None);
     }
-
-    /// True if the client should be sent what can be sent, to learn whether it is there.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.doubt.get() == Doubt::Asked
-    }
-
-    /// The client was sent something.
-    pub(crate) fn tell(&self) {
-        self.doubt.set(Doubt::Told);
-    }
 }
 
 impl State {
@@ -100,9 +91,25 @@ impl State {
 }
 
 impl Session {
+    /// Waits for what the statement has suspended for, and learns whether its client is there if
+    /// that is in doubt.
+    pub(crate) async fn wait_and_tell(
+        &mut self,
+        suspend: Suspend,
+        rows: &mut Rows<'_>,
+        plan: &Plan,
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
+        self.wait_until(suspend, deadline).await?;
+        if self.state.peer_look.doubt.get() == Doubt::Asked {
+            self.tell_peer(rows, plan, deadline).await?;
+        }
+        Ok(())
+    }
+
     /// Sends the client what its statement has for it, the columns at least, so that one that has
     /// closed its connection answers. Where nothing can be sent, it is gone.
-    pub(crate) async fn tell_peer(
+    async fn tell_peer(
         &mut self,
         rows: &mut Rows<'_>,
         plan: &Plan,
@@ -114,7 +121,7 @@ impl Session {
             self.state.seat.give_order(KillOrder::Connection);
             return Err(self.interrupted());
         }
-        self.state.peer_look.tell();
+        self.state.peer_look.doubt.set(Doubt::Told);
         self.send_rows(deadline).await
     }
 }

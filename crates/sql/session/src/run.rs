@@ -355,7 +355,9 @@ impl Session {
                 },
                 Ok(Progress::Paused) => Box::pin(self.send_rows(deadline)).await,
                 // Boxed: most statements never wait, and all would be larger for it.
-                Err(Halt::Suspend(suspend)) => Box::pin(self.wait_until(suspend, deadline)).await,
+                Err(Halt::Suspend(suspend)) => {
+                    Box::pin(self.wait_and_tell(suspend, rows, plan, deadline)).await
+                }
                 Err(Halt::Call(call)) => {
                     let since = (options.now_us, deadline);
                     Box::pin(self.answer_call(&call, execution, plan, since)).await
@@ -365,11 +367,6 @@ impl Session {
                 }
             };
             stopped.map_err(failed)?;
-            if state.peer_look.is_asked() {
-                Box::pin(self.tell_peer(rows, plan, deadline))
-                    .await
-                    .map_err(failed)?;
-            }
         }
     }
 
@@ -506,7 +503,11 @@ impl Session {
         self.state.definition_wait_s.set(None);
     }
 
-    async fn wait_until(&mut self, suspend: Suspend, deadline: Option<u64>) -> Result<(), Stop> {
+    pub(crate) async fn wait_until(
+        &mut self,
+        suspend: Suspend,
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
         let reason = suspend.reason();
         if reason == WaitReason::Turn {
             suspend.await;

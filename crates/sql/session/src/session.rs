@@ -332,6 +332,7 @@ impl Session {
         if is_cut_off {
             self.client.cut_off();
         }
+        free_what_waits();
         self.abandon_transaction().await;
         self.state.release_named_locks();
         // What a client that took nothing was to be sent is not waited for a second time.
@@ -342,9 +343,7 @@ impl Session {
 
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
-        if stdx::pile::is_waiting() {
-            Box::pin(free_what_waits()).await;
-        }
+        free_what_waits();
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // A transaction's locks and snapshot, and tables that are locked, are in others' way.
         let standing = if self.transaction.is_open() || self.locked.are_on() {
@@ -653,12 +652,24 @@ impl Session {
     }
 }
 
-/// Frees what statements have left on this worker, and lets others run meanwhile.
-async fn free_what_waits() {
-    while stdx::pile::is_waiting() {
-        stdx::pile::free_some();
-        runtime::yield_now().await;
-    }
+/// Has a task of its own free what a statement has left behind, some at each of its turns. A
+/// session that freed it itself, between two commands, would free what others have left, too, and
+/// its client would wait for that: for as many rounds of all tasks as there are pieces.
+pub(crate) fn free_what_waits() {
+    let Some(mut waiting) = stdx::pile::take_waiting() else {
+        return;
+    };
+    runtime::spawn_background(async move {
+        loop {
+            while waiting.free_some() {
+                runtime::yield_now().await;
+            }
+            match stdx::pile::take_waiting() {
+                Some(more) => waiting = more,
+                None => return,
+            }
+        }
+    });
 }
 
 /// The result of whichever future is ready first; the first is asked first. The futures stay where

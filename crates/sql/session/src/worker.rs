@@ -60,7 +60,7 @@ impl Worker {
         clock: Rc<dyn Clock>,
         index: usize,
     ) -> Rc<Self> {
-        // Sessions free what is large, piece by piece, before they read a command.
+        // What is large is freed piece by piece, by tasks that sessions start behind a command.
         stdx::pile::free_later();
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
         let metadata = MetadataWorker::new(index);
