@@ -19,6 +19,7 @@ mod log;
 mod page;
 mod recovery;
 mod syntax_stages;
+mod value_bytes;
 mod wire_commands;
 mod wire_replies;
 mod wire_stream;
@@ -33,6 +34,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire_replies", wire_replies::run),
     ("auth", auth_exchange::run),
     ("syntax", syntax_stages::run),
+    ("value", value_bytes::run),
     ("page", page::run),
     ("log", log::run),
     ("dictionary", dictionary::run),
