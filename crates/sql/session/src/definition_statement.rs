@@ -19,10 +19,9 @@ use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint,
 use value::{CollationId, Level, Trouble};
 
 use crate::create_select::with_selected;
-use crate::database_hold::DatabaseHold;
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
-use crate::metadata::{Strength, StrongHold, database_lock};
+use crate::metadata::{Strength, StrongHold, WeakHold, database_lock};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 
@@ -131,7 +130,7 @@ impl Session {
     }
 
     /// Keeps a database from being dropped while the statement puts a table into it.
-    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<DatabaseHold, Stop> {
+    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<WeakHold, Stop> {
         let id = database_lock(name);
         let worker = Rc::clone(&self.state.worker);
         let locks = &worker.server.metadata;
@@ -145,7 +144,7 @@ impl Session {
         if self.state.worker.names().database(name).is_none() {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
         }
-        Ok(DatabaseHold::new(hold, Rc::clone(&self.state)))
+        Ok(hold)
     }
 
     /// Database and table of a name in a statement; the database is there.

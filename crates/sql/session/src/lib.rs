@@ -35,7 +35,6 @@ mod checksum;
 mod column_default;
 mod create_select;
 mod cursor;
-mod database_hold;
 mod define;
 mod definition_statement;
 mod dispatch;

@@ -545,8 +545,8 @@ impl Session {
     }
 
     /// Waits for a table's definition to be free, at most `lock_wait_timeout` or as long as the
-    /// statement says: error 1205. Where
-    /// sessions would wait for each other, this one's transaction is rolled back: error 1213.
+    /// statement says: error 1205. Where sessions would wait for each other, this one's transaction
+    /// is rolled back: error 1213.
     pub(crate) async fn wait_for_definition<T>(
         &mut self,
         table: TableId,
@@ -554,8 +554,7 @@ impl Session {
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
         let server = Arc::clone(&self.state.worker.server);
-        let databases = self.state.held_databases.borrow().clone();
-        let weak = self.transaction.held_tables().chain(databases).collect();
+        let weak = self.transaction.held_tables().collect();
         let own = self.state.seat.id();
         let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
             self.end_transaction(End::Rollback).await?;

@@ -82,8 +82,6 @@ pub struct State {
     pub(crate) definition_wait_s: Cell<Option<u64>>,
     /// While a stored function runs: when the statement that called it began.
     pub(crate) function_now: RefCell<Option<FunctionNow>>,
-    /// What stands for the databases that the running statement keeps from being dropped.
-    pub(crate) held_databases: RefCell<Vec<store::TableId>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// Whether LOCK TABLES was said; written by `LockedTables` alone.
@@ -148,7 +146,6 @@ impl State {
             deadline_us: Cell::new(None),
             definition_wait_s: Cell::new(None),
             function_now: RefCell::default(),
-            held_databases: RefCell::default(),
             has_tls: Cell::new(false),
             locks_tables: Rc::default(),
             peer_look: PeerLook::default(),
