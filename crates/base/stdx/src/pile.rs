@@ -17,7 +17,7 @@ thread_local! {
     static WAITING: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread calls [`free_some`] for what is dropped.
+/// From now on what is dropped on this thread waits for [`take_waiting`].
 pub fn free_later() {
     WAITING.with_borrow_mut(|waiting| {
         waiting.get_or_insert_default();
