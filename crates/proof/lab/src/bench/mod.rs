@@ -4,8 +4,8 @@
 //!
 //! All servers have the same durability and the same cache, and there is one of each kind for each
 //! number of clients. The clients of a workload are connected and warmed once; then all of these
-//! pairs of a server and its clients are measured by turns of a fraction of a second, and stand
-//! still ([`testkit::process::Process::pause`]) while it is another's turn. So a slow second of the
+//! pairs of a server and its clients are measured by turns of a second, and stand still
+//! ([`testkit::process::Process::pause`]) while it is another's turn. So a slow minute of the
 //! machine hits all that are compared, servers and numbers of clients, alike. Turns make rounds,
 //! and the tables give medians of rounds.
 //!
@@ -49,8 +49,9 @@ pub struct Arguments {
     /// Length of each measurement, made of turns.
     #[arg(long, default_value_t = 1)]
     seconds: u64,
-    /// Length of a turn, in milliseconds.
-    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Length of a turn, in milliseconds. A short one is mostly the warming of what others have
+    /// made cold, which takes longest with many clients.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     turn_ms: u64,
     /// Least time before the measurements of a workload, in milliseconds, in which the clients run
     /// uncounted: they do until each has ended two transactions, or for five seconds.
