@@ -8,22 +8,11 @@ use value::{CollationId, ColumnType, Value};
 
 /// A column. One that takes NULL has it for its default.
 pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    let default = if nullable {
-        ColumnDefault::Value(Value::Null)
-    } else {
-        ColumnDefault::None
-    };
-    ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable,
-        default,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        is_json: false,
-        comment: String::new(),
+    let mut column = ColumnDefinition::new(name, column_type, nullable);
+    if nullable {
+        column.default = ColumnDefault::Value(Value::Null);
     }
+    column
 }
 
 /// An index over whole columns.

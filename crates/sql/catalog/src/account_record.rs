@@ -19,8 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
-    TableName, Uniqueness,
+    ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId, TableName, Uniqueness,
 };
 use syntax::ast::RoutineKind;
 use thiserror::Error;
@@ -231,17 +230,7 @@ pub fn decode_account(name: AccountName, text: &[u8]) -> Result<Account, Damaged
 
 /// The definition of the table of accounts.
 pub fn account_table() -> TableDefinition {
-    let column = |name: &str, column_type| ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable: false,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        is_json: false,
-        comment: String::new(),
-    };
+    let column = |name: &str, column_type| ColumnDefinition::new(name, column_type, false);
     let bin = CollationId::UTF8MB4_BIN;
     let length = |bytes: usize| u32::try_from(bytes).expect("names are short");
     let part = |column| IndexPart {

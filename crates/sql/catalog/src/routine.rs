@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
-    TableName, Uniqueness,
+    ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId, TableName, Uniqueness,
 };
 use syntax::ast::{DataAccess, RoutineKind};
 use syntax::print::{quoted_name, quoted_string};
@@ -359,17 +358,7 @@ pub fn routine_table() -> TableDefinition {
             Shape::Text => ColumnType::text(TypeKind::LongText, u32::MAX, bin),
             Shape::Time => ColumnType::temporal(TypeKind::DateTime, 0),
         };
-        ColumnDefinition {
-            name: name.to_owned(),
-            column_type,
-            nullable: false,
-            default: ColumnDefault::None,
-            on_update_now: false,
-            auto_increment: false,
-            invisible: false,
-            is_json: false,
-            comment: String::new(),
-        }
+        ColumnDefinition::new(name, column_type, false)
     };
     let part = |column| IndexPart {
         column,

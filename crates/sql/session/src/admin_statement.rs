@@ -121,7 +121,8 @@ impl Session {
         }
         // As before definitions, and a transaction that only reads is no hindrance once it is over.
         self.commit().await?;
-        if matches!(verb, TableVerb::Optimize | TableVerb::Repair) {
+        let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
+        if rewrites {
             self.check_may_write()?;
         }
         let operation = match verb {
@@ -139,7 +140,6 @@ impl Session {
         for name in tables {
             self.check_look_after(needed, name)?;
         }
-        let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
         let mut rows = Vec::new();
         for name in tables {
             let row = |table: &str, kind: &str, message: &str| {

@@ -175,17 +175,8 @@ fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, C
     if column_type.kind == TypeKind::Null {
         column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
     }
-    let mut made = ColumnDefinition {
-        name: checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?,
-        column_type,
-        nullable: column.nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        is_json: false,
-        comment: String::new(),
-    };
+    let name = checked_name(&Ident::new(column.name.clone()), ER_WRONG_COLUMN_NAME)?;
+    let mut made = ColumnDefinition::new(&name, column_type, column.nullable);
     let is_origin = |table: &&TableUse| {
         let name = &table.definition.name;
         name.table == column.original_table && name.database == column.database

@@ -101,6 +101,23 @@ pub struct ColumnDefinition {
     pub comment: String,
 }
 
+impl ColumnDefinition {
+    /// A column of which nothing else is said: it has no default.
+    pub fn new(name: &str, column_type: ColumnType, nullable: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            column_type,
+            nullable,
+            default: ColumnDefault::None,
+            on_update_now: false,
+            auto_increment: false,
+            invisible: false,
+            is_json: false,
+            comment: String::new(),
+        }
+    }
+}
+
 /// A column's default.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnDefault {

@@ -8,8 +8,7 @@
 use std::sync::Arc;
 
 use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
-    TableName, Uniqueness,
+    ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId, TableName, Uniqueness,
 };
 use value::{CollationId, ColumnType, TypeKind};
 
@@ -252,17 +251,7 @@ fn column(text: &str) -> ColumnDefinition {
     let (name, kind) = text.split_once(':').expect("a column has a type");
     let nullable = kind.ends_with('?');
     let column_type = column_type(kind.trim_end_matches('?'));
-    ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        is_json: false,
-        comment: String::new(),
-    }
+    ColumnDefinition::new(name, column_type, nullable)
 }
 
 fn column_type(text: &str) -> ColumnType {

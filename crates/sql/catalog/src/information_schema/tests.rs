@@ -8,17 +8,7 @@ use super::*;
 use crate::account_record::first_accounts;
 
 fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        column_type,
-        nullable: true,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        invisible: false,
-        is_json: false,
-        comment: String::new(),
-    }
+    ColumnDefinition::new(name, column_type, true)
 }
 
 fn orders() -> TableDefinition {
