@@ -4,10 +4,11 @@
 //!
 //! All servers have the same durability and the same cache, and there is one of each kind for each
 //! number of clients. The clients of a workload are connected and warmed once; then all of these
-//! pairs of a server and its clients are measured by turns of a second, and stand still
+//! pairs of a server and its clients are measured by turns, and stand still
 //! ([`testkit::process::Process::pause`]) while it is another's turn. So a slow minute of the
-//! machine hits all that are compared, servers and numbers of clients, alike. Turns make rounds,
-//! and the tables give medians of rounds.
+//! machine hits all that are compared, servers and numbers of clients, alike. The beginning of a
+//! turn, in which caches fill again, is not counted. Turns make rounds, and the tables give medians
+//! of rounds.
 //!
 //! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
 //! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
@@ -49,10 +50,13 @@ pub struct Arguments {
     /// Length of each measurement, made of turns.
     #[arg(long, default_value_t = 1)]
     seconds: u64,
-    /// Length of a turn, in milliseconds. A short one is mostly the warming of what others have
-    /// made cold, which takes longest with many clients.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Counted part of a turn, in milliseconds.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
     turn_ms: u64,
+    /// Uncounted beginning of a turn, in milliseconds, in which is warmed what the others have made
+    /// cold. It takes longest with many clients.
+    #[arg(long, default_value_t = 250)]
+    settle_ms: u64,
     /// Least time before the measurements of a workload, in milliseconds, in which the clients run
     /// uncounted: they do until each has ended two transactions, or for five seconds.
     #[arg(long, default_value_t = 1000)]
@@ -191,17 +195,16 @@ fn measure(
         );
         pairs.push(Pair::connect(arguments, contestant, workload).context(told)?);
     }
-    let turn = Duration::from_millis(arguments.turn_ms);
     let turn_count = (arguments.seconds * 1000)
         .div_ceil(arguments.turn_ms)
         .max(1);
     for _ in 0..arguments.rounds.max(1) {
-        for number in 0..turn_count {
+        for _ in 0..turn_count {
             for pair in &mut pairs {
-                let is_last = number + 1 == turn_count;
-                pair.take_turn(turn, is_last).with_context(|| pair.told())?;
+                pair.take_turn(arguments).with_context(|| pair.told())?;
             }
         }
+        pairs.iter_mut().for_each(Pair::end_round);
     }
     Ok(pairs.into_iter().map(Pair::end).collect())
 }
@@ -213,7 +216,7 @@ struct Pair<'a> {
     point: Point,
     /// Of the round that is under way.
     count: Count,
-    /// Processor time of the server when that began.
+    /// Processor time of the server in what was counted.
     server_us: u64,
 }
 
@@ -239,11 +242,11 @@ impl<'a> Pair<'a> {
         generator.warm(Duration::from_millis(arguments.ramp_ms))?;
         contestant.server.process().pause()?;
         Ok(Self {
-            server_us: contestant.server.process().cpu_us()?,
             contestant,
             generator,
             point,
             count: Count::default(),
+            server_us: 0,
         })
     }
 
@@ -257,22 +260,27 @@ impl<'a> Pair<'a> {
         format!("{workload}, {clients} clients, {server}")
     }
 
-    /// Lets server and clients run; with the last turn of a round that is a sample.
-    fn take_turn(&mut self, length: Duration, is_last: bool) -> Result<()> {
-        self.contestant.server.process().resume()?;
-        self.count.run(&mut self.generator, length)?;
-        self.contestant.server.process().pause()?;
-        if is_last {
-            let server_us = self.contestant.server.process().cpu_us()?;
-            let sample = self.count.sample(server_us - self.server_us);
-            if sample.per_second == 0.0 {
-                println!("{}: no statement was answered in this round", self.told());
-            }
-            self.point.samples.push(sample);
-            self.server_us = server_us;
-            self.count = Count::default();
+    /// Lets server and clients run, at first uncounted.
+    fn take_turn(&mut self, arguments: &Arguments) -> Result<()> {
+        let process = self.contestant.server.process();
+        process.resume()?;
+        let settle = Duration::from_millis(arguments.settle_ms);
+        self.generator.run_uncounted(settle)?;
+        let before_us = process.cpu_us()?;
+        let turn = Duration::from_millis(arguments.turn_ms);
+        self.count.run(&mut self.generator, turn)?;
+        self.server_us += process.cpu_us()? - before_us;
+        process.pause()
+    }
+
+    /// Makes a sample of the turns of a round.
+    fn end_round(&mut self) {
+        let server_us = std::mem::take(&mut self.server_us);
+        let sample = std::mem::take(&mut self.count).sample(server_us);
+        if sample.per_second == 0.0 {
+            println!("{}: no statement was answered in this round", self.told());
         }
-        Ok(())
+        self.point.samples.push(sample);
     }
 
     /// The clients go.

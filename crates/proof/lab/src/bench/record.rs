@@ -46,15 +46,16 @@ impl Heading {
             reference: text("mariadbd", &["--version"])?,
             method: format!(
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
-                 commit: {}, {} rounds of {} s each in turns of {} ms, after {} ms at least and \
-                 two transactions of each client (or {} s), medians; load on {} threads of the \
-                 same machine over loopback TCP",
+                 commit: {}, {} rounds of {} s each in turns of {} ms, each behind {} ms uncounted; \
+                 before all {} ms at least and two transactions of each client (or {} s); medians; \
+                 load on {} threads of the same machine over loopback TCP",
                 arguments.load.tables,
                 arguments.load.rows,
                 arguments.flush,
                 arguments.rounds,
                 arguments.seconds,
                 arguments.turn_ms,
+                arguments.settle_ms,
                 arguments.ramp_ms,
                 WARM_TIME_MAX.as_secs(),
                 arguments.load.threads

@@ -111,13 +111,18 @@ impl Generator {
     /// Runs all clients, uncounted, until they are warm: for `least`, and for [`WARM_TIME_MAX`]
     /// or `least`, whichever is longer, at most.
     pub(crate) fn warm(&mut self, least: Duration) -> Result<()> {
-        self.run_loops(least, false)?;
+        self.run_uncounted(least)?;
         let mut rest = WARM_TIME_MAX.saturating_sub(least);
         while !self.loops.iter().all(EventLoop::is_warm) && !rest.is_zero() {
-            self.run_loops(rest.min(WARM_STEP), false)?;
+            self.run_uncounted(rest.min(WARM_STEP))?;
             rest = rest.saturating_sub(WARM_STEP);
         }
         Ok(())
+    }
+
+    /// Runs all clients for that long, and leaves it out of every count.
+    pub(crate) fn run_uncounted(&mut self, length: Duration) -> Result<()> {
+        self.run_loops(length, false).map(drop)
     }
 
     /// Runs all clients for that long, and counts.
