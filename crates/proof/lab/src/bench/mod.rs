@@ -35,7 +35,7 @@ use crate::generator::{Address, Generator, IdleClients};
 use crate::load::Load;
 use crate::sample::{Count, LoadArguments, Sample};
 
-/// About twenty minutes with what stands here as defaults.
+/// About half an hour with what stands here as defaults.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Numbers of clients.
@@ -51,11 +51,11 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seconds: u64,
     /// Counted part of a turn, in milliseconds.
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     turn_ms: u64,
     /// Uncounted beginning of a turn, in milliseconds, in which is warmed what the others have made
     /// cold. It takes longest with many clients.
-    #[arg(long, default_value_t = 250)]
+    #[arg(long, default_value_t = 1000)]
     settle_ms: u64,
     /// Least time before the measurements of a workload, in milliseconds, in which the clients run
     /// uncounted: they do until each has ended two transactions, or for five seconds.
