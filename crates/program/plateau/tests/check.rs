@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use format::page::{PageHeader, seal};
-use format::{PageSize, PageType};
+use format::row_header::LobReference;
+use format::undo::{UNDO_RECORDS_START, UndoRecord, copy_record, used};
+use format::{PageNo, PageSize, PageType, UndoPointer};
 use testkit::Server;
 use testkit::server::{Launch, ServerKind};
 
@@ -77,6 +79,17 @@ fn stopped(statements: &[&str]) -> Server {
     drop(client);
     server.stop().unwrap();
     server
+}
+
+/// Starts a server that was stopped, runs these statements, and stops it.
+fn went_on(server: &mut Server, statements: &[&str]) {
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    for statement in statements {
+        client.run(statement).unwrap();
+    }
+    drop(client);
+    server.stop().unwrap();
 }
 
 /// Two tables: of one the rows and an index have inner pages and large values, the other is small.
@@ -303,6 +316,95 @@ fn doubles_in_a_unique_index_are_named() {
     assert_eq!(told.faults, [fault]);
 }
 
+/// The place of a text that is there once.
+fn place_of(bytes: &[u8], text: &str) -> usize {
+    let mut windows = bytes.windows(text.len()).enumerate();
+    let mut places = windows.by_ref().filter(|(_, it)| *it == text.as_bytes());
+    let (place, _) = places.next().unwrap();
+    assert_eq!(places.next(), None, "{text}");
+    place
+}
+
+/// What a check says while these bytes stand there, in a page that looks whole.
+fn faults_with(data: &Path, path: &Path, at: usize, new: &[u8]) -> Vec<String> {
+    let whole = change(path, at / PAGE, true, |page| {
+        page[at % PAGE..][..new.len()].copy_from_slice(new);
+    });
+    let told = check(data);
+    restore(path, at / PAGE, &whole);
+    assert_eq!(told.code, Some(1), "{:?}", told.faults);
+    told.faults
+}
+
+/// Pages that are whole, each by itself, and contradict each other.
+#[test]
+fn contradictions_are_named() {
+    let mut server = stopped(&[
+        "create database t",
+        "create table t.words (w varchar(20) primary key, k varchar(20), note longtext, \
+         key by_k (k))",
+        "insert into t.words values ('aardvark', 'kangaroo', null), ('zebra', 'gnu', null)",
+    ]);
+    let data = server.data();
+    check_whole(&data);
+    // Keys are weights, so these letters stand in rows alone.
+    let words = file_with(&data, "aardvark");
+    let name = words.file_stem().unwrap().to_string_lossy();
+    let space = name.trim_start_matches("space_").to_owned();
+    let before = fs::read(&words).unwrap();
+    let row = place_of(&before, "aardvarkkangaroo");
+    let faults = faults_with(&data, &words, row, b"X");
+    assert_eq!(faults, ["a row of t.words stands under the key of another"]);
+    let faults = faults_with(&data, &words, row + 8, b"X");
+    assert_eq!(faults, [NO_ENTRY]);
+    // What the map marks, and how many pages there are.
+    let faults = faults_with(&data, &words, PAGE + 32, &[0x07]);
+    assert_eq!(
+        faults,
+        [format!("page {space}:3 is used but marked as free")]
+    );
+    let faults = faults_with(&data, &words, 36, &3_u32.to_le_bytes());
+    let fault = format!("page {space}:3 is used, but behind the tablespace's end");
+    assert_eq!(faults, [fault]);
+    // An index that the disk left as it was before two rows came.
+    let added = "insert into t.words values ('owl', 'emu', repeat('x', 20000)), \
+                 ('yak', 'emu', repeat('y', 20000))";
+    went_on(&mut server, &[added]);
+    let root = pages(&words)
+        .into_iter()
+        .find(|&(page, page_type)| page_type == PageType::BtreeLeaf && page != row / PAGE)
+        .map(|(page, _)| page * PAGE)
+        .unwrap();
+    let faults = faults_with(&data, &words, root, &before[root..][..PAGE]);
+    let count = "index by_k of t.words has 2 entries for 4 rows";
+    assert_eq!(faults, [NO_ENTRY, NO_ENTRY, count]);
+    // A large value that is that of two rows.
+    let after = fs::read(&words).unwrap();
+    let leaf = row / PAGE * PAGE;
+    let references = after[leaf..][..PAGE]
+        .windows(8)
+        .enumerate()
+        .filter_map(|(at, it)| {
+            let it = LobReference::decode(it).ok()?;
+            let is_large = (20_000..20_100).contains(&it.length) && it.first_page < 100;
+            is_large.then_some((leaf + at, it))
+        });
+    let references: Vec<(usize, LobReference)> = references.collect();
+    // Later rows stand before earlier ones.
+    let [(_, yak), (owl_at, _)] = references[..] else {
+        panic!("{references:?}");
+    };
+    let faults = faults_with(&data, &words, owl_at, &yak.encode());
+    let twice = format!("page {space}:{} is used twice", yak.first_page);
+    assert_eq!(
+        faults,
+        ["a row of t.words stands under the key of another", &twice]
+    );
+    check_whole(&data);
+}
+
+const NO_ENTRY: &str = "a row of t.words has no entry in index by_k";
+
 /// Undo whose pages are whole and say something wrong.
 #[test]
 fn undo_is_looked_at() {
@@ -328,6 +430,28 @@ fn undo_is_looked_at() {
     assert!(told.names("undo ends with page 1:"), "{:?}", told.faults);
     assert!(told.names(", not with 1:7"), "{:?}", told.faults);
     restore(&undo, 2, &whole);
+    // A record that leads back into the middle of another.
+    let bytes = fs::read(&undo).unwrap();
+    let page = &bytes[tail * PAGE..][..PAGE];
+    let (mut at, mut copy) = (UNDO_RECORDS_START, Vec::new());
+    loop {
+        assert!(at < used(page).unwrap(), "a record that has one before it");
+        copy_record(page, at, &mut copy).unwrap();
+        if !UndoRecord::decode(&copy).unwrap().previous.is_null() {
+            break;
+        }
+        at += copy.len();
+    }
+    let wrong = UndoPointer::new(0, PageNo(u32::try_from(tail).unwrap()), 41);
+    let whole = change(&undo, tail, true, |page| {
+        // Behind length, kind and transaction.
+        page[at + 9..][..7].copy_from_slice(&wrong.to_bytes());
+    });
+    let told = check(&data);
+    assert_eq!(told.code, Some(1));
+    let fault = format!("has no undo record at 41 of page 1:{tail}");
+    assert!(told.names(&fault), "{:?}", told.faults);
+    restore(&undo, tail, &whole);
     // A page whose records are none: nobody can say which transactions were open.
     let whole = change(&undo, tail, true, |page| {
         page[32..34].copy_from_slice(&200_u16.to_le_bytes());

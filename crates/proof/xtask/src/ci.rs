@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     ("tidy", |shell| {
         tidy::run(shell, &tidy::Arguments::default())
     }),
+    ("locked", locked),
     ("clippy", clippy),
     ("test", |shell| {
         // To the end: a test that depends on the load is not to hide those after it.
@@ -77,6 +78,17 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
         }
     }
     report.finish()
+}
+
+/// Both lock files name what the manifests ask for: that of the fuzz targets, which are built with
+/// another compiler and so not here, would fall behind unseen.
+fn locked(shell: &Shell) -> Result<()> {
+    let arguments = ["update", "--workspace", "--locked", "--quiet"];
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+        let arguments = [&arguments[..], &["--manifest-path", manifest]].concat();
+        cargo(shell, &arguments)?;
+    }
+    Ok(())
 }
 
 fn clippy(shell: &Shell) -> Result<()> {

@@ -23,6 +23,7 @@ use crate::frames::FrameNo;
 
 mod crash;
 mod threads;
+mod verify;
 
 /// Between two looks of a background task: some fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);
@@ -512,42 +513,6 @@ fn a_damaged_page_is_named() {
             assert!(error.contains("space_5.pdb page 1: checksum"), "{error}");
         }
     });
-}
-
-#[test]
-fn every_page_of_a_file_is_looked_at() {
-    let world = World::new(12);
-    let pages = world.open(options(8, 1));
-    let at_work = Rc::clone(&pages);
-    world.run(async move {
-        for page in [0, 1, 2, 6] {
-            create(&at_work, page, 1).await.unwrap();
-        }
-        at_work.clean_all().await.unwrap();
-    });
-    world
-        .disk
-        .damage(Path::new("data/space_5.pdb"), 4096 + 24, 1);
-    let disk = world.disk();
-    let (whole, unwritten, damaged) = world.run(async move {
-        let (mut whole, mut unwritten, mut damaged) = (0, 0, Vec::new());
-        let mut see = |id: PageId, seen: Seen<'_>| match seen {
-            Seen::Whole(header, page) => {
-                assert_eq!((header.id, page.len()), (id, 4096));
-                whole += 1;
-            }
-            Seen::Unwritten => unwritten += 1,
-            Seen::Damaged(_) => damaged.push(id),
-            Seen::Unreadable(error) => panic!("{error}"),
-        };
-        let directory = Path::new("data");
-        verify_space(&*disk, directory, SPACE, PageSize::KiB4, &mut see)
-            .await
-            .unwrap();
-        (whole, unwritten, damaged)
-    });
-    // Three pages were left out, and four are the reserve.
-    assert_eq!((whole, unwritten, damaged), (3, 7, vec![id(1)]));
 }
 
 #[test]
