@@ -47,8 +47,8 @@ impl Heading {
             method: format!(
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
                  commit: {}, {} rounds of {} s each in turns of {} ms, each behind {} ms \
-                 uncounted; before all {} ms at least and two transactions of each client (or {} s); \
-                 medians; load on {} threads of the same machine over loopback TCP",
+                 uncounted; before all {} ms at least and two transactions of each client (or \
+                 {} s); medians; load on {} threads of the same machine over loopback TCP",
                 arguments.load.tables,
                 arguments.load.rows,
                 arguments.flush,
