@@ -105,8 +105,9 @@ fn value_of(key: &[u8], column: &ColumnType) -> Option<ValueRef<'static>> {
         }
         TypeKind::DateTime | TypeKind::Timestamp => {
             let (whole, micros) = key.split_at_checked(5)?;
-            let packed = number(whole) << 20 | number(micros);
-            ValueRef::DateTime(DateTime::from_packed(packed)?)
+            // Three bytes hold more than the twenty bits beside the rest.
+            let micros = Some(number(micros)).filter(|&micros| micros < 1_000_000)?;
+            ValueRef::DateTime(DateTime::from_packed(number(whole) << 20 | micros)?)
         }
         kind if kind.is_integer() && !column.unsigned => {
             let bits = key.len() * 8;
