@@ -14,7 +14,7 @@ use crate::Tree;
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
-use crate::split::{apply, narrow};
+use crate::split::{apply, is_longer_than_page, narrow, put_image};
 use crate::take_steps;
 
 /// Pages of a tree that are given back before others have their turn: some 100 us.
@@ -58,15 +58,7 @@ impl Tree {
             return Ok(false);
         };
         let release = Release::make(&mut change, right)?;
-        let upper = joined.upper.as_deref();
-        apply(
-            &mut change,
-            left,
-            &PageOp::TreeAbsorb {
-                upper,
-                cells: &joined.cells,
-            },
-        )?;
+        absorb(&mut change, left, &joined)?;
         apply(
             &mut change,
             parent,
@@ -111,8 +103,8 @@ impl Tree {
         let mut upper = Vec::new();
         joined.upper = right_view.append_upper(&mut upper)?.then_some(upper);
         slotted::append_cells(right_view, 0..right_view.slot_count()?, &mut joined.cells)?;
-        let mut trial = left.to_vec();
-        slotted::absorb(&mut trial, joined.upper.as_deref(), &joined.cells).ok()?;
+        joined.image = left.to_vec();
+        slotted::absorb(&mut joined.image, joined.upper.as_deref(), &joined.cells).ok()?;
         Some(joined)
     }
 
@@ -210,6 +202,19 @@ struct Pair {
 struct Joined {
     upper: Option<Vec<u8>>,
     cells: Vec<u8>,
+    /// The left page with all that.
+    image: Vec<u8>,
+}
+
+fn absorb(change: &mut Change<'_>, left: Latched, joined: &Joined) -> Outcome<()> {
+    if is_longer_than_page(&joined.cells, change.page_bytes()) {
+        return put_image(change, left, &joined.image);
+    }
+    let op = PageOp::TreeAbsorb {
+        upper: joined.upper.as_deref(),
+        cells: &joined.cells,
+    };
+    apply(change, left, &op)
 }
 
 /// Bytes that entries take in a page.
