@@ -1,8 +1,9 @@
 //! Giving pages back: a page with few entries is joined with a neighbour.
 //!
-//! Done by who removes entries for good (purge, rollback), never on the way of a statement. A step
-//! latches the parent, the left page, the right page, and what the space needs. The left page takes
-//! the right one's entries and range; if both do not fit into one page, nothing happens.
+//! Done by who removes entries for good: purge, and rollback where a leaf has become nearly empty.
+//! Never on the way of a statement. A step latches the parent, the left page, the right page, and
+//! what the space needs. The left page takes the right one's entries and range; if both do not fit
+//! into one page, nothing happens.
 
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
@@ -11,6 +12,7 @@ use format::{PageId, PageNo, PageType};
 use store::Outcome;
 
 use crate::Tree;
+use crate::descend::{LeafRead, Target};
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
@@ -34,6 +36,17 @@ impl Tree {
         Ok(())
     }
 
+    /// As [`shrink`](Self::shrink), if the leaf itself is nearly empty; for those who take entry
+    /// after entry away, and look at neighbours only then.
+    pub fn shrink_if_sparse(&self, pages: &Pages, key: &[u8]) -> Outcome<()> {
+        let page_bytes = pages.page_bytes();
+        if self.read(pages, Target::At(key), &mut IsSparse { page_bytes })? {
+            self.shrink(pages, key)
+        } else {
+            Ok(())
+        }
+    }
+
     /// True if a page of this level was given back.
     fn shrink_level(&self, pages: &Pages, key: &[u8], level: u8) -> Outcome<bool> {
         let (node, parent_id) = self.locate(pages, key, level)?;
@@ -48,8 +61,7 @@ impl Tree {
         let left = change.latch(self.page_id(pair.left))?;
         let right = change.latch(self.page_id(pair.right))?;
         let is_sparse = |page: &[u8]| {
-            live_bytes(page)
-                .is_some_and(|bytes| bytes <= (page.len() - SLOTS_START) / SPARSE_DIVISOR)
+            TreePage::new(page).and_then(|view| is_sparse(view, page.len())) == Some(true)
         };
         if !is_sparse(change.bytes(left)) && !is_sparse(change.bytes(right)) {
             return Ok(false);
@@ -190,6 +202,26 @@ impl Tree {
     }
 }
 
+/// Whether a page has little but its fences.
+fn is_sparse<P: PageBytes + ?Sized>(page: TreePage<'_, P>, page_bytes: usize) -> Option<bool> {
+    Some(page.live_bytes()? <= (page_bytes - SLOTS_START) / SPARSE_DIVISOR)
+}
+
+/// Asks that of a leaf.
+struct IsSparse {
+    page_bytes: usize,
+}
+
+impl LeafRead for IsSparse {
+    type Answer = bool;
+
+    fn forget(&mut self) {}
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<bool> {
+        is_sparse(leaf, self.page_bytes)
+    }
+}
+
 /// Two neighbours.
 struct Pair {
     left: PageNo,
@@ -215,14 +247,6 @@ fn absorb(change: &mut Change<'_>, left: Latched, joined: &Joined) -> Outcome<()
         cells: &joined.cells,
     };
     apply(change, left, &op)
-}
-
-/// Bytes that entries take in a page.
-fn live_bytes<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
-    let view = TreePage::new(page)?;
-    (0..view.slot_count()?)
-        .map(|slot| view.slot_cost(slot))
-        .sum()
 }
 
 fn only_child(root: &[u8]) -> Option<PageNo> {

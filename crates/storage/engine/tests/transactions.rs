@@ -357,3 +357,38 @@ fn a_long_row_gives_way() {
         assert_eq!(report.faults, Vec::<String>::new());
     });
 }
+
+/// What was inserted and taken back leaves no empty pages: nobody may ever insert there again.
+#[test]
+fn a_rollback_gives_pages_back() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(18, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let mut definition = accounts();
+        let by_balance = index("by_balance", Uniqueness::None, &[1]);
+        definition.indexes.push(by_balance);
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        let before = database.check().await.unwrap();
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..3000 {
+            // In no order of the index, whose pages are emptied all over.
+            let balance = id * 797 % 2999;
+            txn.insert(&accounts, &row(id, balance, "")).await.unwrap();
+        }
+        txn.rollback().await.unwrap();
+        let after = database.check().await.unwrap();
+        assert_eq!(after.faults, Vec::<String>::new());
+        assert!(
+            after.page_count <= before.page_count + 4,
+            "{} pages of {}",
+            after.page_count,
+            before.page_count
+        );
+    });
+}
