@@ -392,3 +392,36 @@ fn a_rollback_gives_pages_back() {
         );
     });
 }
+
+/// Purge of many rows that are all in memory would otherwise be one poll.
+#[test]
+fn a_long_purge_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(19, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..1000 {
+            txn.insert(&accounts, &row(id, 0, "")).await.unwrap();
+        }
+        txn.commit().await.unwrap();
+        for (key, _) in txn.scan(&accounts, all()).await.unwrap() {
+            txn.delete(&accounts, &key).await.unwrap();
+        }
+        txn.commit().await.unwrap();
+        let mut purging = std::pin::pin!(database.engine.clear_remains());
+        let mut polls = 0;
+        let purged = std::future::poll_fn(|context| {
+            polls += 1;
+            purging.as_mut().poll(context)
+        });
+        purged.await.unwrap();
+        assert!(1000 / 32 <= polls, "{polls} polls");
+    });
+}
