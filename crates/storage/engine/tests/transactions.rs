@@ -425,3 +425,34 @@ fn a_long_purge_gives_way() {
         assert!(1000 / 32 <= polls, "{polls} polls");
     });
 }
+
+/// The locks of many rows are released a part at a time, at whichever end.
+#[test]
+fn an_end_with_many_locks_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(20, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        fill(&database, &accounts, 2000).await;
+        let locking = ScanOptions {
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        for is_commit in [true, false] {
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let rows = txn.scan(&accounts, locking.clone()).await.unwrap();
+            assert_eq!(rows.len(), 2000);
+            let turns = turns_of(|| match is_commit {
+                true => txn.txn.commit(Durability::Durable),
+                false => txn.txn.rollback(),
+            });
+            assert_eq!(turns.await, 3);
+        }
+    });
+}
