@@ -276,7 +276,7 @@ impl EngineTransaction {
         self.is_active = false;
     }
 
-    /// Releases the locks of a transaction that has ended; gives way to others where there are many.
+    /// Releases the locks of a transaction that has ended; gives way where there are many.
     fn release_locks(&mut self) -> Outcome<()> {
         if let Some(locks) = &mut self.locks
             && locks.release_some(LOCKS_PER_TURN)

@@ -293,7 +293,7 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
         Some(heap_start.checked_sub(Self::slot_offset(self.slot_count()?))? + garbage)
     }
 
-    /// Bytes that the entries take, their slots included: those that are neither free nor a fence's.
+    /// Bytes that the entries take, slots included: those that are neither free nor a fence's.
     pub fn live_bytes(self) -> Option<usize> {
         let room = self.upper()?.offset.checked_sub(SLOTS_START)?;
         room.checked_sub(self.free_bytes()?)
