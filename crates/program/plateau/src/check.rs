@@ -12,8 +12,8 @@ use buffer::RecoveryError;
 use engine::{CheckReport, Engine, OnDamage};
 use env::linux::SystemClock;
 use env::{Clock, DiskErrorKind, Instant};
-use format::PageSize;
 use format::version_file::VERSION_FILE_NAME;
+use format::{PageSize, SpaceId};
 use runtime::Runtime;
 use settings::Settings;
 use store::StoreError;
@@ -72,7 +72,9 @@ fn check_files(runtime: &Runtime, directory: &Path) -> Result<CheckReport> {
         let mut progress = Progress::new(SystemClock.now());
         let place = (directory.as_path(), PageSize::default());
         let disk = runtime::disk();
-        engine::check_files(&*disk, place, None, &mut report, &mut |report| {
+        // What was being made as the directory was last in use, nobody can say.
+        let known = (None, SpaceId(0)..SpaceId(0));
+        engine::check_files(&*disk, place, known, &mut report, &mut |report| {
             progress.hear(report);
         })
         .await?;

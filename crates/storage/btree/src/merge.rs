@@ -1,8 +1,9 @@
 //! Giving pages back: a page with few entries is joined with a neighbour.
 //!
-//! Done by who removes entries for good (purge, rollback), never on the way of a statement. A step
-//! latches the parent, the left page, the right page, and what the space needs. The left page takes
-//! the right one's entries and range; if both do not fit into one page, nothing happens.
+//! Done by who removes entries for good: purge, and rollback where a leaf has become nearly empty.
+//! Never on the way of a statement. A step latches the parent, the left page, the right page, and
+//! what the space needs. The left page takes the right one's entries and range; if both do not fit
+//! into one page, nothing happens.
 
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
@@ -11,10 +12,11 @@ use format::{PageId, PageNo, PageType};
 use store::Outcome;
 
 use crate::Tree;
+use crate::descend::{LeafRead, Target};
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
-use crate::split::{apply, narrow};
+use crate::split::{apply, is_longer_than_page, narrow, put_image};
 use crate::take_steps;
 
 /// Pages of a tree that are given back before others have their turn: some 100 us.
@@ -34,6 +36,17 @@ impl Tree {
         Ok(())
     }
 
+    /// As [`shrink`](Self::shrink), if the leaf itself is nearly empty; for those who take entry
+    /// after entry away, and look at neighbours only then.
+    pub fn shrink_if_sparse(&self, pages: &Pages, key: &[u8]) -> Outcome<()> {
+        let page_bytes = pages.page_bytes();
+        if self.read(pages, Target::At(key), &mut IsSparse { page_bytes })? {
+            self.shrink(pages, key)
+        } else {
+            Ok(())
+        }
+    }
+
     /// True if a page of this level was given back.
     fn shrink_level(&self, pages: &Pages, key: &[u8], level: u8) -> Outcome<bool> {
         let (node, parent_id) = self.locate(pages, key, level)?;
@@ -48,8 +61,7 @@ impl Tree {
         let left = change.latch(self.page_id(pair.left))?;
         let right = change.latch(self.page_id(pair.right))?;
         let is_sparse = |page: &[u8]| {
-            live_bytes(page)
-                .is_some_and(|bytes| bytes <= (page.len() - SLOTS_START) / SPARSE_DIVISOR)
+            TreePage::new(page).and_then(|view| is_sparse(view, page.len())) == Some(true)
         };
         if !is_sparse(change.bytes(left)) && !is_sparse(change.bytes(right)) {
             return Ok(false);
@@ -58,15 +70,7 @@ impl Tree {
             return Ok(false);
         };
         let release = Release::make(&mut change, right)?;
-        let upper = joined.upper.as_deref();
-        apply(
-            &mut change,
-            left,
-            &PageOp::TreeAbsorb {
-                upper,
-                cells: &joined.cells,
-            },
-        )?;
+        absorb(&mut change, left, &joined)?;
         apply(
             &mut change,
             parent,
@@ -111,8 +115,8 @@ impl Tree {
         let mut upper = Vec::new();
         joined.upper = right_view.append_upper(&mut upper)?.then_some(upper);
         slotted::append_cells(right_view, 0..right_view.slot_count()?, &mut joined.cells)?;
-        let mut trial = left.to_vec();
-        slotted::absorb(&mut trial, joined.upper.as_deref(), &joined.cells).ok()?;
+        joined.image = left.to_vec();
+        slotted::absorb(&mut joined.image, joined.upper.as_deref(), &joined.cells).ok()?;
         Some(joined)
     }
 
@@ -198,6 +202,26 @@ impl Tree {
     }
 }
 
+/// Whether a page has little but its fences.
+fn is_sparse<P: PageBytes + ?Sized>(page: TreePage<'_, P>, page_bytes: usize) -> Option<bool> {
+    Some(page.live_bytes()? <= (page_bytes - SLOTS_START) / SPARSE_DIVISOR)
+}
+
+/// Asks that of a leaf.
+struct IsSparse {
+    page_bytes: usize,
+}
+
+impl LeafRead for IsSparse {
+    type Answer = bool;
+
+    fn forget(&mut self) {}
+
+    fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<bool> {
+        is_sparse(leaf, self.page_bytes)
+    }
+}
+
 /// Two neighbours.
 struct Pair {
     left: PageNo,
@@ -210,14 +234,19 @@ struct Pair {
 struct Joined {
     upper: Option<Vec<u8>>,
     cells: Vec<u8>,
+    /// The left page with all that.
+    image: Vec<u8>,
 }
 
-/// Bytes that entries take in a page.
-fn live_bytes<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
-    let view = TreePage::new(page)?;
-    (0..view.slot_count()?)
-        .map(|slot| view.slot_cost(slot))
-        .sum()
+fn absorb(change: &mut Change<'_>, left: Latched, joined: &Joined) -> Outcome<()> {
+    if is_longer_than_page(&joined.cells, change.page_bytes()) {
+        return put_image(change, left, &joined.image);
+    }
+    let op = PageOp::TreeAbsorb {
+        upper: joined.upper.as_deref(),
+        cells: &joined.cells,
+    };
+    apply(change, left, &op)
 }
 
 fn only_child(root: &[u8]) -> Option<PageNo> {

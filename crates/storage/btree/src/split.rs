@@ -4,10 +4,15 @@
 //! needs to give out a page, in this order. The parent must have room for the new separator; if it
 //! has not, it is split first and everything begins anew. All latches are taken before the first
 //! byte changes, so a suspension leaves nothing half done.
+//!
+//! Cells that move to another page stand in the log with their whole keys, for the other page may
+//! leave out more or less of them. Where fences share much, that is many times what the cells take
+//! in a page, and more than an operation may have; then the log gets the page as it has become
+//! ([`put_image`]).
 
 use format::page_op::PageOp;
-use format::slotted::{self, SLOTS_START, TreePage, TreePageShape};
-use format::{PageId, PageType};
+use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
+use format::{PAGE_HEADER_BYTES, PageId, PageType};
 use store::{Halt, Outcome};
 
 use crate::Tree;
@@ -172,6 +177,13 @@ impl Tree {
         shape: TreePageShape<'_>,
         cells: &[u8],
     ) -> Outcome<()> {
+        if is_longer_than_page(cells, change.page_bytes()) {
+            let mut image = change.bytes(page).to_vec();
+            let filled =
+                slotted::init(&mut image, shape).and_then(|()| slotted::extend(&mut image, cells));
+            filled.map_err(|error: ChangeError| change_failed(change.id(page), error))?;
+            return put_image(change, page, &image);
+        }
         apply(change, page, &PageOp::TreeInit(shape))?;
         if cells.is_empty() {
             Ok(())
@@ -408,6 +420,17 @@ pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> 
     change
         .apply(page, op)
         .map_err(|error| -> Halt { change_failed(id, error) })
+}
+
+/// Whether cells with their whole keys take more than the page that they go to.
+pub(crate) fn is_longer_than_page(cells: &[u8], page_bytes: usize) -> bool {
+    page_bytes - PAGE_HEADER_BYTES < cells.len()
+}
+
+/// Makes a page what `image` is, behind its header.
+pub(crate) fn put_image(change: &mut Change<'_>, page: Latched, image: &[u8]) -> Outcome<()> {
+    let (_, body) = image.split_at(PAGE_HEADER_BYTES);
+    apply(change, page, &PageOp::BodyFill { bytes: body })
 }
 
 fn page_type(level: u8) -> PageType {

@@ -246,6 +246,32 @@ fn ascending_keys_fill_their_pages() {
     );
 }
 
+/// Keys that share nearly all: a page between two of them holds many times what their whole keys
+/// would take, and so does the log of its split, or of a merge, if it is told of them all.
+#[test]
+fn pages_of_long_common_keys_are_split_and_joined() {
+    let longest = btree::key_bytes_max(4096);
+    let key = |number: u32| {
+        let mut key = vec![b'k'; longest - 2];
+        key.extend(u16::try_from(number).expect("small").to_be_bytes());
+        key
+    };
+    // In no order, so that pages between two fences are filled and emptied.
+    let order = |number: u32| number * 797 % 1999;
+    let mut pair = Pair::new(128);
+    for number in 1..1999 {
+        pair.put(key(order(number)), Vec::new());
+    }
+    pair.compare(&key(1000), 64);
+    for number in 1..1999 {
+        pair.remove(&key(number));
+        if number % 500 == 0 {
+            pair.compare(&key(number), 64);
+        }
+    }
+    pair.compare(b"", 64);
+}
+
 #[test]
 fn a_space_grows_past_its_first_map() {
     let pair = Pair::new(64);

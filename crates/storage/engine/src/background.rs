@@ -21,6 +21,7 @@ use tracing::error;
 
 use crate::engine::Engine;
 use crate::recovery::CHECKPOINT_PAYLOAD;
+use crate::transaction::LOCKS_PER_TURN;
 use crate::worker::{Orphan, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.
@@ -264,7 +265,9 @@ impl Worker {
             self.shared.txns.finish_rollback(id);
         }
         if let Some(mut locks) = orphan.locks.take() {
-            locks.release_all();
+            while locks.release_some(LOCKS_PER_TURN) {
+                Suspend::turn().await;
+            }
         }
         orphan.kept = None;
         Ok(())

@@ -23,14 +23,14 @@ use btree::check::Check;
 use btree::lob::LobCursor;
 use btree::{Run, Tree, space};
 use format::row_header::{LobReference, RowHeader};
-use format::{PageId, PageNo};
+use format::{PageId, PageNo, SpaceId};
 use store::{StoreError, Suspend};
 
 use crate::dictionary;
 use crate::engine::Engine;
 use crate::entries;
 use crate::table_shape::{IndexShape, TableShape};
-use crate::undo_log::space_of;
+use crate::undo_log::{FIRST_SPACE, TABLE_SPACES_START, space_of};
 use crate::worker::{COUNTERS_PAGE, Worker};
 
 pub use files::check_files;
@@ -472,7 +472,9 @@ impl Worker {
         let pool = self.pages.pool();
         let place = (pool.directory(), pool.options().page_size);
         let log_end = Some(self.pages.reserved());
-        check_files(&**self.pages.disk(), place, log_end, report, progress).await
+        let behind = FIRST_SPACE + self.shared.segment_count;
+        let known = (log_end, SpaceId(behind)..SpaceId(TABLE_SPACES_START));
+        check_files(&**self.pages.disk(), place, known, report, progress).await
     }
 }
 

@@ -1,9 +1,14 @@
 //! [`Covering`]: rows out of the entries of a secondary index alone.
 //!
-//! An entry says who wrote it last. If that is seen by the transaction, and the entry is not marked
-//! as deleted, then the version of the row that the transaction sees has it: whoever had changed
-//! the key or deleted the row since would have marked the entry. So the clustered index need not be
-//! asked, where all columns that are to be read stand in the key and can be read back from it.
+//! An entry says who wrote it last. If the transaction's snapshot sees that, and the entry is not
+//! marked as deleted, then the version of the row that the transaction sees has it: whoever had
+//! changed the key or deleted the row since would have marked the entry. So the clustered index
+//! need not be asked, where all columns that are to be read stand in the key and can be read back
+//! from it.
+//!
+//! Entries that the transaction itself wrote last tell less, and the row is asked: one that it has
+//! put back, on its way to a savepoint or behind a statement that failed, may be that of a version
+//! which another has committed behind the snapshot.
 
 use value::ValueRef;
 

@@ -159,7 +159,8 @@ impl EngineCursor {
         let root = PageId::new(index.tree.space, index.tree.root);
         let header = entries::decode(payload, root)?;
         let is_locking = txn.options.isolation == Isolation::Serializable;
-        if header.is_deleted || is_locking || !txn.sees(header.txn) {
+        let is_own = txn.id == Some(header.txn);
+        if header.is_deleted || is_locking || is_own || !txn.sees(header.txn) {
             return Ok(false);
         }
         let no_key = || damaged(root, "an entry is shorter than its key");

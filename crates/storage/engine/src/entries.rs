@@ -274,7 +274,9 @@ impl Worker {
     /// to it, and older versions may need it.
     pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
+        let mut is_gone = false;
         tree.modify(&self.pages, key, |payload| {
+            is_gone = false;
             let Some(payload) = payload else {
                 return Ok(Edit::Keep);
             };
@@ -283,6 +285,7 @@ impl Worker {
                 return Ok(Edit::Keep);
             }
             if !old.is_revived {
+                is_gone = true;
                 return Ok(Edit::Remove);
             }
             let new = EntryHeader {
@@ -291,7 +294,11 @@ impl Worker {
             };
             Ok(Edit::Put(new.encode().to_vec()))
         })?;
-        Ok(())
+        if is_gone {
+            self.join_leaf(tree, key)
+        } else {
+            Ok(())
+        }
     }
 }
 

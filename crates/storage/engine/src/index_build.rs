@@ -1,8 +1,12 @@
 //! Filling new indexes of a table whose rows nobody changes meanwhile.
 //!
 //! Entries are gathered, sorted and inserted in portions, so that most go to the end of a leaf and
-//! memory stays bounded. A unique index finds a duplicate next to the entry's place.
+//! memory stays bounded. A portion is sorted in parts, for all of it takes half a second, and what
+//! the parts have is merged as it is inserted. A unique index finds a duplicate next to the entry's
+//! place.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use btree::change::Edit;
@@ -16,6 +20,8 @@ use crate::worker::Worker;
 
 /// Bytes of keys that are sorted at a time.
 const PORTION_BYTES: usize = 32 << 20;
+/// Entries sorted before others have their turn: some 100 to 200 us.
+const PART_ENTRIES: usize = 1024;
 /// Rows read at a time.
 const RUN_LIMIT: usize = 64;
 /// Rows after which the build gives way to others.
@@ -98,14 +104,17 @@ impl Worker {
         portions: &mut [Vec<EntryKey>],
     ) -> Result<(), StoreError> {
         for (index, portion) in indexes.iter().zip(portions) {
-            portion.sort_unstable_by(|left, right| left.bytes.cmp(&right.bytes));
-            for (number, entry) in portion.iter().enumerate() {
-                self.insert_built(index, entry).await?;
+            let mut parts = Vec::new();
+            while let Some(part) = take_sorted(portion) {
+                parts.push(part);
+                store::Suspend::turn().await;
+            }
+            for (number, entry) in merged(parts).enumerate() {
+                self.insert_built(index, &entry).await?;
                 if number % ROWS_PER_TURN == 0 {
                     store::Suspend::turn().await;
                 }
             }
-            portion.clear();
         }
         Ok(())
     }
@@ -151,5 +160,54 @@ impl Worker {
             place = run.next.clone();
         }
         Ok(false)
+    }
+}
+
+/// Takes some entries of a portion, sorted, the first of them at the end; `None`: it is empty.
+fn take_sorted(portion: &mut Vec<EntryKey>) -> Option<Vec<EntryKey>> {
+    if portion.is_empty() {
+        return None;
+    }
+    let mut part = portion.split_off(portion.len().saturating_sub(PART_ENTRIES));
+    part.sort_unstable_by(|left, right| right.cmp(left));
+    Some(part)
+}
+
+/// The entries of all parts in order.
+fn merged(mut parts: Vec<Vec<EntryKey>>) -> impl Iterator<Item = EntryKey> {
+    let heads = parts.iter_mut().enumerate();
+    let mut firsts: BinaryHeap<_> = heads
+        .filter_map(|(number, part)| Some(Reverse((part.pop()?, number))))
+        .collect();
+    std::iter::from_fn(move || {
+        let Reverse((entry, number)) = firsts.pop()?;
+        let next = parts.get_mut(number).and_then(Vec::pop);
+        firsts.extend(next.map(|next| Reverse((next, number))));
+        Some(entry)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portion_is_sorted_in_parts() {
+        let entry = |number: usize| EntryKey {
+            bytes: (number * 7919 % 10_007).to_be_bytes().to_vec(),
+            ..EntryKey::default()
+        };
+        for count in [0, 1, PART_ENTRIES, 10_000] {
+            let all: Vec<_> = (0..count).map(entry).collect();
+            let (mut portion, mut parts) = (all.clone(), Vec::new());
+            while let Some(part) = take_sorted(&mut portion) {
+                assert!(part.len() <= PART_ENTRIES);
+                parts.push(part);
+            }
+            assert_eq!(parts.len(), count.div_ceil(PART_ENTRIES));
+            let mut sorted = all;
+            sorted.sort();
+            assert!(merged(parts).eq(sorted));
+        }
     }
 }

@@ -23,7 +23,7 @@ use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::undo::{self, Remains, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TxnId, UndoPointer};
-use store::{Outcome, StoreError};
+use store::{Outcome, StoreError, Suspend};
 use tracing::warn;
 
 use crate::entries;
@@ -37,6 +37,9 @@ const TURN_WAIT: Duration = Duration::from_millis(1);
 /// Failures in a row after which purge passes over what cannot be read, a second or so each: the
 /// disk may be better then, and an end has to come where it will not.
 const FAILURES_MAX: u32 = 60;
+
+/// Records after which others have their turn: some 100 to 200 us of rows in memory.
+const RECORDS_PER_TURN: usize = 32;
 
 /// How far purge has come in the segments of a worker.
 #[derive(Debug, Default)]
@@ -78,9 +81,12 @@ impl Worker {
                 continue;
             }
             while done < budget {
-                match self.purge_step(segment).await? {
-                    Step::Done => done += 1,
-                    Step::Idle => break,
+                if self.purge_step(segment).await? == Step::Idle {
+                    break;
+                }
+                done += 1;
+                if done.is_multiple_of(RECORDS_PER_TURN) {
+                    Suspend::turn().await;
                 }
             }
         }

@@ -110,6 +110,9 @@ impl Worker {
 
     fn undo_insert(&self, record: &UndoRecord<'_>, progress: &mut UndoProgress) -> Outcome<()> {
         let pointer = progress.pointer;
+        if progress.is_removed {
+            return Ok(());
+        }
         let Some(table) = self.undo_table(record.table) else {
             return self.settle_only(pointer);
         };
@@ -129,7 +132,18 @@ impl Worker {
             }
             settle(&mut change, undo, pointer)?;
             change.commit();
-            return Ok(());
+            progress.is_removed = true;
+            return self.join_leaf(table.tree, record.key);
+        }
+    }
+
+    /// Joins a leaf that has lost an entry with a neighbour: nobody may ever insert between its
+    /// fences again. A neighbour that cannot be read is no reason to leave the rest undone, and one
+    /// that is not in memory is waited for once.
+    pub(crate) fn join_leaf(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
+        match tree.shrink_if_sparse(&self.pages, key) {
+            Err(Halt::Error(_)) => Ok(()),
+            joined => joined,
         }
     }
 
@@ -375,6 +389,8 @@ pub(crate) struct UndoProgress {
     memo: LobMemo,
     /// What is left to be done with entries, once that is known.
     steps: Option<VecDeque<EntryStep>>,
+    /// The row that was inserted is gone, and the record settled.
+    is_removed: bool,
 }
 
 /// One entry to be made what it was.

@@ -252,8 +252,8 @@ pub(crate) struct IndexShape {
     pub(crate) is_unique: bool,
 }
 
-/// The key of an entry of a secondary index.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The key of an entry of a secondary index; in the order of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct EntryKey {
     /// Own part, then the row's key.
     pub(crate) bytes: Vec<u8>,

@@ -28,6 +28,9 @@ use crate::undo_log::apply;
 use crate::worker::{Orphan, Worker};
 use crate::write::Pending;
 
+/// Locks that are released before others have their turn: some 100 us.
+pub(crate) const LOCKS_PER_TURN: usize = 512;
+
 /// A transaction of the engine.
 #[derive(Debug)]
 pub struct EngineTransaction {
@@ -37,7 +40,7 @@ pub struct EngineTransaction {
     pub(crate) options: TransactionOptions,
     /// Its id, once it has changed or locked something.
     pub(crate) id: Option<TxnId>,
-    /// Its explicit locks; there with the id.
+    /// Its explicit locks; there with the id, and behind its end until all are released.
     pub(crate) locks: Option<OwnerLocks>,
     /// What its consistent reads see.
     snapshot: Option<Snapshot>,
@@ -262,18 +265,26 @@ impl EngineTransaction {
         }
     }
 
-    /// Forgets everything that ends with the transaction.
+    /// Forgets everything that ends with the transaction, but for its locks.
     fn release(&mut self) {
         self.pending = Pending::default();
         self.snapshot = None;
-        if let Some(mut locks) = self.locks.take() {
-            locks.release_all();
-        }
         self.id = None;
         self.last_undo = UndoPointer::NULL;
         self.undo_count = 0;
         self.has_log = false;
         self.is_active = false;
+    }
+
+    /// Releases the locks of a transaction that has ended; gives way where there are many.
+    fn release_locks(&mut self) -> Outcome<()> {
+        if let Some(locks) = &mut self.locks
+            && locks.release_some(LOCKS_PER_TURN)
+        {
+            return Err(Suspend::turn().into());
+        }
+        self.locks = None;
+        Ok(())
     }
 
     /// Ends a transaction that has an id, or is idle.
@@ -337,6 +348,7 @@ impl Transaction for EngineTransaction {
             self.abandon_operation();
             self.commit_lsn = self.end(UndoKind::Commit)?;
         }
+        self.release_locks()?;
         if let Some(lsn) = self.commit_lsn {
             self.worker.wait_durable(lsn, durability)?;
             self.commit_lsn = None;
@@ -347,6 +359,7 @@ impl Transaction for EngineTransaction {
     fn rollback(&mut self) -> Outcome<()> {
         self.undo_to(0)?;
         self.end(UndoKind::RolledBack)?;
+        self.release_locks()?;
         self.is_victim = false;
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use store::{Halt, Outcome, StoreError};
 
 /// Spaces of undo segments follow the system space.
-const FIRST_SPACE: u32 = 1;
+pub(crate) const FIRST_SPACE: u32 = 1;
 /// The first space that a table may have.
 pub(crate) const TABLE_SPACES_START: u32 = 1024;
 /// The directory page of a segment.

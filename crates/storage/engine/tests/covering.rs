@@ -7,7 +7,9 @@ use std::rc::Rc;
 use env::sim::seeds;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{World, WorldOptions};
-use store::{Isolation, ScanOptions, Store, Table, TableDefinition, UndoMark, Uniqueness};
+use store::{
+    Isolation, Mutation, ScanOptions, Store, Table, TableDefinition, UndoMark, Uniqueness,
+};
 use value::Value;
 
 /// Sessions at one time.
@@ -74,6 +76,36 @@ fn run(seed: u64) -> usize {
         compare(&table, &mut last).await;
     });
     count.get()
+}
+
+/// What a transaction has marked and put back again bears its id, and may be the entry of a version
+/// that was committed behind its snapshot.
+#[test]
+fn an_entry_that_was_put_back_is_not_taken_for_seen() {
+    let world = World::new(1, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("a new directory opens");
+        let created = database.engine.create_table(indexed()).await;
+        created.expect("a new table");
+        let table = database.table("accounts");
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        let inserted = writer.insert(&table, &row(1, 5, "")).await;
+        inserted.expect("nothing is in the way");
+        writer.commit().await.expect("it is the only one");
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let (key, _) = key_of(&table, &mut reader, 1).await.expect("it is there");
+        let mut other = database.begin(Isolation::RepeatableRead);
+        let changed = other.update(&table, &key, &row(1, 6, "")).await;
+        assert_eq!(changed, Ok(Mutation::Done));
+        other.commit().await.expect("nobody else writes");
+        let mark = reader.txn.mark();
+        let changed = reader.update(&table, &key, &row(1, 7, "")).await;
+        assert_eq!(changed, Ok(Mutation::Done));
+        let undone = until_done(|| reader.txn.rollback_to(mark)).await;
+        undone.expect("it can be undone");
+        compare(&table, &mut reader).await;
+    });
 }
 
 fn isolation(number: u64) -> Isolation {

@@ -357,3 +357,102 @@ fn a_long_row_gives_way() {
         assert_eq!(report.faults, Vec::<String>::new());
     });
 }
+
+/// What was inserted and taken back leaves no empty pages: nobody may ever insert there again.
+#[test]
+fn a_rollback_gives_pages_back() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(18, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let mut definition = accounts();
+        let by_balance = index("by_balance", Uniqueness::None, &[1]);
+        definition.indexes.push(by_balance);
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        let before = database.check().await.unwrap();
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..3000 {
+            // In no order of the index, whose pages are emptied all over.
+            let balance = id * 797 % 2999;
+            txn.insert(&accounts, &row(id, balance, "")).await.unwrap();
+        }
+        txn.rollback().await.unwrap();
+        let after = database.check().await.unwrap();
+        assert_eq!(after.faults, Vec::<String>::new());
+        assert!(
+            after.page_count <= before.page_count + 4,
+            "{} pages of {}",
+            after.page_count,
+            before.page_count
+        );
+    });
+}
+
+/// Purge of many rows that are all in memory would otherwise be one poll.
+#[test]
+fn a_long_purge_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(19, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..1000 {
+            txn.insert(&accounts, &row(id, 0, "")).await.unwrap();
+        }
+        txn.commit().await.unwrap();
+        for (key, _) in txn.scan(&accounts, all()).await.unwrap() {
+            txn.delete(&accounts, &key).await.unwrap();
+        }
+        txn.commit().await.unwrap();
+        let mut purging = std::pin::pin!(database.engine.clear_remains());
+        let mut polls = 0;
+        let purged = std::future::poll_fn(|context| {
+            polls += 1;
+            purging.as_mut().poll(context)
+        });
+        purged.await.unwrap();
+        assert!(1000 / 32 <= polls, "{polls} polls");
+    });
+}
+
+/// The locks of many rows are released a part at a time, at whichever end.
+#[test]
+fn an_end_with_many_locks_gives_way() {
+    let options = WorldOptions {
+        frame_count: 1024,
+        ..WorldOptions::default()
+    };
+    let world = World::new(20, options);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let accounts = database.table("accounts");
+        fill(&database, &accounts, 2000).await;
+        let locking = ScanOptions {
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        for is_commit in [true, false] {
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let rows = txn.scan(&accounts, locking.clone()).await.unwrap();
+            assert_eq!(rows.len(), 2000);
+            let turns = turns_of(|| match is_commit {
+                true => txn.txn.commit(Durability::Durable),
+                false => txn.txn.rollback(),
+            });
+            assert_eq!(turns.await, 3);
+        }
+    });
+}

@@ -643,3 +643,27 @@ fn a_start_that_misses_a_file_of_a_table_changes_nothing() {
         assert_eq!(rows[0].1, row(1, 1, "kept"));
     });
 }
+
+/// The first start with more workers was cut off as it made an undo segment: its file has room and
+/// no page, and belongs to nothing where fewer workers are told to check.
+#[test]
+fn an_undo_segment_that_was_half_made_is_no_damage() {
+    let world = World::new(21, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        inner.open().await.unwrap().close().await.unwrap();
+        let path = Path::new("data/space_2.pdb");
+        let options = env::OpenOptions {
+            write: true,
+            create: true,
+            exclusive: true,
+            access: env::FileAccess::Direct,
+        };
+        let file = inner.disk.open(path, options).unwrap();
+        inner.disk.allocate(&file, 8 * 4096).unwrap();
+    });
+    world.executor.clear();
+    let inner = world.clone();
+    let report = world.run(async move { inner.open().await.unwrap().check().await.unwrap() });
+    assert_eq!(report.faults, Vec::<String>::new());
+}

@@ -293,6 +293,12 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
         Some(heap_start.checked_sub(Self::slot_offset(self.slot_count()?))? + garbage)
     }
 
+    /// Bytes that the entries take, slots included: those that are neither free nor a fence's.
+    pub fn live_bytes(self) -> Option<usize> {
+        let room = self.upper()?.offset.checked_sub(SLOTS_START)?;
+        room.checked_sub(self.free_bytes()?)
+    }
+
     /// Bytes that a cell with this whole key and payload takes here, its slot included.
     pub fn cell_cost(self, key_length: usize, payload_length: usize) -> Option<usize> {
         let suffix = key_length.checked_sub(self.prefix_length()?)?;

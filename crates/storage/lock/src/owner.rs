@@ -202,10 +202,21 @@ impl OwnerLocks {
 
     /// Releases everything. The owner must have been marked as ended for `convert_implicit`.
     pub fn release_all(&mut self) {
+        let is_more = self.release_some(usize::MAX);
+        assert!(!is_more, "nobody holds so many");
+    }
+
+    /// The same for at most so many of the locks that it has asked for; true if there are more.
+    pub fn release_some(&mut self, count: usize) -> bool {
         self.cancel_wait();
-        self.table.release(self.owner, self.held.iter());
-        self.held.clear();
-        self.table.finish(self.owner);
+        let rest = self.held.len().saturating_sub(count);
+        let (_, released) = self.held.split_at(rest);
+        self.table.release(self.owner, released.iter());
+        self.held.truncate(rest);
+        if rest == 0 {
+            self.table.finish(self.owner);
+        }
+        rest != 0
     }
 }
 

@@ -108,6 +108,31 @@ fn a_snapshot_sees_what_was_committed_before_it_and_its_own_changes() {
     assert!(world.open(1).sees(later, None));
 }
 
+/// However many snapshots are open: thousands of clients may be inside a transaction.
+#[test]
+fn a_conversion_looks_at_each_number_once() {
+    let mut world = World::new(64, &[]);
+    let mut open = Vec::new();
+    for _ in 0..1000 {
+        let transaction = world.allocate();
+        world.commit(transaction);
+        open.push(world.open(0));
+    }
+    let looked_count = world.workers[0].looked_count.get();
+    assert!((900..=1000).contains(&looked_count), "{looked_count} looks");
+    // What everybody sees is not looked at.
+    open.clear();
+    world.maintain();
+    let before = world.workers[0].looked_count.get();
+    for _ in 0..1000 {
+        let transaction = world.allocate();
+        world.commit(transaction);
+        let _young = world.open(0);
+        world.maintain();
+    }
+    assert_eq!(world.workers[0].looked_count.get(), before);
+}
+
 #[test]
 fn the_horizon_is_held_by_the_oldest_snapshot_of_any_worker() {
     let mut world = World::new(64, &[]);

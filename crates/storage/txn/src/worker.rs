@@ -25,6 +25,8 @@ pub struct TransactionWorker {
     sequence: Cell<u64>,
     /// A commit number that some snapshot of this worker had: a lower bound for the next one.
     last_lsn: Cell<Lsn>,
+    /// Words of the ring that conversions have looked at.
+    pub(crate) looked_count: Cell<u64>,
 }
 
 impl TransactionWorker {
@@ -36,6 +38,7 @@ impl TransactionWorker {
             open: RefCell::new(BTreeMap::new()),
             sequence: Cell::new(0),
             last_lsn: Cell::new(Lsn(0)),
+            looked_count: Cell::new(0),
         })
     }
 
@@ -87,28 +90,39 @@ impl TransactionWorker {
     pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
         if let Some(part) = self.system.conversion_due(self.index) {
             let target = part.end;
-            for entry in self.open.borrow().values() {
-                self.convert(entry, part.clone());
-            }
+            self.convert(part);
             self.system.acknowledge_conversion(self.index, target);
         }
         self.system.maintain(position);
     }
 
-    /// Notes which ended transactions of `part` the snapshot does not see: whose commit is behind
-    /// it, or the undoing, before which its reader may have copied a row. Those from its high
-    /// number on need no note, and stragglers keep what became of them.
-    fn convert(&self, entry: &SnapshotEntry, part: std::ops::Range<u64>) {
-        let mut exceptions = entry.exceptions.borrow_mut();
-        for number in part.start..part.end.min(entry.high) {
+    /// Notes in each open snapshot which ended transactions of `part` it does not see: whose commit
+    /// is behind it, or the undoing, before which its reader may have copied a row. Those from its
+    /// high number on need no note, stragglers keep what became of them, and those that are settled
+    /// are seen by all. Each word is looked at once: a part of the ring for each of thousands of
+    /// snapshots would hold the worker up for a good part of a second.
+    fn convert(&self, part: std::ops::Range<u64>) {
+        let open = self.open.borrow();
+        let Some(oldest) = open.values().next().map(|entry| entry.lsn) else {
+            return;
+        };
+        let (mut hidden, mut newest) = (Vec::new(), oldest);
+        for number in part.start.max(self.system.settled().get())..part.end {
+            self.looked_count.set(self.looked_count.get() + 1);
             let end = match self.system.ring_state(number) {
                 RingState::Committed(commit) => Some(Lsn(commit)),
                 RingState::RolledBack => self.system.rolled_back_at(number),
                 _ => None,
             };
-            if end.is_some_and(|end| entry.lsn < end) {
-                exceptions.push(number);
+            if let Some(end) = end.filter(|&end| oldest < end) {
+                hidden.push((number, end));
+                newest = newest.max(end);
             }
+        }
+        for entry in open.values().take_while(|entry| entry.lsn < newest) {
+            let is_its = |&&(number, end): &&(u64, Lsn)| number < entry.high && entry.lsn < end;
+            let numbers = hidden.iter().filter(is_its).map(|&(number, _)| number);
+            entry.exceptions.borrow_mut().extend(numbers);
         }
     }
 

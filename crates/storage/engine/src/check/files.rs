@@ -1,23 +1,26 @@
 //! The pages in the files of all tablespaces, one behind the other, whoever owns them.
 //!
 //! Free pages and those behind a damaged one are seen here alone. Where a page was never written,
-//! the tablespace's map says whether it should have been.
+//! the tablespace's map says whether it should have been. A start with more workers may have been
+//! cut off while it made their undo segments: of what it has left nothing need have been written.
 
+use std::ops::Range;
 use std::path::Path;
 
 use btree::space;
 use buffer::{Seen, list_spaces, page_damage, verify_space};
 use env::Disk;
-use format::{Lsn, PageId, PageNo, PageSize, PageType};
+use format::{Lsn, PageId, PageNo, PageSize, PageType, SpaceId};
 use store::StoreError;
 
 use super::report::CheckReport;
 
 /// Looks at every page of every file, where nobody writes one. `log_end`: no page may be newer.
+/// `unmade`: tablespaces that nothing is in yet.
 pub async fn check_files(
     disk: &dyn Disk,
     (directory, size): (&Path, PageSize),
-    log_end: Option<Lsn>,
+    (log_end, unmade): (Option<Lsn>, Range<SpaceId>),
     report: &mut CheckReport,
     progress: &mut dyn FnMut(&CheckReport),
 ) -> Result<(), StoreError> {
@@ -30,7 +33,8 @@ pub async fn check_files(
             report.file_page_count += 1;
             progress(report);
             let fault = fault_of(page, &seen, (size, log_end), map.as_ref());
-            if let Some(what) = fault {
+            let is_unmade = matches!(seen, Seen::Unwritten) && unmade.contains(&page.space);
+            if let Some(what) = fault.filter(|_| !is_unmade) {
                 report.damage(page, &page_damage(directory, page, &what));
             }
             if let Seen::Whole(header, bytes) = seen

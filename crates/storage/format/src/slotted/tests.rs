@@ -162,6 +162,8 @@ impl Pair {
     fn compare(&self) {
         let view = self.view();
         assert_eq!(view.slot_count(), Some(self.twin.len()));
+        let costs = (0..self.twin.len()).map(|slot| view.slot_cost(slot));
+        assert_eq!(view.live_bytes(), costs.sum());
         for (slot, (key, payload)) in self.twin.iter().enumerate() {
             let (mut found_key, mut found) = (Vec::new(), Vec::new());
             view.append_key(slot, &mut found_key).unwrap();
