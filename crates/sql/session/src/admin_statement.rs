@@ -99,6 +99,7 @@ impl Session {
     }
 
     async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
+        self.commit().await?;
         self.check_global_privilege(Privilege::Reload)?;
         if with_lock {
             return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
