@@ -513,15 +513,31 @@ fn pins_arguments(function: &[u8]) -> bool {
     };
     match function.len() {
         3 => is_any(&[b"NOW"]),
+        4 => is_any(&[b"TIME"]),
         5 => is_any(&[b"ROUND"]),
         6 => is_any(&[b"FORMAT"]),
-        7 => is_any(&[b"SYSDATE", b"CURTIME", b"CONVERT"]),
-        8 => is_any(&[b"TRUNCATE", b"UTC_TIME"]),
-        9 => is_any(&[b"LOCALTIME", b"PARTITION"]),
+        7 => is_any(&[
+            b"SYSDATE", b"CURTIME", b"CONVERT", b"ADDTIME", b"SUBTIME", b"ADDDATE", b"SUBDATE",
+        ]),
+        8 => is_any(&[
+            b"TRUNCATE",
+            b"UTC_TIME",
+            b"TIMEDIFF",
+            b"MAKETIME",
+            b"DATE_ADD",
+            b"DATE_SUB",
+        ]),
+        9 => is_any(&[b"LOCALTIME", b"PARTITION", b"TIMESTAMP"]),
         10 => is_any(&[b"JSON_TABLE", b"NAME_CONST", b"GET_FORMAT"]),
-        12 => is_any(&[b"CURRENT_TIME", b"GROUP_CONCAT"]),
-        13 => is_any(&[b"UTC_TIMESTAMP", b"WEIGHT_STRING", b"JSON_ARRAYAGG"]),
-        14 => is_any(&[b"LOCALTIMESTAMP"]),
+        11 => is_any(&[b"STR_TO_DATE", b"SEC_TO_TIME"]),
+        12 => is_any(&[b"CURRENT_TIME", b"GROUP_CONCAT", b"TIMESTAMPADD"]),
+        13 => is_any(&[
+            b"UTC_TIMESTAMP",
+            b"WEIGHT_STRING",
+            b"JSON_ARRAYAGG",
+            b"FROM_UNIXTIME",
+        ]),
+        14 => is_any(&[b"LOCALTIMESTAMP", b"UNIX_TIMESTAMP"]),
         17 => is_any(&[b"CURRENT_TIMESTAMP"]),
         _ => false,
     }

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
 
 const ROUNDS: usize = 60;
 
@@ -196,4 +196,44 @@ fn a_table_is_nobodys_until_it_is_filled() {
     }
     let shown = root.rows("show tables from d").expect("names");
     assert_eq!(shown.len(), 1, "{shown:?}");
+}
+
+/// A table whose new name another takes while its rows are copied is as it was.
+#[test]
+fn an_alter_that_loses_its_new_name_has_changed_nothing() {
+    let (server, mut root) = start();
+    root.run("create table d.t (a int primary key)")
+        .expect("a table");
+    root.run("insert into d.t values (1), (2)").expect("rows");
+    let mut other = server.connect().expect("it serves");
+    let alter = "alter table d.t add s int default (sleep(2)) first, modify a bigint, rename d.u";
+    other.send_query(alter.as_bytes()).expect("it reads");
+    let runs = format!(
+        "select count(*) from information_schema.processlist where id = {} and command = 'Query'",
+        other.connection_id
+    );
+    wait_until("it copies", || {
+        root.value(&runs).expect("a count").as_deref() == Some("1")
+    });
+    root.run("do sleep(0.5)").expect("a while");
+    root.run("create table d.u (x int)")
+        .expect("the name is free");
+    match &other.read_outcomes().expect("an answer")[..] {
+        [Outcome::Error(error)] => {
+            assert_eq!(
+                (error.number, &*error.message),
+                (1050, "Table 'u' already exists")
+            );
+        }
+        answer => panic!("refused, not {answer:?}"),
+    }
+    let columns = root.rows("show columns from d.t").expect("columns");
+    assert_eq!(columns.len(), 1, "{columns:?}");
+    assert_eq!(
+        root.value("select sum(a) from d.t")
+            .expect("a sum")
+            .as_deref(),
+        Some("3")
+    );
+    assert!(root.rows("select x from d.u").expect("no rows").is_empty());
 }

@@ -122,3 +122,68 @@ fn a_dropper_of_the_database_waits_for_no_replacer_of_a_table_that_he_has_locked
     ));
     dropper.run("drop database d").expect("it goes");
 }
+
+/// LOCK TABLES that had to wait for a change locks what is there then.
+#[test]
+fn tables_that_change_before_they_are_locked_are_locked_as_they_are() {
+    let (server, mut watcher) = start();
+    for (change, lock_number, select_number) in [
+        ("alter table d.a add x int, force", None, None),
+        ("create or replace table d.a (i int)", None, None),
+        ("truncate table d.a", None, None),
+        ("rename table d.a to d.gone", Some(1146), None),
+        ("drop table d.a", Some(1146), Some(1146)),
+    ] {
+        watcher
+            .run("create or replace table d.a (i int primary key)")
+            .expect("a table");
+        let mut reader = server.connect().expect("it serves");
+        reader.run("begin").expect("a transaction");
+        reader.rows("select i from d.a").expect("no rows");
+        let mut changer = waits(&server, &mut watcher, change);
+        let mut locker = waits(&server, &mut watcher, "lock tables d.a write");
+        reader.run("commit").expect("it lets go");
+        assert!(
+            matches!(
+                changer.read_outcomes().expect("an answer")[..],
+                [Outcome::Done(_)]
+            ),
+            "{change}"
+        );
+        let number = |outcome: &Outcome| match outcome {
+            Outcome::Error(error) => Some(error.number),
+            _ => None,
+        };
+        let answer = locker.read_outcomes().expect("an answer");
+        assert_eq!(answer.iter().find_map(number), lock_number, "{change}");
+        if lock_number.is_none() {
+            let answer = locker.query("select i from d.a").expect("an answer");
+            assert_eq!(number(&answer), select_number, "{change}");
+            locker
+                .run("insert into d.a (i) values (7)")
+                .expect("it may write");
+        }
+    }
+}
+
+/// Three sessions of whom two use a database that the third drops: one is refused.
+#[test]
+fn users_of_a_database_behind_its_end_have_a_victim() {
+    let (server, mut watcher) = start();
+    watcher.run("create database e").expect("a database");
+    let mut reader = server.connect().expect("it serves");
+    reader.run("begin").expect("a transaction");
+    reader.rows("select i from d.a").expect("rows");
+    let mut renamer = waits(&server, &mut watcher, "alter table d.a rename e.a");
+    let mut maker = waits(&server, &mut watcher, "create table e.u select i from d.a");
+    let mut dropper = waits(&server, &mut watcher, "drop database e");
+    reader.run("commit").expect("it lets go");
+    // All three end; whom the ring costs his statement is told so.
+    for client in [&mut renamer, &mut maker, &mut dropper] {
+        for outcome in client.read_outcomes().expect("an answer") {
+            if let Outcome::Error(error) = outcome {
+                assert!([1213, 1146, 1049].contains(&error.number), "{error:?}");
+            }
+        }
+    }
+}

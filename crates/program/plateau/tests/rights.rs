@@ -103,6 +103,17 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     ("reader", "SHOW CREATE DATABASE other", "1044"),
     (
+        "maker",
+        "CREATE TABLE other.copy LIKE other.own",
+        "1142 SELECT command denied to user 'maker'@'localhost' for table `other`.`own`",
+    ),
+    // Rights that are no routine's show none.
+    (
+        "maker",
+        "SHOW CREATE PROCEDURE other.add_up",
+        "1305 PROCEDURE add_up does not exist",
+    ),
+    (
         "looker",
         "SHOW DATABASES",
         "information_schema; mysql; other; shop",

@@ -441,9 +441,10 @@ pub fn like_prefix(
     let room = stdx::to_usize(column.length).saturating_sub(charset.char_count(&prefix));
     let fill = room.min(TAIL_CHARS_MAX);
     let mut lower = prefix.clone();
-    // Where trailing blanks do not count, what is below a blank must be let in.
+    // Where trailing blanks do not count, what is below a blank must be let in, however much of it
+    // there is: programs of C fill their texts up with zeros.
     if let Some(lowest) = column.collation.lowest_tail() {
-        for _ in 0..fill {
+        for _ in 0..room.min(KEY_CHARS_MAX) {
             charset.encode(lowest, &mut lower);
         }
     }
@@ -463,7 +464,10 @@ pub fn like_prefix(
     Some((Value::Bytes(lower), is_known.then_some(Value::Bytes(upper))))
 }
 
-/// Characters behind the prefix of a bound. Only a text with that many noncharacters there
+/// No key has more characters: it has 3072 bytes.
+const KEY_CHARS_MAX: usize = 3072;
+
+/// Characters behind the prefix of an upper bound. Only a text with that many noncharacters there
 /// (U+FFFF, U+10FFFF) would need more.
 const TAIL_CHARS_MAX: usize = 64;
 

@@ -64,7 +64,7 @@ impl Binder<'_> {
         } else {
             OnDuplicate::Error
         };
-        self.block().scope.relations[0].slot = new_slot;
+        self.block().scope.move_only_relation(new_slot);
         let (returning, described) = self.returning(&insert.returning)?;
         self.blocks.pop();
         let defaults = self.defaults(&definition)?;
@@ -124,13 +124,30 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// What is to be run before each row of VALUES; nothing at all where no row needs it.
+    /// What is to be run before each row of VALUES; nothing at all where no row needs it. Queries
+    /// that read no column of their row are run before the first row: they see the tables as they
+    /// were before all rows.
     fn row_dependents(&self, rows: &[Vec<Option<Expression>>]) -> Vec<Vec<Dependent>> {
         if self.subqueries.is_empty() {
             return Vec::new();
         }
         let of = |row: &Vec<Option<Expression>>| self.dependents(row.iter().flatten());
-        rows.iter().map(of).collect()
+        let mut dependents: Vec<Vec<Dependent>> = rows.iter().map(of).collect();
+        let is_of_row = |dependent: &Dependent| match dependent {
+            Dependent::Subquery(number) => !self.subquery_slots[*number].is_empty(),
+            Dependent::Call(_) => true,
+        };
+        let mut early = Vec::new();
+        for row in &mut dependents {
+            let (own, others): (Vec<_>, Vec<_>) = row.drain(..).partition(is_of_row);
+            *row = own;
+            early.extend(others);
+        }
+        if let Some(first) = dependents.first_mut() {
+            early.append(first);
+            *first = early;
+        }
+        dependents
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.

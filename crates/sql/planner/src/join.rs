@@ -227,7 +227,7 @@ impl Binder<'_> {
         let slot = self.add_slot(SlotShape::Table(table));
         let names = (database, definition.name.table.clone());
         let relation = Relation::new(alias, names, slot, columns);
-        self.block().scope.relations.push(relation);
+        self.block().scope.add(relation);
         Ok((table, slot))
     }
 
@@ -241,8 +241,10 @@ impl Binder<'_> {
         using: &[ast::Ident],
     ) -> Result<From, PlanError> {
         let start = self.block().scope.relations.len();
+        let shown_start = self.block().scope.shown().len();
         let mut left_part = self.table_reference(left)?;
         let middle = self.block().scope.relations.len();
+        let shown = (shown_start, self.block().scope.shown().len());
         let mut right_part = self.table_reference(right)?;
         let end = self.block().scope.relations.len();
         let is_right = kind == ast::JoinKind::Right;
@@ -262,7 +264,8 @@ impl Binder<'_> {
             }
             None => Vec::new(),
         };
-        on.extend(self.merge_columns((start, middle, end), natural, using, is_right)?);
+        let parts = (start, middle, end);
+        on.extend(self.merge_columns((parts, shown), natural, using, is_right)?);
         if is_inner(kind) {
             left_part.is_straight |= kind == ast::JoinKind::Straight || right_part.is_straight;
             left_part.items.append(&mut right_part.items);
@@ -285,7 +288,7 @@ impl Binder<'_> {
     /// The conditions of NATURAL and USING; their columns become one in sight.
     fn merge_columns(
         &mut self,
-        (start, middle, end): (usize, usize, usize),
+        ((start, middle, end), shown): ((usize, usize, usize), (usize, usize)),
         natural: bool,
         using: &[ast::Ident],
         is_right: bool,
@@ -321,17 +324,19 @@ impl Binder<'_> {
             };
             pairs.push((left, right));
         }
-        if is_right && !pairs.is_empty() {
-            self.block().scope.turned.push((start, middle, end));
+        let seen_and_hidden: Vec<_> = pairs
+            .iter()
+            .map(|((_, left), (_, right))| match is_right {
+                true => (*right, *left),
+                false => (*left, *right),
+            })
+            .collect();
+        if !pairs.is_empty() {
+            let scope = &mut self.block().scope;
+            scope.merge(shown, &seen_and_hidden, is_right);
         }
         let mut conditions = Vec::with_capacity(pairs.len());
-        for ((left, left_place), (right, right_place)) in pairs {
-            let (seen, hidden) = if is_right {
-                (right_place, left_place)
-            } else {
-                (left_place, right_place)
-            };
-            self.block().scope.merge(seen, hidden);
+        for ((left, _), (right, _)) in pairs {
             self.note_used(&left);
             self.note_used(&right);
             conditions.push(self.comparison(CompareOperator::Equal, left, right)?);

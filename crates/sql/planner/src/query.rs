@@ -275,6 +275,13 @@ impl Binder<'_> {
                 }
             };
         }
+        // Only where it is the whole term, the name of a select item goes before a column's.
+        if let ExprKind::Column(name) = &item.expr.kind
+            && self.block().clause == Clause::Order
+            && let Some(expression) = self.alias_of(name)
+        {
+            return Ok(expression);
+        }
         self.term(&item.expr)
     }
 

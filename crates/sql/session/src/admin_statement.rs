@@ -7,6 +7,7 @@ use errcode::{
     ClientError, ER_CONNECTION_KILLED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
     ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
 };
+use planner::OutputColumn;
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
 
@@ -98,6 +99,7 @@ impl Session {
     }
 
     async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
+        self.commit().await?;
         self.check_global_privilege(Privilege::Reload)?;
         if with_lock {
             return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
@@ -174,13 +176,7 @@ impl Session {
                 }
             }
         }
-        let columns = [
-            text_column("Table", 128),
-            text_column("Op", 10),
-            text_column("Msg_type", 10),
-            text_column("Msg_text", 1024),
-        ];
-        self.write_rows(&columns, rows)
+        self.write_rows(&look_after_columns(verb), rows)
     }
 
     /// Error 1142 without these privileges; a table that is not there is told of in its row.
@@ -250,16 +246,26 @@ impl Session {
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, Value::Int(i64::from(sum.checksum()))]);
         }
-        self.write_rows(
-            &[text_column("Table", 128), number_column("Checksum")],
-            rows,
-        )
+        self.write_rows(&look_after_columns(TableVerb::Checksum), rows)
     }
 
     fn shut_down(&mut self) -> Result<Reply, Stop> {
         self.check_global_privilege(Privilege::Shutdown)?;
         self.state.worker.server.shut_down();
         Ok(Reply::Ok(Done::default()))
+    }
+}
+
+/// The columns of what looking after tables answers.
+pub(crate) fn look_after_columns(verb: TableVerb) -> Vec<OutputColumn> {
+    match verb {
+        TableVerb::Checksum => vec![text_column("Table", 128), number_column("Checksum")],
+        _ => vec![
+            text_column("Table", 128),
+            text_column("Op", 10),
+            text_column("Msg_type", 10),
+            text_column("Msg_text", 1024),
+        ],
     }
 }
 

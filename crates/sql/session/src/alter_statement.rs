@@ -4,16 +4,21 @@ use std::rc::Rc;
 
 use catalog::Privilege;
 use catalog::information_schema::default_text;
-use errcode::{ClientError, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_TABLE_EXISTS_ERROR};
-use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName};
+use errcode::{ClientError, ER_DUP_FIELDNAME, ER_DUP_KEYNAME};
+use store::{
+    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
+};
 use syntax::ast::{self, ObjectName, StatementKind, TableOption};
 use value::{Level, TypeKind, Value};
 
 use crate::altered::Altered;
-use crate::definition_statement::{add_index, no_such_table, own_indexes, table_collation};
+use crate::definition_statement::{
+    add_index, no_such_table, own_indexes, table_collation, table_exists,
+};
 use crate::dispatch::Parsed;
 use crate::reply::Stop;
 use crate::session::Session;
+use crate::state::Part;
 use crate::variables::NewValue;
 use syntax::print::quoted_name;
 
@@ -62,7 +67,7 @@ impl Session {
             _target = Some(self.hold_database(&target.database).await?);
         }
         if *target != old.name && self.existing(target).is_some() {
-            return Err(ClientError::new(ER_TABLE_EXISTS_ERROR, &[&target.table]).into());
+            return Err(table_exists(target).into());
         }
         let store = self.store();
         if let Some(next) = &mut changed.auto_increment {
@@ -75,20 +80,17 @@ impl Session {
             return self.copy_table(&old, &changed).await;
         }
         if changed.definition != *old {
-            let renamed = changed.definition.name.clone();
-            changed.definition.name = old.name.clone();
-            if changed.definition != *old {
-                match store.alter_table(changed.definition.clone()).await {
-                    // Only the key is known there. Who writes the rows finds the words for it.
-                    Err(StoreError::DuplicateKey { .. }) => {
-                        changed.definition.name = renamed;
-                        return self.copy_table(&old, &changed).await;
-                    }
-                    outcome => outcome?,
+            let name = changed.definition.name.clone();
+            // Its name changes with all else, or nothing does.
+            match store.alter_table(changed.definition.clone()).await {
+                // Only the key is known there. Who writes the rows finds the words for it.
+                Err(StoreError::DuplicateKey { .. }) => {
+                    return self.copy_table(&old, &changed).await;
                 }
+                Err(StoreError::TableExists) => return Err(table_exists(&name).into()),
+                outcome => outcome?,
             }
-            if renamed != old.name {
-                store.rename_tables(vec![(old.id, renamed)]).await?;
+            if name != old.name {
                 self.locked.forget_renamed(old.id);
             }
         }
@@ -261,19 +263,15 @@ impl Session {
                 self.keep_zeros()?;
             }
             let insert = self.parse(text.as_bytes())?;
-            self.state.is_part.set(true);
-            let copied = self.run_own(&insert).await;
-            self.state.is_part.set(false);
-            copied?;
+            let part = Part::begin(&self.state, None);
+            self.run_own(&insert).await?;
+            drop(part);
             self.commit().await
         }
         .await;
         *self.state.variables.borrow_mut() = around;
         let replaced = match copied {
-            Ok(()) => store
-                .replace_table(old.id, copy_id)
-                .await
-                .map_err(Stop::from),
+            Ok(()) => self.replace_by_copy(old, copy_id, &final_name).await,
             Err(stop) => {
                 self.abandon_transaction().await;
                 Err(stop)
@@ -285,10 +283,28 @@ impl Session {
         }
         self.locked.follow(old.id, &mut hold);
         if final_name != old.name {
-            store.rename_tables(vec![(copy_id, final_name)]).await?;
             self.locked.forget_renamed(copy_id);
         }
         Ok(())
+    }
+
+    /// Puts the copy in the old table's place, which has its new name before: another may have come
+    /// to have that while the rows were copied, and then nothing has changed.
+    async fn replace_by_copy(
+        &self,
+        old: &TableDefinition,
+        copy: TableId,
+        name: &TableName,
+    ) -> Result<(), Stop> {
+        let store = self.store();
+        if *name != old.name {
+            let renamed = store.rename_tables(vec![(old.id, name.clone())]).await;
+            renamed.map_err(|error| match error {
+                StoreError::TableExists => table_exists(name).into(),
+                error => Stop::from(error),
+            })?;
+        }
+        Ok(store.replace_table(old.id, copy).await?)
     }
 }
 

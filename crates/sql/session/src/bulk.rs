@@ -24,7 +24,7 @@ use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, TURN_STATEMENT_COUNT};
 use crate::prepared::{Prepared, parameter, unknown_statement};
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
-use crate::run::{Failed, Ran};
+use crate::run::{Failed, Ran, check_parameters};
 use crate::session::Session;
 use crate::sink::{ResultState, Rows};
 
@@ -165,7 +165,11 @@ impl Session {
                     Err(stop) => return Err(failed(stop)),
                 };
                 let plan = Rc::clone(execution.plan());
+                check_parameters(&plan, &row.values).map_err(|error| failed(error.into()))?;
                 self.hold_tables(&plan).await.map_err(failed)?;
+                if is_insert {
+                    execution.set_earlier_rows(row_count);
+                }
                 let mut result =
                     ResultState::new(RowProtocol::Binary, None, StatusFlags::default());
                 let mut unsent = Rows::Client(&mut result);

@@ -18,7 +18,7 @@ use syntax::canonical::{Canonical, Parameter, ParameterKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use crate::dispatch::{Parsed, counted};
-use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
+use crate::plan_cache::{PlanCache, SharedPlan, Surroundings, scale_of};
 use crate::prepared::is_cacheable;
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
@@ -73,8 +73,14 @@ impl Session {
         }
         let worker = &self.state.worker;
         let schema_version = worker.plan_version();
-        let QueryBuffers { canonical, key, .. } = buffers;
-        self.with_surroundings(|surroundings| PlanCache::write_key(key, canonical, surroundings));
+        let QueryBuffers {
+            canonical,
+            key,
+            values,
+        } = buffers;
+        self.with_surroundings(|surroundings| {
+            PlanCache::write_key(key, canonical, values, surroundings);
+        });
         let found = worker.plans.borrow_mut().find(key, schema_version);
         if let Some(found) = found.filter(|found| self.state.has_types_of(found.plan())) {
             count(&worker.counters().plan_hits);
@@ -124,10 +130,9 @@ impl Session {
             return None;
         }
         let collation = self.state.variables.borrow().active().strings.collation;
-        let types: Vec<ColumnType> = canonical
-            .parameters()
-            .iter()
-            .map(|parameter| type_of(parameter.kind, collation))
+        let parameters = canonical.parameters().iter().zip(&buffers.values);
+        let types: Vec<ColumnType> = parameters
+            .map(|(parameter, value)| type_of(parameter.kind, value, collation))
             .collect();
         let names = SessionNames::new(&self.state);
         let limits = self.state.variables.borrow().active().limits;
@@ -220,12 +225,16 @@ fn literal(
     }
 }
 
-/// The type of a literal of a kind, as wide as the kind can be.
-fn type_of(kind: ParameterKind, collation: CollationId) -> ColumnType {
+/// The type of a literal of a kind, as wide as the kind can be. The digits behind the point of a
+/// decimal say how many a quotient has.
+fn type_of(kind: ParameterKind, value: &Value, collation: CollationId) -> ColumnType {
     match kind {
         ParameterKind::Placeholder | ParameterKind::Integer => ColumnType::new(TypeKind::BigInt),
         ParameterKind::Unsigned => ColumnType::unsigned(TypeKind::BigInt),
-        ParameterKind::Decimal => ColumnType::decimal(65, 30),
+        ParameterKind::Decimal => {
+            let scale = scale_of(value).unwrap_or(Decimal::SCALE_MAX);
+            ColumnType::decimal(Decimal::PRECISION_MAX, scale)
+        }
         ParameterKind::Float => ColumnType::new(TypeKind::Double),
         ParameterKind::String => ColumnType::varchar(STRING_CHARS, collation),
     }

@@ -24,6 +24,7 @@ use crate::metadata::StrongHold;
 use crate::reply::{Done, Reply, Stop};
 use crate::run::Ran;
 use crate::session::Session;
+use crate::state::Part;
 
 /// A table that CREATE OR REPLACE is to replace, kept from others.
 type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
@@ -48,13 +49,10 @@ impl Session {
             hold = self.change_table(id).await?;
             let text = filling_text(&made, create, selected, parsed);
             let insert = self.parse_as(text.as_bytes(), parsed.text.strings)?;
-            self.filled = Some(id);
-            self.state.is_part.set(true);
-            let filled = self.fill_table(&insert, id).await;
-            self.state.is_part.set(false);
-            self.filled = None;
+            let part = Part::begin(&self.state, Some(id));
+            let reply = self.fill_table(&insert, id).await?;
+            drop(part);
             // Without autocommit too: the table stays, and so do its rows.
-            let reply = filled?;
             self.commit().await.map(|()| reply)
         }
         .await;

@@ -21,7 +21,7 @@ use value::{CollationId, Level, Trouble};
 use crate::create_select::with_selected;
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
-use crate::metadata::{Strength, StrongHold, WeakHold, database_lock};
+use crate::metadata::{DatabaseHold, Strength, StrongHold, database_lock};
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
 
@@ -130,7 +130,7 @@ impl Session {
     }
 
     /// Keeps a database from being dropped while the statement puts a table into it.
-    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<WeakHold, Stop> {
+    pub(crate) async fn hold_database(&mut self, name: &str) -> Result<DatabaseHold, Stop> {
         let id = database_lock(name);
         let worker = Rc::clone(&self.state.worker);
         let locks = &worker.server.metadata;
@@ -144,7 +144,7 @@ impl Session {
         if self.state.worker.names().database(name).is_none() {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
         }
-        Ok(hold)
+        Ok(DatabaseHold::new(hold, locks, self.state.seat.id()))
     }
 
     /// Database and table of a name in a statement; the database is there.
@@ -340,6 +340,7 @@ impl Session {
 
     fn like(&self, like: &ObjectName, name: TableName) -> Result<TableDefinition, Stop> {
         let other = self.usable_table(like)?;
+        self.check_table_privilege(Privilege::Select, &other.name)?;
         if other.name == name {
             return Err(ClientError::new(ER_NONUNIQ_TABLE, &[&name.table]).into());
         }

@@ -89,11 +89,11 @@ impl Session {
                 }
                 Err(error) => Err(syntax_error(&error)),
             };
-            let has_more = !is_blank(rest) && parsed.is_ok();
+            let is_multi = self.has_multi_statements;
+            let has_more =
+                parsed.is_ok() && !is_blank(rest) && (is_multi || has_token(rest, self.mode()));
             let reply = match parsed {
-                Ok(_) if has_more && !self.has_multi_statements => {
-                    self.refused(syntax_error_at(rest))
-                }
+                Ok(_) if has_more && !is_multi => self.refused(syntax_error_at(rest)),
                 Ok(parsed) if parsed.statement.parameter_count != 0 => {
                     self.refused(stray_parameter(&parsed.text, self.mode()))
                 }
@@ -485,6 +485,12 @@ fn stray_parameter(text: &[u8], mode: syntax::Mode) -> ClientError {
             return ClientError::syntax(&near, line);
         }
     }
+}
+
+/// True if anything but comments is left.
+fn has_token(text: &[u8], mode: syntax::Mode) -> bool {
+    let mut lexer = syntax::token::Lexer::new(text, mode);
+    lexer.next_token().kind != Kind::End
 }
 
 /// True if only blanks and semicolons are left.

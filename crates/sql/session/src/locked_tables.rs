@@ -127,7 +127,7 @@ impl Session {
         if !self.locked.are_on() {
             return Ok(());
         }
-        let others = |table: &&planner::TableUse| self.filled != Some(table.definition.id);
+        let others = |table: &&planner::TableUse| !self.state.is_filled(table.definition.id);
         for table in plan.tables.iter().filter(others) {
             self.locked.check_use(&table.definition)?;
         }

@@ -265,6 +265,40 @@ impl fmt::Debug for WeakHold {
     }
 }
 
+/// A database in use by a session that may wait for tables meanwhile.
+pub(crate) struct DatabaseHold {
+    hold: WeakHold,
+    session: u64,
+    waits: Arc<Waits>,
+}
+
+impl DatabaseHold {
+    /// What stands for a database is held by this session.
+    pub(crate) fn new(hold: WeakHold, locks: &MetadataLocks, session: u64) -> Self {
+        let waits = Arc::clone(&locks.waits);
+        waits.begin_use(hold.table, session);
+        Self {
+            hold,
+            session,
+            waits,
+        }
+    }
+}
+
+impl Drop for DatabaseHold {
+    fn drop(&mut self) {
+        self.waits.end_use(self.hold.table, self.session);
+    }
+}
+
+impl fmt::Debug for DatabaseHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseHold")
+            .field("hold", &self.hold)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A table being changed.
 pub struct StrongHold {
     lock: Arc<BigReaderLock>,

@@ -1,11 +1,11 @@
 //! Plans of a worker's sessions, by the canonical text of the statement and what else they depend
 //! on; so a statement that was seen before is neither parsed nor planned.
 //!
-//! The key is what [`Canonical`] made of the text, then the session's part ([`Surroundings`]). A
-//! prepared statement's key is its text and the types of its parameters, then the session's part;
-//! it is looked up once and the plan held from then on. Thousands of sessions that have prepared
-//! one statement so share one plan and as many executions as run at once, not as many as there are
-//! sessions.
+//! The key is what [`Canonical`] made of the text, how many digits its decimals have behind the
+//! point, then the session's part ([`Surroundings`]). A prepared statement's key is its text and
+//! the types of its parameters, then the session's part; it is looked up once and the plan held
+//! from then on. Thousands of sessions that have prepared one statement so share one plan and as
+//! many executions as run at once, not as many as there are sessions.
 //! (I1) All plans are of one schema version: when the store's moves, the cache is emptied.
 //! (I2) An execution is out of its plan while it runs. So two sessions may run one plan, each
 //! with an execution of its own; a few idle ones are kept with the plan. The one that ran last runs
@@ -26,7 +26,7 @@ use expression::SqlMode;
 use foldhash::fast::FixedState;
 use planner::{Plan, StatementLimits, StringRules};
 use syntax::canonical::Canonical;
-use value::{CollationId, ColumnType, DateTime};
+use value::{CollationId, ColumnType, DateTime, Value};
 
 use crate::clock_hand::ClockHand;
 use crate::server::StatementKind;
@@ -174,10 +174,16 @@ pub struct PlanCache {
 }
 
 impl PlanCache {
-    /// Makes the key of a statement.
-    pub fn write_key(key: &mut Vec<u8>, canonical: &Canonical, surroundings: &Surroundings<'_>) {
+    /// Makes the key of a statement with these literals.
+    pub fn write_key(
+        key: &mut Vec<u8>,
+        canonical: &Canonical,
+        literals: &[Value],
+        surroundings: &Surroundings<'_>,
+    ) {
         key.clear();
         key.extend_from_slice(canonical.key());
+        key.extend(literals.iter().filter_map(scale_of));
         surroundings.append_to(key);
     }
 
@@ -258,6 +264,14 @@ impl PlanCache {
         self.entries.clear();
         self.hand = ClockHand::default();
         self.schema_version = schema_version;
+    }
+}
+
+/// How many digits a decimal has behind the point; none of what is no decimal.
+pub(crate) fn scale_of(value: &Value) -> Option<u8> {
+    match value {
+        Value::Decimal(number) => Some(number.scale()),
+        _ => None,
     }
 }
 
@@ -363,7 +377,7 @@ mod tests {
         };
         let key_of = |surroundings: &Surroundings<'_>| {
             let mut key = Vec::new();
-            PlanCache::write_key(&mut key, &canonical, surroundings);
+            PlanCache::write_key(&mut key, &canonical, &[], surroundings);
             key
         };
         let others = [

@@ -15,6 +15,7 @@ use syntax::ast::{self, StatementKind};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
+use crate::admin_statement::look_after_columns;
 use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
@@ -231,6 +232,9 @@ impl Session {
                 let columns = self.described.take().unwrap_or_else(|| Rc::from([]));
                 outcome.map(|_| columns)
             }
+            StatementKind::Admin(ast::Admin::Table { verb, .. }) => {
+                Ok(look_after_columns(verb).into())
+            }
             _ => Ok(Rc::from([])),
         }
     }
@@ -264,7 +268,7 @@ impl Session {
     pub(crate) async fn execute_command(&mut self, execute: &Execute<'_>) -> Result<Reply, Stop> {
         let id = execute.statement_id;
         let Some(mut prepared) = self.prepared.take(id) else {
-            return Err(unknown_statement(id, "EXECUTE"));
+            return Err(unknown_statement(id, "mysqld_stmt_execute"));
         };
         prepared.cursor = None;
         self.protocol = RowProtocol::Binary;
@@ -548,11 +552,7 @@ impl Session {
                 ast::UsingValue::Default => mark = Mark::Default,
                 ast::UsingValue::Ignore => mark = Mark::Ignore,
             }
-            types.push(match &value {
-                // No later value uses the plan: it is shown with the digits that it has.
-                Value::Decimal(number) => ColumnType::decimal(65, number.scale()),
-                value => type_of(value, own),
-            });
+            types.push(type_of(&value, own));
             values.push(value);
             marks.push(mark);
         }
@@ -673,6 +673,9 @@ pub(crate) fn parameter(
         }
         BinaryValue::Bytes(bytes) if is_blob => Value::bytes(bytes),
         BinaryValue::Bytes(text) => Value::Bytes(strings.received(text).into_owned()),
+        BinaryValue::DateTime(time) if wire_type.column_type == wire::ColumnType::Date => {
+            Value::Date(date_time(&time).date())
+        }
         BinaryValue::DateTime(time) => Value::DateTime(date_time(&time)),
         BinaryValue::Time(time) => {
             let hour = time
@@ -732,19 +735,26 @@ fn date_time(time: &wire::DateTime) -> value::DateTime {
     value::DateTime::new(date, of_day)
 }
 
+/// The digits behind the point of a time with so many microseconds, as MariaDB shows a parameter.
+fn digits_of(micros: u32) -> u8 {
+    if micros == 0 { 0 } else { 6 }
+}
+
 /// The type of a value that stands alone. Text gets the widest length, so that longer texts use
-/// the same plan.
+/// the same plan; a number has the digits behind the point that it shows, and so has a time.
 fn type_of(value: &Value, collation: CollationId) -> ColumnType {
     match value {
         Value::Null => ColumnType::new(TypeKind::Null),
         Value::Int(_) => ColumnType::new(TypeKind::BigInt),
         Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
         Value::Float(_) | Value::Double(_) => ColumnType::new(TypeKind::Double),
-        Value::Decimal(_) => ColumnType::decimal(65, 30),
+        Value::Decimal(number) => ColumnType::decimal(Decimal::PRECISION_MAX, number.scale()),
         Value::Bytes(_) => ColumnType::text(TypeKind::LongText, u32::MAX, collation),
         Value::Date(_) => ColumnType::new(TypeKind::Date),
-        Value::Time(_) => ColumnType::temporal(TypeKind::Time, 6),
-        Value::DateTime(_) => ColumnType::temporal(TypeKind::DateTime, 6),
+        Value::Time(time) => ColumnType::temporal(TypeKind::Time, digits_of(time.microsecond())),
+        Value::DateTime(time) => {
+            ColumnType::temporal(TypeKind::DateTime, digits_of(time.microsecond()))
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! root without a password.
 
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
+use catalog::information_schema::INFORMATION_SCHEMA;
 use catalog::routine::ROUTINE_TABLE;
 use catalog::{AccountName, Privilege, PrivilegeSet};
 use errcode::{
@@ -86,7 +87,9 @@ impl Session {
         database: &str,
     ) -> Result<(), ClientError> {
         let account = self.state.account();
-        let is_refused = database == SYSTEM_DATABASE && privilege == Privilege::Drop;
+        // What that has nobody makes, drops or locks.
+        let is_own = database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        let is_refused = is_own || database == SYSTEM_DATABASE && privilege == Privilege::Drop;
         if account.grants.in_database(database).has(privilege) && !is_refused {
             return Ok(());
         }

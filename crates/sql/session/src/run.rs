@@ -235,7 +235,7 @@ impl Session {
         }
         for table in &plan.tables {
             let id = table.definition.id;
-            if self.filled == Some(id) {
+            if self.state.is_filled(id) {
                 continue;
             }
             if !self.transaction.holds(id) {
@@ -263,7 +263,7 @@ impl Session {
         rows: &mut Rows<'_>,
         plan: &Plan,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        if !self.state.has_old_warnings.get() && !self.state.is_part.get() {
+        if !self.state.has_old_warnings.get() && !self.state.is_part() {
             self.state.clear_diagnostics();
         }
         let mark = self.begin_steps();

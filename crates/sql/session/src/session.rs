@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
 };
 use front::{Client, Disconnect, LoginFailure, PacketBytes};
 use runtime::{Standing, Stream};
-use store::TableId;
 use syntax::ast::VariableScope;
 use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
@@ -56,8 +56,6 @@ pub struct Session {
     pub(crate) transaction: TransactionState,
     /// What LOCK TABLES has taken.
     pub(crate) locked: LockedTables,
-    /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
-    pub(crate) filled: Option<TableId>,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
     /// How rows of the running statement are written.
@@ -219,7 +217,6 @@ impl Session {
             state,
             transaction: TransactionState::default(),
             locked,
-            filled: None,
             prepared: PreparedStatements::default(),
             protocol: RowProtocol::Text,
             described: None,
@@ -293,14 +290,12 @@ impl Session {
 
     /// Makes a database the current one (`USE`, COM_INIT_DB, login).
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
-        let is_own = name.eq_ignore_ascii_case(catalog::information_schema::INFORMATION_SCHEMA);
-        let mut collation = CollationId::UTF8MB3_GENERAL_CI;
+        let is_own = name.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         if !is_own {
-            let names = self.state.worker.names();
             self.check_database_used(name)?;
-            let absent = || ClientError::new(ER_BAD_DB_ERROR, &[&name]);
-            collation = names.database(name).ok_or_else(absent)?.collation;
         }
+        let absent = || ClientError::new(ER_BAD_DB_ERROR, &[&name]);
+        let collation = self.database_collation(name).ok_or_else(absent)?;
         self.follow_database(collation)?;
         let canonical = if is_own { "information_schema" } else { name };
         *self.state.database.borrow_mut() = Some(canonical.into());
@@ -308,6 +303,15 @@ impl Session {
             .seat
             .update(|line| line.database = Some(canonical.to_owned()));
         Ok(())
+    }
+
+    /// The collation of a database, if it is there.
+    fn database_collation(&self, name: &str) -> Option<CollationId> {
+        if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Some(CollationId::UTF8MB3_GENERAL_CI);
+        }
+        let names = self.state.worker.names();
+        names.database(name).map(|database| database.collation)
     }
 
     async fn run(mut self: Box<Self>) {
@@ -390,6 +394,8 @@ impl Session {
         let worker = &self.state.worker;
         let since_us = worker.steady_us();
         self.state.peer_look.begin(since_us);
+        // Until a statement begins that has its own.
+        self.state.has_old_warnings.set(true);
         let command = match bytes.first() {
             Some(&wire::CommandByte::QUERY) => "Query",
             Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
@@ -536,6 +542,10 @@ impl Session {
     pub(crate) fn write_error(&mut self, error: &ClientError) {
         count(&self.state.worker.counters().errors);
         self.state.row_count.set(-1);
+        // What failed has not begun a list of its own: an earlier statement's is not its own.
+        if self.state.has_old_warnings.get() {
+            self.state.clear_diagnostics();
+        }
         let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
         diagnostics.warnings().push(
             Level::Error,
@@ -615,6 +625,12 @@ impl Session {
         if let Some(collation) = CollationId::from_id(self.client.info().collation) {
             self.set_names(collation)?;
         }
+        let database = self.state.database.borrow().clone();
+        if let Some(collation) = database.and_then(|name| self.database_collation(&name)) {
+            self.follow_database(collation)?;
+        }
+        let packet_bytes_max = self.packet_bytes_max();
+        self.client.set_max_allowed_packet(packet_bytes_max);
         self.take_timeouts();
         Ok(Reply::Ok(Done::default()))
     }

@@ -36,8 +36,9 @@ const BARE_DEFAULT: &str = "CASE WHEN COLUMN_DEFAULT = 'NULL' THEN NULL \
 struct Asked {
     /// `SELECT .. FROM .. [WHERE ..]`, without ORDER BY.
     select: String,
-    /// The column that LIKE is about.
+    /// The column that LIKE is about, and how it is compared.
     like: String,
+    collate: &'static str,
     /// ORDER BY, or nothing.
     order: &'static str,
 }
@@ -56,7 +57,17 @@ fn asked_databases(filter: Option<&ShowFilter>) -> Asked {
     let column = headed("Database", filter);
     let shown = quoted_name(&column);
     let select = format!("SELECT SCHEMA_NAME AS {shown} FROM information_schema.SCHEMATA");
-    Asked::new(select, column, " ORDER BY 1")
+    Asked::new(select, column, " ORDER BY 1").by_case()
+}
+
+/// A text as a literal that every `sql_mode` reads alike.
+fn text_in_any_mode(text: &str) -> String {
+    let quoted = quoted_string(text);
+    if !quoted.contains('\\') {
+        return quoted;
+    }
+    let bytes = text.bytes().map(|byte| format!("{byte:02x}"));
+    format!("_utf8mb4 x'{}'", bytes.collect::<String>())
 }
 
 impl Asked {
@@ -64,8 +75,15 @@ impl Asked {
         Self {
             select: select.into(),
             like: like.into(),
+            collate: "",
             order,
         }
+    }
+
+    /// The case of letters counts, as it does in names of databases and tables.
+    fn by_case(self) -> Self {
+        let collate = " COLLATE utf8mb3_bin";
+        Self { collate, ..self }
     }
 
     /// The whole statement with the filter of the SHOW.
@@ -73,17 +91,16 @@ impl Asked {
         let Self {
             select,
             like,
+            collate,
             order,
         } = self;
         let condition = match filter {
             None => String::new(),
             Some(ShowFilter::Like(pattern)) => {
-                let pattern = String::from_utf8_lossy(pattern);
-                format!(
-                    " WHERE {} LIKE {}",
-                    quoted_name(like),
-                    quoted_string(&pattern)
-                )
+                let (name, pattern) = (quoted_name(like), String::from_utf8_lossy(pattern));
+                // A backslash escapes in it whatever `sql_mode` says.
+                let pattern = text_in_any_mode(&pattern);
+                format!(" WHERE {name}{collate} LIKE {pattern} ESCAPE x'5c'")
             }
             Some(ShowFilter::Where(condition)) => {
                 let source = String::from_utf8_lossy(parsed.source(condition.span));
@@ -254,16 +271,16 @@ impl Session {
         } else {
             ""
         };
-        let of = quoted_string(&database);
+        let of = text_in_any_mode(&database);
         let select = format!(
             "SELECT TABLE_NAME AS {shown}{type_column} FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = {of}"
         );
-        Ok(Asked::new(select, column, " ORDER BY 1"))
+        Ok(Asked::new(select, column, " ORDER BY 1").by_case())
     }
 
     fn asked_table_status(&self, schema: Option<&ast::Ident>) -> Result<Asked, ClientError> {
-        let of = quoted_string(&self.database_of(schema)?);
+        let of = text_in_any_mode(&self.database_of(schema)?);
         let select = format!(
             "SELECT TABLE_NAME AS Name, ENGINE AS Engine, VERSION AS Version, \
              ROW_FORMAT AS Row_format, TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS Avg_row_length, \
@@ -276,7 +293,7 @@ impl Session {
              MAX_INDEX_LENGTH AS Max_index_length, TEMPORARY AS Temporary \
              FROM information_schema.TABLES WHERE TABLE_SCHEMA = {of}"
         );
-        Ok(Asked::new(select, "Name", " ORDER BY 1"))
+        Ok(Asked::new(select, "Name", " ORDER BY 1").by_case())
     }
 
     fn asked_columns(&self, full: bool, table: &ObjectName) -> Result<Asked, ClientError> {
@@ -293,8 +310,8 @@ impl Session {
             "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type{collation}, IS_NULLABLE AS `Null`, \
              COLUMN_KEY AS `Key`, {BARE_DEFAULT} AS `Default`, EXTRA AS Extra{tail} \
              FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            quoted_string(&definition.name.database),
-            quoted_string(&definition.name.table)
+            text_in_any_mode(&definition.name.database),
+            text_in_any_mode(&definition.name.table)
         );
         Ok(Asked::new(select, "Field", ""))
     }
@@ -308,8 +325,8 @@ impl Session {
              NULLABLE AS `Null`, INDEX_TYPE AS Index_type, COMMENT AS Comment, \
              INDEX_COMMENT AS Index_comment, IGNORED AS Ignored \
              FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
-            quoted_string(&definition.name.database),
-            quoted_string(&definition.name.table)
+            text_in_any_mode(&definition.name.database),
+            text_in_any_mode(&definition.name.table)
         );
         Ok(Asked::new(select, "Key_name", ""))
     }

@@ -19,6 +19,7 @@ use expression::{
 };
 use function::{RandomState, SessionFacts};
 use planner::Plan;
+use store::TableId;
 use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
@@ -56,8 +57,8 @@ pub struct State {
     pub diagnostics: RefCell<Rc<Diagnostics>>,
     /// They are an earlier statement's: the latest one only tells of them.
     pub has_old_warnings: Cell<bool>,
-    /// What runs is a part of a statement: what that has told stays.
-    pub is_part: Cell<bool>,
+    /// What runs is a part of a statement; written by [`Part`] alone.
+    part: Cell<PartOf>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
     /// `FOUND_ROWS()`.
@@ -107,6 +108,38 @@ impl FunctionNow {
     }
 }
 
+/// Whether what runs is a part of a statement, and of which.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct PartOf {
+    /// It is: what the statement has told stays.
+    is_part: bool,
+    /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
+    filled: Option<TableId>,
+}
+
+/// What runs is a part of a statement until this is dropped, however the part ends.
+#[derive(Debug)]
+pub(crate) struct Part {
+    state: Rc<State>,
+    around: PartOf,
+}
+
+impl Part {
+    /// A part begins; of CREATE TABLE .. SELECT with the table that it fills.
+    pub(crate) fn begin(state: &Rc<State>, filled: Option<TableId>) -> Self {
+        let is_part = true;
+        let around = state.part.replace(PartOf { is_part, filled });
+        let state = Rc::clone(state);
+        Self { state, around }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.state.part.set(self.around);
+    }
+}
+
 impl State {
     /// A session's memory after its login.
     pub fn new(
@@ -134,7 +167,7 @@ impl State {
             database: RefCell::new(None),
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
-            is_part: Cell::new(false),
+            part: Cell::default(),
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
@@ -323,6 +356,16 @@ impl State {
             let mut read = plan.user_variables.iter();
             read.all(|(name, column_type)| variables.is_of_type(name, column_type))
         }
+    }
+
+    /// True while a part of a statement runs ([`Part`]).
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.get().is_part
+    }
+
+    /// True of the table that CREATE TABLE .. SELECT fills at the moment.
+    pub(crate) fn is_filled(&self, table: TableId) -> bool {
+        self.part.get().filled == Some(table)
     }
 
     /// Forgets the last statement's warnings.

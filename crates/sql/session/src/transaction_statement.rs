@@ -5,7 +5,7 @@ use errcode::{
     ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
     ER_SP_DOES_NOT_EXIST,
 };
-use store::{Isolation, TransactionOptions};
+use store::{Isolation, TableId, TransactionOptions};
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
 use crate::locked_tables::LockedTable;
@@ -192,27 +192,39 @@ impl Session {
     async fn lock_tables(&mut self, tables: &[ast::TableLock]) -> Result<(), Stop> {
         self.commit().await?;
         self.locked.clear();
-        let (mut wanted, mut locked) = (Vec::new(), Vec::new());
+        loop {
+            let wanted = self.tables_to_lock(tables)?;
+            let mut locked = Vec::new();
+            for &(id, may_write) in &wanted {
+                let worker = std::rc::Rc::clone(&self.state.worker);
+                let own = self.state.seat.id();
+                let hold = worker.metadata.change(&worker.server.metadata, id, own);
+                let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
+                locked.push(LockedTable { hold, may_write });
+            }
+            // While it waited the names may have come to mean other tables, or none.
+            if self.tables_to_lock(tables)? == wanted {
+                // All of them or none: where one was not to be had, the others are free again.
+                self.locked.set(locked);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Which tables are to be locked, each once, and whether to be written.
+    fn tables_to_lock(&self, tables: &[ast::TableLock]) -> Result<Vec<(TableId, bool)>, Stop> {
+        let mut wanted = Vec::with_capacity(tables.len());
         for table in tables {
             let definition = self.table_named(&table.name)?;
             self.check_database_privilege(Privilege::LockTables, &definition.name.database)?;
             self.check_table_privilege(Privilege::Select, &definition.name)?;
             wanted.push((definition.id, table.write));
         }
-        // One order for all sessions, so that two of them never wait for each other.
-        wanted.sort_unstable();
-        wanted.reverse();
+        // One order for all sessions, that of RENAME TABLE too, so that two of them never wait for
+        // each other.
+        wanted.sort_unstable_by_key(|&(id, may_write)| (id, !may_write));
         wanted.dedup_by_key(|(id, _)| *id);
-        for (id, may_write) in wanted {
-            let worker = std::rc::Rc::clone(&self.state.worker);
-            let own = self.state.seat.id();
-            let hold = worker.metadata.change(&worker.server.metadata, id, own);
-            let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
-            locked.push(LockedTable { hold, may_write });
-        }
-        // All of them or none: where one was not to be had, the others are free again.
-        self.locked.set(locked);
-        Ok(())
+        Ok(wanted)
     }
 }
 

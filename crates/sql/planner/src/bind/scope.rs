@@ -18,12 +18,10 @@ pub(crate) struct Scope {
     pub(crate) relations: Vec<Relation>,
     /// Relations before this one are out of sight: within ON, and between the parts of a list.
     pub(crate) visible_from: usize,
-    /// Columns that NATURAL and USING merged: the place that is shown, and the one hidden by it.
-    merged: Vec<(ColumnPlace, ColumnPlace)>,
-    /// Those that they hid.
+    /// What `*` shows, in its order.
+    shown: Vec<ColumnPlace>,
+    /// Columns that NATURAL and USING hid behind those that they merged them with.
     hidden: BTreeSet<ColumnPlace>,
-    /// Right joins with merged columns, as (start, middle, end): `*` shows their right side first.
-    pub(crate) turned: Vec<(usize, usize, usize)>,
 }
 
 /// A table, or what stands for one.
@@ -129,30 +127,60 @@ impl Aliases {
 }
 
 impl Scope {
-    /// Makes two columns one: the second is out of sight.
-    pub(crate) fn merge(&mut self, seen: ColumnPlace, hidden: ColumnPlace) {
-        self.merged.push((seen, hidden));
-        self.hidden.insert(hidden);
+    /// Brings a relation into sight.
+    pub(crate) fn add(&mut self, relation: Relation) {
+        let slot = relation.slot;
+        let columns = relation.columns.iter().enumerate();
+        let visible = columns.filter(|(_, column)| !column.invisible);
+        self.shown
+            .extend(visible.map(|(column, _)| ColumnPlace { slot, column }));
+        self.relations.push(relation);
     }
 
-    /// The merged columns, as they are shown.
-    pub(crate) fn merged(&self) -> impl Iterator<Item = ColumnPlace> {
-        self.merged.iter().map(|(seen, _)| *seen)
+    /// The row of the only relation stands elsewhere from here on.
+    pub(crate) fn move_only_relation(&mut self, slot: usize) {
+        for relation in &mut self.relations {
+            relation.slot = slot;
+        }
+        for place in &mut self.shown {
+            place.slot = slot;
+        }
+    }
+
+    /// What `*` shows.
+    pub(crate) fn shown(&self) -> &[ColumnPlace] {
+        &self.shown
+    }
+
+    /// Makes the columns of each pair one: the second is out of sight. `*` shows of what it has
+    /// from `start` on the columns that are merged, then the others of the side that they are seen
+    /// of, then those of the other side; the left side ends at `middle`.
+    pub(crate) fn merge(
+        &mut self,
+        (start, middle): (usize, usize),
+        pairs: &[(ColumnPlace, ColumnPlace)],
+        is_right: bool,
+    ) {
+        self.hidden.extend(pairs.iter().map(|(_, hidden)| *hidden));
+        let right = self.shown.split_off(middle);
+        let left = self.shown.split_off(start);
+        let (first, second) = if is_right {
+            (right, left)
+        } else {
+            (left, right)
+        };
+        let seen: BTreeSet<ColumnPlace> = pairs.iter().map(|(seen, _)| *seen).collect();
+        let (merged, others): (Vec<_>, Vec<_>) =
+            first.into_iter().partition(|place| seen.contains(place));
+        let hidden = &self.hidden;
+        let second = second.into_iter().filter(|place| !hidden.contains(place));
+        self.shown
+            .extend(merged.into_iter().chain(others).chain(second));
     }
 
     /// True if a merged column hides this one.
     pub(crate) fn is_hidden(&self, place: ColumnPlace) -> bool {
         self.hidden.contains(&place)
-    }
-
-    /// The relations in the order in which `*` shows them.
-    pub(crate) fn shown_order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.relations.len()).collect();
-        // Joins within a join come first, and stay within their part of the order.
-        for &(start, middle, end) in &self.turned {
-            order[start..end].rotate_left(middle - start);
-        }
-        order
     }
 
     /// Where a name stands: (relation, column). `None` if nowhere here.

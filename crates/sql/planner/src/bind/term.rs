@@ -4,7 +4,8 @@ use std::iter;
 
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_OPERAND_COLUMNS};
 use expression::{
-    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like, Test,
+    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
+    SqlMode, Test,
 };
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
 use value::{Charset, CollationId, ColumnType, TypeKind, Value};
@@ -114,22 +115,22 @@ impl Binder<'_> {
     /// A column's name: a select item's alias where the clause allows it.
     fn named(&mut self, name: &ast::ColumnName) -> Bound {
         use super::Clause;
-        let is_plain = name.table.is_none() && name.schema.is_none();
         let clause = self.block().clause;
-        if is_plain {
-            let alias = self.alias(&name.column.text);
-            let prefers_alias = matches!(clause, Clause::Order | Clause::Having);
-            if let Some(expression) = alias
-                && (prefers_alias || (clause == Clause::Group && !self.has_column(name)))
-            {
-                return Ok(expression);
-            }
+        let may_be_alias = match clause {
+            Clause::Having => true,
+            Clause::Group | Clause::Order => !self.has_column(name),
+            _ => false,
+        };
+        if may_be_alias && let Some(expression) = self.alias_of(name) {
+            return Ok(expression);
         }
         self.column(name)
     }
 
-    fn alias(&mut self, name: &str) -> Option<Expression> {
-        self.block().aliases.find(name).cloned()
+    /// The select item of a name that is not of a table.
+    pub(crate) fn alias_of(&mut self, name: &ast::ColumnName) -> Option<Expression> {
+        let is_plain = name.table.is_none() && name.schema.is_none();
+        is_plain.then(|| self.block().aliases.find(&name.column.text).cloned())?
     }
 
     fn unary(&mut self, operator: UnaryOperator, operand: &Expr, whole: &Expr) -> Bound {
@@ -297,6 +298,8 @@ impl Binder<'_> {
         };
         let (operand, pattern) = (self.term(value)?, self.term(pattern)?);
         let escape = match escape {
+            // A backslash escapes in a pattern where it does in a string.
+            None if self.settings.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => None,
             None => Some(u32::from(b'\\')),
             Some(escape) => self.escape(escape)?,
         };

@@ -283,7 +283,7 @@ impl Binder<'_> {
                 return Err(error(ER_DUP_FIELDNAME, &[name]));
             }
         }
-        self.block().scope.relations.push(relation);
+        self.block().scope.add(relation);
         Ok(())
     }
 }

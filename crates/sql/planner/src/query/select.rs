@@ -1,7 +1,5 @@
 //! SELECT: one query block.
 
-use std::collections::BTreeSet;
-
 use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
@@ -256,34 +254,24 @@ impl Binder<'_> {
         let place_in = |place: ColumnPlace| {
             let relation = scope.relations.iter().position(|r| r.slot == place.slot);
             (
-                relation.expect("a merged column is of a relation"),
+                relation.expect("what is shown is of a relation"),
                 place.column,
             )
         };
-        if table.is_none() {
-            places.extend(scope.merged().map(place_in));
+        let mut is_found = table.is_none();
+        if is_found {
+            places.extend(scope.shown().iter().copied().map(place_in));
         }
-        let shown: BTreeSet<ColumnPlace> = scope.merged().collect();
-        let mut is_found = false;
-        for relation_index in scope.shown_order() {
-            let relation = &scope.relations[relation_index];
-            let is_wanted = table.is_none_or(|table| relation.alias == table.text)
+        for (relation_index, relation) in scope.relations.iter().enumerate() {
+            let is_wanted = table.is_some_and(|table| relation.alias == table.text)
                 && schema.is_none_or(|schema| relation.database == schema.text);
             if !is_wanted {
                 continue;
             }
             is_found = true;
-            for (column, described) in relation.columns.iter().enumerate() {
-                let place = ColumnPlace {
-                    slot: relation.slot,
-                    column,
-                };
-                let is_merged = shown.contains(&place) || scope.is_hidden(place);
-                let is_hidden = described.invisible || (is_merged && table.is_none());
-                if !is_hidden {
-                    places.push((relation_index, column));
-                }
-            }
+            let columns = relation.columns.iter().enumerate();
+            let visible = columns.filter(|(_, described)| !described.invisible);
+            places.extend(visible.map(|(column, _)| (relation_index, column)));
         }
         if !is_found {
             let name = table.map_or_else(String::new, |table| table.text.clone());

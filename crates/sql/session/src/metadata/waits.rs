@@ -1,8 +1,9 @@
 //! Who waits for whose metadata lock, so that a cycle has a victim.
 //!
 //! Weak holds are nameless counters, so nobody can say who holds a table weakly - until he waits
-//! himself: who waits says what he holds, and a cycle consists of such alone. It is looked for when
-//! a session begins to wait, under one mutex; a session that holds nothing closes no cycle and is
+//! himself: who waits says what he holds, and a cycle consists of such alone. Databases are held by
+//! changes of definitions alone, which say so as they take one. A cycle is looked for when a
+//! session begins to wait, under one mutex; a session that holds nothing closes no cycle and is
 //! only noted. Waits are rare, changes of definitions too, so the mutex is not on any hot path.
 //!
 //! A wait for a row's lock is not an edge here: such cycles end by `lock_wait_timeout` or
@@ -24,6 +25,8 @@ struct Inner {
     waiters: Vec<Waiter>,
     /// Tables held strongly, and by which session.
     owners: Vec<(TableId, u64)>,
+    /// Databases held weakly, and by which session.
+    users: Vec<(TableId, u64)>,
 }
 
 #[derive(Debug)]
@@ -68,7 +71,8 @@ impl Waits {
             inner.waiters.iter().all(|waiter| waiter.session != session),
             "a session waits for one thing at a time"
         );
-        let holds_any = !weak.is_empty() || inner.owners.iter().any(|(_, by)| *by == session);
+        let mut known = inner.owners.iter().chain(&inner.users);
+        let holds_any = !weak.is_empty() || known.any(|(_, by)| *by == session);
         inner.waiters.push(Waiter {
             session,
             table,
@@ -96,6 +100,18 @@ impl Waits {
         let owners = &mut self.inner.lock().owners;
         let at = owners.iter().position(|owner| *owner == (table, session));
         owners.swap_remove(at.expect("a strong hold is noted once"));
+    }
+
+    /// A session holds a database weakly from now on.
+    pub(super) fn begin_use(&self, database: TableId, session: u64) {
+        self.inner.lock().users.push((database, session));
+    }
+
+    /// It holds it no more.
+    pub(super) fn end_use(&self, database: TableId, session: u64) {
+        let users = &mut self.inner.lock().users;
+        let at = users.iter().position(|user| *user == (database, session));
+        users.swap_remove(at.expect("a hold of a database is noted once"));
     }
 }
 
@@ -128,7 +144,9 @@ impl Inner {
             .position(|other| other.table == waiter.table && other.strength == Strength::Strong);
         let is_blocker = move |(index, other): (usize, &Waiter)| {
             let owns = owner.is_some_and(|(_, by)| *by == other.session);
-            let uses = waiter.strength == Strength::Strong && other.weak.contains(&waiter.table);
+            let is_user = || self.users.contains(&(waiter.table, other.session));
+            let uses = waiter.strength == Strength::Strong
+                && (other.weak.contains(&waiter.table) || is_user());
             let is_before = first_change == Some(index);
             (index != at && (owns || uses || is_before)).then_some(index)
         };
@@ -170,6 +188,21 @@ mod tests {
         assert_eq!(second(), Err(Deadlock));
         waits.disown(A, 1);
         assert_eq!(second(), Ok(()));
+    }
+
+    #[test]
+    fn who_holds_a_database_is_in_the_way_of_its_end() {
+        let waits = Waits::default();
+        let database = TableId(7);
+        // One makes a table in the database out of A, another drops it, a third moves A there.
+        waits.begin_use(database, 1);
+        waits.own(A, 3);
+        let _make = waits.note(1, A, Strength::Weak, vec![]).unwrap();
+        let _drop = waits.note(2, database, Strength::Strong, vec![]).unwrap();
+        let rename = || waits.note(3, database, Strength::Weak, vec![]).map(drop);
+        assert_eq!(rename(), Err(Deadlock));
+        waits.end_use(database, 1);
+        assert_eq!(rename(), Ok(()));
     }
 
     #[test]

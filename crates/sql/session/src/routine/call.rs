@@ -30,6 +30,9 @@ use crate::variables::{NewValue, Variables};
 /// What a routine's definition has fixed while it runs.
 const KEPT_VARIABLES: [&str; 3] = ["sql_mode", "collation_connection", "character_set_client"];
 
+/// What limits the rows of a client's own statements alone.
+const SELECT_LIMIT: &str = "sql_select_limit";
+
 /// What an OUT parameter of a prepared CALL has become.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -86,7 +89,7 @@ impl Session {
             self.set_parameter(&mut frame, place, value, &from)?;
         }
         let around = self.enter_routine(&routine)?;
-        let outcome = self.run_frame(frame).await;
+        let outcome = self.run_unlimited(frame).await;
         self.leave_routine(around);
         let frame = outcome?;
         for (place, argument) in call.arguments.iter().enumerate() {
@@ -97,6 +100,22 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Runs a program without `sql_select_limit`, which behind it is as it was before.
+    pub(crate) async fn run_unlimited(&mut self, frame: Frame) -> Result<Frame, Stop> {
+        let before = self.state.variables.borrow().clone();
+        let select_rows = before.active().limits.select_rows;
+        if select_rows.is_some() {
+            let unlimited = NewValue::Number(u64::MAX.into());
+            self.set_own_variable(SELECT_LIMIT, &unlimited)?;
+        }
+        let outcome = self.run_frame(frame).await;
+        let mut variables = self.state.variables.borrow_mut();
+        if variables.active().limits.select_rows != select_rows {
+            variables.restore(&before, [SELECT_LIMIT].into_iter());
+        }
+        outcome
     }
 
     /// Runs a prepared CALL: its `?` are variables of a program that does nothing else. Gives what

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use catalog::{AccountName, Privilege, Routine, RoutineKey};
+use catalog::{AccountName, Privilege, PrivilegeSet, Routine, RoutineKey};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_NATIVE_FCT_NAME_COLLISION, ER_SP_ALREADY_EXISTS,
     ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR,
@@ -190,7 +190,7 @@ impl Session {
             let code = ER_SP_DOES_NOT_EXIST;
             ClientError::new(code, &[&kind.text(), &name.name.text])
         };
-        let privileges = self.routine_privileges(&key);
+        let privileges = self.routine_privileges(&key) & PrivilegeSet::ALL_ROUTINE;
         let routine = routines.find(&key).ok_or_else(missing)?;
         let is_own = routine.definer == self.state.account_name();
         if privileges.is_empty() && !is_own {

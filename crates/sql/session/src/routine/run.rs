@@ -44,7 +44,7 @@ impl Session {
             .check_depth()
             .map_err(|error| Stop::from(*error))?;
         let frame = Frame::new(Rc::new(compiled));
-        self.run_frame(frame).await?;
+        self.run_unlimited(frame).await?;
         Ok(self.program_reply())
     }
 

@@ -1,0 +1,249 @@
+//! Commands of the protocol that are not SQL: what they take, and what they leave behind.
+
+#![forbid(unsafe_code)]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use testkit::client::Client;
+use testkit::{Launch, Server, ServerKind};
+
+/// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
+const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
+
+const QUERY: u8 = 3;
+const PING: u8 = 0x0e;
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+const RESET_CONNECTION: u8 = 0x1f;
+const BULK_EXECUTE: u8 = 0xfa;
+
+const DATE: u8 = 10;
+const DECIMAL: u8 = 0xf6;
+const TEXT: u8 = 0xfd;
+
+fn start() -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let server = launch.start().expect("the server starts");
+    let mut root = server.connect().expect("it serves");
+    root.run("create database d").expect("a database");
+    (server, root)
+}
+
+/// A session whose packets are made and read here.
+struct Raw {
+    stream: TcpStream,
+}
+
+impl Raw {
+    fn new(server: &Server) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+        let limit = Some(Duration::from_secs(60));
+        stream.set_read_timeout(limit).expect("a time limit");
+        let mut raw = Self { stream };
+        raw.packet();
+        // MariaDB's own capabilities, where MySQL's first is clear: COM_STMT_BULK_EXECUTE.
+        let mut login = (PLAIN & !1).to_le_bytes().to_vec();
+        login.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+        login.push(45);
+        login.extend_from_slice(&[0; 19]);
+        login.extend_from_slice(&4_u32.to_le_bytes());
+        login.extend_from_slice(b"root\0\0mysql_native_password\0");
+        raw.send(1, &login);
+        assert_eq!(raw.packet().first(), Some(&0), "logged in");
+        raw
+    }
+
+    fn send(&mut self, sequence: u8, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).expect("a short one");
+        let [a, b, c, _] = length.to_le_bytes();
+        let frame = [&[a, b, c, sequence], payload].concat();
+        self.stream.write_all(&frame).expect("it reads");
+    }
+
+    fn packet(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).expect("a packet");
+        let [a, b, c, _] = header;
+        let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        let mut payload = vec![0; length];
+        self.stream.read_exact(&mut payload).expect("its payload");
+        payload
+    }
+
+    /// The first packet of the answer.
+    fn command(&mut self, command: u8, payload: &[u8]) -> Vec<u8> {
+        self.send(0, &[&[command], payload].concat());
+        self.packet()
+    }
+
+    /// The only value of a query.
+    fn value(&mut self, query: &str) -> Option<String> {
+        let head = self.command(QUERY, query.as_bytes());
+        assert_eq!(head, [1], "{query}: one column");
+        let [_, _, row, end] = [(); 4].map(|()| self.packet());
+        assert_eq!(end.first(), Some(&0xfe), "{query}: one row");
+        match row.split_first()? {
+            (0xfb, _) => None,
+            (_, text) => Some(String::from_utf8_lossy(text).into_owned()),
+        }
+    }
+
+    fn run(&mut self, statement: &str) {
+        let answer = self.command(QUERY, statement.as_bytes());
+        assert_eq!(answer.first(), Some(&0), "{statement}: {answer:?}");
+    }
+
+    /// The number of a statement of parameters without a result.
+    fn prepare(&mut self, statement: &str) -> Vec<u8> {
+        let answer = self.command(PREPARE, statement.as_bytes());
+        assert_eq!(answer.first(), Some(&0), "{statement}: {answer:?}");
+        let parameter_count = answer.get(7).copied().expect("a count");
+        (0..=parameter_count).for_each(|_| drop(self.packet()));
+        answer.get(1..5).expect("a number").to_vec()
+    }
+
+    /// Runs it with one parameter.
+    fn execute(&mut self, statement: &[u8], kind: u8, value: &[u8]) {
+        let head = [statement, &[0, 1, 0, 0, 0, 0, 1, kind, 0]].concat();
+        let answer = self.command(EXECUTE, &[&head, value].concat());
+        assert_eq!(answer.first(), Some(&0), "{answer:?}");
+    }
+}
+
+/// The message of an answer that is an error.
+fn message(answer: &[u8]) -> (u16, String) {
+    match answer {
+        [0xff, low, high, b'#', rest @ ..] => (
+            u16::from_le_bytes([*low, *high]),
+            String::from_utf8_lossy(rest.get(5..).unwrap_or_default()).into_owned(),
+        ),
+        _ => panic!("an error, not {answer:?}"),
+    }
+}
+
+/// The warnings of an answer that is OK.
+fn warning_count(answer: &[u8]) -> u16 {
+    match answer {
+        [0, _, _, _, _, low, high, ..] => u16::from_le_bytes([*low, *high]),
+        _ => panic!("OK, not {answer:?}"),
+    }
+}
+
+#[test]
+fn a_reset_connection_keeps_its_database_with_its_collation() {
+    let (server, mut root) = start();
+    root.run("create database l character set latin1")
+        .expect("a database");
+    let mut raw = Raw::new(&server);
+    raw.run("use l");
+    raw.run("set collation_connection = utf8mb4_bin, @kept = 1");
+    raw.command(RESET_CONNECTION, b"");
+    let mut value = |query| raw.value(query);
+    assert_eq!(value("select database()").as_deref(), Some("l"));
+    let collation = value("select @@collation_database");
+    assert_eq!(collation.as_deref(), Some("latin1_swedish_ci"));
+    assert_eq!(value("select @kept"), None);
+}
+
+#[test]
+fn warnings_of_a_statement_are_not_those_of_the_next_command() {
+    let (server, _root) = start();
+    let mut raw = Raw::new(&server);
+    let warned = "set @number = cast('x' as signed)";
+    let answer = raw.command(QUERY, warned.as_bytes());
+    assert_eq!(warning_count(&answer), 1);
+    for command in [PING, RESET_CONNECTION] {
+        raw.run(warned);
+        assert_eq!(warning_count(&raw.command(command, b"")), 0);
+    }
+    raw.run(warned);
+    let answer = raw.command(EXECUTE, &[99, 0, 0, 0, 0, 1, 0, 0, 0]);
+    let (number, text) = message(&answer);
+    assert_eq!(number, 1243);
+    assert!(text.ends_with("given to mysqld_stmt_execute"), "{text}");
+    assert_eq!(
+        raw.value("select @@warning_count").as_deref(),
+        Some("1"),
+        "the error's only"
+    );
+}
+
+#[test]
+fn parameters_are_of_the_types_that_they_are_sent_as() {
+    let (server, mut root) = start();
+    root.run("create table d.t (id int primary key auto_increment, s varchar(40))")
+        .expect("a table");
+    let mut raw = Raw::new(&server);
+    let insert = raw.prepare("insert into d.t (s) values (?)");
+    raw.execute(&insert, DATE, &[4, 0xe4, 7, 1, 2]);
+    raw.execute(&insert, DECIMAL, b"\x041.50");
+    raw.execute(&insert, DECIMAL, b"\x031.5");
+    let sum = raw.prepare("insert into d.t (s) values (? + 1)");
+    raw.execute(&sum, DECIMAL, b"\x041.50");
+    let all = "select group_concat(s order by id separator ' ') from d.t";
+    let found = root.value(all).expect("texts");
+    assert_eq!(found.as_deref(), Some("2020-01-02 1.50 1.5 2.50"));
+}
+
+/// Who prepares a statement is told as many columns as its result will have.
+#[test]
+fn prepared_statements_tell_their_columns() {
+    let (server, mut root) = start();
+    root.run("create table d.t (a int)").expect("a table");
+    let mut raw = Raw::new(&server);
+    for (statement, column_count) in [
+        ("analyze table d.t", 4),
+        ("check table d.t", 4),
+        ("optimize table d.t", 4),
+        ("repair table d.t", 4),
+        ("checksum table d.t", 2),
+        ("select a, 1 from d.t", 2),
+        ("delete from d.t", 0),
+    ] {
+        let answer = raw.command(PREPARE, statement.as_bytes());
+        assert_eq!(answer.first(), Some(&0), "{statement}: {answer:?}");
+        assert_eq!(answer.get(5), Some(&column_count), "{statement}");
+        if column_count > 0 {
+            (0..=column_count).for_each(|_| drop(raw.packet()));
+        }
+    }
+}
+
+/// What a column's character set cannot say is refused in each row of a bulk as it is alone.
+#[test]
+fn a_bulk_compares_what_its_rows_would_compare_alone() {
+    let (server, mut root) = start();
+    root.run("create table d.t (s varchar(9) character set latin1, n int)")
+        .expect("a table");
+    root.run("insert into d.t values ('?', 0), ('x', 0)")
+        .expect("rows");
+    let mut raw = Raw::new(&server);
+    let update = raw.prepare("update d.t set n = n + 1 where s = ?");
+    // With types; each row is an indicator and a text.
+    let head = [&update[..], &[128, 0, TEXT, 0]].concat();
+    let mut bulk = |rows: &str| raw.command(BULK_EXECUTE, &[&head, rows.as_bytes()].concat());
+    let (number, _) = message(&bulk("\0\u{2}\u{416}"));
+    assert_eq!(number, 1267);
+    let (number, _) = message(&bulk("\0\u{1}x\0\u{2}\u{416}"));
+    assert_eq!(number, 1267);
+    assert_eq!(bulk("\0\u{1}x\0\u{1}y").first(), Some(&0));
+    let all = "select group_concat(s, n order by s) from d.t where s = '?'";
+    assert_eq!(root.value(all).expect("rows").as_deref(), Some("?0"));
+}
+
+/// A comment behind it makes no second statement.
+#[test]
+fn a_client_of_single_statements_may_end_them_with_comments() {
+    let (server, _root) = start();
+    let mut raw = Raw::new(&server);
+    for ending in ["", ";", "; ", "; -- all", "; # all", "; /* all */ "] {
+        raw.run(&format!("set @a = 1{ending}"));
+        let found = raw.value(&format!("select @a{ending}"));
+        assert_eq!(found.as_deref(), Some("1"), "{ending}");
+    }
+    let (number, _) = message(&raw.command(QUERY, b"set @a = 2; set @a = 3"));
+    assert_eq!(number, 1064);
+}
