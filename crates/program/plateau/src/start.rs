@@ -5,9 +5,9 @@
 //! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or
 //! SIGHUP: no new clients, sessions finish the command that they are at (those that wait for one
 //! end at once), then the workers stop. Who is not done after ten seconds, or at a second signal,
-//! is killed and rolls back. What has not ended five seconds later, or at a third signal, is cut off:
-//! tasks are dropped where they stand. That may be in the middle of a write of the log, which ends
-//! the process as a crash does, and so it is the last resort.
+//! is killed and rolls back. What has not ended five seconds later, or at a third signal, is cut
+//! off: tasks are dropped where they stand. That may be in the middle of a write of the log, which
+//! ends the process as a crash does, and so it is the last resort.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
