@@ -73,10 +73,12 @@ fn find(
     nowhere
 }
 
-pub(crate) fn strcmp(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
+pub(crate) fn strcmp(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let left = some!(bound.text_arg(args, 0));
     let right = some!(bound.text_arg(args, 1));
-    Ok(Value::Int(match bound.texts.compare(&left, &right) {
+    let spend = &mut |bytes| context.spend(bytes);
+    let order = bound.texts.compare_metered(&left, &right, spend)?;
+    Ok(Value::Int(match order {
         Ordering::Less => -1,
         Ordering::Equal => 0,
         Ordering::Greater => 1,

@@ -17,6 +17,22 @@ use crate::configuration;
 use crate::database::Sessions;
 use crate::keys::Keys;
 
+/// How long the end may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndTimes {
+    /// For sessions to finish their commands; whoever has not is killed then.
+    pub(crate) patience: Duration,
+    /// For those who were killed to roll back; what is left then is cut off.
+    pub(crate) grace: Duration,
+}
+
+impl EndTimes {
+    /// Until what is left is cut off.
+    pub(crate) fn total(self) -> Duration {
+        self.patience + self.grace
+    }
+}
+
 /// Makes what sessions share, reads the accounts (a new data directory gets its first ones), and
 /// gives each worker its part. Returns what they share. After it, `serve` may be called on any
 /// worker.
@@ -24,13 +40,13 @@ pub(crate) fn start(
     settings: &Settings,
     keys: Keys,
     runtime: &Runtime,
-    patience: Duration,
+    end: EndTimes,
 ) -> Result<Arc<Server>> {
     let worker_count = runtime.handle().worker_count();
     let started_us = SystemClock.now().nanos() / 1000;
     let server = Server::new(settings.clone(), worker_count, started_us);
     let handle = runtime.handle().clone();
-    server.on_shutdown(move || handle.shutdown(patience));
+    server.on_shutdown(move || handle.shutdown(end.total()));
     let front = configuration::front_options(settings, keys)?;
     let loading = Arc::clone(&server);
     runtime
@@ -50,6 +66,8 @@ pub(crate) fn start(
         runtime::spawn_background(async move {
             runtime::shutdown().await;
             ending.dismiss_sessions();
+            runtime::sleep(end.patience).await;
+            ending.kill_sessions();
         });
     });
     Ok(server)

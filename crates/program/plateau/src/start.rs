@@ -4,14 +4,19 @@
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
 //! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or
 //! SIGHUP: no new clients, sessions finish the command that they are at (those that wait for one
-//! end at once), then the workers stop. A second signal ends at once.
+//! end at once), then the workers stop. Who is not done after ten seconds, or at a second signal,
+//! is killed and rolls back. What has not ended five seconds later, or at a third signal, is cut
+//! off: tasks are dropped where they stand. That may be in the middle of a write of the log, which
+//! ends the process as a crash does, and so it is the last resort.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::OnDamage;
 use runtime::{Address, ListenError, Listener, Runtime, Terminations};
+use session::Server;
 use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -21,14 +26,18 @@ use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::Database;
 use crate::keys::Keys;
-use crate::serve;
+use crate::serve::{self, EndTimes};
 use crate::time_zone;
 
 /// What the kernel's address of a unix socket holds, with a zero behind it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// How long sessions may take to finish their commands once the end was asked for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Statements of a client that waits have that long, and a killed one has its transaction to undo;
+/// together less than what a service manager waits by default (90 s).
+const END_TIMES: EndTimes = EndTimes {
+    patience: Duration::from_secs(10),
+    grace: Duration::from_secs(5),
+};
 
 /// Runs the server until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -51,11 +60,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let served = serve(settings, listeners, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.
-        runtime.handle().shutdown(PATIENCE);
+        runtime.handle().shutdown(END_TIMES.total());
     }
-    wait_for_end(terminations, runtime)?;
+    let server = served.as_ref().ok().map(Arc::clone);
+    wait_for_end(terminations, runtime, server)?;
     drop(database);
-    served
+    served.map(drop)
 }
 
 /// Lets clients in.
@@ -64,7 +74,7 @@ fn serve(
     mut listeners: Vec<Listener>,
     runtime: &Runtime,
     database: &Database,
-) -> Result<()> {
+) -> Result<Arc<Server>> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
     // The socket stands in the data directory, which is ours only now.
     if let Some(address) = configuration::socket_address(&settings) {
@@ -72,13 +82,14 @@ fn serve(
     }
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
     configuration::tell_machine(&mut settings, &bound);
-    let server = serve::start(&settings, keys, runtime, PATIENCE)?;
+    let server = serve::start(&settings, keys, runtime, END_TIMES)?;
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }
     let state = if database.is_new { " (new)" } else { "" };
     let is_open = session::accounts::has_open_root(&server.accounts());
-    greet(&bound, &settings, state, is_open, runtime)
+    greet(&bound, &settings, state, is_open, runtime)?;
+    Ok(server)
 }
 
 /// The log goes to standard error; the four lines of the start go to standard output.
@@ -154,18 +165,27 @@ fn greet(
     Ok(())
 }
 
-fn wait_for_end(mut terminations: Terminations, runtime: Runtime) -> Result<()> {
+fn wait_for_end(
+    mut terminations: Terminations,
+    runtime: Runtime,
+    server: Option<Arc<Server>>,
+) -> Result<()> {
     let handle = runtime.handle().clone();
-    // Ends with the process: the second signal must be heard until the last moment.
+    // Ends with the process: later signals must be heard until the last moment.
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            let mut patience = PATIENCE;
-            loop {
+            for asked_before in 0u32.. {
                 let termination = terminations.wait();
                 tracing::info!(%termination, "asked to end");
-                handle.shutdown(patience);
-                patience = Duration::ZERO;
+                handle.shutdown(match asked_before {
+                    0 => END_TIMES.total(),
+                    1 => END_TIMES.grace,
+                    _ => Duration::ZERO,
+                });
+                if let (1, Some(server)) = (asked_before, &server) {
+                    server.kill_sessions();
+                }
             }
         })?;
     let outcome = runtime.wait().context("a worker failed")?;

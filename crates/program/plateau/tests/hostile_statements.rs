@@ -66,6 +66,46 @@ fn deep_nesting_is_an_error() {
 }
 
 /// Each name of a WITH query is the whole query once more, in width and in depth.
+/// Each table of a FROM is a floor of the tree of joins: thousands of them ran off the stack.
+#[test]
+fn tables_of_a_join_are_counted() {
+    let (_server, mut client) = start();
+    for statement in ["create database d", "use d", "create table t (i int)"] {
+        client.run(statement).unwrap();
+    }
+    let list = |what: &str, count: usize| {
+        let names = (0..count).map(|number| format!("{what} a{number}"));
+        names.collect::<Vec<_>>().join(",")
+    };
+    let statements = |count: usize| {
+        let (tables, derived) = (list("t", count), list("(select 1)", count));
+        let joined = (1..count.min(100)).map(|number| format!(" left join t a{number} on 1"));
+        [
+            format!("select count(*) from {tables}"),
+            format!("select count(*) from {derived}"),
+            format!("with t as (select 1) select count(*) from {tables}"),
+            format!("select count(*) from (select 1 from {tables}) b"),
+            format!("select count(*) from t where i in (select 1 from {tables})"),
+            format!("select count(*) from t a0{}", joined.collect::<String>()),
+            format!("select count(*) from t left join ({tables}) on 1 where 0"),
+            format!("insert into t select 1 from {tables}"),
+            format!("update {tables} set a0.i = 1"),
+            format!("delete a0 from {tables}"),
+            format!("execute immediate 'select 1 from {tables}'"),
+        ]
+    };
+    for statement in statements(60) {
+        let last = client.query(&statement).unwrap();
+        assert!(!matches!(last, Outcome::Error(_)), "{statement}: {last:?}");
+    }
+    for count in [62, 5_000] {
+        for statement in statements(count) {
+            let number = error_number(&mut client, &statement);
+            assert_eq!(number, 1116, "{}", &statement[..60]);
+        }
+    }
+}
+
 #[test]
 fn queries_that_with_puts_into_each_other_are_bounded() {
     let (mut server, mut client) = start();

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Launch, Outcome, ServerKind, wait_until};
+use testkit::{Launch, Outcome, ServerKind, Signal, wait_until};
 
 /// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.
 #[test]
@@ -42,6 +42,8 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
             other => panic!("{io}: {other:?}"),
         }
         for client in &mut idle {
+            // It was told meanwhile, and reads that as the answer to what it asks next.
+            client.send_query(b"select 1").unwrap();
             match &client.read_outcomes().unwrap()[..] {
                 [Outcome::Error(error)] => assert_eq!(error.number, 1053, "{io}"),
                 other => panic!("{io}: {other:?}"),
@@ -53,5 +55,55 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
         let mut client = server.connect().unwrap();
         let count = client.value("select count(*) from d.t").unwrap();
         assert_eq!(count.as_deref(), Some("0"));
+    }
+}
+
+/// A procedure that commits for ever keeps a write of the log under way at nearly any moment: cut
+/// off in it, the server would end as by a crash. So sessions are killed first, at a second signal
+/// or when the patience is over.
+#[test]
+fn what_never_ends_is_killed_and_the_log_stays_whole() {
+    for (io, signals) in [("epoll", 2), ("auto", 2), ("auto", 1)] {
+        let mut launch = Launch::new(ServerKind::Plateau);
+        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+        for setting in [format!("io={io}"), "workers=2".to_owned()] {
+            launch = launch.with("--set").with(setting);
+        }
+        let mut server = launch.start().expect("the server starts");
+        let mut idle = server.connect().unwrap();
+        idle.run("create database d").unwrap();
+        idle.run("create table d.t (i int primary key auto_increment)")
+            .unwrap();
+        idle.run("create procedure d.p() loop insert into d.t values (); end loop")
+            .unwrap();
+        let mut busy: Vec<_> = (0..8).map(|_| server.connect().unwrap()).collect();
+        for client in &mut busy {
+            client.send_query(b"call d.p()").unwrap();
+        }
+        let mut waiting = server.connect().unwrap();
+        waiting.send_query(b"select sleep(1000)").unwrap();
+        wait_until("they insert", || {
+            let count = idle.value("select count(*) > 100 from d.t").unwrap();
+            count.as_deref() == Some("1")
+        });
+        server.process().signal(Signal::TERM).unwrap();
+        wait_until("the end has begun", || {
+            match idle.query("select 1").unwrap() {
+                Outcome::Rows(_) => false,
+                Outcome::Error(error) => error.number == 1053,
+                other => panic!("{io}: {other:?}"),
+            }
+        });
+        if signals == 2 {
+            server.process().signal(Signal::TERM).unwrap();
+        }
+        let status = server.process().wait().unwrap();
+        let log = server.log();
+        assert!(status.success(), "{io}, {signals} signals: {status}: {log}");
+        assert!(!log.contains("cut off"), "{io}, {signals} signals: {log}");
+        server.start_again().unwrap();
+        let mut client = server.connect().unwrap();
+        let whole = client.value("select count(*) > 100 from d.t").unwrap();
+        assert_eq!(whole.as_deref(), Some("1"));
     }
 }

@@ -18,6 +18,7 @@ pub mod wait;
 pub use client::{Client, Login, Outcome, ServerError};
 pub use folder::Folder;
 pub use naive_store::NaiveStore;
+pub use rustix::process::Signal;
 pub use server::{Launch, Server, ServerKind};
 pub use wait::wait_until;
 

@@ -222,6 +222,13 @@ impl Client {
         self.connection.channel.pending_bytes() >= FLUSH_BYTES
     }
 
+    /// Begins what the client is told while it asks nothing: numbered as the answer to its next
+    /// command. It reads it once it has sent that, and many refuse numbers that are out of order.
+    pub fn begin_unasked(&mut self) {
+        self.connection.channel.expect_command();
+        self.connection.channel.begin_error_reply(1);
+    }
+
     /// Whether anything that was written waits to be sent.
     pub fn has_unsent(&self) -> bool {
         self.connection.channel.pending_bytes() != 0

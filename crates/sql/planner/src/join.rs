@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use errcode::{ER_BAD_FIELD_ERROR, ER_NONUNIQ_TABLE};
+use errcode::{ER_BAD_FIELD_ERROR, ER_NONUNIQ_TABLE, ER_TOO_MANY_TABLES};
 use expression::{CompareOperator, Expression, ExpressionKind};
 use syntax::ast::{self, TableRef};
 
@@ -99,6 +99,10 @@ pub(crate) struct Conjunct {
     pub(crate) is_used: bool,
 }
 
+/// Tables of one FROM, as MariaDB has it. Each is a floor of the tree of joins, which is run by
+/// recursion, and the next one to place is looked for among all that are left.
+const TABLE_COUNT_MAX: usize = 61;
+
 impl Binder<'_> {
     /// Binds the tables of a FROM clause into the scope of the block at hand.
     pub(crate) fn bind_from(&mut self, tables: &[TableRef]) -> Result<From, PlanError> {
@@ -130,6 +134,10 @@ impl Binder<'_> {
     }
 
     fn table_reference(&mut self, reference: &TableRef) -> Result<From, PlanError> {
+        let is_join = matches!(reference, TableRef::Join { .. } | TableRef::List(_));
+        if !is_join && self.block().scope.relations.len() == TABLE_COUNT_MAX {
+            return Err(error(ER_TOO_MANY_TABLES, &[&TABLE_COUNT_MAX]));
+        }
         match reference {
             TableRef::Table(named) => self.named_table(named),
             TableRef::Derived {

@@ -17,7 +17,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use crate::logins::Logins;
 use crate::metadata::MetadataLocks;
 use crate::named_locks::NamedLocks;
-use crate::registry::Registry;
+use crate::registry::{KillOrder, Registry};
 
 /// One for the program.
 #[derive(Debug)]
@@ -244,6 +244,14 @@ impl Server {
     pub fn dismiss_sessions(&self) {
         self.registry.end();
         self.logins.end();
+    }
+
+    /// The program's patience is over: sessions are ended as KILL ends them, in the middle of their
+    /// commands, and their transactions are rolled back. Any thread.
+    pub fn kill_sessions(&self) {
+        for seat in self.registry.all() {
+            seat.give_order(KillOrder::Connection);
+        }
     }
 
     /// A worker's counters.

@@ -370,7 +370,10 @@ impl Session {
         let is_dismissed = is_killed || self.state.worker.server.registry.is_ending();
         let bytes = match bytes {
             Either::Left(bytes) if !is_dismissed => bytes?,
-            Either::Left(_) | Either::Right(()) => {
+            dismissed => {
+                if matches!(dismissed, Either::Right(())) {
+                    self.client.begin_unasked();
+                }
                 // Who is killed while it is idle is told nothing that it has not asked for.
                 if !is_killed {
                     let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);

@@ -1,0 +1,72 @@
+//! Functions that look at every character of a long text say so on the way, so that others are
+//! served meanwhile, and end where they are told to.
+
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+
+use function::{Arg, BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts};
+use value::collation::CollationId;
+use value::temporal::{Date, DateRules, Zone};
+use value::{ColumnType, Trouble, TypeKind, Value, Warnings};
+
+/// Calls a function of texts; the meter fails beyond `limit`. What it gave, and what was spent.
+fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, Trouble>, usize) {
+    let env = BindEnv {
+        collation: CollationId::UTF8MB4_GENERAL_CI,
+        div_precision_increment: 4,
+        no_unsigned_subtraction: false,
+        today: Date::new(2024, 3, 1),
+    };
+    let column = ColumnType {
+        collation: env.collation,
+        ..ColumnType::new(TypeKind::LongText)
+    };
+    let types: Vec<Arg> = texts
+        .iter()
+        .map(|_| Arg::column(column.clone(), true, &env))
+        .collect();
+    let bound = function::bind(name, &types, &env).expect("it takes texts");
+    let now = Date::new(2024, 3, 1).at_midnight();
+    let spent = Cell::new(0);
+    let mut context = Context {
+        warnings: &mut Warnings::default(),
+        now,
+        utc_now: now,
+        clock: &|| now,
+        zone: &Zone::Fixed(0),
+        dates: DateRules::default(),
+        division_by_zero: DivisionByZero::Warn,
+        default_week_format: 0,
+        result_bytes_max: 64 << 20,
+        random: &mut || 0,
+        seeds: Seeds::default(),
+        patterns: Patterns::default(),
+        session: &mut SessionFacts::default(),
+        meter: &|bytes| {
+            spent.set(spent.get() + bytes);
+            match spent.get() <= limit {
+                true => Ok(()),
+                false => Err(Trouble::new(1317, "Query execution was interrupted")),
+            }
+        },
+    };
+    let values: Vec<Value> = texts
+        .iter()
+        .map(|text| Value::Bytes(text.as_bytes().to_vec()))
+        .collect();
+    let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+    let value = bound.eval(&values, &mut context);
+    (value, spent.get())
+}
+
+#[test]
+fn strcmp_of_long_texts_gives_way() {
+    let (small, large) = ("\u{e4}".repeat(1 << 20), "\u{c4}".repeat(1 << 20));
+    let (equal, spent) = called("STRCMP", &[&small, &large], usize::MAX);
+    assert_eq!(equal.ok(), Some(Value::Int(0)));
+    assert!((1 << 19) < spent, "{spent} is what it said");
+    let (ended, spent) = called("STRCMP", &[&small, &large], 1 << 18);
+    assert!(ended.is_err_and(|trouble| trouble.code == 1317));
+    assert!(spent < 1 << 19, "it went on to {spent}");
+}
