@@ -278,24 +278,28 @@ impl Binder<'_> {
         if is_kept && !are_plain {
             return Err(not_supported("UPDATE of a join with a derived table"));
         }
-        let is_late = targets.iter().any(|target| {
-            let id = self.tables[target.table].definition.id;
-            let mut others = tables.iter().filter(|&&(_, slot)| slot != target.slot);
-            others.any(|&(table, _)| self.tables[table].definition.id == id)
-        });
         let values = targets.iter().flat_map(|target| &target.assignments);
         let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
         Ok(Action::Update(Rc::new(Update {
             input,
+            is_late: self.is_also_read(&targets, &tables),
             targets,
             is_kept,
-            is_late,
             is_ordered: !update.order_by.is_empty(),
             order_column,
             is_ignore: update.ignore,
             kept: tables,
             dependent,
         })))
+    }
+
+    /// True if a table that is changed is among `tables`, (table, slot), by another slot too.
+    fn is_also_read(&self, targets: &[UpdateTarget], tables: &[(usize, usize)]) -> bool {
+        targets.iter().any(|target| {
+            let id = self.tables[target.table].definition.id;
+            let mut others = tables.iter().filter(|&&(_, slot)| slot != target.slot);
+            others.any(|&(table, _)| self.tables[table].definition.id == id)
+        })
     }
 
     pub(crate) fn delete(

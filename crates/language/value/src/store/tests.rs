@@ -54,7 +54,7 @@ fn a_time_that_clocks_never_showed() {
         column: "a",
         row: 1,
     };
-    let mut store = |text: &str, strict| {
+    let store = |text: &str, strict| {
         let rules = StoreRules {
             strict,
             dates: DateRules::default(),
