@@ -86,11 +86,11 @@ impl Kind {
                     .filter(|word| !word.is_empty());
                 let mut flags = Vec::new();
                 for word in given {
-                    let word = find_word(words, word).ok_or_else(|| self.malformed())?;
-                    if !flags.contains(&word) {
-                        flags.push(word);
-                    }
+                    flags.push(find_word(words, word).ok_or_else(|| self.malformed())?);
                 }
+                // Shown once each, in the order of their bits.
+                let words = words.iter().copied();
+                let flags: Vec<&str> = words.filter(|word| flags.contains(word)).collect();
                 Ok(Value::Text(flags.join(",")))
             }
         }
@@ -296,7 +296,7 @@ mod tests {
         let problem = kind.parse("poll").unwrap_err();
         assert_eq!(problem.to_string(), "expected one of auto, uring, epoll");
         let kind = Kind::Flags(&["A", "B"]);
-        assert_eq!(kind.parse("b, a,b,"), Ok(Value::Text("B,A".to_owned())));
+        assert_eq!(kind.parse("b, a,b,"), Ok(Value::Text("A,B".to_owned())));
         assert!(kind.parse("c").is_err());
     }
 

@@ -297,8 +297,10 @@ impl Binder<'_> {
         }
         let values = targets.iter().flat_map(|target| &target.assignments);
         let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
+        let is_late = self.order_late(&mut targets, &tables);
         Ok(Action::Update(Rc::new(Update {
             input,
+            is_late,
             targets,
             is_kept,
             is_ordered: !update.order_by.is_empty(),
@@ -307,6 +309,21 @@ impl Binder<'_> {
             kept: tables,
             dependent,
         })))
+    }
+
+    /// True if a table that is changed is among `tables`, (table, slot), by another slot too: then
+    /// the targets are written in the order of the tables.
+    fn order_late(&self, targets: &mut [UpdateTarget], tables: &[(usize, usize)]) -> bool {
+        let is_late = targets.iter().any(|target| {
+            let id = self.tables[target.table].definition.id;
+            let mut others = tables.iter().filter(|&&(_, slot)| slot != target.slot);
+            others.any(|&(table, _)| self.tables[table].definition.id == id)
+        });
+        if is_late {
+            let place = |slot| tables.iter().position(|&(_, other)| other == slot);
+            targets.sort_by_key(|target| place(target.slot));
+        }
+        is_late
     }
 
     pub(crate) fn delete(

@@ -676,6 +676,9 @@ pub struct Update {
     /// Rows are found first and changed then: an assignment changes what the scan goes by, or
     /// there is more than one table.
     pub is_kept: bool,
+    /// Nothing is written before all is computed: a table that is changed is also read under
+    /// another name.
+    pub is_late: bool,
     /// `ORDER BY`.
     pub is_ordered: bool,
     /// A column of the target that `ORDER BY` reads.

@@ -13,7 +13,8 @@ use catalog::{
 use errcode::{
     ClientError, ER_CANNOT_USER, ER_DBACCESS_DENIED_ERROR, ER_NONEXISTING_GRANT,
     ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_PLUGIN_IS_NOT_LOADED,
-    ER_SP_DOES_NOT_EXIST, ER_WRONG_STRING_LENGTH,
+    ER_SP_DOES_NOT_EXIST, ER_USER_CREATE_EXISTS, ER_USER_DROP_EXISTS, ER_WRONG_STRING_LENGTH,
+    ErrorCode,
 };
 use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
 use syntax::print::{quoted_name, quoted_string};
@@ -32,6 +33,8 @@ struct Draft {
     before: Arc<Accounts>,
     /// What became of the accounts that it named.
     changed: BTreeMap<AccountName, Option<Account>>,
+    /// What IF EXISTS and IF NOT EXISTS passed over.
+    notes: Vec<ClientError>,
 }
 
 impl Draft {
@@ -49,6 +52,11 @@ impl Draft {
 
     fn remove(&mut self, name: AccountName) {
         self.changed.insert(name, None);
+    }
+
+    fn note(&mut self, code: ErrorCode, name: &AccountName) {
+        let note = ClientError::new(code, &[&name.user, &name.host]);
+        self.notes.push(note);
     }
 
     fn changes(self) -> Vec<AccountChange> {
@@ -74,9 +82,14 @@ impl Session {
         let mut draft = Draft {
             before: self.state.worker.server.accounts(),
             changed: BTreeMap::new(),
+            notes: Vec::new(),
         };
         self.draft(statement, &mut draft).await?;
+        let notes = std::mem::take(&mut draft.notes);
         self.change_accounts(&turn, &draft.changes()).await?;
+        for note in notes {
+            self.tell(value::Level::Note, note);
+        }
         Ok(Reply::Ok(Done::default()))
     }
 
@@ -162,6 +175,7 @@ impl Session {
             check_name(&name)?;
             if draft.find(&name).is_some() && !or_replace {
                 if if_not_exists {
+                    draft.note(ER_USER_CREATE_EXISTS, &name);
                     continue;
                 }
                 return Err(cannot("CREATE USER", &name));
@@ -185,6 +199,7 @@ impl Session {
             let name = self.account_name_of(&user.name);
             let Some(mut account) = draft.find(&name) else {
                 if if_exists {
+                    draft.notes.push(cannot_error("ALTER USER", &name));
                     continue;
                 }
                 return Err(cannot("ALTER USER", &name));
@@ -206,7 +221,9 @@ impl Session {
             let name = self.account_name_of(user);
             if draft.find(&name).is_some() {
                 draft.remove(name);
-            } else if !if_exists {
+            } else if if_exists {
+                draft.note(ER_USER_DROP_EXISTS, &name);
+            } else {
                 return Err(cannot("DROP USER", &name));
             }
         }
@@ -670,6 +687,10 @@ fn check_name(name: &AccountName) -> Result<(), ClientError> {
 }
 
 fn cannot(what: &str, name: &AccountName) -> Stop {
+    cannot_error(what, name).into()
+}
+
+fn cannot_error(what: &str, name: &AccountName) -> ClientError {
     let quoted = format!("'{}'@'{}'", name.user, name.host);
-    ClientError::new(ER_CANNOT_USER, &[&what, &quoted]).into()
+    ClientError::new(ER_CANNOT_USER, &[&what, &quoted])
 }

@@ -126,6 +126,7 @@ impl Session {
         for action in actions.iter().filter(|action| !is_dropping(action)) {
             self.alter_step(action, &mut changed, parsed).await?;
         }
+        changed.check_cut()?;
         // CREATE OR REPLACE INDEX drops in silence.
         let is_told = !matches!(parsed.statement.kind, StatementKind::CreateIndex(_));
         for note in changed

@@ -1,8 +1,8 @@
 //! [`Altered`]: a table's definition on its way to another, step by step of ALTER TABLE.
 
 use errcode::{
-    ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXISTS,
-    ER_WRONG_COLUMN_NAME, ER_WRONG_NAME_FOR_INDEX,
+    ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXIST,
+    ER_KEY_DOES_NOT_EXISTS, ER_WRONG_COLUMN_NAME, ER_WRONG_NAME_FOR_INDEX,
 };
 use store::{ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
 use syntax::ast::{self, Renaming, TableConstraint};
@@ -23,6 +23,8 @@ pub(crate) struct Altered {
     pub(crate) is_ignoring: bool,
     /// `AUTO_INCREMENT = n`.
     pub(crate) auto_increment: Option<u64>,
+    /// Names of unique indexes that have lost a part of several, and of the columns that they were.
+    cut: Vec<(String, String)>,
     /// What IF EXISTS and IF NOT EXISTS have passed over.
     pub(crate) notes: Vec<ClientError>,
     /// `ALGORITHM` and `LOCK`, as they were asked for.
@@ -43,6 +45,7 @@ impl Altered {
             needs_copy: false,
             is_ignoring: false,
             auto_increment: None,
+            cut: Vec::new(),
             notes: Vec::new(),
             algorithm: None,
             lock: None,
@@ -216,6 +219,10 @@ impl Altered {
         self.definition.columns.remove(at);
         self.sources.remove(at);
         for index in &mut self.definition.indexes {
+            let has_column = index.parts.iter().any(|part| part.column == at);
+            if has_column && index.uniqueness != Uniqueness::None {
+                self.cut.push((index.name.clone(), name.to_owned()));
+            }
             index.parts.retain(|part| part.column != at);
             for part in &mut index.parts {
                 if at < part.column {
@@ -227,6 +234,22 @@ impl Altered {
             .indexes
             .retain(|index| !index.parts.is_empty());
         self.needs_copy = true;
+        Ok(())
+    }
+
+    /// Error 1072 where a unique index has lost some of its columns: fewer would mean that other
+    /// rows are alike.
+    pub(crate) fn check_cut(&self) -> Result<(), ClientError> {
+        let is_there = |name: &str| {
+            let mut indexes = self.definition.indexes.iter();
+            indexes.any(|index| index.name.eq_ignore_ascii_case(name))
+        };
+        for (index, column) in &self.cut {
+            if is_there(index) && self.definition.column_position(column).is_none() {
+                let code = ER_KEY_COLUMN_DOES_NOT_EXIST;
+                return Err(ClientError::new(code, &[column]));
+            }
+        }
         Ok(())
     }
 

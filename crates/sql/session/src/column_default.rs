@@ -1,10 +1,11 @@
 //! `DEFAULT` of a column: what CREATE and ALTER TABLE make of it.
 
 use errcode::{ClientError, ER_INVALID_DEFAULT};
+use expression::SqlMode;
 use planner::StringRules;
 use store::{ColumnDefault, ColumnDefinition};
 use syntax::ast::{self, ExprKind};
-use value::temporal::Zone;
+use value::temporal::{DateRules, Zone};
 use value::{Place, StoreRules, Value, store_value};
 
 use crate::definition_statement::has_clock;
@@ -43,7 +44,7 @@ impl Session {
         let zone = Zone::Utc;
         let rules = StoreRules {
             strict: true,
-            dates: value::temporal::DateRules::default(),
+            dates: self.date_rules(),
             today: value::Date::ZERO,
             zone: &zone,
         };
@@ -63,6 +64,16 @@ impl Session {
             &mut warnings,
         );
         stored.map(ColumnDefault::Value).map_err(|_| invalid())
+    }
+
+    /// Which dates `sql_mode` takes, strict or not.
+    fn date_rules(&self) -> DateRules {
+        let mode = self.state.statement_options().sql_mode;
+        DateRules {
+            no_zero_date: mode.has(SqlMode::NO_ZERO_DATE),
+            no_zero_in_date: mode.has(SqlMode::NO_ZERO_IN_DATE),
+            allow_invalid: mode.has(SqlMode::ALLOW_INVALID_DATES),
+        }
     }
 
     /// A default that is computed for each row, as text that every session reads alike.

@@ -525,20 +525,32 @@ pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<Vec<ClientErro
         let (name, limit) = (&definition.name.table, TABLE_COMMENT_CHARS_MAX);
         return Err(ClientError::new(ER_TOO_LONG_TABLE_COMMENT, &[name, &limit]));
     }
-    definition
-        .indexes
-        .sort_by_key(|index| match index.uniqueness {
+    order_indexes(definition);
+    check_auto_increment(definition)?;
+    fit_keys(definition)
+}
+
+/// The primary key's columns are NOT NULL; indexes stand in the order in which rows are checked
+/// against them. It decides which one a message names, and which row REPLACE finds first.
+fn order_indexes(definition: &mut TableDefinition) {
+    let columns = &mut definition.columns;
+    let indexes = &mut definition.indexes;
+    let is_primary = |index: &&IndexDefinition| index.uniqueness == Uniqueness::Primary;
+    for part in indexes.iter().filter(is_primary).flat_map(|it| &it.parts) {
+        columns[part.column].nullable = false;
+    }
+    indexes.sort_by_key(|index| {
+        let is_unique = index.uniqueness == Uniqueness::Unique;
+        let mut parts = index.parts.iter();
+        let may_be_null = parts.any(|part| columns[part.column].nullable);
+        let is_prefix = index.parts.iter().any(|part| part.prefix_length.is_some());
+        let kind = match index.uniqueness {
             Uniqueness::Primary => 0,
             Uniqueness::Unique => 1,
             Uniqueness::None => 2,
-        });
-    if let Some(primary) = definition.primary_key().cloned() {
-        for part in &primary.parts {
-            definition.columns[part.column].nullable = false;
-        }
-    }
-    check_auto_increment(definition)?;
-    fit_keys(definition)
+        };
+        (kind, is_unique && may_be_null, is_unique && is_prefix)
+    });
 }
 
 /// At most one column counts, it is a number, and it begins an index.

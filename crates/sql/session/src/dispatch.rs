@@ -268,7 +268,7 @@ impl Session {
         self.plan_with(parsed, parameter_types, &names, limits)
     }
 
-    /// The plan of a statement of the server's own.
+    /// The plan of a statement of the server's own, or of one that does not run yet: by no limits.
     pub(crate) fn plan_own(&self, parsed: &Parsed) -> Result<planner::Plan, Box<ClientError>> {
         let names = SessionNames::new(&self.state);
         self.plan_with(parsed, &[], &names, StatementLimits::default())

@@ -217,10 +217,7 @@ impl Session {
     /// as if they ran; what they would show is not written.
     async fn describe(&mut self, parsed: &Parsed) -> Result<Rc<[OutputColumn]>, Stop> {
         match parsed.statement.kind {
-            StatementKind::Query(_)
-            | StatementKind::Insert(_)
-            | StatementKind::Update(_)
-            | StatementKind::Delete(_) => {
+            _ if has_plan(parsed) => {
                 let plan = self.plan(parsed, &[])?;
                 self.check_privileges(&plan)?;
                 let is_taken = !plan.into_variables.is_empty();
@@ -478,6 +475,10 @@ impl Session {
                 let key = name.text.to_lowercase();
                 self.prepared.by_name.remove(&key);
                 let of = self.parse_value(from, parsed).await?;
+                if has_plan(&of) {
+                    // Names that do not exist are told now.
+                    self.check_privileges(&self.plan_own(&of)?)?;
+                }
                 let named = Named {
                     _place: self.prepared_place(&of)?,
                     database: self.state.database.borrow().clone(),
@@ -627,6 +628,17 @@ impl Session {
         let spliced = self.parse_as(&text, parsed.text.strings)?;
         self.statement(&spliced).await
     }
+}
+
+/// True of statements that are planned: the others find out when they run.
+fn has_plan(parsed: &Parsed) -> bool {
+    matches!(
+        parsed.statement.kind,
+        StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+    )
 }
 
 /// Statements that cannot be prepared: those about prepared statements.

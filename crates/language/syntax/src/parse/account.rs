@@ -306,6 +306,11 @@ impl Cursor<'_> {
                 Account::RevokeAll(self.list(Self::user_name)?)
             }
             Some(privileges) => self.revoke(privileges)?,
+            // A right that does not exist.
+            None if self.keyword_at(1) == Some(K::On) => {
+                self.bump();
+                return Err(self.fail());
+            }
             None => {
                 let name = if is_grant {
                     "GRANT role"

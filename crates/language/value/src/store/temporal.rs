@@ -1,6 +1,6 @@
 //! Into DATE, TIME, DATETIME and TIMESTAMP columns.
 
-use super::Store;
+use super::{Place, Store};
 use crate::convert::{datetime_of_number, time_of_number};
 use crate::temporal::{Date, DateTime, Time, is_timestamp, parse_datetime, parse_time};
 use crate::{Decimal, Trouble, TypeKind, Value, ValueRef};
@@ -55,21 +55,28 @@ impl Store<'_> {
             self.incorrect_temporal("datetime", value)?;
             return Ok(Value::DateTime(DateTime::ZERO));
         }
-        match self
-            .rules
-            .zone
-            .to_utc(time)
-            .filter(|utc| is_timestamp(*utc))
-        {
-            Some(utc) => Ok(Value::DateTime(utc)),
-            None => {
-                if self.rules.strict {
-                    self.incorrect_temporal("datetime", value)?;
-                }
-                self.out_of_range()?;
-                Ok(Value::DateTime(DateTime::ZERO))
+        let zone = self.rules.zone;
+        let Some(utc) = zone.to_utc(time).filter(|utc| is_timestamp(*utc)) else {
+            if self.rules.strict {
+                self.incorrect_temporal("datetime", value)?;
             }
+            self.out_of_range()?;
+            return Ok(Value::DateTime(DateTime::ZERO));
+        };
+        if zone.from_utc(utc) != Some(time) {
+            self.left_out(value)?;
         }
+        Ok(Value::DateTime(utc))
+    }
+
+    /// A time that clocks never showed, as they were set forward over it.
+    fn left_out(&mut self, value: ValueRef<'_>) -> Result<(), Trouble> {
+        if self.rules.strict {
+            return self.incorrect_temporal("datetime", value);
+        }
+        let Place { column, row, .. } = self.place;
+        let text = format!("Invalid TIMESTAMP value in column '{column}' at row {row}");
+        self.trouble(Trouble::new(1299, text))
     }
 
     pub(super) fn time(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {

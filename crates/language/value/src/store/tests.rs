@@ -44,6 +44,38 @@ fn of_text(text: &str, to: &ColumnType, strict: bool) -> String {
 }
 
 #[test]
+fn a_time_that_clocks_never_showed() {
+    let zone = Zone::from_posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
+    let to = ColumnType::new(TypeKind::Timestamp);
+    let from = ColumnType::varchar(20, CollationId::UTF8MB4_GENERAL_CI);
+    let place = Place {
+        database: "d",
+        table: "t",
+        column: "a",
+        row: 1,
+    };
+    let store = |text: &str, strict| {
+        let rules = StoreRules {
+            strict,
+            dates: DateRules::default(),
+            today: Date::new(2024, 3, 1),
+            zone: &zone,
+        };
+        let mut warnings = Warnings::default();
+        let value = Value::bytes(text);
+        let stored = store_value(value.as_ref(), &from, &to, place, &rules, &mut warnings);
+        let codes: Vec<u16> = warnings.entries().iter().map(|(_, it)| it.code).collect();
+        let shown = |value: Value| value.as_ref().to_text(&to).unwrap().into_owned();
+        (stored.map(shown).map_err(|trouble| trouble.code), codes)
+    };
+    let end = b"2024-03-10 07:00:00".to_vec();
+    assert_eq!(store("2024-03-10 02:30:00", true), (Err(1292), vec![]));
+    assert_eq!(store("2024-03-10 02:30:00", false), (Ok(end), vec![1299]));
+    let twice = b"2024-11-03 05:30:00".to_vec();
+    assert_eq!(store("2024-11-03 01:30:00", true), (Ok(twice), vec![]));
+}
+
+#[test]
 fn numbers() {
     let tiny = ColumnType::new(TypeKind::TinyInt);
     assert_eq!(of_text("12abc", &tiny, false), "12 W1265");

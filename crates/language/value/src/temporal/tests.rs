@@ -108,7 +108,16 @@ fn zones_lead_to_utc_and_back() {
         Some(datetime("2024-07-15 12:00:00"))
     );
     assert_eq!(Zone::from_name("+05:30"), Some(Zone::Fixed(19_800)));
-    for bad in ["+25:00", "+1", "nowhere/none", "-13:00"] {
+    for (name, shown) in [
+        ("+5:30", "+05:30"),
+        ("-00:00", "+00:00"),
+        ("-2:05", "-02:05"),
+    ] {
+        assert_eq!(Zone::from_name(name).unwrap().name_of(name), shown);
+    }
+    assert_eq!(Zone::Utc.name_of("system"), "SYSTEM");
+    assert_eq!(Zone::Utc.name_of("utc"), "UTC");
+    for bad in ["+13:01", "+25:00", "+1", "nowhere/none", "-13:00"] {
         assert_eq!(Zone::from_name(bad), None, "{bad}");
     }
     assert!(is_timestamp(datetime("2038-01-19 03:14:07.9")));

@@ -60,6 +60,18 @@ impl Zone {
         SYSTEM.set(self).is_ok()
     }
 
+    /// The zone's name as it is shown, where it was asked for by this one.
+    pub fn name_of(&self, given: &str) -> String {
+        if given.eq_ignore_ascii_case("SYSTEM") {
+            return "SYSTEM".to_owned();
+        }
+        match self {
+            Self::Utc => "UTC".to_owned(),
+            Self::Fixed(seconds) => shown_offset(*seconds),
+            Self::Named(zone) => zone.iana_name().unwrap_or(given).to_owned(),
+        }
+    }
+
     /// What the zone calls its time at a point in time: `CET`, and in summer `CEST`.
     pub fn abbreviation(&self, utc: DateTime) -> String {
         match self {
@@ -68,11 +80,7 @@ impl Zone {
                 Err(_) => "UTC".to_owned(),
             },
             Self::Utc => "UTC".to_owned(),
-            Self::Fixed(seconds) => {
-                let sign = if *seconds < 0 { '-' } else { '+' };
-                let minutes = seconds.unsigned_abs() / 60;
-                format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
-            }
+            Self::Fixed(seconds) => shown_offset(*seconds),
         }
     }
 
@@ -137,7 +145,14 @@ pub fn is_timestamp(utc: DateTime) -> bool {
     (1..=TIMESTAMP_MAX_SECONDS).contains(&seconds) || (seconds == 0 && utc.to_unix_micros() > 0)
 }
 
-/// `+HH:MM` from -12:59 to +13:00 (14:00), in seconds.
+/// `+HH:MM`.
+fn shown_offset(seconds: i32) -> String {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let minutes = seconds.unsigned_abs() / 60;
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// `+HH:MM` from -12:59 to +13:00, in seconds.
 fn offset(name: &str) -> Option<i32> {
     let (sign, rest) = name.split_at_checked(1)?;
     let (hours, minutes) = rest.split_once(':')?;
@@ -149,5 +164,5 @@ fn offset(name: &str) -> Option<i32> {
     let (hours, minutes) = (number(hours)?, number(minutes)?);
     let seconds = (hours * 60 + minutes) * 60;
     let seconds = if sign == "-" { -seconds } else { seconds };
-    (minutes < 60 && (-46_740..=50_400).contains(&seconds)).then_some(seconds)
+    (minutes < 60 && (-46_740..=46_800).contains(&seconds)).then_some(seconds)
 }

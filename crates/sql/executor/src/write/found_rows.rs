@@ -186,7 +186,12 @@ impl FoundRows {
 }
 
 /// Reads a row by its key into the slot; a row of NULLs without one.
-fn look_up(cx: &mut Context<'_>, table: usize, slot: usize, key: Option<&[u8]>) -> Outcome<bool> {
+pub(super) fn look_up(
+    cx: &mut Context<'_>,
+    table: usize,
+    slot: usize,
+    key: Option<&[u8]>,
+) -> Outcome<bool> {
     let Some(key) = key else {
         cx.frame.slots[slot].row = None;
         return Ok(false);

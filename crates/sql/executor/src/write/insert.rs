@@ -5,7 +5,8 @@
 //! Insert --duplicate, REPLACE--> Delete --> Insert
 //! Insert --duplicate by the last index, REPLACE--> Compare --same--> Pass; else Delete
 //! Insert --duplicate, ON DUPLICATE KEY UPDATE--> Find --changed--> Update --> Next
-//! Pass, Find, Update --RETURNING--> Give --> Next
+//! Update --the AUTO_INCREMENT column changed--> PassChanged --> Next
+//! Pass, Find, Update, PassChanged --RETURNING--> Give --> Next
 //! ```
 
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniquenes
 use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
 use super::check;
 use super::row_change::{RowChange, differs};
+use super::update::{assigns, pass_number};
 use crate::context::{Context, Dependents};
 use crate::execution::give_row;
 use crate::keep;
@@ -66,6 +68,7 @@ enum State {
     Delete,
     Find,
     Update,
+    PassChanged,
     Pass,
     Give,
 }
@@ -157,6 +160,11 @@ impl InsertRunner {
                 State::Update => self.update(cx)?,
                 State::Pass => {
                     self.pass(cx)?;
+                    self.state = self.written();
+                }
+                State::PassChanged => {
+                    let table = &cx.tables[self.plan.table];
+                    pass_number(table.as_ref(), &self.change.new)?;
                     self.state = self.written();
                 }
                 State::Give => {
@@ -498,14 +506,27 @@ impl InsertRunner {
             return Ok(());
         }
         let table = &cx.tables[self.plan.table];
-        let Some(column) = table.definition().auto_increment_column() else {
-            return Ok(());
-        };
-        let number = cx.frame.rows(self.plan.new_slot).get(0, column);
-        if let Some(number) = assign::number_of(number).filter(|&number| number > 0) {
-            table.take_auto_increment(AutoIncrement::Pass(number))?;
+        let row = cx.frame.rows(self.plan.new_slot);
+        pass_number(table.as_ref(), row)?;
+        let column = table.definition().auto_increment_column();
+        if !self.is_generated
+            && let Some(number) = column.and_then(|column| assign::number_of(row.get(0, column)))
+        {
+            self.skip_to(number, cx.statement.options.auto_increment_step);
         }
         Ok(())
+    }
+
+    /// Numbers reserved for the rows to come that are not above this one are not given.
+    fn skip_to(&mut self, number: u64, step: u64) {
+        if self.numbers_left == 0 || number < self.next_number {
+            return;
+        }
+        let skipped = (number - self.next_number) / step.max(1) + 1;
+        let skipped = skipped.min(self.numbers_left);
+        self.numbers_left -= skipped;
+        let by = skipped.saturating_mul(step);
+        self.next_number = self.next_number.saturating_add(by);
     }
 
     /// Reads the row that is in the way and computes what becomes of it.
@@ -560,6 +581,14 @@ impl InsertRunner {
         }
     }
 
+    /// True if ON DUPLICATE KEY UPDATE assigns the column.
+    fn changes(&self, column: usize) -> bool {
+        match &self.plan.duplicate {
+            OnDuplicate::Update(assignments) => assigns(assignments, column),
+            _ => false,
+        }
+    }
+
     fn update(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let table = &cx.tables[self.plan.table];
         let key = RowKey(&self.duplicate);
@@ -567,12 +596,18 @@ impl InsertRunner {
             Mutation::Done => {
                 self.summary.affected_rows += 2;
                 self.summary.matched_rows += 2;
-                if let Some(column) = table.definition().auto_increment_column() {
+                let column = table.definition().auto_increment_column();
+                if let Some(column) = column {
                     let number = self.change.new.get(0, column);
                     self.summary.last_number = assign::number_of(number).unwrap_or(0);
                 }
+                let is_numbered = column.is_some_and(|column| self.changes(column));
                 self.show_changed(cx);
-                self.state = self.written();
+                self.state = if is_numbered {
+                    State::PassChanged
+                } else {
+                    self.written()
+                };
                 return Ok(());
             }
             Mutation::Gone => {}

@@ -61,6 +61,28 @@ impl RowChange {
         Ok(is_changed)
     }
 
+    /// Puts values that were computed before into the slot's current row. True if it differs
+    /// afterwards.
+    pub(super) fn take(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: usize,
+        definition: &TableDefinition,
+        assignments: &[Assignment],
+        (values, row): (&Rows, usize),
+    ) -> Outcome<bool> {
+        self.load(cx, slot, definition.columns.len())?;
+        for (place, assignment) in assignments.iter().enumerate() {
+            self.new.set(0, assignment.column, values.get(row, place));
+        }
+        let is_changed = differs(cx, slot, &self.new, definition)?;
+        if is_changed {
+            self.touch(cx, definition, assignments)?;
+        }
+        cx.frame.recycle();
+        Ok(is_changed)
+    }
+
     /// Copies the slot's current row.
     fn load(&mut self, cx: &Context<'_>, slot: usize, width: usize) -> Outcome<()> {
         if self.new.width() != width {

@@ -1,16 +1,24 @@
 //! `UPDATE`.
+//!
+//! ```text
+//! Next --row found--> Row --computed--> Writing --number changed--> Passing --> Row
+//! Row --all targets done--> Next --no more rows--> Late --written, where values were kept--> end
+//! Late --row read again--> Writing --> Late
+//! ```
 
 use std::rc::Rc;
 
-use planner::{Update, UpdateTarget};
-use store::{Mutation, RowKey, Table};
+use expression::Rows;
+use planner::{Assignment, Update, UpdateTarget};
+use store::{AutoIncrement, Mutation, RowKey, Table};
 
-use super::assign::duplicate_entry;
+use super::assign::{duplicate_entry, number_of};
 use super::check;
+use super::late_changes::LateChanges;
 use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
 use crate::operator::build;
-use crate::write::found_rows::RowFinder;
+use crate::write::found_rows::{RowFinder, look_up};
 use crate::{Outcome, Summary};
 
 #[derive(Debug)]
@@ -22,6 +30,8 @@ pub(crate) struct UpdateRunner {
     /// The target being changed, of the row at hand.
     target: usize,
     finder: RowFinder,
+    /// Where all is computed before anything is written.
+    late: LateChanges,
     summary: Summary,
 }
 
@@ -33,6 +43,10 @@ enum State {
     Row,
     /// The target's new row is computed and waits for the store.
     Writing,
+    /// All rows were found; those that wait for it are written.
+    Late,
+    /// It is stored, and the AUTO_INCREMENT counter is to be told of its number.
+    Passing,
 }
 
 impl UpdateRunner {
@@ -49,6 +63,7 @@ impl UpdateRunner {
                 &plan.kept,
                 &targets,
             ),
+            late: LateChanges::new(&plan.targets),
             summary: Summary::default(),
             plan,
         }
@@ -56,6 +71,7 @@ impl UpdateRunner {
 
     pub(crate) fn rewind(&mut self) {
         self.finder.rewind();
+        self.late.clear();
         self.dependents.rewind();
         self.state = State::Next;
         self.target = 0;
@@ -69,11 +85,9 @@ impl UpdateRunner {
         loop {
             match self.state {
                 State::Next => {
-                    if !self.finder.next(cx)? {
-                        return Ok(self.summary.clone());
-                    }
+                    let is_found = self.finder.next(cx)?;
                     self.target = 0;
-                    self.state = State::Row;
+                    self.state = if is_found { State::Row } else { State::Late };
                 }
                 State::Row => {
                     if self.target == self.plan.targets.len() {
@@ -91,12 +105,63 @@ impl UpdateRunner {
                     }
                 }
                 State::Writing => {
-                    self.write(cx)?;
-                    self.target += 1;
-                    self.state = State::Row;
+                    self.state = if self.write(cx)? {
+                        State::Passing
+                    } else {
+                        self.written()
+                    };
+                }
+                State::Passing => {
+                    self.pass(cx)?;
+                    self.state = self.written();
+                }
+                State::Late => {
+                    let Some(is_changed) = self.take_late(cx)? else {
+                        return Ok(self.summary.clone());
+                    };
+                    self.state = if is_changed {
+                        State::Writing
+                    } else {
+                        self.written()
+                    };
                 }
             }
         }
+    }
+
+    /// What follows once a target's row is written.
+    fn written(&mut self) -> State {
+        if self.plan.is_late {
+            self.late.pass();
+            State::Late
+        } else {
+            self.target += 1;
+            State::Row
+        }
+    }
+
+    /// Reads a row again whose values were computed before, and puts them into it; whether that
+    /// changes it. `None` behind the last one.
+    fn take_late(&mut self, cx: &mut Context<'_>) -> Outcome<Option<bool>> {
+        let plan = self.plan.clone();
+        let Some((place, key, values, row)) = self.late.next() else {
+            return Ok(None);
+        };
+        self.target = place;
+        let target = &plan.targets[place];
+        cx.charge(1)?;
+        if !look_up(cx, target.table, target.slot, Some(key))? {
+            return Ok(Some(false));
+        }
+        let table = cx.tables[target.table].clone();
+        let (definition, slot) = (table.definition(), target.slot);
+        let assignments = &target.assignments;
+        let is_changed = self
+            .change
+            .take(cx, slot, definition, assignments, (values, row))?;
+        let new = &self.change.new;
+        let is_written = is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?;
+        Ok(Some(is_written))
     }
 
     /// Computes the target's new row; false if there is nothing to write.
@@ -119,16 +184,30 @@ impl UpdateRunner {
         )?;
         self.summary.matched_rows += 1;
         let (new, definition) = (&self.change.new, table.definition());
+        if plan.is_late {
+            if is_changed {
+                let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
+                let key = cx.frame.batch(target.slot).key(row).0;
+                let assignments = &target.assignments;
+                self.late.keep(cx, self.target, key, assignments, new)?;
+            }
+            return Ok(false);
+        }
         Ok(is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?)
     }
 
-    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+    /// Writes the target's new row; true if there is a number to tell the counter.
+    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let target: &UpdateTarget = &self.plan.targets[self.target];
         let table = &cx.tables[target.table];
         let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
         let key: RowKey<'_> = cx.frame.batch(target.slot).key(row);
         match table.update(cx.txn, key, &self.change.refs())? {
-            Mutation::Done => self.summary.affected_rows += 1,
+            Mutation::Done => {
+                self.summary.affected_rows += 1;
+                let column = table.definition().auto_increment_column();
+                return Ok(column.is_some_and(|column| assigns(&target.assignments, column)));
+            }
             Mutation::Gone => {}
             Mutation::Duplicate { index, .. } => {
                 // IGNORE passes over the row in silence, as MariaDB's does.
@@ -138,6 +217,29 @@ impl UpdateRunner {
                 }
             }
         }
-        Ok(())
+        Ok(false)
     }
+
+    /// Rows to come get numbers above the one that the row was given.
+    fn pass(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let table = &cx.tables[self.plan.targets[self.target].table];
+        pass_number(table.as_ref(), &self.change.new)
+    }
+}
+
+/// True if an assignment is to the column.
+pub(super) fn assigns(assignments: &[Assignment], column: usize) -> bool {
+    let mut assigned = assignments.iter().map(|assignment| assignment.column);
+    assigned.any(|assigned| assigned == column)
+}
+
+/// Tells the table's counter of the number that a row has of its own.
+pub(super) fn pass_number(table: &dyn Table, row: &Rows) -> Outcome<()> {
+    let Some(column) = table.definition().auto_increment_column() else {
+        return Ok(());
+    };
+    if let Some(number) = number_of(row.get(0, column)).filter(|&number| number > 0) {
+        table.take_auto_increment(AutoIncrement::Pass(number))?;
+    }
+    Ok(())
 }

@@ -1,0 +1,90 @@
+//! [`LateChanges`]: what an UPDATE of a table that it also reads under another name will assign.
+//!
+//! All values are computed before any row is written: `UPDATE t a JOIN t b ON .. SET a.v = b.v`
+//! would otherwise read in `b` what it has just written by way of `a`.
+
+use expression::{Rows, Share};
+use planner::{Assignment, UpdateTarget};
+use stdx::{ByteStore, ChunkedVec, Span};
+
+use crate::Outcome;
+use crate::context::Context;
+
+/// Keys of rows and the values for their columns, target by target.
+#[derive(Debug, Default)]
+pub(super) struct LateChanges {
+    targets: Vec<TargetChanges>,
+    share: Share,
+    /// The target and the row of it that is to be written next.
+    target: usize,
+    row: usize,
+}
+
+#[derive(Debug)]
+struct TargetChanges {
+    bytes: ByteStore,
+    keys: ChunkedVec<Span>,
+    /// A row for each key, a column for each assignment.
+    values: Rows,
+}
+
+impl LateChanges {
+    pub(super) fn new(targets: &[UpdateTarget]) -> Self {
+        let changes = |target: &UpdateTarget| TargetChanges {
+            bytes: ByteStore::default(),
+            keys: ChunkedVec::new(),
+            values: Rows::new(target.assignments.len()),
+        };
+        Self {
+            targets: targets.iter().map(changes).collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        for target in &mut self.targets {
+            target.bytes.clear();
+            target.keys.clear();
+            target.values.clear();
+        }
+        self.share.clear();
+        (self.target, self.row) = (0, 0);
+    }
+
+    /// Keeps what the assignments have made of the row with that key.
+    pub(super) fn keep(
+        &mut self,
+        cx: &Context<'_>,
+        target: usize,
+        key: &[u8],
+        assignments: &[Assignment],
+        new: &Rows,
+    ) -> Outcome<()> {
+        let changes = &mut self.targets[target];
+        let key = changes.bytes.push(key);
+        changes.keys.push(key);
+        for assignment in assignments {
+            changes.values.push(new.get(0, assignment.column));
+        }
+        let bytes = |of: &TargetChanges| {
+            of.bytes.memory_bytes() + of.keys.memory_bytes() + of.values.memory_bytes()
+        };
+        cx.keep(&mut self.share, self.targets.iter().map(bytes).sum())
+    }
+
+    /// The target of the row to be written next, its key, and its values: where they stand.
+    pub(super) fn next(&mut self) -> Option<(usize, &[u8], &Rows, usize)> {
+        while self.target < self.targets.len() && self.row == self.targets[self.target].keys.len() {
+            self.target += 1;
+            self.row = 0;
+        }
+        let changes = self.targets.get(self.target)?;
+        let key = changes.bytes.get(changes.keys[self.row]);
+        Some((self.target, key, &changes.values, self.row))
+    }
+
+    /// That one is written.
+    pub(super) fn pass(&mut self) {
+        self.row += 1;
+    }
+}
