@@ -311,14 +311,16 @@ impl Binder<'_> {
         })))
     }
 
-    /// True if a table that is changed is among `tables`, (table, slot), by another slot too: then
-    /// the targets are written in the order of the tables.
+    /// True if values are to be computed before anything is written: several tables are changed, or
+    /// one that is read under another name, in the join or a subquery. Then the targets are written
+    /// in the order of `tables`, (table, slot).
     fn order_late(&self, targets: &mut [UpdateTarget], tables: &[(usize, usize)]) -> bool {
-        let is_late = targets.iter().any(|target| {
+        let is_read_elsewhere = |target: &UpdateTarget| {
             let id = self.tables[target.table].definition.id;
-            let mut others = tables.iter().filter(|&&(_, slot)| slot != target.slot);
-            others.any(|&(table, _)| self.tables[table].definition.id == id)
-        });
+            let mut others = self.tables.iter().enumerate();
+            others.any(|(table, other)| table != target.table && other.definition.id == id)
+        };
+        let is_late = targets.len() > 1 || targets.iter().any(is_read_elsewhere);
         if is_late {
             let place = |slot| tables.iter().position(|&(_, other)| other == slot);
             targets.sort_by_key(|target| place(target.slot));

@@ -676,8 +676,8 @@ pub struct Update {
     /// Rows are found first and changed then: an assignment changes what the scan goes by, or
     /// there is more than one table.
     pub is_kept: bool,
-    /// Nothing is written before all is computed: a table that is changed is also read under
-    /// another name.
+    /// Nothing is written before all is computed: several tables are changed, or one that is also
+    /// read under another name or by a subquery.
     pub is_late: bool,
     /// `ORDER BY`.
     pub is_ordered: bool,

@@ -1,7 +1,9 @@
-//! [`LateChanges`]: what an UPDATE of a table that it also reads under another name will assign.
+//! [`LateChanges`]: what an UPDATE of several tables, or of one that it also reads elsewhere, will
+//! assign.
 //!
 //! All values are computed before any row is written: `UPDATE t a JOIN t b ON .. SET a.v = b.v`
-//! would otherwise read in `b` what it has just written by way of `a`.
+//! would otherwise read in `b` what it has just written by way of `a`, and a subquery in the rows
+//! of `t` behind the first.
 
 use expression::{Rows, Share};
 use planner::{Assignment, UpdateTarget};
