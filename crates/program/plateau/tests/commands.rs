@@ -188,6 +188,26 @@ fn parameters_are_of_the_types_that_they_are_sent_as() {
     assert_eq!(found.as_deref(), Some("2020-01-02 1.50 1.5 2.50"));
 }
 
+/// A time beside a date is one of the day on which the statement is executed.
+#[test]
+fn a_prepared_statement_knows_what_day_it_is() {
+    let (server, mut root) = start();
+    root.run("create table d.t (at datetime, n int)")
+        .expect("a table");
+    root.run("insert into d.t values ('2021-05-05 10:00:00', 0)")
+        .expect("a row");
+    let mut raw = Raw::new(&server);
+    let count = raw.prepare("update d.t set n = n + (at = time(?))");
+    for (day, counted) in [(4, "0"), (5, "1"), (5, "2"), (6, "2"), (5, "3")] {
+        raw.run(&format!(
+            "set timestamp = unix_timestamp('2021-05-0{day} 12:00:00')"
+        ));
+        raw.execute(&count, TEXT, b"\x0810:00:00");
+        let found = root.value("select n from d.t").expect("a number");
+        assert_eq!(found.as_deref(), Some(counted), "on the {day}th");
+    }
+}
+
 /// Who prepares a statement is told as many columns as its result will have.
 #[test]
 fn prepared_statements_tell_their_columns() {

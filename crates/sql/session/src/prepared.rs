@@ -12,7 +12,7 @@ use expression::{Share, Surroundings as _};
 use foldhash::fast::FixedState;
 use planner::{OutputColumn, StringRules};
 use syntax::ast::{self, StatementKind};
-use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
+use value::{Charset, CollationId, ColumnType, Date, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
 use crate::admin_statement::look_after_columns;
@@ -91,11 +91,13 @@ pub(crate) struct Prepared {
     cursor: Option<CursorRows>,
 }
 
-/// A plan that was made for some types of parameters under some variables, shared with other
-/// sessions of the worker.
+/// A plan that was made for some types of parameters under some variables on some day, shared with
+/// other sessions of the worker.
 #[derive(Debug)]
 struct HeldPlan {
     types: Vec<ColumnType>,
+    /// What a time beside a date is of.
+    today: Date,
     /// The session's variables, which are replaced when one changes.
     active: Rc<Active>,
     shared: Rc<SharedPlan>,
@@ -313,32 +315,29 @@ impl Session {
         self.state.worker.counters().count_statement(kind);
         self.state.clear_diagnostics();
         let active = Rc::clone(self.state.variables.borrow().active());
+        let today = self.state.wall_now().date();
         let held = prepared.held.take();
         let mut held = held.filter(|it| {
             it.types == types
+                && it.today == today
                 && Rc::ptr_eq(&it.active, &active)
                 && self.state.has_types_of(it.shared.plan())
         });
+        let hold = |shared| HeldPlan {
+            types: types.clone(),
+            today,
+            active: Rc::clone(&active),
+            shared,
+        };
         if held.is_none()
             && let Some(shared) = self.find_prepared(prepared, &types)
         {
-            held = Some(HeldPlan {
-                types: types.clone(),
-                active: Rc::clone(&active),
-                shared,
-            });
+            held = Some(hold(shared));
         }
         loop {
             let (is_fresh, running) = match held.take() {
                 Some(held) => (false, held),
-                None => {
-                    let planned = HeldPlan {
-                        types: types.clone(),
-                        active: Rc::clone(&active),
-                        shared: self.plan_prepared(prepared, &types)?,
-                    };
-                    (true, planned)
-                }
+                None => (true, hold(self.plan_prepared(prepared, &types)?)),
             };
             let shared = &running.shared;
             self.check_shared_privileges(shared)?;
@@ -741,7 +740,7 @@ fn date_time(time: &wire::DateTime) -> value::DateTime {
     if !is_valid {
         return value::DateTime::default();
     }
-    let date = value::Date::new(time.year, time.month, time.day);
+    let date = Date::new(time.year, time.month, time.day);
     let hour = u32::from(time.hour);
     let of_day = value::Time::from_parts(false, hour, time.minute, time.second, time.microsecond);
     value::DateTime::new(date, of_day)
