@@ -15,6 +15,7 @@ use format::row_header::LobReference;
 use format::undo::{UNDO_RECORDS_START, UndoRecord, copy_record, used};
 use format::{PageNo, PageSize, PageType, UndoPointer};
 use testkit::Server;
+use testkit::client::Outcome;
 use testkit::server::{Launch, ServerKind};
 
 const PAGE: usize = 16 << 10;
@@ -401,6 +402,41 @@ fn contradictions_are_named() {
         ["a row of t.words stands under the key of another", &twice]
     );
     check_whole(&data);
+}
+
+/// CHECK TABLE reads all indexes, of which a query may need none.
+#[test]
+fn check_table_tells_of_an_index_that_cannot_be_read() {
+    let mut server = stopped(&[
+        "create database t",
+        "create table t.words (w varchar(20) primary key, k varchar(20), key by_k (k))",
+        "insert into t.words values ('aardvark', 'kangaroo'), ('zebra', 'gnu')",
+    ]);
+    let data = server.data();
+    let words = file_with(&data, "aardvark");
+    let row_page = place_of(&fs::read(&words).unwrap(), "aardvarkkangaroo") / PAGE;
+    let (page, _) = pages(&words)
+        .into_iter()
+        .find(|&(page, page_type)| page_type == PageType::BtreeLeaf && page != row_page)
+        .unwrap();
+    let whole = damage(&words, page);
+    fs::remove_file(data.join("doublewrite.pdw")).unwrap();
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    // Who does not need the index reads the rows.
+    let last = client.value("select max(k) from t.words use index ()");
+    assert_eq!(last.unwrap().as_deref(), Some("kangaroo"));
+    let Outcome::Rows(answer) = client.query("check table t.words").unwrap() else {
+        panic!("rows are answered");
+    };
+    let told = answer.rows[0].iter().flatten();
+    let told: Vec<_> = told.map(|it| String::from_utf8_lossy(it)).collect();
+    assert_eq!(told[..3], ["t.words", "check", "Error"]);
+    assert!(told[3].contains(&named(&words, page)), "{told:?}");
+    drop(client);
+    server.stop().unwrap();
+    restore(&words, page, &whole);
+    went_on(&mut server, &["check table t.words"]);
 }
 
 const NO_ENTRY: &str = "a row of t.words has no entry in index by_k";

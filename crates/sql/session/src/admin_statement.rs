@@ -8,6 +8,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
 };
 use planner::OutputColumn;
+use store::Uniqueness;
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
 
@@ -189,20 +190,14 @@ impl Session {
         }
     }
 
-    /// Reads every row by every index; what cannot be read is told.
+    /// Reads every row, and every other index; what cannot be read is told.
     async fn check_table(
         &mut self,
         definition: &store::TableDefinition,
     ) -> Result<Vec<Value>, Stop> {
-        let target = format!(
-            "SELECT COUNT(*) FROM {}.{}",
-            syntax::print::quoted_name(&definition.name.database),
-            syntax::print::quoted_name(&definition.name.table)
-        );
-        let select = self.parse(target.as_bytes())?;
-        let read = self.run_select(&select, |_| executor::KeptRows::default());
-        let (kind, message) = match read.await {
-            Ok(_) => ("status", "OK".to_owned()),
+        let read = self.read_whole(definition).await;
+        let (kind, message) = match read {
+            Ok(()) => ("status", "OK".to_owned()),
             Err(Stop::Error(error)) => ("Error", error.message),
             Err(stop) => return Err(stop),
         };
@@ -210,6 +205,30 @@ impl Session {
         Ok([&*table, "check", kind, &*message]
             .map(|text| Value::bytes(text.as_bytes()))
             .to_vec())
+    }
+
+    async fn read_whole(&mut self, definition: &store::TableDefinition) -> Result<(), Stop> {
+        let table = format!(
+            "{}.{}",
+            syntax::print::quoted_name(&definition.name.database),
+            syntax::print::quoted_name(&definition.name.table)
+        );
+        let rows = format!("SELECT * FROM {table} USE INDEX ()");
+        let is_other = |index: &&store::IndexDefinition| index.uniqueness != Uniqueness::Primary;
+        let others = definition.indexes.iter().filter(is_other);
+        let entries = others.map(|index| {
+            let index = syntax::print::quoted_name(&index.name);
+            format!("SELECT COUNT(*) FROM {table} FORCE INDEX ({index})")
+        });
+        for text in std::iter::once(rows).chain(entries) {
+            let select = self.parse(text.as_bytes())?;
+            let ignored = |plan: &planner::Plan| {
+                let types = plan.columns.iter().map(|it| it.column_type.clone());
+                crate::checksum::ChecksumSink::new(types.collect())
+            };
+            self.run_select(&select, ignored).await?;
+        }
+        Ok(())
     }
 
     /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
