@@ -240,7 +240,12 @@ impl Store for NaiveStore {
         refused("alter")
     }
 
-    fn replace_table(&self, _: TableId, _: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+    fn replace_table(
+        &self,
+        _: TableId,
+        _: TableId,
+        _: TableName,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
         refused("replace")
     }
 

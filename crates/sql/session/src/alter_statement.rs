@@ -5,9 +5,7 @@ use std::rc::Rc;
 use catalog::Privilege;
 use catalog::information_schema::default_text;
 use errcode::{ClientError, ER_DUP_FIELDNAME, ER_DUP_KEYNAME};
-use store::{
-    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
-};
+use store::{ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableName};
 use syntax::ast::{self, ObjectName, StatementKind, TableOption};
 use value::{Level, TypeKind, Value};
 
@@ -272,7 +270,7 @@ impl Session {
         .await;
         *self.state.variables.borrow_mut() = around;
         let replaced = match copied {
-            Ok(()) => self.replace_by_copy(old, copy_id, &final_name).await,
+            Ok(()) => self.place(copy_id, &final_name, Some(old.id)).await,
             Err(stop) => {
                 self.abandon_transaction().await;
                 Err(stop)
@@ -287,25 +285,6 @@ impl Session {
             self.locked.forget_renamed(copy_id);
         }
         Ok(())
-    }
-
-    /// Puts the copy in the old table's place, which has its new name before: another may have come
-    /// to have that while the rows were copied, and then nothing has changed.
-    async fn replace_by_copy(
-        &self,
-        old: &TableDefinition,
-        copy: TableId,
-        name: &TableName,
-    ) -> Result<(), Stop> {
-        let store = self.store();
-        if *name != old.name {
-            let renamed = store.rename_tables(vec![(old.id, name.clone())]).await;
-            renamed.map_err(|error| match error {
-                StoreError::TableExists => table_exists(name).into(),
-                error => Stop::from(error),
-            })?;
-        }
-        Ok(store.replace_table(old.id, copy).await?)
     }
 }
 

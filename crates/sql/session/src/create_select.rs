@@ -115,12 +115,17 @@ impl Session {
         format!("{}create-{}", store::COPY_NAME_PREFIX, self.state.seat.id())
     }
 
-    /// Gives the table its name, or that of the one that it replaces. Error 1050 where another has
-    /// come to have the name meanwhile.
-    async fn place(&self, id: TableId, name: &TableName, old: Option<TableId>) -> Result<(), Stop> {
+    /// Gives a table that was made its name; the one that it replaces goes. Error 1050 where
+    /// another has come to have the name meanwhile.
+    pub(crate) async fn place(
+        &self,
+        id: TableId,
+        name: &TableName,
+        old: Option<TableId>,
+    ) -> Result<(), Stop> {
         let store = self.store();
         let placed = match old {
-            Some(old) => store.replace_table(old, id).await,
+            Some(old) => store.replace_table(old, id, name.clone()).await,
             None => store.rename_tables(vec![(id, name.clone())]).await,
         };
         placed.map_err(|error| match error {

@@ -210,8 +210,9 @@ impl Store for VirtualStore {
         &self,
         old: TableId,
         copy: TableId,
+        name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.replace_table(old, copy)
+        self.store.replace_table(old, copy, name)
     }
 
     fn set_auto_increment(

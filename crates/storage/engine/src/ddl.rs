@@ -231,12 +231,18 @@ impl Worker {
         self: &Rc<Self>,
         old: TableId,
         copy: TableId,
+        name: TableName,
     ) -> Result<(), StoreError> {
         let turn = self.shared.schema_turns.take().await;
         let (old_shape, copy_shape) = (self.shape(old)?, self.shape(copy)?);
+        let dictionary = self.dictionary();
+        let mut others = dictionary.definitions.iter();
+        if others.any(|it| it.name == name && it.id != old && it.id != copy) {
+            return Err(StoreError::TableExists);
+        }
         let mut entry = copy_shape.entry.clone();
         let definition = Arc::make_mut(&mut entry.definition);
-        definition.name = old_shape.entry.definition.name.clone();
+        definition.name = name;
         definition.version += 1;
         let rows = vec![
             Row::Remove(dictionary::table_key(old)),

@@ -99,8 +99,9 @@ impl Store for Engine {
         &self,
         old: TableId,
         copy: TableId,
+        name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.worker.replace_table(old, copy).await })
+        Box::pin(async move { self.worker.replace_table(old, copy, name).await })
     }
 
     fn set_auto_increment(

@@ -281,7 +281,7 @@ fn a_crash_after_tables_were_dropped_is_survived() {
         engine.drop_table(id("dropped")).await.unwrap();
         engine.truncate_table(id("emptied")).await.unwrap();
         engine
-            .replace_table(id("copied"), id("copy"))
+            .replace_table(id("copied"), id("copy"), named("copied"))
             .await
             .unwrap();
     });
@@ -329,7 +329,10 @@ fn a_snapshot_older_than_a_table_that_was_made_anew_is_refused() {
             .push(index("balance", Uniqueness::None, &[1]));
         engine.alter_table(indexed).await.unwrap();
         let (copied, copy) = (definition("copied").id, definition("copy").id);
-        engine.replace_table(copied, copy).await.unwrap();
+        let taken = engine.replace_table(copied, copy, named("indexed")).await;
+        assert_eq!(taken, Err(StoreError::TableExists));
+        let placed = engine.replace_table(copied, copy, named("placed"));
+        placed.await.unwrap();
         engine
             .truncate_table(definition("emptied").id)
             .await
@@ -343,7 +346,7 @@ fn a_snapshot_older_than_a_table_that_was_made_anew_is_refused() {
         };
         for (name, by, rows) in [
             ("indexed", by_index, 1),
-            ("copied", all(), 1),
+            ("placed", all(), 1),
             ("emptied", all(), 0),
         ] {
             let table = database.table(name);

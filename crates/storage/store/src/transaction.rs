@@ -62,9 +62,14 @@ pub trait Store {
     /// `NotSupported` if the rows would have to be rewritten; the caller then copies.
     fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>>;
 
-    /// In one atomic step: the table `old` disappears and `copy` takes its name.
-    fn replace_table(&self, old: TableId, copy: TableId)
-    -> LocalFuture<'_, Result<(), StoreError>>;
+    /// In one atomic step: the table `old` disappears and `copy` is called `name`. `TableExists` if
+    /// a third table has that name.
+    fn replace_table(
+        &self,
+        old: TableId,
+        copy: TableId,
+        name: TableName,
+    ) -> LocalFuture<'_, Result<(), StoreError>>;
 
     /// Sets the AUTO_INCREMENT counter (`ALTER TABLE .. AUTO_INCREMENT = n`).
     fn set_auto_increment(&self, id: TableId, next: u64)
