@@ -8,7 +8,7 @@
 //! Cells that move to another page stand in the log with their whole keys, for the other page may
 //! leave out more or less of them. Where fences share much, that is many times what the cells take
 //! in a page, and more than an operation may have; then the log gets the page as it has become
-//! ([`put_image`]).
+//! (`put_image`).
 
 use format::page_op::PageOp;
 use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
