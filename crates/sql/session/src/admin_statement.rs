@@ -8,10 +8,11 @@ use errcode::{
     ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
 };
 use planner::OutputColumn;
-use store::Uniqueness;
+use store::{TableName, Uniqueness};
 use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
 
+use crate::checksum::ChecksumSink;
 use crate::registry::KillOrder;
 use crate::reply::{Done, Reply, Stop};
 use crate::session::Session;
@@ -208,11 +209,7 @@ impl Session {
     }
 
     async fn read_whole(&mut self, definition: &store::TableDefinition) -> Result<(), Stop> {
-        let table = format!(
-            "{}.{}",
-            syntax::print::quoted_name(&definition.name.database),
-            syntax::print::quoted_name(&definition.name.table)
-        );
+        let table = quoted(&definition.name);
         let rows = format!("SELECT * FROM {table} USE INDEX ()");
         let is_other = |index: &&store::IndexDefinition| index.uniqueness != Uniqueness::Primary;
         let others = definition.indexes.iter().filter(is_other);
@@ -221,14 +218,20 @@ impl Session {
             format!("SELECT COUNT(*) FROM {table} FORCE INDEX ({index})")
         });
         for text in std::iter::once(rows).chain(entries) {
-            let select = self.parse(text.as_bytes())?;
-            let ignored = |plan: &planner::Plan| {
-                let types = plan.columns.iter().map(|it| it.column_type.clone());
-                crate::checksum::ChecksumSink::new(types.collect())
-            };
-            self.run_select(&select, ignored).await?;
+            self.sum_of(&text).await?;
         }
         Ok(())
+    }
+
+    /// Reads the rows of a query, and keeps their sum alone.
+    async fn sum_of(&mut self, query: &str) -> Result<ChecksumSink, Stop> {
+        let select = self.parse(query.as_bytes())?;
+        let sink_for = |plan: &planner::Plan| {
+            let types = plan.columns.iter().map(|it| it.column_type.clone());
+            ChecksumSink::new(types.collect())
+        };
+        let (_, sum) = self.run_select(&select, sink_for).await?;
+        Ok(sum)
     }
 
     /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
@@ -251,17 +254,8 @@ impl Session {
             if !is_own_table(&definition) {
                 self.check_table_privilege(Privilege::Select, &definition.name)?;
             }
-            let text = format!(
-                "SELECT * FROM {}.{}",
-                syntax::print::quoted_name(&definition.name.database),
-                syntax::print::quoted_name(&definition.name.table)
-            );
-            let select = self.parse(text.as_bytes())?;
-            let sink_for = |plan: &planner::Plan| {
-                let types = plan.columns.iter().map(|it| it.column_type.clone());
-                crate::checksum::ChecksumSink::new(types.collect())
-            };
-            let (_, sum) = self.run_select(&select, sink_for).await?;
+            let all = format!("SELECT * FROM {}", quoted(&definition.name));
+            let sum = self.sum_of(&all).await?;
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, Value::Int(i64::from(sum.checksum()))]);
         }
@@ -286,6 +280,12 @@ pub(crate) fn look_after_columns(verb: TableVerb) -> Vec<OutputColumn> {
             text_column("Msg_text", 1024),
         ],
     }
+}
+
+/// A table's name as a statement has it.
+fn quoted(name: &TableName) -> String {
+    let part = syntax::print::quoted_name;
+    format!("{}.{}", part(&name.database), part(&name.table))
 }
 
 /// A table of `information_schema`.

@@ -26,6 +26,7 @@ pub struct TransactionWorker {
     /// A commit number that some snapshot of this worker had: a lower bound for the next one.
     last_lsn: Cell<Lsn>,
     /// Words of the ring that conversions have looked at.
+    #[cfg(test)]
     pub(crate) looked_count: Cell<u64>,
 }
 
@@ -38,6 +39,7 @@ impl TransactionWorker {
             open: RefCell::new(BTreeMap::new()),
             sequence: Cell::new(0),
             last_lsn: Cell::new(Lsn(0)),
+            #[cfg(test)]
             looked_count: Cell::new(0),
         })
     }
@@ -108,6 +110,7 @@ impl TransactionWorker {
         };
         let (mut hidden, mut newest) = (Vec::new(), oldest);
         for number in part.start.max(self.system.settled().get())..part.end {
+            #[cfg(test)]
             self.looked_count.set(self.looked_count.get() + 1);
             let end = match self.system.ring_state(number) {
                 RingState::Committed(commit) => Some(Lsn(commit)),
