@@ -315,6 +315,13 @@ pub const TABLE: &[Setting] = &[
          Error 1041 beyond.",
     ),
     start(
+        "lock_table_size",
+        size(1 << 20, 1 << 44),
+        "4G",
+        "Memory for row locks, some 350 bytes each. Error 1206 beyond, and the transaction that \
+         asks is rolled back.",
+    ),
+    start(
         "log_size",
         size(32 << 20, 1 << 40),
         "96M",

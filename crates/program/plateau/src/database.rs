@@ -66,9 +66,15 @@ impl Database {
     ) -> Result<Database> {
         let worker_count = runtime.handle().worker_count();
         let options = start_options(settings, worker_count)?;
+        let engine_options = EngineOptions {
+            worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
+            lock_bytes_max: settings.unsigned("lock_table_size"),
+            on_damage,
+            ..EngineOptions::default()
+        };
         let name = options.directory.display().to_string();
         let opened = runtime
-            .block_on_worker(0, move || open_first(options, worker_count, on_damage))
+            .block_on_worker(0, move || open_first(options, engine_options))
             .with_context(|| format!("cannot open the data directory {name}"))?;
         let drain = Arc::new(Drain::new(worker_count));
         for index in 0..worker_count {
@@ -111,21 +117,12 @@ fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOption
     })
 }
 
-async fn open_first(
-    options: StartOptions,
-    worker_count: usize,
-    on_damage: OnDamage,
-) -> Result<Opened> {
+async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Result<Opened> {
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
     if !started.repaired.is_empty() {
         tracing::warn!(count = started.repaired.len(), "torn pages were made whole");
     }
     flush_log_after_ticks(&started.pool);
-    let engine_options = EngineOptions {
-        worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
-        on_damage,
-        ..EngineOptions::default()
-    };
     let pages = started.pool.pages(0, runtime::disk());
     let worker = worker_options(0);
     let engine = Engine::open(pages, &started, engine_options, worker).await?;

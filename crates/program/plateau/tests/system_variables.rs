@@ -61,6 +61,7 @@ const COUNTS: &[&str] = &[
     "interactive_timeout",
     "join_buffer_size",
     "last_insert_id",
+    "lock_table_size",
     "lock_wait_timeout",
     "log_size",
     "lower_case_table_names",

@@ -480,7 +480,9 @@ impl Torture {
     fn meet(&self, error: StoreError) -> End {
         let tally = &mut self.history.borrow_mut().tally;
         match error {
-            StoreError::Deadlock | StoreError::LockWaitTimeout => return End::GiveUp,
+            StoreError::Deadlock | StoreError::LockTableFull | StoreError::LockWaitTimeout => {
+                return End::GiveUp;
+            }
             StoreError::DiskFull => tally.full += 1,
             StoreError::Disk { .. } => tally.unread += 1,
             StoreError::LogFailed => {

@@ -101,7 +101,7 @@ impl Launch {
     fn spawn(&self, folder: &Path, port: u16) -> Result<Process> {
         let mut command = match self.kind {
             ServerKind::MariaDb => mariadb_command(self, folder, port),
-            ServerKind::Plateau => plateau_command(self, folder, port),
+            ServerKind::Plateau => plateau_command(self, folder, port)?,
         };
         command.args(&self.arguments).env("TZ", "UTC");
         for (name, value) in &self.environment {
@@ -248,9 +248,14 @@ fn mariadb_command(launch: &Launch, folder: &Path, port: u16) -> Command {
     command
 }
 
-fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Command {
-    let program = launch.program.clone().or_else(|| plateau_program().ok());
-    let mut command = Command::new(program.unwrap_or_else(|| PathBuf::from("plateau")));
+fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Result<Command> {
+    let program = match &launch.program {
+        Some(path) => path.clone(),
+        None => plateau_program()?,
+    };
+    // Who named it had this process's folder in mind; the server has its own.
+    let program = std::path::absolute(program)?;
+    let mut command = Command::new(program);
     command
         .current_dir(folder)
         .arg("--set")
@@ -259,7 +264,7 @@ fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Command {
         .arg(format!("socket={}", socket(folder).display()))
         .arg("--set")
         .arg(format!("data={}", folder.join("data").display()));
-    command
+    Ok(command)
 }
 
 /// A fresh MariaDB data directory, made once a build directory: making one takes seconds.

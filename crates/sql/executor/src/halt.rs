@@ -3,9 +3,9 @@
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
-    ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
-    ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY,
-    ER_UNKNOWN_ERROR,
+    ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL,
+    ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE,
+    ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
 };
 use expression::{Failure, StoredFunction};
 use std::rc::Rc;
@@ -85,7 +85,7 @@ impl From<ClientError> for Halt {
 impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
         let effect = match error {
-            StoreError::Deadlock => Effect::Transaction,
+            _ if error.ends_transaction() => Effect::Transaction,
             StoreError::DefinitionChanged | StoreError::NoSuchTable => Effect::StalePlan,
             StoreError::LogFailed => Effect::Fatal,
             _ => Effect::Statement,
@@ -123,6 +123,7 @@ pub fn client_error(error: &StoreError) -> ClientError {
             ClientError::new(ER_LOCK_WAIT_TIMEOUT, &[])
         }
         StoreError::Deadlock => ClientError::new(ER_LOCK_DEADLOCK, &[]),
+        StoreError::LockTableFull => ClientError::new(ER_LOCK_TABLE_FULL, &[]),
         StoreError::NoSuchTable | StoreError::DefinitionChanged => {
             ClientError::with_message(ER_CHECK_NO_SUCH_TABLE, "Table definition has changed")
         }

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use format::{IndexId, TxnId};
-use lock::{Acquired, LockError, LockExtent, LockKind, LockMode, LockName, Patience};
+use lock::{Acquired, Converted, LockError, LockExtent, LockKind, LockMode, LockName, Patience};
 use store::{LockWait, Outcome, RowLock, StoreError};
 
 use crate::transaction::EngineTransaction;
@@ -83,8 +83,10 @@ impl EngineTransaction {
         let shared = &self.worker.shared;
         if shared.txns.is_active(row.writer) {
             let is_active = |holder| shared.txns.is_active(holder);
-            if !shared.locks.convert_implicit(row.writer, &name, is_active) {
-                return Ok(Access::Changed);
+            match shared.locks.convert_implicit(row.writer, &name, is_active) {
+                Converted::Entered => {}
+                Converted::Ended => return Ok(Access::Changed),
+                Converted::Full => return Err(StoreError::LockTableFull.into()),
             }
         }
         self.acquire(&name, kind, wait)
@@ -110,12 +112,13 @@ impl EngineTransaction {
             .as_mut()
             .expect("an id comes with a place for locks");
         match locks.acquire(name, kind, patience, weight, now_ns) {
-            Ok(Acquired::Granted) => Ok(Access::Granted),
+            Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),
             Ok(Acquired::Wait(future)) => {
                 Err(lock_suspend(&self.worker.options.sleep, future, limit).into())
             }
             Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),
             Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
+            Err(LockError::Full) => Err(StoreError::LockTableFull.into()),
             Err(LockError::Busy) => match wait {
                 LockWait::SkipLocked => Ok(Access::Skip),
                 LockWait::NoWait => Err(StoreError::LockNotAvailable.into()),

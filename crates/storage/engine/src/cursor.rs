@@ -389,7 +389,7 @@ impl Cursor for EngineCursor {
             }
         }
         let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
-        if matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
+        if matches!(&outcome, Err(Halt::Error(error)) if error.ends_transaction()) {
             self.place.from = From::Nothing;
         }
         outcome

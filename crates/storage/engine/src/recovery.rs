@@ -43,6 +43,9 @@ pub(crate) const CHECKPOINT_PAYLOAD: &[u8] = b"engine 1";
 /// Words of the ring of transactions' fates.
 const RING_LENGTH: usize = 1 << 20;
 
+/// Memory for row locks where nothing else is said.
+const LOCK_BYTES_MAX: u64 = 4 << 30;
+
 /// How the engine is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
@@ -50,6 +53,8 @@ pub struct EngineOptions {
     pub worker_count: u8,
     /// Words of the ring of transactions' fates, a power of two.
     pub ring_length: usize,
+    /// Memory for row locks, in bytes.
+    pub lock_bytes_max: u64,
     /// What a table is to be done with whose first pages cannot be read.
     pub on_damage: OnDamage,
 }
@@ -68,6 +73,7 @@ impl Default for EngineOptions {
         Self {
             worker_count: 1,
             ring_length: RING_LENGTH,
+            lock_bytes_max: LOCK_BYTES_MAX,
             on_damage: OnDamage::Refuse,
         }
     }
@@ -137,7 +143,7 @@ impl Engine {
             TransactionSystem::new(first, losers.keys().copied(), workers, options.ring_length);
         let shared = Arc::new(Shared {
             txns: Arc::new(txns),
-            locks: Arc::new(LockTable::new()),
+            locks: Arc::new(LockTable::new(options.lock_bytes_max)),
             dictionary: Mutex::new(Arc::default()),
             schema_version: AtomicU64::new(0),
             schema_turns: Arc::default(),

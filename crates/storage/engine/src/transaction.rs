@@ -50,9 +50,9 @@ pub struct EngineTransaction {
     pub(crate) undo_count: u64,
     /// Undo of it is in the log, undone or not.
     has_log: bool,
-    /// It was chosen as a deadlock's victim and must be rolled back before anything else. A part of
-    /// it may be undone already, so nothing of it may be committed.
-    is_victim: bool,
+    /// Why it must be rolled back before anything else: a deadlock's victim, say. A part of it may
+    /// be undone already, so nothing of it may be committed.
+    doom: Option<StoreError>,
     /// How far the operation under way has come.
     pub(crate) pending: Pending,
     /// The commit record's end, while its durability is awaited.
@@ -74,7 +74,7 @@ impl EngineTransaction {
             last_undo: UndoPointer::NULL,
             undo_count: 0,
             has_log: false,
-            is_victim: false,
+            doom: None,
             pending: Pending::default(),
             commit_lsn: None,
             is_active: false,
@@ -144,26 +144,29 @@ impl EngineTransaction {
         self.has_log = true;
     }
 
-    /// Runs an operation; if it makes the transaction a deadlock's victim, all of it is rolled
-    /// back, by this call or by repeated ones, before the error is told.
+    /// Runs an operation; if it fails so that the transaction ends (a deadlock's victim), all of it
+    /// is rolled back, by this call or by repeated ones, before the error is told.
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        if !self.is_victim {
-            let outcome = operation(self);
-            if !matches!(outcome, Err(Halt::Error(StoreError::Deadlock))) {
-                return outcome;
-            }
-            self.is_victim = true;
+        if let Some(halt) = self.end_doomed() {
+            return Err(halt);
         }
-        Err(self.end_victim())
+        match operation(self) {
+            Err(Halt::Error(error)) if error.ends_transaction() => {
+                self.doom = Some(error.clone());
+                Err(self.end_doomed().unwrap_or(Halt::Error(error)))
+            }
+            outcome => outcome,
+        }
     }
 
-    /// Rolls a deadlock's victim back, by this call or by repeated ones; then tells of it.
-    fn end_victim(&mut self) -> Halt {
-        assert!(self.is_victim, "a victim ends so");
-        match self.rollback() {
-            Ok(()) => StoreError::Deadlock.into(),
+    /// Rolls a doomed transaction back, by this call or by repeated ones; then tells why. `None` if
+    /// it is not doomed.
+    fn end_doomed(&mut self) -> Option<Halt> {
+        let error = self.doom.clone()?;
+        Some(match self.rollback() {
+            Ok(()) => error.into(),
             Err(halt) => halt,
-        }
+        })
     }
 
     /// Undoes everything since `mark`; gives way to others when it has undone much.
@@ -334,15 +337,15 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        if self.is_victim {
-            return Err(self.end_victim());
+        if let Some(halt) = self.end_doomed() {
+            return Err(halt);
         }
         self.undo_to(mark.0)
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
-        if self.is_victim {
-            return Err(self.end_victim());
+        if let Some(halt) = self.end_doomed() {
+            return Err(halt);
         }
         if self.commit_lsn.is_none() {
             self.abandon_operation();
@@ -360,7 +363,7 @@ impl Transaction for EngineTransaction {
         self.undo_to(0)?;
         self.end(UndoKind::RolledBack)?;
         self.release_locks()?;
-        self.is_victim = false;
+        self.doom = None;
         Ok(())
     }
 

@@ -24,6 +24,10 @@
 //! **Deadlocks.** A request that has to wait searches for a cycle at once (see `deadlock`);
 //! [`LockTable::search_deadlocks`] is the background pass for cycles that close later.
 
+//! **Memory.** Each lock that is on a list, its owner's own or that of what others entered for it,
+//! counts as what it takes. A request for which there is no room is refused ([`LockError::Full`]),
+//! and its owner must roll back: it is what holds the others up, and most likely what has taken it.
+
 #![forbid(unsafe_code)]
 
 mod deadlock;
@@ -37,7 +41,7 @@ mod waiter;
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
 pub use owner::{Acquired, LockError, LockFuture, OwnerLocks, Patience};
-pub use table::{DeadlockPass, LockStatistics, LockTable, Request};
+pub use table::{Converted, DeadlockPass, LockStatistics, LockTable, Request};
 pub use waiter::Verdict;
 
 #[cfg(test)]

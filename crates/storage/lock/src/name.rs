@@ -35,6 +35,11 @@ impl LockName {
         self.index
     }
 
+    /// Bytes of the key.
+    pub(crate) fn key_len(&self) -> usize {
+        self.key.as_ref().map_or(0, |key| key.len())
+    }
+
     /// The same in every run, so that a simulated one can be replayed.
     pub(crate) fn hash_code(&self) -> u64 {
         FixedState::default().hash_one(self)

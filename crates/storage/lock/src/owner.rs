@@ -23,7 +23,8 @@ pub struct OwnerLocks {
     table: Arc<LockTable>,
     /// The transaction. Constant.
     owner: TxnId,
-    /// Names with at least one granted lock, in the order of asking; may name one twice.
+    /// Names with at least one granted lock, in the order of granting. One stands here as often as
+    /// it was granted: shared and then exclusive, say.
     held: Vec<LockName>,
     /// The request that was answered by `Wait` last.
     pending: Option<Pending>,
@@ -49,7 +50,9 @@ pub enum Patience {
 /// The answer to a request that has not failed.
 #[derive(Debug)]
 pub enum Acquired {
-    /// The owner has the lock; for an insert intention: nothing is in the way any more.
+    /// The owner has had the lock, or one that includes it.
+    Held,
+    /// The owner has the lock now; for an insert intention: nothing is in the way any more.
     Granted,
     /// Await it, at most as long as there is patience, then ask again.
     Wait(LockFuture),
@@ -64,6 +67,8 @@ pub enum LockError {
     Deadlock,
     /// Somebody has it, and there was no patience at all.
     Busy,
+    /// There is no memory for one more, and the transaction must roll back (1206).
+    Full,
 }
 
 impl OwnerLocks {
@@ -104,6 +109,7 @@ impl OwnerLocks {
             may_wait,
         };
         match self.table.request(request) {
+            Requested::Held => Ok(Acquired::Held),
             Requested::Granted => {
                 self.note_granted(name, kind);
                 Ok(Acquired::Granted)
@@ -119,6 +125,7 @@ impl OwnerLocks {
                 Ok(Acquired::Wait(future))
             }
             Requested::Busy => Err(LockError::Busy),
+            Requested::Full => Err(LockError::Full),
             Requested::Deadlock => Err(LockError::Deadlock),
         }
     }
@@ -172,6 +179,7 @@ impl OwnerLocks {
 
     fn note_granted(&mut self, name: &LockName, kind: LockKind) {
         if kind.covers_record() || kind.covers_gap() {
+            self.table.charge(name);
             self.held.push(name.clone());
         }
     }
@@ -185,10 +193,12 @@ impl OwnerLocks {
     }
 
     /// Releases one lock before the transaction's end: a row that did not match, under READ
-    /// COMMITTED. Must not be used for a row that the owner has changed.
+    /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that was
+    /// held before ([`Acquired::Held`]).
     pub fn release_one(&mut self, name: &LockName) {
         if let Some(position) = self.held.iter().rposition(|held| held == name) {
             self.held.swap_remove(position);
+            self.table.discharge(std::iter::once(name));
             if !self.held.contains(name) {
                 self.table.release(self.owner, std::iter::once(name));
             }
@@ -212,6 +222,7 @@ impl OwnerLocks {
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
         self.table.release(self.owner, released.iter());
+        self.table.discharge(released.iter());
         self.held.truncate(rest);
         if rest == 0 {
             self.table.finish(self.owner);

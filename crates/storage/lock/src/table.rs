@@ -6,6 +6,7 @@ use std::task::Waker;
 
 use foldhash::fast::FixedState;
 use format::TxnId;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, MutexGuard};
 
 use crate::deadlock::{self, Cycle};
@@ -18,6 +19,10 @@ const QUEUE_SHARD_COUNT: usize = 1024;
 
 /// Shards of what is kept by transaction; a commit takes one of them once.
 const OWNER_SHARD_COUNT: usize = 256;
+
+/// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
+/// its place on the owner's list. The key is kept twice.
+const LOCK_BYTES: u64 = 320;
 
 /// Waits, holders and shards that a part of the background pass looks at: some 100 us.
 const STEPS_PER_PART: u64 = 512;
@@ -39,6 +44,10 @@ pub struct LockTable {
     owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
     /// Numbers waits.
     wait_sequence: Mutex<u64>,
+    /// Memory of all locks, in bytes (see [`cost`]).
+    bytes: AtomicU64,
+    /// What `bytes` does not exceed by a request. Constant.
+    bytes_max: u64,
     /// Counts for `SHOW STATUS`.
     statistics: Mutex<LockStatistics>,
 }
@@ -71,14 +80,29 @@ pub struct Request<'a> {
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) enum Requested {
-    /// The owner has the lock.
+    /// The owner has had the lock, or one that includes it.
+    Held,
+    /// The owner has the lock now.
     Granted,
     /// The owner is in the queue.
     Waiting(Arc<Waiter>),
     /// Somebody has it and the owner would not wait.
     Busy,
+    /// Nobody has it, and there is no memory left for one more.
+    Full,
     /// Waiting would close a cycle, and the owner is its victim. It is in no queue.
     Deadlock,
+}
+
+/// What became of a holder's implicit lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Converted {
+    /// The holder has it explicitly.
+    Entered,
+    /// The holder has ended: the row must be read again.
+    Ended,
+    /// There is no memory left for it.
+    Full,
 }
 
 /// What has happened since the start.
@@ -95,8 +119,10 @@ pub struct LockStatistics {
 }
 
 impl LockTable {
-    /// An empty table.
-    pub fn new() -> Self {
+    /// An empty table that refuses a lock for which it would exceed so many bytes. Locks that were
+    /// waited for or inherited come on top: of the ones each client has one at most, the others
+    /// are of whoever has locked a neighbour.
+    pub fn new(bytes_max: u64) -> Self {
         Self {
             queues: (0..QUEUE_SHARD_COUNT)
                 .map(|_| CachePadded::default())
@@ -105,27 +131,40 @@ impl LockTable {
                 .map(|_| CachePadded::default())
                 .collect(),
             wait_sequence: Mutex::new(0),
+            bytes: AtomicU64::new(0),
+            bytes_max,
             statistics: Mutex::new(LockStatistics::default()),
         }
     }
 
     /// Enters the exclusive lock that `holder`, whose id stands in the row, has implicitly.
-    /// `is_active` tells whether the holder has not ended; false is returned if it has: the row
-    /// must be read again. Call it with the row's page latched, so that the id is the row's.
+    /// `is_active` tells whether the holder has not ended. Call it with the row's page latched, so
+    /// that the id is the row's.
     pub fn convert_implicit(
         &self,
         holder: TxnId,
         name: &LockName,
         is_active: impl FnOnce(TxnId) -> bool,
-    ) -> bool {
+    ) -> Converted {
         let mut shard = self.owner_shard(holder);
         if !is_active(holder) {
-            return false;
+            return Converted::Ended;
         }
-        let names = shard.converted.entry(holder).or_default();
-        names.entry(name.clone()).or_insert(1);
+        let is_known = |names: &SeededMap<LockName, u32>| names.contains_key(name);
+        if !shard.converted.get(&holder).is_some_and(is_known) {
+            if !self.has_room(name) {
+                return Converted::Full;
+            }
+            let names = shard.converted.entry(holder).or_default();
+            names.insert(name.clone(), 1);
+            self.charge(name);
+        }
         drop(shard);
-        self.enter_converted(holder, name)
+        if self.enter_converted(holder, name) {
+            Converted::Entered
+        } else {
+            Converted::Ended
+        }
     }
 
     /// Grants `holder` the converted lock. The holder may have ended and drained its list since
@@ -163,6 +202,7 @@ impl LockTable {
             };
             between();
             self.release(owner, names.keys());
+            self.discharge(names.keys());
         }
     }
 
@@ -248,7 +288,11 @@ impl LockTable {
             }
             let mut shard = self.owner_shard(grant.owner);
             let names = shard.converted.entry(grant.owner).or_default();
-            *names.entry(to.clone()).or_insert(0) += 1;
+            let count = names.entry(to.clone()).or_insert(0);
+            if *count == 0 {
+                self.charge(to);
+            }
+            *count += 1;
             drop(shard);
             between(grant.owner);
             if !self.grants(from).contains(&grant) {
@@ -267,6 +311,7 @@ impl LockTable {
                     *count -= 1;
                     if *count == 0 {
                         names.remove(name);
+                        self.discharge(std::iter::once(name));
                     }
                 }
                 if names.is_empty() {
@@ -300,15 +345,20 @@ impl LockTable {
             let mut queues = self.queue_shard(request.name);
             let queue = queues.entry(request.name.clone()).or_default();
             if queue.is_held(request.owner, request.kind) {
-                return Requested::Granted;
+                return Requested::Held;
             }
             if !queue.must_wait(request.owner, request.kind) {
                 let leaves_lock = request.kind.covers_record() || request.kind.covers_gap();
-                if leaves_lock {
+                let has_room = !leaves_lock || self.has_room(request.name);
+                if leaves_lock && has_room {
                     queue.grant(request.owner, request.kind);
                 }
                 remove_if_empty(&mut queues, request.name);
-                return Requested::Granted;
+                return if has_room {
+                    Requested::Granted
+                } else {
+                    Requested::Full
+                };
             }
             if !request.may_wait {
                 remove_if_empty(&mut queues, request.name);
@@ -451,10 +501,37 @@ impl LockTable {
         *self.statistics.lock()
     }
 
+    /// True if one more lock would not exceed the limit. Several that ask at once may each be the
+    /// one for which there is room.
+    fn has_room(&self, name: &LockName) -> bool {
+        self.bytes
+            .load(Ordering::Relaxed)
+            .saturating_add(cost(name))
+            <= self.bytes_max
+    }
+
+    /// Counts the memory of a lock that was put on somebody's list.
+    pub(crate) fn charge(&self, name: &LockName) {
+        self.bytes.fetch_add(cost(name), Ordering::Relaxed);
+    }
+
+    /// Takes back what was counted for these.
+    pub(crate) fn discharge<'a>(&self, names: impl Iterator<Item = &'a LockName>) {
+        let bytes = names.map(cost).sum();
+        let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(bytes <= before, "what is given back was counted");
+    }
+
+    /// Memory of all locks, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// True if no lock is held or waited for: what must hold when no transaction is open.
     pub fn is_empty(&self) -> bool {
         let queues_empty = self.queues.iter().all(|shard| shard.lock().is_empty());
         queues_empty
+            && self.bytes() == 0
             && self.owners.iter().all(|shard| {
                 let shard = shard.lock();
                 shard.waits.is_empty() && shard.converted.is_empty()
@@ -469,12 +546,6 @@ impl LockTable {
     fn owner_shard(&self, owner: TxnId) -> MutexGuard<'_, OwnerShard> {
         let mask = stdx::to_u64(OWNER_SHARD_COUNT - 1);
         self.owners[stdx::to_usize(owner.get() & mask)].lock()
-    }
-}
-
-impl Default for LockTable {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -519,6 +590,11 @@ impl Iterator for DeadlockPass<'_> {
     }
 }
 
+/// What a lock of this name is counted as, in bytes.
+fn cost(name: &LockName) -> u64 {
+    LOCK_BYTES + 2 * stdx::to_u64(name.key_len())
+}
+
 fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
     if queues.get(name).is_some_and(Queue::is_empty) {
         queues.remove(name);
@@ -559,7 +635,7 @@ mod tests {
     /// that the other gets it; it must be told so, or the lock stays for ever.
     #[test]
     fn a_victim_that_was_granted_meanwhile_is_none() {
-        let table = LockTable::new();
+        let table = LockTable::new(u64::MAX);
         let (a, b) = (name("a"), name("b"));
         assert!(matches!(table.request(request(2, &a)), Requested::Granted));
         assert!(matches!(table.request(request(1, &b)), Requested::Granted));
@@ -588,13 +664,16 @@ mod tests {
     /// owner's other locks are not to go with it.
     #[test]
     fn an_heir_that_lives_on_keeps_what_it_has() {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "row"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
         let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         for converted in &names[1..] {
-            assert!(table.convert_implicit(id(1), converted, |_| true));
+            assert_eq!(
+                table.convert_implicit(id(1), converted, |_| true),
+                Converted::Entered
+            );
         }
         let heir = &mut owner;
         table.inherit_gap_around(
@@ -618,11 +697,14 @@ mod tests {
     /// that grows with their number, not with its square, which here would be minutes.
     #[test]
     fn many_locks_are_entered_for_one_holder() {
-        let table = LockTable::new();
+        let table = LockTable::new(u64::MAX);
         let names: Vec<_> = (0..50_000).map(|row| name(&format!("{row:08}"))).collect();
         for _ in 0..2 {
             for row in &names {
-                assert!(table.convert_implicit(id(1), row, |_| true));
+                assert_eq!(
+                    table.convert_implicit(id(1), row, |_| true),
+                    Converted::Entered
+                );
             }
         }
         assert!(table.is_held(id(1), &names[7], LockKind::EXCLUSIVE_RECORD));
@@ -633,7 +715,7 @@ mod tests {
     /// Purge hands a lock on, that it has entered itself, while the owner gives its locks back.
     #[test]
     fn an_ending_owner_leaves_no_inherited_lock() {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "c"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
         let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);

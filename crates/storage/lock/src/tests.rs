@@ -8,8 +8,8 @@ use format::{IndexId, TxnId};
 use proptest::prelude::*;
 
 use crate::{
-    Acquired, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName, LockTable,
-    OwnerLocks, Patience,
+    Acquired, Converted, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName,
+    LockTable, OwnerLocks, Patience,
 };
 
 const SHARED: LockKind = LockKind {
@@ -78,7 +78,7 @@ fn the_conflict_table_is_innodbs() {
 
 #[test]
 fn readers_share_and_a_writer_waits_for_all_of_them() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
     granted(&mut a, &key("k"), SHARED);
     granted(&mut b, &key("k"), SHARED);
@@ -94,7 +94,7 @@ fn readers_share_and_a_writer_waits_for_all_of_them() {
 
 #[test]
 fn a_reader_does_not_overtake_a_waiting_writer() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
     granted(&mut a, &key("k"), SHARED);
     let mut writer = waits(&mut b, &key("k"), EXCLUSIVE);
@@ -108,18 +108,22 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
 
 #[test]
 fn asking_again_for_what_is_included_takes_nothing_more() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let mut a = owner(&table, 1);
     granted(&mut a, &key("k"), NEXT_KEY);
-    granted(&mut a, &key("k"), SHARED);
-    granted(&mut a, &key("k"), GAP);
+    let bytes = table.bytes();
+    for kind in [SHARED, GAP, NEXT_KEY] {
+        let again = a.acquire(&key("k"), kind, PATIENT, 1, 0);
+        assert!(matches!(again, Ok(Acquired::Held)), "{kind:?}");
+    }
+    assert_eq!(table.bytes(), bytes);
     a.release_all();
     assert!(table.is_empty());
 }
 
 #[test]
 fn patience_ends_at_its_limit_and_not_before() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
     assert!(matches!(
@@ -138,7 +142,7 @@ fn patience_ends_at_its_limit_and_not_before() {
 
 #[test]
 fn without_patience_a_busy_lock_is_an_error_at_once() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
     let answer = b.acquire(&key("k"), SHARED, Patience::None, 1, 0);
@@ -148,7 +152,7 @@ fn without_patience_a_busy_lock_is_an_error_at_once() {
 
 #[test]
 fn a_lock_that_came_at_the_last_moment_is_kept() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
     waits(&mut b, &key("k"), EXCLUSIVE);
@@ -160,7 +164,7 @@ fn a_lock_that_came_at_the_last_moment_is_kept() {
 
 #[test]
 fn of_a_cycle_of_two_the_cheaper_one_is_the_victim() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("x"), EXCLUSIVE);
     granted(&mut b, &key("y"), EXCLUSIVE);
@@ -179,7 +183,7 @@ fn of_a_cycle_of_two_the_cheaper_one_is_the_victim() {
 
 #[test]
 fn two_sharers_who_both_want_more_are_a_deadlock_found_by_the_second() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), SHARED);
     granted(&mut b, &key("k"), SHARED);
@@ -192,7 +196,7 @@ fn two_sharers_who_both_want_more_are_a_deadlock_found_by_the_second() {
 
 #[test]
 fn a_cycle_of_three_is_found() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let mut owners: Vec<_> = (1..=3).map(|id| owner(&table, id)).collect();
     let names = ["x", "y", "z"].map(key);
     for (locks, name) in owners.iter_mut().zip(&names) {
@@ -208,7 +212,7 @@ fn a_cycle_of_three_is_found() {
 /// Two who share a row and both want to change it, with another writer between them.
 #[test]
 fn a_cycle_within_one_queue_is_found() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let mut owners: Vec<_> = (1..=3).map(|id| owner(&table, id)).collect();
     granted(&mut owners[0], &key("x"), SHARED);
     granted(&mut owners[1], &key("x"), SHARED);
@@ -221,7 +225,7 @@ fn a_cycle_within_one_queue_is_found() {
 #[test]
 fn a_crowd_before_one_row_costs_a_search_no_more_than_one() {
     const CROWD: u64 = 1000;
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let mut holder = owner(&table, 1);
     granted(&mut holder, &key("x"), EXCLUSIVE);
     let mut crowd: Vec<_> = (2..2 + CROWD).map(|id| owner(&table, id)).collect();
@@ -248,9 +252,12 @@ fn a_crowd_before_one_row_costs_a_search_no_more_than_one() {
 
 #[test]
 fn an_implicit_lock_is_entered_for_its_holder_and_goes_with_it() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut holder, mut other) = (owner(&table, 1), owner(&table, 2));
-    assert!(table.convert_implicit(holder.owner(), &key("k"), |_| true));
+    assert_eq!(
+        table.convert_implicit(holder.owner(), &key("k"), |_| true),
+        Converted::Entered
+    );
     let mut wait = waits(&mut other, &key("k"), EXCLUSIVE);
     holder.release_all();
     assert!(is_ready(&mut wait));
@@ -260,15 +267,18 @@ fn an_implicit_lock_is_entered_for_its_holder_and_goes_with_it() {
 
 #[test]
 fn an_ended_holder_is_not_converted() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let holder = owner(&table, 1);
-    assert!(!table.convert_implicit(holder.owner(), &key("k"), |_| false));
+    assert_eq!(
+        table.convert_implicit(holder.owner(), &key("k"), |_| false),
+        Converted::Ended
+    );
     assert!(table.is_empty());
 }
 
 #[test]
 fn inserts_wait_for_gap_locks_and_each_half_of_a_split_gap_stays_locked() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("m"), GAP);
     assert!(!table.is_gap_locked(a.owner(), &key("m")));
@@ -285,7 +295,7 @@ fn inserts_wait_for_gap_locks_and_each_half_of_a_split_gap_stays_locked() {
 
 #[test]
 fn a_removed_key_leaves_its_lock_to_the_gap_of_its_successor() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("g"), NEXT_KEY);
     table.join_gap(&key("g"), &LockName::supremum(IndexId(7)));
@@ -296,7 +306,7 @@ fn a_removed_key_leaves_its_lock_to_the_gap_of_its_successor() {
 
 #[test]
 fn under_read_committed_one_lock_can_go_early() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("x"), EXCLUSIVE);
     granted(&mut a, &key("y"), EXCLUSIVE);
@@ -307,7 +317,7 @@ fn under_read_committed_one_lock_can_go_early() {
 
 #[test]
 fn an_operation_that_comes_back_with_another_wish_leaves_its_old_queue() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("x"), EXCLUSIVE);
     waits(&mut b, &key("x"), EXCLUSIVE);
@@ -357,7 +367,7 @@ proptest! {
     fn random_transactions_exclude_each_other_and_all_end(
         actions in proptest::collection::vec(any_action(), 1..120),
     ) {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::new(u64::MAX));
         let mut owners: Vec<_> =
             (0..OWNER_COUNT).map(|index| owner(&table, 1 + index as u64)).collect();
         let mut held: Vec<Vec<(u8, LockKind)>> = vec![Vec::new(); OWNER_COUNT];
@@ -368,7 +378,7 @@ proptest! {
                     let answer = owners[owner].acquire(&name_key, kind, PATIENT, 1, 0);
                     match answer {
                         Ok(Acquired::Granted) => held[owner].push((name, kind)),
-                        Ok(Acquired::Wait(_)) => {}
+                        Ok(Acquired::Held | Acquired::Wait(_)) => {}
                         Err(error) => {
                             prop_assert_eq!(error, LockError::Deadlock);
                             owners[owner].release_all();
@@ -429,4 +439,39 @@ fn assert_exclusive(held: &[Vec<(u8, LockKind)>]) -> Result<(), TestCaseError> {
         }
     }
     Ok(())
+}
+
+/// What is counted is each name that is on a list, own or converted, as often as it is there.
+#[test]
+fn memory_for_locks_has_a_limit() {
+    let one = {
+        let table = Arc::new(LockTable::new(u64::MAX));
+        let mut locks = owner(&table, 1);
+        granted(&mut locks, &key("a"), EXCLUSIVE);
+        table.bytes()
+    };
+    let table = Arc::new(LockTable::new(3 * one));
+    let (mut first, mut second) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut first, &key("a"), EXCLUSIVE);
+    granted(&mut second, &key("b"), EXCLUSIVE);
+    let convert = |name: &str| table.convert_implicit(first.owner(), &key(name), |_| true);
+    assert_eq!(convert("c"), Converted::Entered);
+    assert_eq!(table.bytes(), 3 * one);
+    assert_eq!(convert("c"), Converted::Entered, "it is there already");
+    assert_eq!(convert("d"), Converted::Full);
+    let refused = |locks: &mut OwnerLocks, name: &str, kind| {
+        let answer = locks.acquire(&key(name), kind, PATIENT, 1, 0);
+        matches!(answer, Err(LockError::Full))
+    };
+    assert!(refused(&mut second, "d", EXCLUSIVE) && refused(&mut second, "d", GAP));
+    let again = second.acquire(&key("b"), SHARED, PATIENT, 1, 0);
+    assert!(matches!(again, Ok(Acquired::Held)));
+    let mut wish = waits(&mut second, &key("a"), EXCLUSIVE);
+    first.release_all();
+    assert!(is_ready(&mut wish), "what is waited for comes in any case");
+    granted(&mut second, &key("a"), EXCLUSIVE);
+    granted(&mut second, &key("d"), EXCLUSIVE);
+    assert!(refused(&mut second, "e", EXCLUSIVE));
+    second.release_all();
+    assert!(table.is_empty());
 }

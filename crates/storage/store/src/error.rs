@@ -21,6 +21,9 @@ pub enum StoreError {
     /// The transaction was chosen as a deadlock's victim (1213). Transaction.
     #[error("deadlock victim")]
     Deadlock,
+    /// The store has no memory for another row lock (1206). Transaction.
+    #[error("no memory for another row lock")]
+    LockTableFull,
     /// A lock is busy and the statement said NOWAIT (1205, as MariaDB). Statement.
     #[error("lock not available")]
     LockNotAvailable,
@@ -87,6 +90,13 @@ pub enum StoreError {
         /// Its name, as the user wrote it where possible.
         what: &'static str,
     },
+}
+
+impl StoreError {
+    /// True if the store rolls the whole transaction back before it tells of this.
+    pub fn ends_transaction(&self) -> bool {
+        matches!(self, Self::Deadlock | Self::LockTableFull)
+    }
 }
 
 fn verb(is_read: &bool) -> &'static str {

@@ -100,23 +100,25 @@ enum State {
 /// A clock that runs while the loop does.
 #[derive(Debug, Default)]
 struct StoppingClock {
-    /// What it showed when it was started last.
+    /// What it showed when it was started or stopped last.
     base: Instant,
-    /// When that was.
-    started_at: Instant,
+    /// When it was started; `None` while it stands still.
+    started_at: Option<Instant>,
 }
 
 impl StoppingClock {
     fn start(&mut self) {
-        self.started_at = SystemClock.now();
+        self.started_at = Some(SystemClock.now());
     }
 
     fn now(&self) -> Instant {
-        self.base + SystemClock.now().since(self.started_at)
+        let ran = |started_at| SystemClock.now().since(started_at);
+        self.base + self.started_at.map_or(Duration::ZERO, ran)
     }
 
     fn stop(&mut self) {
         self.base = self.now();
+        self.started_at = None;
     }
 }
 
@@ -448,6 +450,23 @@ mod tests {
         for (step, was_seen) in steps.iter().zip(seen) {
             let is_left_out = [Statement::Begin, Statement::Insert].contains(&step.statement);
             assert_eq!(was_seen, !is_left_out, "{step:?}");
+        }
+    }
+
+    /// What is measured ends with a stop: the time of a run is told by the clock that stands still.
+    #[test]
+    fn a_stopped_clock_shows_when_it_was_stopped() {
+        let mut clock = StoppingClock::default();
+        for _ in 0..2 {
+            let (outside, inside) = (SystemClock.now(), clock.now());
+            clock.start();
+            std::thread::sleep(Duration::from_millis(5));
+            clock.stop();
+            let shown = clock.now();
+            let ran = shown.since(inside);
+            assert!(Duration::from_millis(5) <= ran && ran <= SystemClock.now().since(outside));
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(clock.now(), shown);
         }
     }
 }

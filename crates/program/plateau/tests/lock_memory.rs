@@ -1,0 +1,125 @@
+//! Row locks have a limit of memory that all clients share (`lock_table_size`, error 1206): the
+//! transaction that asks for one too many is rolled back, and all others go on.
+
+#![forbid(unsafe_code)]
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, ServerKind};
+
+/// Room for some 3,200 locks of short keys.
+fn start() -> Server {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    launch
+        .with("--set")
+        .with("lock_table_size=1M")
+        .start()
+        .expect("the server starts")
+}
+
+/// The number of the error, 0 for none.
+fn error_number(client: &mut Client, statement: &str) -> u16 {
+    match client.query(statement).expect("an answer") {
+        Outcome::Error(error) => error.number,
+        Outcome::Done(_) | Outcome::Rows(_) => 0,
+    }
+}
+
+/// Runs all, none of which may fail.
+fn run(client: &mut Client, statements: &[&str]) {
+    for statement in statements {
+        client.run(statement).expect(statement);
+    }
+}
+
+/// A table of 10,000 numbers.
+fn numbers(client: &mut Client) {
+    let definition = "create table d.n (i int primary key, v int)";
+    run(client, &["create database d", definition, &insert(0)]);
+}
+
+/// Adds 10,000 numbers, from this one on.
+fn insert(first: u32) -> String {
+    let rows: Vec<String> = (first..first + 10_000)
+        .map(|row| format!("({row}, 1)"))
+        .collect();
+    format!("insert into d.n values {}", rows.join(","))
+}
+
+fn single(client: &mut Client, statement: &str) -> String {
+    client
+        .value(statement)
+        .expect("an answer")
+        .expect("a value")
+}
+
+#[test]
+fn one_lock_too_many_ends_its_transaction_alone() {
+    let server = start();
+    let (mut greedy, mut modest) = (server.connect().unwrap(), server.connect().unwrap());
+    numbers(&mut greedy);
+    run(&mut greedy, &["begin", "insert into d.n values (20000, 1)"]);
+    run(
+        &mut modest,
+        &[
+            "begin",
+            "select i from d.n where i between 8000 and 8999 for update",
+        ],
+    );
+    let all = "select count(*) from d.n where i < 8000 for update";
+    assert_eq!(error_number(&mut greedy, all), 1206);
+    assert_eq!(single(&mut greedy, "select @@in_transaction"), "0");
+    assert_eq!(
+        single(&mut greedy, "select count(*) from d.n where i = 20000"),
+        "0"
+    );
+    // What it had is free, what the other has is not.
+    run(
+        &mut modest,
+        &[
+            "select i from d.n where i < 1000 for update",
+            "update d.n set v = 1 where i = 8000",
+        ],
+    );
+    run(&mut greedy, &["set row_lock_wait_timeout = 0"]);
+    assert_eq!(
+        error_number(&mut greedy, "update d.n set v = 2 where i = 8000"),
+        1205
+    );
+    run(&mut modest, &["commit"]);
+    run(&mut greedy, &["update d.n set v = 2 where i = 8000"]);
+}
+
+/// A row that is locked again takes no more memory, and what was locked is given back at the end.
+#[test]
+fn the_same_rows_can_be_locked_without_end() {
+    let server = start();
+    let mut client = server.connect().unwrap();
+    numbers(&mut client);
+    for _ in 0..3 {
+        run(&mut client, &["begin"]);
+        for _ in 0..5 {
+            run(
+                &mut client,
+                &["select count(*) from d.n where i < 2500 for update"],
+            );
+        }
+        run(&mut client, &["rollback"]);
+    }
+}
+
+/// Rows that a transaction has inserted are locked without an entry, however many there are; who
+/// looks for them enters them, and it is he who is refused.
+#[test]
+fn new_rows_need_no_memory_for_locks() {
+    let server = start();
+    let (mut writer, mut reader) = (server.connect().unwrap(), server.connect().unwrap());
+    numbers(&mut writer);
+    run(&mut writer, &["begin", &insert(20_000)]);
+    let free = "select count(*) from d.n where 20000 <= i for update skip locked";
+    assert_eq!(error_number(&mut reader, free), 1206);
+    run(&mut writer, &["commit"]);
+    assert_eq!(single(&mut reader, "select sum(v) from d.n"), "20000");
+    let few = "select count(*) from d.n where i < 2500 for update";
+    run(&mut reader, &[few]);
+}
