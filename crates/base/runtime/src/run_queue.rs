@@ -34,6 +34,8 @@
 //!      [`STAY_COUNT`] statements or [`STAY_MAX`], if the client is heard within it at all.
 //! (Q5) Nothing waits while there is nothing else to do: a turn that finds `warm` short, and
 //!      `prompt` empty or `warm` short for the second time, admits. One that finds few admits all.
+//!      While [`BUSY_COUNT_MAX`] or more are in the middle of their work, only a turn that finds
+//!      `warm` and `prompt` empty admits: they come back by themselves.
 //!
 //! Who ends a transaction leaves the cohort if others wait to begin one.
 
@@ -90,6 +92,12 @@ const STAY_MAX: Duration = Duration::from_millis(40);
 /// read and wrote a tenth more than 16.
 const COHORT_COUNT: usize = 12;
 
+/// In the middle of their work, most of them for the disk to have their commit, so many are as good
+/// as in the cohort. Were others admitted in the place of each that waits, there would soon be
+/// hundreds, each would wait for all others, and a stay would be over after three statements: with
+/// 4,096 clients of single updates it was.
+const BUSY_COUNT_MAX: usize = 24;
+
 /// So many that wait have no cohort: all that they touch fits, and none need wait for the stays of
 /// others.
 const FEW_COUNT_MAX: usize = 48;
@@ -117,6 +125,8 @@ pub(crate) struct RunQueue<T> {
     yielded_unserved: usize,
     engaged: VecDeque<T>,
     free: VecDeque<T>,
+    /// How many were polled and are in the middle of their work.
+    busy_count: usize,
     /// How many were admitted so far.
     admitted_count: usize,
     /// When the last turn began.
@@ -138,6 +148,7 @@ impl<T> RunQueue<T> {
             yielded_unserved: 0,
             engaged: VecDeque::new(),
             free: VecDeque::new(),
+            busy_count: 0,
             admitted_count: 0,
             now: Instant::default(),
             was_short: false,
@@ -177,12 +188,27 @@ impl<T> RunQueue<T> {
         self.yielded_unserved = self.yielded.len();
         let is_short = self.is_short();
         let was_short = std::mem::replace(&mut self.was_short, is_short);
-        let admits = is_short && (was_short || self.prompt.is_empty());
+        let admits = is_short && (self.prompt.is_empty() || was_short && !self.is_crowded());
         if self.waiting_count() <= FEW_COUNT_MAX {
             while self.admit() {}
         } else if admits {
-            while self.is_short() && self.admit() {}
+            while self.warm.len() < COHORT_COUNT && self.admit() {}
         }
+    }
+
+    /// A task is in the middle of its work after its poll.
+    pub(crate) fn note_busy(&mut self) {
+        self.busy_count += 1;
+    }
+
+    /// One that was is polled again, or gone.
+    pub(crate) fn note_busy_no_more(&mut self) {
+        self.busy_count -= 1;
+    }
+
+    /// So many are in the middle of their work that others had better wait for them.
+    fn is_crowded(&self) -> bool {
+        BUSY_COUNT_MAX <= self.busy_count
     }
 
     /// Admits the next; false if there is none.
@@ -270,7 +296,11 @@ impl<T> RunQueue<T> {
     }
 
     fn is_short(&self) -> bool {
-        self.warm.len() < COHORT_COUNT
+        if self.is_crowded() {
+            self.warm.is_empty()
+        } else {
+            self.warm.len() < COHORT_COUNT
+        }
     }
 
     /// Of those whose clients were heard.
@@ -282,8 +312,9 @@ impl<T> RunQueue<T> {
         !self.engaged.is_empty() || !self.free.is_empty()
     }
 
-    /// Forgets all.
+    /// Forgets all; the tasks are gone.
     pub(crate) fn clear(&mut self) {
+        assert_eq!(self.busy_count, 0, "each task that was busy is counted out");
         self.prompt.clear();
         self.prompt_left = 0;
         self.warm.clear();

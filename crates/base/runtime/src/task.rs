@@ -38,6 +38,8 @@ pub(crate) struct Header {
     is_queued: WakeFlag,
     /// A [`Standing`] (I3).
     standing: AtomicU8,
+    /// It was polled and is in the middle of its work (I3).
+    is_busy: AtomicBool,
     /// As it last waited for its client it was engaged (I3).
     was_engaged: AtomicBool,
     /// Statements that are left of its stay in the cohort (I3).
@@ -81,6 +83,7 @@ impl Header {
             slot,
             is_queued: WakeFlag::new(),
             standing: AtomicU8::new(Standing::Busy as u8),
+            is_busy: AtomicBool::new(false),
             was_engaged: AtomicBool::new(false),
             stay_left: AtomicU8::new(0),
             stay_until: AtomicU64::new(0),
@@ -105,6 +108,20 @@ impl Header {
             self.was_engaged.store(is_engaged, Ordering::Relaxed);
             self.set_standing(Standing::Busy);
         }
+    }
+
+    /// After its poll: true if it is in the middle of its work.
+    pub(crate) fn note_standing(&self) -> bool {
+        let is_busy = self.standing() == Standing::Busy;
+        self.is_busy.store(is_busy, Ordering::Relaxed);
+        is_busy
+    }
+
+    /// True if it was in the middle of its work after its last poll; once a poll.
+    pub(crate) fn take_busy(&self) -> bool {
+        let was_busy = self.is_busy.load(Ordering::Relaxed);
+        self.is_busy.store(false, Ordering::Relaxed);
+        was_busy
     }
 
     /// How the task came to wait.

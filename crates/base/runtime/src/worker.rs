@@ -260,6 +260,7 @@ impl Worker {
             return;
         };
         header.mark_polled(stay);
+        self.count_busy_out(&header);
         self.running.replace(Some(header.clone()));
         self.budget.set(POLL_OPERATIONS_MAX);
         self.slice_began.set(None);
@@ -302,6 +303,9 @@ impl Worker {
         match outcome {
             Outcome::Pending(future) if !is_cancelled => {
                 self.with_slot(header, |slot| slot.work = Some(Work::Future(future)));
+                if header.note_standing() {
+                    self.run_queue.borrow_mut().note_busy();
+                }
                 if was_left {
                     // (I3) of `strand.rs`.
                     Waker::from(header.clone()).wake();
@@ -410,9 +414,16 @@ impl Worker {
         }
         let slot = self.tasks.borrow_mut().remove(header.slot());
         let slot = slot.expect("just seen");
+        self.count_busy_out(header);
         self.count_foreground(slot.kind, -1);
         // Here the future goes, outside the borrow: its destructor may wake or spawn.
         drop(slot);
+    }
+
+    fn count_busy_out(&self, header: &Header) {
+        if header.take_busy() {
+            self.run_queue.borrow_mut().note_busy_no_more();
+        }
     }
 
     fn count_foreground(&self, kind: Kind, change: i64) {

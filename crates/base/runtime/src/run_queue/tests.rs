@@ -308,6 +308,38 @@ fn nothing_waits_while_there_is_nothing_else() {
     assert_eq!(order, (0..1000).collect::<Vec<_>>());
 }
 
+/// (Q5) Those who are in the middle of their work come back by themselves: at the limit, not below,
+/// others are admitted only where nobody else is to be served.
+#[test]
+fn others_wait_for_a_crowd_in_the_middle_of_its_work() {
+    let mut queue = RunQueue::new();
+    let now = Instant::from_nanos(1);
+    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    let turn = |queue: &mut RunQueue<usize>| {
+        queue.begin_turn(now);
+        std::iter::from_fn(|| queue.pop()).count()
+    };
+    assert_eq!(turn(&mut queue), FEW_COUNT_MAX);
+    let staying = Last {
+        stay: queue.new_stay(),
+        ..newcomer(Standing::Free)
+    };
+    (1..BUSY_COUNT_MAX).for_each(|_| queue.note_busy());
+    queue.push_heard(0, staying);
+    assert_eq!(turn(&mut queue), COHORT_COUNT, "one that stays, and others");
+    queue.note_busy();
+    queue.push_heard(0, staying);
+    assert_eq!(turn(&mut queue), 1, "the one that stays");
+    for _ in 0..3 {
+        queue.push_ready(1);
+        assert_eq!(turn(&mut queue), 1, "the one that goes on");
+    }
+    assert_eq!(turn(&mut queue), COHORT_COUNT);
+    queue.note_busy_no_more();
+    queue.push_heard(0, staying);
+    assert_eq!(turn(&mut queue), COHORT_COUNT);
+}
+
 /// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
 /// way, without having been served in between, the first comes first.
 #[test]
