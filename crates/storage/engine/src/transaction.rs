@@ -147,26 +147,25 @@ impl EngineTransaction {
     /// Runs an operation; if it fails so that the transaction ends (a deadlock's victim), all of it
     /// is rolled back, by this call or by repeated ones, before the error is told.
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        if let Some(halt) = self.end_doomed() {
-            return Err(halt);
+        self.end_if_doomed()?;
+        let outcome = operation(self);
+        if let Err(Halt::Error(error)) = &outcome
+            && error.ends_transaction()
+        {
+            self.doom = Some(error.clone());
+            self.end_if_doomed()?;
         }
-        match operation(self) {
-            Err(Halt::Error(error)) if error.ends_transaction() => {
-                self.doom = Some(error.clone());
-                Err(self.end_doomed().unwrap_or(Halt::Error(error)))
-            }
-            outcome => outcome,
-        }
+        outcome
     }
 
-    /// Rolls a doomed transaction back, by this call or by repeated ones; then tells why. `None` if
-    /// it is not doomed.
-    fn end_doomed(&mut self) -> Option<Halt> {
-        let error = self.doom.clone()?;
-        Some(match self.rollback() {
-            Ok(()) => error.into(),
-            Err(halt) => halt,
-        })
+    /// Rolls a doomed transaction back, by this call or by repeated ones; then fails with the
+    /// reason. Does nothing to another.
+    fn end_if_doomed(&mut self) -> Outcome<()> {
+        let Some(error) = self.doom.clone() else {
+            return Ok(());
+        };
+        self.rollback()?;
+        Err(error.into())
     }
 
     /// Undoes everything since `mark`; gives way to others when it has undone much.
@@ -337,16 +336,12 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        if let Some(halt) = self.end_doomed() {
-            return Err(halt);
-        }
+        self.end_if_doomed()?;
         self.undo_to(mark.0)
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
-        if let Some(halt) = self.end_doomed() {
-            return Err(halt);
-        }
+        self.end_if_doomed()?;
         if self.commit_lsn.is_none() {
             self.abandon_operation();
             self.commit_lsn = self.end(UndoKind::Commit)?;
