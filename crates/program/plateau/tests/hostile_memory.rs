@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Server, ServerKind};
 
 fn start() -> (Server, Client) {
     let mut launch = Launch::new(ServerKind::Plateau);
@@ -20,10 +20,7 @@ fn start() -> (Server, Client) {
 
 /// The number of the error, 0 for none.
 fn error_number(client: &mut Client, statement: &str) -> u16 {
-    match client.query(statement).expect("an answer") {
-        Outcome::Error(error) => error.number,
-        Outcome::Done(_) | Outcome::Rows(_) => 0,
-    }
+    client.error_number(statement).expect("an answer")
 }
 
 /// A table of as many numbers.

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Server, ServerKind};
 
 /// Room for some 3,200 locks of short keys.
 fn start() -> Server {
@@ -19,10 +19,7 @@ fn start() -> Server {
 
 /// The number of the error, 0 for none.
 fn error_number(client: &mut Client, statement: &str) -> u16 {
-    match client.query(statement).expect("an answer") {
-        Outcome::Error(error) => error.number,
-        Outcome::Done(_) | Outcome::Rows(_) => 0,
-    }
+    client.error_number(statement).expect("an answer")
 }
 
 /// Runs all, none of which may fail.

@@ -222,6 +222,14 @@ impl Client {
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// The number of the error that a statement fails with, 0 if it does not.
+    pub fn error_number(&mut self, statement: &str) -> Result<u16> {
+        Ok(match self.query(statement)? {
+            Outcome::Error(error) => error.number,
+            Outcome::Done(_) | Outcome::Rows(_) => 0,
+        })
+    }
+
     pub fn ping(&mut self) -> Result<()> {
         self.sequence = 0;
         self.write_packet(&[COM_PING])?;
