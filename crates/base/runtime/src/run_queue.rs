@@ -35,7 +35,8 @@
 //! (Q5) Nothing waits while there is nothing else to do: a turn that finds `warm` short, and
 //!      `prompt` empty or `warm` short for the second time, admits. One that finds few admits all.
 //!      While [`BUSY_COUNT_MAX`] or more are in the middle of their work, only a turn that finds
-//!      `warm` and `prompt` empty admits: they come back by themselves.
+//!      `warm` and `prompt` empty admits: they come back by themselves. And before it does, the
+//!      worker may wait for them a moment, but not again before one of them has come.
 //!
 //! Who ends a transaction leaves the cohort if others wait to begin one.
 
@@ -133,6 +134,8 @@ pub(crate) struct RunQueue<T> {
     now: Instant,
     /// As it began, `warm` was short.
     was_short: bool,
+    /// The crowd was waited for, and none of it has come since.
+    has_waited: bool,
 }
 
 impl<T> RunQueue<T> {
@@ -152,11 +155,13 @@ impl<T> RunQueue<T> {
             admitted_count: 0,
             now: Instant::default(),
             was_short: false,
+            has_waited: false,
         }
     }
 
     /// Takes a task in that can go on with its work.
     pub(crate) fn push_ready(&mut self, task: T) {
+        self.has_waited = false;
         self.prompt.push_back(task);
     }
 
@@ -175,7 +180,7 @@ impl<T> RunQueue<T> {
             (!is_over && !has_ended).then_some(last.stay)
         };
         match (last.standing, stay) {
-            (Standing::Busy, _) => self.prompt.push_back(task),
+            (Standing::Busy, _) => self.push_ready(task),
             (_, Some(stay)) => self.warm.push_back((task, stay)),
             (Standing::Engaged, None) => self.engaged.push_back(task),
             (Standing::Free, None) => self.free.push_back(task),
@@ -293,6 +298,15 @@ impl<T> RunQueue<T> {
     pub(crate) fn is_about_to_admit(&self) -> bool {
         let has_others = !self.prompt.is_empty() || !self.yielded.is_empty();
         !has_others && self.is_short() && self.has_cold()
+    }
+
+    /// Whether a crowd in the middle of its work is to be waited for a moment before others are
+    /// admitted; said once until one of them comes. Commits come in groups: with the first, most
+    /// of a cohort is back.
+    pub(crate) fn begin_to_wait(&mut self) -> bool {
+        let waits = self.is_about_to_admit() && self.is_crowded() && !self.has_waited;
+        self.has_waited |= waits;
+        waits
     }
 
     fn is_short(&self) -> bool {

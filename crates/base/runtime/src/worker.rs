@@ -44,6 +44,11 @@ const POLLS_A_LOOK: usize = 4;
 /// How long a task computes before it gives way in the middle of it.
 const SLICE: Duration = Duration::from_micros(200);
 
+/// The longest wait for a crowd in the middle of its work before others are admitted, once for each
+/// time that some of it come back: a part of what a commit takes, so that a slow disk is not waited
+/// for. With 4,096 clients of single updates it gave some 8% over the ring, and 1 ms no more.
+const CROWD_WAIT: Duration = Duration::from_micros(250);
+
 /// Idle strands that a worker keeps: the next task that computes for long finds one.
 const STRANDS_IDLE_MAX: usize = 8;
 
@@ -197,13 +202,18 @@ impl Worker {
 
     /// Asks the kernel. Before clients are admitted that would find everything cold, whoever else
     /// wants this core goes first: it may be those who were served just now, with their next
-    /// request. Where nobody does, this costs a moment.
+    /// request. Where nobody does, this costs a moment. And a crowd whose commits are on their way
+    /// is waited for.
     fn hear(&self) -> io::Result<()> {
         self.is_hearing.set(true);
         self.driver.wait(self.patience())?;
         if self.run_queue.borrow().is_about_to_admit() {
             rustix::thread::sched_yield();
             self.driver.wait(Some(Duration::ZERO))?;
+            let waits = self.run_queue.borrow_mut().begin_to_wait();
+            if waits && self.mailbox().try_sleep() {
+                self.driver.wait(Some(CROWD_WAIT))?;
+            }
         }
         self.is_hearing.set(false);
         Ok(())

@@ -340,6 +340,36 @@ fn others_wait_for_a_crowd_in_the_middle_of_its_work() {
     assert_eq!(turn(&mut queue), COHORT_COUNT);
 }
 
+/// (Q5) A crowd is waited for before others are admitted, and again only when some of it came.
+#[test]
+fn a_crowd_is_waited_for_once_until_some_of_it_come() {
+    let mut queue = RunQueue::new();
+    let now = Instant::from_nanos(1);
+    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    let turn = |queue: &mut RunQueue<usize>| {
+        queue.begin_turn(now);
+        std::iter::from_fn(|| queue.pop()).count()
+    };
+    turn(&mut queue);
+    (1..BUSY_COUNT_MAX).for_each(|_| queue.note_busy());
+    assert!(!queue.begin_to_wait(), "one below a crowd");
+    queue.note_busy();
+    assert!(queue.begin_to_wait());
+    assert!(!queue.begin_to_wait(), "nobody has come");
+    assert_eq!(turn(&mut queue), COHORT_COUNT);
+    assert!(!queue.begin_to_wait(), "nobody has come since");
+    queue.push_ready(1);
+    assert!(!queue.begin_to_wait(), "who has come is served first");
+    assert_eq!(turn(&mut queue), 1);
+    assert!(queue.begin_to_wait());
+    queue.push_heard(2, newcomer(Standing::Busy));
+    assert_eq!(turn(&mut queue), 1);
+    assert!(queue.begin_to_wait());
+    let mut empty = RunQueue::<usize>::new();
+    (0..BUSY_COUNT_MAX).for_each(|_| empty.note_busy());
+    assert!(!empty.begin_to_wait(), "nobody would be admitted");
+}
+
 /// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
 /// way, without having been served in between, the first comes first.
 #[test]

@@ -7,8 +7,12 @@
 //! pairs of a server and its clients are measured by turns, and stand still
 //! ([`testkit::process::Process::pause`]) while it is another's turn. So a slow minute of the
 //! machine hits all that are compared, servers and numbers of clients, alike. The beginning of a
-//! turn, in which caches fill again, is not counted. Turns make rounds, and the tables give medians
-//! of rounds.
+//! turn, in which caches fill again, is not counted. Turns make rounds.
+//!
+//! A process is some 5% faster or slower than its twin for as long as it lives (by where its
+//! memory lies, most likely), and the best of several points is the one that was lucky. So all is
+//! done anew with fresh processes, one generation after the other, and the tables give the median
+//! of their medians.
 //!
 //! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
 //! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
@@ -23,7 +27,7 @@ mod contestant;
 mod record;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -35,7 +39,7 @@ use crate::generator::{Address, Generator, IdleClients};
 use crate::load::Load;
 use crate::sample::{Count, LoadArguments, Sample};
 
-/// About half an hour with what stands here as defaults.
+/// About three quarters of an hour with what stands here as defaults.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Numbers of clients.
@@ -61,8 +65,11 @@ pub struct Arguments {
     /// uncounted: they do until each has ended two transactions, or for five seconds.
     #[arg(long, default_value_t = 1000)]
     ramp_ms: u64,
-    /// Measurements of each point; the median counts.
-    #[arg(long, default_value_t = 7)]
+    /// Generations of server processes; the median of theirs counts.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    generations: u32,
+    /// Measurements of each point in a generation; their median is that process's.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     #[command(flatten)]
     load: LoadArguments,
@@ -106,8 +113,10 @@ struct Point {
     workload: String,
     clients: u32,
     server: &'static str,
-    samples: Vec<Sample>,
-    /// The fewest and the most transactions that one client finished in all of them.
+    /// Of each generation.
+    generations: Vec<Vec<Sample>>,
+    /// The fewest and the most transactions that one client finished in all samples of its
+    /// generation.
     least: u64,
     most: u64,
 }
@@ -119,42 +128,28 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => path.clone(),
         None => contestant::build_release()?,
     };
-    let mut contestants = Vec::new();
-    for kind in &arguments.servers {
-        for &clients in &arguments.clients {
-            contestants.push(Contestant::start(*kind, clients, arguments, &program)?);
-        }
-    }
-    let mut report = Report::new(Heading::new(arguments)?);
-    if arguments.idle > 0 {
-        // Fresh servers, the first of each kind.
-        for contestant in contestants.iter_mut().step_by(arguments.clients.len()) {
-            let cost = idle_cost(contestant, arguments.idle)
-                .with_context(|| format!("idle clients of {}", contestant.name))?;
-            println!(
-                "{}: {} idle clients cost {:.1} MB",
-                contestant.name,
-                cost.clients,
-                stdx::u64_to_f64(cost.bytes) / 1e6
-            );
-            report.idle.push((contestant.name, cost));
-        }
-    }
-    for contestant in &mut contestants {
-        contestant.server.connect()?.run("CREATE DATABASE sbtest")?;
-        preparation(arguments, contestant).prepare()?;
-        contestant.server.process().pause()?;
-    }
-    println!("{} servers have their tables", contestants.len());
     let folder = folder(arguments.record)?;
-    for workload in &arguments.workloads {
-        let points = measure(arguments, &mut contestants, workload)?;
-        for point in &points {
-            println!("{}", report::line(point));
+    let mut report = Report::new(Heading::new(arguments)?);
+    for generation in 1..=arguments.generations {
+        let mut contestants = start_all(arguments, &program)?;
+        if generation == 1 && arguments.idle > 0 {
+            report.idle = idle_costs(arguments, &mut contestants)?;
         }
-        report.points.extend(points);
-        // Written after each workload, so that a run cut short leaves what it has.
-        report.write(&folder)?;
+        for contestant in &mut contestants {
+            contestant.server.connect()?.run("CREATE DATABASE sbtest")?;
+            preparation(arguments, contestant).prepare()?;
+            contestant.server.process().pause()?;
+        }
+        let count = contestants.len();
+        println!("generation {generation}: {count} servers have their tables");
+        for workload in &arguments.workloads {
+            for point in measure(arguments, &mut contestants, workload)? {
+                println!("{}", report::line(&point));
+                report.add(point);
+            }
+            // Written after each workload, so that a run cut short leaves what it has.
+            report.write(&folder)?;
+        }
     }
     report.append_history(&folder)?;
     print!("{}", report.verdicts());
@@ -167,6 +162,39 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         missed.join("\n")
     );
     Ok(())
+}
+
+/// One of each kind for each number of clients.
+fn start_all(arguments: &Arguments, program: &Path) -> Result<Vec<Contestant>> {
+    let kinds = arguments.servers.iter();
+    let all = kinds.flat_map(|kind| {
+        arguments
+            .clients
+            .iter()
+            .map(move |clients| (*kind, *clients))
+    });
+    all.map(|(kind, clients)| Contestant::start(kind, clients, arguments, program))
+        .collect()
+}
+
+/// Of fresh servers, the first of each kind.
+fn idle_costs(
+    arguments: &Arguments,
+    contestants: &mut [Contestant],
+) -> Result<Vec<(&'static str, IdleCost)>> {
+    let firsts = contestants.iter_mut().step_by(arguments.clients.len());
+    let cost_of = |contestant: &mut Contestant| {
+        let name = contestant.name;
+        let cost = idle_cost(contestant, arguments.idle)
+            .with_context(|| format!("idle clients of {name}"))?;
+        let megabytes = stdx::u64_to_f64(cost.bytes) / 1e6;
+        println!(
+            "{name}: {} idle clients cost {megabytes:.1} MB",
+            cost.clients
+        );
+        Ok((name, cost))
+    };
+    firsts.map(cost_of).collect()
 }
 
 fn preparation(arguments: &Arguments, contestant: &Contestant) -> Load {
@@ -198,7 +226,7 @@ fn measure(
     let turn_count = (arguments.seconds * 1000)
         .div_ceil(arguments.turn_ms)
         .max(1);
-    for _ in 0..arguments.rounds.max(1) {
+    for _ in 0..arguments.rounds {
         for _ in 0..turn_count {
             for pair in &mut pairs {
                 pair.take_turn(arguments).with_context(|| pair.told())?;
@@ -214,6 +242,8 @@ struct Pair<'a> {
     contestant: &'a mut Contestant,
     generator: Generator,
     point: Point,
+    /// Of the rounds that are over.
+    samples: Vec<Sample>,
     /// Of the round that is under way.
     count: Count,
     /// Processor time of the server in what was counted.
@@ -231,7 +261,7 @@ impl<'a> Pair<'a> {
             workload: workload.to_owned(),
             clients: contestant.clients,
             server: contestant.name,
-            samples: Vec::new(),
+            generations: Vec::new(),
             least: 0,
             most: 0,
         };
@@ -245,6 +275,7 @@ impl<'a> Pair<'a> {
             contestant,
             generator,
             point,
+            samples: Vec::new(),
             count: Count::default(),
             server_us: 0,
         })
@@ -280,11 +311,12 @@ impl<'a> Pair<'a> {
         if sample.per_second == 0.0 {
             println!("{}: no statement was answered in this round", self.told());
         }
-        self.point.samples.push(sample);
+        self.samples.push(sample);
     }
 
     /// The clients go.
     fn end(mut self) -> Point {
+        self.point.generations.push(self.samples);
         (self.point.least, self.point.most) = self.generator.least_and_most();
         self.point
     }

@@ -46,12 +46,14 @@ impl Heading {
             reference: text("mariadbd", &["--version"])?,
             method: format!(
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
-                 commit: {}, {} rounds of {} s each in turns of {} ms, each behind {} ms \
-                 uncounted; before all {} ms at least and two transactions of each client (or \
-                 {} s); medians; load on {} threads of the same machine over loopback TCP",
+                 commit: {}, {} generations of processes, in each {} rounds of {} s in turns of \
+                 {} ms, each behind {} ms uncounted; before all {} ms at least and two \
+                 transactions of each client (or {} s); medians of medians; load on {} threads of \
+                 the same machine over loopback TCP",
                 arguments.load.tables,
                 arguments.load.rows,
                 arguments.flush,
+                arguments.generations,
                 arguments.rounds,
                 arguments.seconds,
                 arguments.turn_ms,

@@ -35,7 +35,7 @@ const IDLE_BYTES: u64 = 80_000_000;
 #[derive(Debug)]
 pub(super) struct Report {
     heading: Heading,
-    pub(super) points: Vec<Point>,
+    points: Vec<Point>,
     pub(super) idle: Vec<(&'static str, IdleCost)>,
 }
 
@@ -53,6 +53,21 @@ impl Report {
             heading,
             points: Vec::new(),
             idle: Vec::new(),
+        }
+    }
+
+    /// Takes in what a generation measured at a point.
+    pub(super) fn add(&mut self, point: Point) {
+        let same = |it: &&mut Point| {
+            (&it.workload, it.clients, it.server) == (&point.workload, point.clients, point.server)
+        };
+        match self.points.iter_mut().find(same) {
+            None => self.points.push(point),
+            Some(known) => {
+                known.least = known.least.min(point.least);
+                known.most = known.most.max(point.most);
+                known.generations.extend(point.generations);
+            }
         }
     }
 
@@ -296,8 +311,10 @@ impl Report {
 }
 
 impl Point {
-    fn median(&self, of: impl FnMut(&Sample) -> f64) -> f64 {
-        median(self.samples.iter().map(of))
+    /// The median of the generations' medians.
+    fn median(&self, of: fn(&Sample) -> f64) -> f64 {
+        let of_generation = |samples: &Vec<Sample>| median(samples.iter().map(of));
+        median(self.generations.iter().map(of_generation))
     }
 
     fn per_second(&self) -> f64 {
@@ -309,7 +326,11 @@ impl Point {
     }
 
     fn restarts(&self) -> u64 {
-        self.samples.iter().map(|it| it.restarts).sum()
+        self.generations
+            .iter()
+            .flatten()
+            .map(|it| it.restarts)
+            .sum()
     }
 }
 
@@ -357,7 +378,8 @@ transactions a client | CPU us | of MariaDB's | load CPU us | restarts |\n\
 const COLUMNS_TEXT: &str = "
 `of MariaDB's` compares with whichever of the two MariaDB set-ups did better at that point. \
 Latency is that of a transaction, restarts included, on a clock that stands still between turns. \
-`transactions a client`: the fewest and the most that one client finished in all rounds. \
+`transactions a client`: the fewest and the most that one client finished in all rounds of a \
+generation. \
 `CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
 `restarts`: transactions begun again after error 1213 or 1205; any other error ends the run.
 ";
@@ -380,7 +402,7 @@ mod tests {
             workload: workload.to_owned(),
             clients,
             server,
-            samples: vec![sample(0.5), sample(1.0), sample(2.0)],
+            generations: vec![vec![sample(0.5), sample(1.0), sample(2.0)]],
             least: 3,
             most: 9,
         }
@@ -409,6 +431,25 @@ mod tests {
     fn medians_are_of_the_middle() {
         assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < 1e-9);
         assert!(median([].into_iter()).is_nan());
+    }
+
+    #[test]
+    fn generations_of_a_point_count_alike() {
+        let mut report = report();
+        let before = report.points.len();
+        let mut lucky = point("point_select", 64, URING, 300_000.0);
+        (lucky.least, lucky.most) = (1, 20);
+        report.add(lucky);
+        let mut unlucky = point("point_select", 64, URING, 50_000.0);
+        unlucky.generations[0].truncate(1);
+        report.add(unlucky);
+        assert_eq!(report.points.len(), before);
+        let all = report.points.iter().find(|it| it.server == URING);
+        let all = all.expect("it was there before");
+        assert!((all.per_second() - 100_000.0).abs() < 1.0, "{all:?}");
+        assert_eq!((all.least, all.most, all.restarts()), (1, 20, 7));
+        report.add(point("point_select", 512, URING, 1.0));
+        assert_eq!(report.points.len(), before + 1);
     }
 
     #[test]
