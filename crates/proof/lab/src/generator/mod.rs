@@ -163,9 +163,10 @@ impl Generator {
 
 /// Which thread has the client. They connect one after the other, and a server that spreads them
 /// evenly gives each of so many in a row to another of its own threads; here they go to the same.
-/// So each thread of the load has as many clients of one worker as of the others. Where few clients
-/// happen to be split as the server splits them, each pair of threads is alone with itself, and
-/// eight clients were seen to get half as many statements again as in other runs.
+/// So each thread of the load has as many clients of one worker as of the others, if the server has
+/// as many workers as the load has threads, as by default. Where few clients happen to be split as
+/// the server splits them, each pair of threads is alone with itself, and eight clients were seen
+/// to get half as many statements again as in other runs.
 fn dealt_to(client: u32, thread_count: u32) -> usize {
     stdx::to_usize(u64::from(client / thread_count % thread_count))
 }
