@@ -34,9 +34,11 @@
 //!      [`STAY_COUNT`] statements or [`STAY_MAX`], if the client is heard within it at all.
 //! (Q5) Nothing waits while there is nothing else to do: a turn that finds `warm` short, and
 //!      `prompt` empty or `warm` short for the second time, admits. One that finds few admits all.
-//!      While [`BUSY_COUNT_MAX`] or more are in the middle of their work, only a turn that finds
-//!      `warm` and `prompt` empty admits: they come back by themselves. And before it does, the
-//!      worker may wait for them a moment, but not again before one of them has come.
+//! (Q6) While a crowd, [`CROWD_COUNT`] or more, wait for their commit, only a turn that finds
+//!      `warm` and `prompt` empty admits, or the second that finds `warm` empty and nobody admitted
+//!      for [`ADMISSION_GAP_MAX`]: a crowd comes back by itself. Before such a turn the worker may
+//!      wait for it a moment, and again, but not more often than [`CROWD_WAITS_MAX`] nor after it
+//!      has waited in vain, until one of the crowd has come.
 //!
 //! Who ends a transaction leaves the cohort if others wait to begin one.
 
@@ -50,6 +52,8 @@ use env::Instant;
 pub enum Standing {
     /// In the middle of its work; so is every task that does not say otherwise.
     Busy,
+    /// In the middle of its work, and all that it waits for is the disk that has its commit.
+    Committing,
     /// Waits for its client, and holds what others may want: locks, a snapshot.
     Engaged,
     /// Waits for its client, and holds nothing.
@@ -93,11 +97,18 @@ const STAY_MAX: Duration = Duration::from_millis(40);
 /// read and wrote a tenth more than 16.
 const COHORT_COUNT: usize = 12;
 
-/// In the middle of their work, most of them for the disk to have their commit, so many are as good
-/// as in the cohort. Were others admitted in the place of each that waits, there would soon be
-/// hundreds, each would wait for all others, and a stay would be over after three statements: with
-/// 4,096 clients of single updates it was.
-const BUSY_COUNT_MAX: usize = 24;
+/// So many that wait for their commit are as good as in the cohort. Were others admitted in the
+/// place of each that waits, there would soon be hundreds, each would wait for all others, and a
+/// stay would be over after three statements: with 4,096 clients of single updates it was.
+const CROWD_COUNT: usize = 24;
+
+/// How often the worker waits before one of a crowd has come. A wait ends with the first client
+/// that is heard, mostly one of the cohort that was answered just now.
+const CROWD_WAITS_MAX: u8 = 16;
+
+/// However many commit, others are admitted after such a time: a crowd may be one of long programs
+/// that commit over and over.
+const ADMISSION_GAP_MAX: Duration = Duration::from_millis(10);
 
 /// So many that wait have no cohort: all that they touch fits, and none need wait for the stays of
 /// others.
@@ -126,16 +137,18 @@ pub(crate) struct RunQueue<T> {
     yielded_unserved: usize,
     engaged: VecDeque<T>,
     free: VecDeque<T>,
-    /// How many were polled and are in the middle of their work.
-    busy_count: usize,
+    /// How many wait for their commit.
+    committing_count: usize,
     /// How many were admitted so far.
     admitted_count: usize,
+    /// When somebody was admitted last.
+    admitted_at: Instant,
     /// When the last turn began.
     now: Instant,
     /// As it began, `warm` was short.
     was_short: bool,
-    /// The crowd was waited for, and none of it has come since.
-    has_waited: bool,
+    /// How often a crowd may be waited for until one of it has come.
+    waits_left: u8,
 }
 
 impl<T> RunQueue<T> {
@@ -151,17 +164,17 @@ impl<T> RunQueue<T> {
             yielded_unserved: 0,
             engaged: VecDeque::new(),
             free: VecDeque::new(),
-            busy_count: 0,
+            committing_count: 0,
             admitted_count: 0,
+            admitted_at: Instant::default(),
             now: Instant::default(),
             was_short: false,
-            has_waited: false,
+            waits_left: CROWD_WAITS_MAX,
         }
     }
 
     /// Takes a task in that can go on with its work.
     pub(crate) fn push_ready(&mut self, task: T) {
-        self.has_waited = false;
         self.prompt.push_back(task);
     }
 
@@ -180,7 +193,7 @@ impl<T> RunQueue<T> {
             (!is_over && !has_ended).then_some(last.stay)
         };
         match (last.standing, stay) {
-            (Standing::Busy, _) => self.push_ready(task),
+            (Standing::Busy | Standing::Committing, _) => self.prompt.push_back(task),
             (_, Some(stay)) => self.warm.push_back((task, stay)),
             (Standing::Engaged, None) => self.engaged.push_back(task),
             (Standing::Free, None) => self.free.push_back(task),
@@ -193,7 +206,8 @@ impl<T> RunQueue<T> {
         self.yielded_unserved = self.yielded.len();
         let is_short = self.is_short();
         let was_short = std::mem::replace(&mut self.was_short, is_short);
-        let admits = is_short && (self.prompt.is_empty() || was_short && !self.is_crowded());
+        let may_hold_up = self.is_crowded() && now.since(self.admitted_at) < ADMISSION_GAP_MAX;
+        let admits = is_short && (self.prompt.is_empty() || was_short && !may_hold_up);
         if self.waiting_count() <= FEW_COUNT_MAX {
             while self.admit() {}
         } else if admits {
@@ -201,19 +215,20 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// A task is in the middle of its work after its poll.
-    pub(crate) fn note_busy(&mut self) {
-        self.busy_count += 1;
+    /// A task waits for its commit.
+    pub(crate) fn note_committing(&mut self) {
+        self.committing_count += 1;
     }
 
-    /// One that was is polled again, or gone.
-    pub(crate) fn note_busy_no_more(&mut self) {
-        self.busy_count -= 1;
+    /// One that did is polled again, or gone.
+    pub(crate) fn note_committed(&mut self) {
+        self.committing_count -= 1;
+        self.waits_left = CROWD_WAITS_MAX;
     }
 
-    /// So many are in the middle of their work that others had better wait for them.
+    /// So many wait for their commit that others had better wait for them.
     fn is_crowded(&self) -> bool {
-        BUSY_COUNT_MAX <= self.busy_count
+        CROWD_COUNT <= self.committing_count
     }
 
     /// Admits the next; false if there is none.
@@ -228,6 +243,7 @@ impl<T> RunQueue<T> {
             return false;
         };
         self.admitted_count = self.admitted_count.wrapping_add(1);
+        self.admitted_at = self.now;
         self.warm.push_back((task, self.new_stay()));
         true
     }
@@ -300,13 +316,19 @@ impl<T> RunQueue<T> {
         !has_others && self.is_short() && self.has_cold()
     }
 
-    /// Whether a crowd in the middle of its work is to be waited for a moment before others are
-    /// admitted; said once until one of them comes. Commits come in groups: with the first, most
-    /// of a cohort is back.
-    pub(crate) fn begin_to_wait(&mut self) -> bool {
-        let waits = self.is_about_to_admit() && self.is_crowded() && !self.has_waited;
-        self.has_waited |= waits;
-        waits
+    /// Whether the worker may wait for a crowd a moment before the next turn admits others: commits
+    /// come in groups, and with the first most of a cohort is back.
+    pub(crate) fn may_wait_for_crowd(&self) -> bool {
+        let is_many = FEW_COUNT_MAX < self.waiting_count();
+        is_many && self.is_about_to_admit() && self.is_crowded() && 0 < self.waits_left
+    }
+
+    /// It has waited; in vain, if others would still be admitted.
+    pub(crate) fn note_waited(&mut self) {
+        self.waits_left = match self.is_about_to_admit() {
+            true => 0,
+            false => self.waits_left - 1,
+        };
     }
 
     fn is_short(&self) -> bool {
@@ -328,7 +350,10 @@ impl<T> RunQueue<T> {
 
     /// Forgets all; the tasks are gone.
     pub(crate) fn clear(&mut self) {
-        assert_eq!(self.busy_count, 0, "each task that was busy is counted out");
+        assert_eq!(
+            self.committing_count, 0,
+            "each that was counted is counted out"
+        );
         self.prompt.clear();
         self.prompt_left = 0;
         self.warm.clear();

@@ -38,8 +38,8 @@ pub(crate) struct Header {
     is_queued: WakeFlag,
     /// A [`Standing`] (I3).
     standing: AtomicU8,
-    /// It was polled and is in the middle of its work (I3).
-    is_busy: AtomicBool,
+    /// The run queue counts it as one that waits for its commit (I3).
+    is_committing: AtomicBool,
     /// As it last waited for its client it was engaged (I3).
     was_engaged: AtomicBool,
     /// Statements that are left of its stay in the cohort (I3).
@@ -83,7 +83,7 @@ impl Header {
             slot,
             is_queued: WakeFlag::new(),
             standing: AtomicU8::new(Standing::Busy as u8),
-            is_busy: AtomicBool::new(false),
+            is_committing: AtomicBool::new(false),
             was_engaged: AtomicBool::new(false),
             stay_left: AtomicU8::new(0),
             stay_until: AtomicU64::new(0),
@@ -102,26 +102,27 @@ impl Header {
             self.stay_left.store(stay.left_count, Ordering::Relaxed);
             self.stay_until.store(stay.until.nanos(), Ordering::Relaxed);
         }
-        let standing = self.standing();
-        if standing != Standing::Busy {
-            let is_engaged = standing == Standing::Engaged;
-            self.was_engaged.store(is_engaged, Ordering::Relaxed);
-            self.set_standing(Standing::Busy);
+        match self.standing() {
+            Standing::Busy => return,
+            Standing::Committing => {}
+            Standing::Engaged => self.was_engaged.store(true, Ordering::Relaxed),
+            Standing::Free => self.was_engaged.store(false, Ordering::Relaxed),
         }
+        self.set_standing(Standing::Busy);
     }
 
-    /// After its poll: true if it is in the middle of its work.
-    pub(crate) fn note_standing(&self) -> bool {
-        let is_busy = self.standing() == Standing::Busy;
-        self.is_busy.store(is_busy, Ordering::Relaxed);
-        is_busy
+    /// After a poll that has not ended the task: true if it waits for its commit.
+    pub(crate) fn begins_to_commit(&self) -> bool {
+        let is_committing = self.standing() == Standing::Committing;
+        self.is_committing.store(is_committing, Ordering::Relaxed);
+        is_committing
     }
 
-    /// True if it was in the middle of its work after its last poll; once a poll.
-    pub(crate) fn take_busy(&self) -> bool {
-        let was_busy = self.is_busy.load(Ordering::Relaxed);
-        self.is_busy.store(false, Ordering::Relaxed);
-        was_busy
+    /// True if it began to, for the first that asks.
+    pub(crate) fn ends_to_commit(&self) -> bool {
+        let was_committing = self.is_committing.load(Ordering::Relaxed);
+        self.is_committing.store(false, Ordering::Relaxed);
+        was_committing
     }
 
     /// How the task came to wait.
@@ -146,6 +147,7 @@ impl Header {
         match self.standing.load(Ordering::Relaxed) {
             free if free == Standing::Free as u8 => Standing::Free,
             engaged if engaged == Standing::Engaged as u8 => Standing::Engaged,
+            committing if committing == Standing::Committing as u8 => Standing::Committing,
             _ => Standing::Busy,
         }
     }

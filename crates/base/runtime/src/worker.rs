@@ -1,9 +1,10 @@
 //! One worker: its tasks, its timers and its loop.
 //!
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`),
-//! call the hooks of the turn's end and the tasks that they woke, then ask the kernel, once: submit
-//! what the turn wanted and wait for what comes next. The worker sleeps only if its inbox agrees
-//! (`Inbox::try_sleep`), and then not beyond its next timer.
+//! call the hooks of the turn's end and the tasks that they woke, then ask the kernel: submit what
+//! the turn wanted and wait for what comes next. That is one call but where the worker is
+//! overloaded ([`Worker::hear`]). The worker sleeps only if its inbox agrees (`Inbox::try_sleep`),
+//! and then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
 //! [`Worker::spend`]), one that computes for long gives way in the middle of it (`strand.rs`); a
@@ -44,9 +45,8 @@ const POLLS_A_LOOK: usize = 4;
 /// How long a task computes before it gives way in the middle of it.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// The longest wait for a crowd in the middle of its work before others are admitted, once for each
-/// time that some of it come back: a part of what a commit takes, so that a slow disk is not waited
-/// for. With 4,096 clients of single updates it gave some 8% over the ring, and 1 ms no more.
+/// The longest wait for a crowd of commits before others are admitted: a part of what a flush
+/// takes. See `docs/bench` of what it gives.
 const CROWD_WAIT: Duration = Duration::from_micros(250);
 
 /// Idle strands that a worker keeps: the next task that computes for long finds one.
@@ -210,9 +210,9 @@ impl Worker {
         if self.run_queue.borrow().is_about_to_admit() {
             rustix::thread::sched_yield();
             self.driver.wait(Some(Duration::ZERO))?;
-            let waits = self.run_queue.borrow_mut().begin_to_wait();
-            if waits && self.mailbox().try_sleep() {
+            if self.run_queue.borrow().may_wait_for_crowd() && self.mailbox().try_sleep() {
                 self.driver.wait(Some(CROWD_WAIT))?;
+                self.run_queue.borrow_mut().note_waited();
             }
         }
         self.is_hearing.set(false);
@@ -270,7 +270,7 @@ impl Worker {
             return;
         };
         header.mark_polled(stay);
-        self.count_busy_out(&header);
+        self.count_commit_out(&header);
         self.running.replace(Some(header.clone()));
         self.budget.set(POLL_OPERATIONS_MAX);
         self.slice_began.set(None);
@@ -313,8 +313,8 @@ impl Worker {
         match outcome {
             Outcome::Pending(future) if !is_cancelled => {
                 self.with_slot(header, |slot| slot.work = Some(Work::Future(future)));
-                if header.note_standing() {
-                    self.run_queue.borrow_mut().note_busy();
+                if header.begins_to_commit() {
+                    self.run_queue.borrow_mut().note_committing();
                 }
                 if was_left {
                     // (I3) of `strand.rs`.
@@ -424,15 +424,15 @@ impl Worker {
         }
         let slot = self.tasks.borrow_mut().remove(header.slot());
         let slot = slot.expect("just seen");
-        self.count_busy_out(header);
+        self.count_commit_out(header);
         self.count_foreground(slot.kind, -1);
         // Here the future goes, outside the borrow: its destructor may wake or spawn.
         drop(slot);
     }
 
-    fn count_busy_out(&self, header: &Header) {
-        if header.take_busy() {
-            self.run_queue.borrow_mut().note_busy_no_more();
+    fn count_commit_out(&self, header: &Header) {
+        if header.ends_to_commit() {
+            self.run_queue.borrow_mut().note_committed();
         }
     }
 

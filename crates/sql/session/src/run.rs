@@ -32,7 +32,7 @@ use crate::row_encoder::RowProtocol;
 use crate::server::StatementKind;
 use crate::session::{Either, Session, first_of};
 use crate::sink::{ResultState, Rows};
-use crate::transaction::{End, end_step};
+use crate::transaction::{End, end_step, wait_for_end};
 use crate::virtual_store::VirtualStore;
 
 /// What a run of a plan comes to.
@@ -450,7 +450,7 @@ impl Session {
         };
         let mut outcome = end_step(&mut **open, how);
         while let Ok(Some(suspend)) = outcome {
-            suspend.await;
+            wait_for_end(suspend).await;
             let open = self.transaction.opened().expect("it ends below");
             outcome = end_step(&mut **open, how);
         }

@@ -10,9 +10,14 @@
 //! (I2) Metadata holds and savepoints live exactly as long as the transaction; holds until it is
 //! undone where it was given up.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+
 use expression::Share;
+use runtime::Standing;
 use store::{
-    Durability, Isolation, Store, StoreError, TableId, Transaction, TransactionOptions, UndoMark,
+    Durability, Isolation, Store, StoreError, Suspend, TableId, Transaction, TransactionOptions,
+    UndoMark, WaitReason,
 };
 
 use crate::metadata::WeakHold;
@@ -179,10 +184,7 @@ impl TransactionState {
 }
 
 /// One step of an end: `Ok(None)` when it is done, the suspension to await otherwise.
-pub fn end_step(
-    open: &mut dyn Transaction,
-    how: End,
-) -> Result<Option<store::Suspend>, StoreError> {
+pub fn end_step(open: &mut dyn Transaction, how: End) -> Result<Option<Suspend>, StoreError> {
     let outcome = match how {
         End::Commit(durability) => open.commit(durability),
         End::Rollback => open.rollback(),
@@ -193,6 +195,19 @@ pub fn end_step(
         Err(store::Halt::Suspend(suspend)) => Ok(Some(suspend)),
         Err(store::Halt::Error(error)) => Err(error),
     }
+}
+
+/// Waits for what an end waits for. Who waits for his commit alone says so to the worker.
+pub(crate) async fn wait_for_end(mut suspend: Suspend) {
+    let is_commit = suspend.reason() == WaitReason::Durability;
+    poll_fn(|context| {
+        let polled = Pin::new(&mut suspend).poll(context);
+        if is_commit && polled.is_pending() {
+            runtime::set_standing(Standing::Committing);
+        }
+        polled
+    })
+    .await;
 }
 
 /// How a transaction, or a part of one, ends.

@@ -308,66 +308,103 @@ fn nothing_waits_while_there_is_nothing_else() {
     assert_eq!(order, (0..1000).collect::<Vec<_>>());
 }
 
-/// (Q5) Those who are in the middle of their work come back by themselves: at the limit, not below,
-/// others are admitted only where nobody else is to be served.
-#[test]
-fn others_wait_for_a_crowd_in_the_middle_of_its_work() {
+/// A thousand wait, and the first few of them were served in a turn.
+fn overloaded(now: Instant) -> RunQueue<usize> {
     let mut queue = RunQueue::new();
-    let now = Instant::from_nanos(1);
     (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
-    let turn = |queue: &mut RunQueue<usize>| {
-        queue.begin_turn(now);
-        std::iter::from_fn(|| queue.pop()).count()
-    };
-    assert_eq!(turn(&mut queue), FEW_COUNT_MAX);
+    assert_eq!(served(&mut queue, now), FEW_COUNT_MAX);
+    queue
+}
+
+/// How many a turn serves.
+fn served(queue: &mut RunQueue<usize>, now: Instant) -> usize {
+    queue.begin_turn(now);
+    std::iter::from_fn(|| queue.pop()).count()
+}
+
+/// (Q6) Those who wait for their commit come back by themselves: at the limit, not below, others
+/// are admitted only where nobody else is to be served.
+#[test]
+fn others_wait_for_a_crowd_of_commits() {
+    let now = Instant::from_nanos(1);
+    let mut queue = overloaded(now);
     let staying = Last {
         stay: queue.new_stay(),
         ..newcomer(Standing::Free)
     };
-    (1..BUSY_COUNT_MAX).for_each(|_| queue.note_busy());
+    (1..CROWD_COUNT).for_each(|_| queue.note_committing());
     queue.push_heard(0, staying);
-    assert_eq!(turn(&mut queue), COHORT_COUNT, "one that stays, and others");
-    queue.note_busy();
+    assert_eq!(
+        served(&mut queue, now),
+        COHORT_COUNT,
+        "one that stays, and others"
+    );
+    queue.note_committing();
     queue.push_heard(0, staying);
-    assert_eq!(turn(&mut queue), 1, "the one that stays");
+    assert_eq!(served(&mut queue, now), 1, "the one that stays");
     for _ in 0..3 {
         queue.push_ready(1);
-        assert_eq!(turn(&mut queue), 1, "the one that goes on");
+        assert_eq!(served(&mut queue, now), 1, "the one that goes on");
     }
-    assert_eq!(turn(&mut queue), COHORT_COUNT);
-    queue.note_busy_no_more();
+    assert_eq!(served(&mut queue, now), COHORT_COUNT);
+    queue.note_committed();
     queue.push_heard(0, staying);
-    assert_eq!(turn(&mut queue), COHORT_COUNT);
+    assert_eq!(served(&mut queue, now), COHORT_COUNT);
 }
 
-/// (Q5) A crowd is waited for before others are admitted, and again only when some of it came.
+/// (Q6) A crowd that commits over and over holds nobody up for longer than the gap.
 #[test]
-fn a_crowd_is_waited_for_once_until_some_of_it_come() {
-    let mut queue = RunQueue::new();
-    let now = Instant::from_nanos(1);
-    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
-    let turn = |queue: &mut RunQueue<usize>| {
-        queue.begin_turn(now);
-        std::iter::from_fn(|| queue.pop()).count()
+fn a_crowd_that_never_ends_holds_up_nobody_for_long() {
+    let begin = Instant::from_nanos(1);
+    let mut queue = overloaded(begin);
+    (0..CROWD_COUNT).for_each(|_| queue.note_committing());
+    let mut turn_at = |millis| {
+        queue.push_ready(0);
+        served(&mut queue, begin + Duration::from_millis(millis))
     };
-    turn(&mut queue);
-    (1..BUSY_COUNT_MAX).for_each(|_| queue.note_busy());
-    assert!(!queue.begin_to_wait(), "one below a crowd");
-    queue.note_busy();
-    assert!(queue.begin_to_wait());
-    assert!(!queue.begin_to_wait(), "nobody has come");
-    assert_eq!(turn(&mut queue), COHORT_COUNT);
-    assert!(!queue.begin_to_wait(), "nobody has come since");
+    assert_eq!([turn_at(1), turn_at(9)], [1, 1]);
+    assert_eq!(turn_at(10), 1 + COHORT_COUNT);
+    assert_eq!([turn_at(11), turn_at(19)], [1, 1]);
+    assert_eq!(turn_at(20), 1 + COHORT_COUNT);
+}
+
+/// (Q6) A crowd is waited for before others are admitted, and again while that brings somebody.
+#[test]
+fn a_crowd_is_waited_for_until_it_is_in_vain() {
+    let now = Instant::from_nanos(1);
+    let mut queue = overloaded(now);
+    (1..CROWD_COUNT).for_each(|_| queue.note_committing());
+    assert!(!queue.may_wait_for_crowd(), "one below a crowd");
+    queue.note_committing();
+    for _ in 0..CROWD_WAITS_MAX {
+        assert!(queue.may_wait_for_crowd());
+        queue.push_ready(1);
+        queue.note_waited();
+        assert!(!queue.may_wait_for_crowd(), "who has come is served first");
+        assert_eq!(served(&mut queue, now), 1);
+    }
+    assert!(!queue.may_wait_for_crowd(), "it has waited often");
+    queue.note_committed();
+    queue.note_committing();
+    assert!(queue.may_wait_for_crowd());
+    queue.note_waited();
+    assert!(!queue.may_wait_for_crowd(), "nobody has come");
     queue.push_ready(1);
-    assert!(!queue.begin_to_wait(), "who has come is served first");
-    assert_eq!(turn(&mut queue), 1);
-    assert!(queue.begin_to_wait());
-    queue.push_heard(2, newcomer(Standing::Busy));
-    assert_eq!(turn(&mut queue), 1);
-    assert!(queue.begin_to_wait());
-    let mut empty = RunQueue::<usize>::new();
-    (0..BUSY_COUNT_MAX).for_each(|_| empty.note_busy());
-    assert!(!empty.begin_to_wait(), "nobody would be admitted");
+    assert_eq!(served(&mut queue, now), 1);
+    assert!(!queue.may_wait_for_crowd(), "no commit has come");
+    assert_eq!(served(&mut queue, now), COHORT_COUNT);
+    queue.note_committed();
+    assert!(!queue.may_wait_for_crowd(), "one below a crowd");
+    queue.note_committing();
+    assert!(queue.may_wait_for_crowd());
+    queue.push_heard(1, newcomer(Standing::Committing));
+    assert!(!queue.may_wait_for_crowd(), "who has come is served first");
+    assert_eq!(served(&mut queue, now), 1);
+    assert!(queue.may_wait_for_crowd());
+    while FEW_COUNT_MAX < queue.waiting_count() {
+        assert!(0 < served(&mut queue, now));
+    }
+    assert!(!queue.may_wait_for_crowd(), "a few are all admitted");
 }
 
 /// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
@@ -383,12 +420,17 @@ fn nothing_is_lost_and_equals_keep_their_order() {
         let mut last: HashMap<u8, usize> = HashMap::new();
         let mut kinds: Vec<Standing> = Vec::new();
         let mut yielded = HashSet::new();
+        let mut committing_count = 0;
         for _ in 0..2000 {
-            match random.below(5) {
+            match random.below(6) {
                 0 | 1 => {
                     for _ in 0..random.below(40) {
-                        let kinds_of = [Standing::Busy, Standing::Engaged, Standing::Free];
-                        let standing = kinds_of[random.index(3)];
+                        let standing = [
+                            Standing::Busy,
+                            Standing::Committing,
+                            Standing::Engaged,
+                            Standing::Free,
+                        ][random.index(4)];
                         kinds.push(standing);
                         queue.push_heard(next, newcomer(standing));
                         inside.insert(next);
@@ -402,6 +444,11 @@ fn nothing_is_lost_and_equals_keep_their_order() {
                     kinds.push(Standing::Busy);
                     inside.insert(next);
                     next += 1;
+                }
+                4 => {
+                    (0..committing_count).for_each(|_| queue.note_committed());
+                    committing_count = random.index(2 * CROWD_COUNT);
+                    (0..committing_count).for_each(|_| queue.note_committing());
                 }
                 _ => {
                     for _ in 0..random.below(60) {

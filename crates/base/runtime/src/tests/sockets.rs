@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -26,6 +27,40 @@ async fn echo(mut stream: Stream) {
             Err(_) => return,
         }
     }
+}
+
+/// The same as a session that is free while it waits.
+async fn echo_free(mut stream: Stream) {
+    loop {
+        let received = poll_fn(|context| {
+            let polled = stream.poll_receive(context);
+            if polled.is_pending() {
+                set_standing(Standing::Free);
+            }
+            polled
+        });
+        let bytes = match received.await {
+            Ok(bytes) if !bytes.is_empty() => bytes.to_vec(),
+            _ => return,
+        };
+        if stream.send(bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits for its commit so often, for a while each time.
+async fn commit(count: u32) {
+    for _ in 0..count {
+        let mut rest = pin!(sleep(Duration::from_millis(1)));
+        poll_fn(|context| {
+            set_standing(Standing::Committing);
+            rest.as_mut().poll(context)
+        })
+        .await;
+    }
+    // Whatever it says in the poll that ends it.
+    set_standing(Standing::Committing);
 }
 
 fn echo_server(runtime: &Runtime, address: &Address) -> Address {
@@ -90,6 +125,51 @@ fn echoes_over_tcp_and_unix_whatever_the_size() {
         runtime.handle().shutdown(Duration::from_secs(60));
         runtime.wait().unwrap();
         assert!(!path.0.exists(), "the socket's file goes with its runtime");
+    });
+}
+
+/// A crowd that commits, for ever or over and over, and messages to a worker that waits for it.
+#[test]
+fn a_crowd_of_commits_stops_nobody_and_is_counted_out() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let listener = Listener::bind(&loopback()).unwrap();
+        let address = listener.address().clone();
+        runtime.serve(listener, echo_free).unwrap();
+        for worker in 0..2 {
+            runtime.block_on_worker(worker, || async {
+                let cancelled: Vec<_> = (0..40).map(|_| spawn(commit(u32::MAX))).collect();
+                for _ in 0..40 {
+                    spawn_background(commit(u32::MAX));
+                    spawn(commit(3));
+                }
+                spawn(async move {
+                    sleep(Duration::from_millis(20)).await;
+                    cancelled.iter().for_each(JoinHandle::cancel);
+                });
+            });
+        }
+        runtime.block_on_worker(0, move || async move {
+            let clients: Vec<_> = (0..400)
+                .map(|_| {
+                    let address = address.clone();
+                    spawn(async move {
+                        let mut stream = Stream::connect(&address).await.unwrap();
+                        for round in 0..20u8 {
+                            stream.send(vec![round; 30]).await.unwrap();
+                            assert_eq!(receive_exactly(&mut stream, 30).await, vec![round; 30]);
+                        }
+                    })
+                })
+                .collect();
+            for client in clients {
+                assert_eq!(call_on(1, worker_index).await, 1);
+                client.await;
+            }
+        });
+        runtime.handle().shutdown(Duration::from_secs(60));
+        // A worker whose count is not nought at its end panics.
+        runtime.wait().unwrap();
     });
 }
 
