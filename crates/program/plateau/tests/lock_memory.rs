@@ -105,18 +105,36 @@ fn the_same_rows_can_be_locked_without_end() {
     }
 }
 
-/// Rows that a transaction has inserted are locked without an entry, however many there are; who
-/// looks for them enters them, and it is he who is refused.
+/// Rows that a transaction has inserted are locked without an entry, however many there are, and
+/// whoever passes over them.
 #[test]
 fn new_rows_need_no_memory_for_locks() {
     let server = start();
     let (mut writer, mut reader) = (server.connect().unwrap(), server.connect().unwrap());
     numbers(&mut writer);
     run(&mut writer, &["begin", &insert(20_000)]);
-    let free = "select count(*) from d.n where 20000 <= i for update skip locked";
-    assert_eq!(error_number(&mut reader, free), 1206);
-    run(&mut writer, &["commit"]);
-    assert_eq!(single(&mut reader, "select sum(v) from d.n"), "20000");
+    let free = "select count(*) from d.n where 20000 <= i for update";
+    assert_eq!(single(&mut reader, &format!("{free} skip locked")), "0");
+    assert_eq!(error_number(&mut reader, &format!("{free} nowait")), 1205);
+    run(&mut reader, &["set row_lock_wait_timeout = 0"]);
+    assert_eq!(error_number(&mut reader, free), 1205);
     let few = "select count(*) from d.n where i < 2500 for update";
     run(&mut reader, &[few]);
+    run(&mut writer, &["commit"]);
+    assert_eq!(single(&mut reader, "select sum(v) from d.n"), "20000");
+    assert_eq!(error_number(&mut reader, free), 1206);
+}
+
+/// A unique index beside the primary key has a lock for each new key, and there may be too many.
+#[test]
+fn new_keys_of_unique_indexes_are_locks() {
+    let server = start();
+    let mut client = server.connect().unwrap();
+    numbers(&mut client);
+    let copy = |condition: &str| format!("insert into d.u select i, i from d.n where {condition}");
+    let definition = "create table d.u (i int primary key, v int unique)";
+    run(&mut client, &[definition, &copy("i < 1000")]);
+    assert_eq!(error_number(&mut client, &copy("1000 <= i")), 1206);
+    assert_eq!(single(&mut client, "select count(*) from d.u"), "1000");
+    run(&mut client, &[&copy("i between 1000 and 1999")]);
 }

@@ -29,6 +29,8 @@ pub struct WorldOptions {
     pub frame_count: u32,
     /// Workers; all run in one thread and meet where they suspend.
     pub worker_count: u8,
+    /// Memory for row locks, in bytes.
+    pub lock_bytes_max: u64,
 }
 
 impl Default for WorldOptions {
@@ -37,6 +39,7 @@ impl Default for WorldOptions {
             page_size: PageSize::KiB4,
             frame_count: 64,
             worker_count: 1,
+            lock_bytes_max: 1 << 32,
         }
     }
 }
@@ -183,6 +186,7 @@ impl World {
         let options = EngineOptions {
             worker_count: self.options.worker_count,
             ring_length: 1 << 12,
+            lock_bytes_max: self.options.lock_bytes_max,
             ..EngineOptions::default()
         };
         let worker = self.worker_options(0);

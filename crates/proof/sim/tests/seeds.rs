@@ -27,6 +27,7 @@ fn fixed_seeds_hold() {
         (sum.schema_changes, "schema changes"),
         (sum.full, "full disks"),
         (sum.unread, "unreadable files"),
+        (sum.unlocked, "lock tables that were full"),
         (sum.log_failures, "failures of the log"),
     ] {
         assert!(0 < count, "no {what}: {sum:?}");

@@ -16,6 +16,8 @@ use store::{LockWait, Outcome, RowLock, StoreError};
 use crate::transaction::EngineTransaction;
 use crate::worker::lock_suspend;
 
+const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
+
 /// What a look at the locks says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -82,6 +84,10 @@ impl EngineTransaction {
         let name = LockName::key(row.index, row.key);
         let shared = &self.worker.shared;
         if shared.txns.is_active(row.writer) {
+            if self.patience(wait) == Patience::None {
+                // The writer's lock is entered for those who wait for it alone.
+                return refused(wait);
+            }
             let is_active = |holder| shared.txns.is_active(holder);
             match shared.locks.convert_implicit(row.writer, &name, is_active) {
                 Converted::Entered => {}
@@ -100,11 +106,7 @@ impl EngineTransaction {
         wait: LockWait,
     ) -> Outcome<Access> {
         let limit = Duration::from_secs(self.options.lock_wait_timeout_s);
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let patience = match wait {
-            LockWait::Wait if 0 < limit_ns => Patience::Nanoseconds(limit_ns),
-            _ => Patience::None,
-        };
+        let patience = self.patience(wait);
         let now_ns = self.worker.now_ns();
         let weight = self.undo_count;
         let locks = self
@@ -119,11 +121,25 @@ impl EngineTransaction {
             Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),
             Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
             Err(LockError::Full) => Err(StoreError::LockTableFull.into()),
-            Err(LockError::Busy) => match wait {
-                LockWait::SkipLocked => Ok(Access::Skip),
-                LockWait::NoWait => Err(StoreError::LockNotAvailable.into()),
-                LockWait::Wait => Err(StoreError::LockWaitTimeout.into()),
-            },
+            Err(LockError::Busy) => refused(wait),
         }
+    }
+
+    fn patience(&self, wait: LockWait) -> Patience {
+        match (wait, self.options.lock_wait_timeout_s) {
+            (LockWait::Wait, 0) | (LockWait::NoWait | LockWait::SkipLocked, _) => Patience::None,
+            (LockWait::Wait, limit_s) => {
+                Patience::Nanoseconds(limit_s.saturating_mul(NANOSECONDS_A_SECOND))
+            }
+        }
+    }
+}
+
+/// What who would not wait is told of a row that another has.
+fn refused(wait: LockWait) -> Outcome<Access> {
+    match wait {
+        LockWait::SkipLocked => Ok(Access::Skip),
+        LockWait::NoWait => Err(StoreError::LockNotAvailable.into()),
+        LockWait::Wait => Err(StoreError::LockWaitTimeout.into()),
     }
 }

@@ -23,10 +23,11 @@
 //!
 //! **Deadlocks.** A request that has to wait searches for a cycle at once (see `deadlock`);
 //! [`LockTable::search_deadlocks`] is the background pass for cycles that close later.
-
+//!
 //! **Memory.** Each lock that is on a list, its owner's own or that of what others entered for it,
 //! counts as what it takes. A request for which there is no room is refused ([`LockError::Full`]),
-//! and its owner must roll back: it is what holds the others up, and most likely what has taken it.
+//! and its owner must roll back: what it holds others wait for, and it has most likely taken the
+//! memory, too.
 
 #![forbid(unsafe_code)]
 

@@ -120,8 +120,8 @@ pub struct LockStatistics {
 
 impl LockTable {
     /// An empty table that refuses a lock for which it would exceed so many bytes. Locks that were
-    /// waited for or inherited come on top: of the ones each client has one at most, the others
-    /// are of whoever has locked a neighbour.
+    /// waited for or inherited are counted and not refused: each of the ones costs its owner a wait
+    /// for another, the others are of whoever has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
         Self {
             queues: (0..QUEUE_SHARD_COUNT)

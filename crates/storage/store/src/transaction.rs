@@ -87,12 +87,12 @@ pub trait Transaction {
     /// The place to which `rollback_to` can return: a savepoint or a statement's begin.
     fn mark(&self) -> UndoMark;
 
-    /// Undoes everything since `mark`; locks stay. `Deadlock` if the transaction is a victim whose
-    /// rollback was not awaited: all of it is undone then.
+    /// Undoes everything since `mark`; locks stay. Where a rollback was not awaited that such an
+    /// error had called for ([`StoreError::ends_transaction`]), all is undone, and it comes again.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
 
     /// Ends the transaction for good. Suspends until it is as durable as asked; called again then.
-    /// `Deadlock` as for [`rollback_to`](Self::rollback_to).
+    /// An error that ends the transaction as for [`rollback_to`](Self::rollback_to).
     fn commit(&mut self, durability: Durability) -> Outcome<()>;
 
     /// Undoes everything and ends the transaction.
