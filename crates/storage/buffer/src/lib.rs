@@ -29,6 +29,7 @@ mod dirty;
 mod doublewrite;
 mod evict;
 mod frames;
+mod growth;
 mod load;
 pub mod ops;
 mod optimistic;

@@ -36,6 +36,10 @@ const RESERVE_SHARE: u32 = 32;
 const RESERVE_PAGES_MIN: u32 = 4;
 const RESERVE_PAGES_MAX: u32 = 64;
 
+/// A file grows by such a share of its pages at once, and by so many at most: 16 MiB of 16 KiB.
+const GROWTH_SHARE: u32 = 4;
+const GROWTH_PAGES_MAX: u32 = 1024;
+
 /// The pages as one worker sees them. Not shared; a worker's tasks use it by reference.
 pub struct Pages {
     pub(crate) pool: Arc<Pool>,
@@ -259,19 +263,20 @@ impl Pages {
     pub fn grow(&self, id: SpaceId, pages: u32) -> Outcome<()> {
         let space = self.space(id)?;
         let reserve = (pages / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES_MAX);
-        let pages = if self.is_undoing.get() {
+        let least = if self.is_undoing.get() {
             pages
         } else {
             pages.saturating_add(reserve)
         };
-        if pages <= space.room_pages.load(Ordering::SeqCst) {
+        if least <= space.room_pages.load(Ordering::SeqCst) {
             return Ok(());
         }
-        if let Some(error) = space.growth_error.lock().take() {
+        if let Some(error) = space.growth.take_error() {
             return Err(space::disk_error(&error).into());
         }
+        let most = least.saturating_add((pages / GROWTH_SHARE).min(GROWTH_PAGES_MAX));
         let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
-        let grow = async move { space.grow(&*disk, size, pages).await };
+        let grow = async move { space.grow(&*disk, size, (least, most)).await };
         Err(self.suspend(WaitReason::PageMiss, grow).into())
     }
 

@@ -18,6 +18,7 @@ use crate::dirty::DirtyLists;
 use crate::doublewrite::Doublewrite;
 use crate::evict::Share;
 use crate::frames::{Frame, FrameNo, Frames};
+use crate::growth::Growth;
 use crate::load::Load;
 use crate::page_table::PageTable;
 use crate::pages::Pages;
@@ -194,7 +195,7 @@ impl Pool {
             table: PageTable::new(),
             room_pages: AtomicU32::new(pages),
             is_dropped: AtomicBool::new(false),
-            growth_error: Mutex::default(),
+            growth: Growth::default(),
         }));
     }
 

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, OpenOptions};
+use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
 use format::{PageId, PageNo, PageSize, SpaceId};
 use store::StoreError;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::growth::Growth;
 use crate::page_table::PageTable;
 
 /// An open tablespace. Shared by all workers.
@@ -26,8 +27,7 @@ pub(crate) struct Space {
     pub(crate) room_pages: AtomicU32,
     /// It is being removed: nobody may load its pages any more.
     pub(crate) is_dropped: AtomicBool,
-    /// Why the last growth failed, for who asks again.
-    pub(crate) growth_error: Mutex<Option<DiskError>>,
+    pub(crate) growth: Growth,
 }
 
 impl Space {
@@ -35,21 +35,16 @@ impl Space {
         self.is_dropped.load(Ordering::SeqCst)
     }
 
-    /// Makes room for `pages` pages.
-    pub(crate) async fn grow(&self, disk: &dyn Disk, size: PageSize, pages: u32) {
-        let (file, length) = (self.file.clone(), page_offset(PageNo(pages), size));
-        let outcome = disk.later(DiskWork::Allocate { file, length }).await;
-        match outcome {
-            Ok(()) => {
-                self.room_pages.fetch_max(pages, Ordering::SeqCst);
-                // There is room on the disk again: a failure that nobody has asked for is past.
-                *self.growth_error.lock() = None;
-            }
-            Err(error) => {
-                if self.room_pages.load(Ordering::SeqCst) < pages {
-                    *self.growth_error.lock() = Some(error);
-                }
-            }
+    /// Makes room for `least` pages and, where the disk has it, for `most`. Whether it has, who
+    /// asked finds out by asking again.
+    pub(crate) async fn grow(&self, disk: &dyn Disk, size: PageSize, (least, most): (u32, u32)) {
+        let length = |pages| page_offset(PageNo(pages), size);
+        let lengths = (length(least), length(most));
+        let is_needed = || self.room_pages.load(Ordering::SeqCst) < least;
+        let grown = self.growth.run((disk, &self.file), lengths, is_needed);
+        if let Some(grown) = grown.await {
+            let pages = if grown == lengths.1 { most } else { least };
+            self.room_pages.fetch_max(pages, Ordering::SeqCst);
         }
     }
 }

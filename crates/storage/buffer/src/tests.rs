@@ -565,6 +565,33 @@ fn a_growth_that_failed_is_told_to_no_other() {
     }
 }
 
+/// (G1) of `growth.rs`: what many want at once is one call, of more than they want where there is
+/// room for it.
+#[test]
+fn a_file_grows_once_for_all_who_want_room() {
+    let world = World::new(15);
+    let pages = world.open(options(8, 1));
+    let grow = |pages_count| match pages.grow(SPACE, pages_count) {
+        Err(Halt::Suspend(grow)) => grow,
+        other => panic!("there is no room yet: {other:?}"),
+    };
+    let all: Vec<_> = (100..120).map(grow).collect();
+    for one in all {
+        world.run(one);
+    }
+    let room = pages.pool().room_pages(SPACE).unwrap();
+    assert_eq!(room, 100 + 4 + 25, "the first made room for the others");
+    assert!(pages.grow(SPACE, 125).is_ok());
+    world.run(grow(300));
+    assert!(pages.grow(SPACE, 300).is_ok());
+    // The disk has room for what is wanted and not for more.
+    world
+        .disk
+        .set_capacity(world.disk.used_bytes() + 150 * 4096);
+    world.run(grow(500));
+    assert!(pages.grow(SPACE, 500).is_ok());
+}
+
 /// A page from a log that is lost: nobody reads or changes it.
 #[test]
 fn a_page_that_is_ahead_of_the_log_is_refused() {

@@ -30,8 +30,8 @@ const IDLE_WAIT: Duration = Duration::from_millis(10);
 const BUSY_WAIT: Duration = Duration::from_millis(1);
 /// After a round that has failed: what is wrong seldom passes at once, and each failure is told.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
-/// Undo records that purge looks at in a round.
-const PURGE_BUDGET: usize = 256;
+/// Undo records that purge looks at in a round, in turns (see there).
+const PURGE_BUDGET: usize = 4096;
 /// Pages that the cleaner writes in a round.
 const CLEAN_BUDGET: u32 = 64;
 /// Rounds between two checkpoints, at most.

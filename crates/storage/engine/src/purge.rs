@@ -19,6 +19,7 @@ use btree::change::{Edit, payload};
 use btree::lob;
 use btree::space::Release;
 use btree::{Tree, damaged};
+use env::Instant;
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::undo::{self, Remains, UndoKind, UndoRecord};
@@ -39,7 +40,16 @@ const TURN_WAIT: Duration = Duration::from_millis(1);
 const FAILURES_MAX: u32 = 60;
 
 /// Records after which others have their turn: some 100 to 200 us of rows in memory.
-const RECORDS_PER_TURN: usize = 32;
+const TURN_RECORDS_MIN: usize = 32;
+
+/// One more for each so many transactions that purge is behind, and so many at most: a busy worker
+/// writes hundreds of records between two turns of purge, and what they leave behind (the rows'
+/// versions, the pages of undo) makes it slower for as long as it is not removed.
+const DEBT_SHARE: u64 = 64;
+const TURN_RECORDS_MAX: usize = 512;
+
+/// However far behind, others have their turn after such a time.
+const TURN_MAX: Duration = Duration::from_micros(500);
 
 /// How far purge has come in the segments of a worker.
 #[derive(Debug, Default)]
@@ -48,6 +58,8 @@ pub(crate) struct Purge {
     is_running: bool,
     /// Reads that have failed in a row.
     failures: u32,
+    /// Transactions that ended since the one was written whose record was looked at last.
+    debt: u64,
     /// For each segment the next record.
     places: BTreeMap<u8, (PageNo, usize)>,
 }
@@ -80,17 +92,28 @@ impl Worker {
             if owner != usize::from(self.options.index) {
                 continue;
             }
+            let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
             while done < budget {
                 if self.purge_step(segment).await? == Step::Idle {
                     break;
                 }
                 done += 1;
-                if done.is_multiple_of(RECORDS_PER_TURN) {
+                in_turn += 1;
+                if in_turn.is_multiple_of(TURN_RECORDS_MIN)
+                    && self.has_had_its_turn(in_turn, turn_began)
+                {
                     Suspend::turn().await;
+                    (in_turn, turn_began) = (0, self.options.clock.now());
                 }
             }
         }
         Ok(done)
+    }
+
+    /// Whether others come now, after so many records.
+    fn has_had_its_turn(&self, count: usize, began: Instant) -> bool {
+        let debt = self.purge.borrow().debt;
+        turn_records(debt) <= count || TURN_MAX <= self.options.clock.now().since(began)
     }
 
     async fn purge_step(self: &Rc<Self>, segment: u8) -> Result<Step, StoreError> {
@@ -114,6 +137,8 @@ impl Worker {
                 if !self.is_settled(record.txn) {
                     return Ok(Step::Idle);
                 }
+                let settled = self.shared.txns.settled();
+                self.purge.borrow_mut().debt = settled.get() - record.txn.get();
                 self.purge_record(pointer, &record).await?;
                 (no, at + bytes.len())
             }
@@ -301,6 +326,13 @@ impl Drop for Running<'_> {
     }
 }
 
+/// How many records are looked at before others have their turn, where purge is so many
+/// transactions behind.
+fn turn_records(debt: u64) -> usize {
+    let more = usize::try_from(debt / DEBT_SHARE).unwrap_or(usize::MAX);
+    TURN_RECORDS_MIN.saturating_add(more).min(TURN_RECORDS_MAX)
+}
+
 /// What stands at a place of a segment.
 enum Look {
     /// A record, copied out.
@@ -320,5 +352,21 @@ impl UndoTable {
             .iter()
             .find(|other| other.tree.index.0 == index);
         found.map(|index| index.tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_behind_has_longer_turns() {
+        assert_eq!(turn_records(0), TURN_RECORDS_MIN);
+        assert_eq!(turn_records(DEBT_SHARE - 1), TURN_RECORDS_MIN);
+        assert_eq!(turn_records(DEBT_SHARE), TURN_RECORDS_MIN + 1);
+        let most = u64::try_from(TURN_RECORDS_MAX - TURN_RECORDS_MIN).unwrap() * DEBT_SHARE;
+        assert_eq!(turn_records(most - 1), TURN_RECORDS_MAX - 1);
+        assert_eq!(turn_records(most), TURN_RECORDS_MAX);
+        assert_eq!(turn_records(u64::MAX), TURN_RECORDS_MAX);
     }
 }
