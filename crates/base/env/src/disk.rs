@@ -49,8 +49,8 @@ pub trait Disk {
     /// Makes all completed writes to the file durable (fdatasync).
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>>;
 
-    /// Makes room for the file up to `length` bytes, so that later writes below it cannot meet
-    /// ENOSPC. The new range reads as zeroes. Blocks.
+    /// Makes room for the file up to `length` bytes, or none, so that later writes below it cannot
+    /// meet ENOSPC. The new range reads as zeroes. Blocks.
     fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError>;
 
     /// Cuts or extends the file. Blocks.

@@ -4,9 +4,10 @@
 //! own. A file system walks all that the file has for each such call, and holds the file's lock
 //! over it: with 4,096 clients of single updates that came to take half of the processor's time.
 //!
-//! (G1) One growth is under way at most. Who wants room meanwhile waits for its end, and looks
-//!      again.
-//! (G2) A growth that is given up (its task is dropped) ends, too.
+//! (G1) One turn to grow is taken at most. Who wants room meanwhile waits for its end. If the
+//!      growth has failed, so has he who wanted as much or more; the others look again.
+//! (G2) A turn whose task is dropped ends. What it has asked of the disk may yet be done, beside
+//!      the next turn's: it makes the file longer or leaves it as it is.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -23,36 +24,35 @@ pub(crate) struct Growth {
 #[derive(Debug, Default)]
 struct State {
     is_under_way: bool,
-    /// Who waits for its end; empty otherwise.
+    /// Turns that have ended.
+    ended_count: u64,
+    /// Who waits for the end of the one under way.
     waiting: Vec<Waker>,
-    /// Why the last one failed, for who asks again.
-    error: Option<DiskError>,
+    /// The last that has failed: which it was, what it wanted at least, and why.
+    failure: Option<(u64, u64, DiskError)>,
 }
 
-/// A growth under way; ends with this.
+/// A turn to grow; ends with this.
 struct Turn<'a>(&'a Growth);
 
 impl Growth {
-    /// Why the last growth failed, for the first who asks.
-    pub(crate) fn take_error(&self) -> Option<DiskError> {
-        self.state.lock().error.take()
-    }
-
-    /// Makes the file so long, in bytes: `most` if there is room for that, else `least`. Returns
-    /// what it has come to; `None`: another growth has ended meanwhile, or made this one needless,
-    /// or it has failed.
+    /// Makes the file so long, in bytes: `most` if there is room for that, else `least`; `publish`
+    /// is told which before the turn ends. Does nothing where it is not needed any more, and
+    /// nothing but wait where another has the turn: who asked looks again. Fails where there is no
+    /// room for `least`.
     pub(crate) async fn run(
         &self,
         (disk, file): (&dyn Disk, &File),
         (least, most): (u64, u64),
         is_needed: impl FnOnce() -> bool,
-    ) -> Option<u64> {
-        let Some(_turn) = self.begin() else {
-            self.end().await;
-            return None;
+        publish: impl FnOnce(u64),
+    ) -> Result<(), DiskError> {
+        let _turn = match self.begin() {
+            Ok(turn) => turn,
+            Err(number) => return self.end(number, least).await,
         };
         if !is_needed() {
-            return None;
+            return Ok(());
         }
         let allocate = |length| {
             let file = file.clone();
@@ -65,32 +65,45 @@ impl Growth {
             length = least;
             outcome = allocate(length).await;
         }
-        // If it has worked, there is room on the disk again: a failure that nobody has asked for
-        // is past.
-        self.state.lock().error = outcome.as_ref().err().cloned();
-        outcome.ok().map(|()| length)
+        match &outcome {
+            Ok(()) => publish(length),
+            Err(error) => {
+                let mut state = self.state.lock();
+                state.failure = Some((state.ended_count, least, error.clone()));
+            }
+        }
+        outcome
     }
 
-    fn begin(&self) -> Option<Turn<'_>> {
+    /// Takes the turn; if another has it, tells how many have ended before.
+    fn begin(&self) -> Result<Turn<'_>, u64> {
         let mut state = self.state.lock();
         if state.is_under_way {
-            return None;
+            return Err(state.ended_count);
         }
         state.is_under_way = true;
-        Some(Turn(self))
+        Ok(Turn(self))
     }
 
-    /// Waits for the end of the growth that is under way.
-    async fn end(&self) {
+    /// Waits for the end of the turn that so many ended before.
+    async fn end(&self, number: u64, least: u64) -> Result<(), DiskError> {
         poll_fn(|context| {
             let mut state = self.state.lock();
-            if !state.is_under_way {
-                return Poll::Ready(());
+            if state.ended_count == number {
+                let waker = context.waker();
+                if !state.waiting.iter().any(|other| other.will_wake(waker)) {
+                    state.waiting.push(waker.clone());
+                }
+                return Poll::Pending;
             }
-            state.waiting.push(context.waker().clone());
-            Poll::Pending
+            Poll::Ready(match &state.failure {
+                Some((failed, wanted, error)) if *failed == number && *wanted <= least => {
+                    Err(error.clone())
+                }
+                _ => Ok(()),
+            })
         })
-        .await;
+        .await
     }
 }
 
@@ -99,6 +112,7 @@ impl Drop for Turn<'_> {
         let waiting = {
             let mut state = self.0.state.lock();
             state.is_under_way = false;
+            state.ended_count += 1;
             std::mem::take(&mut state.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
@@ -123,21 +137,41 @@ mod tests {
         }
     }
 
-    /// (G1) and (G2).
+    fn full() -> DiskError {
+        DiskError {
+            kind: DiskErrorKind::Full,
+            operation: "allocate",
+            path: None,
+            os_error: 28,
+        }
+    }
+
+    /// (G1) and (G2): who waits is woken by the end, whatever begins behind it, and fails where the
+    /// growth has failed and he wanted as much.
     #[test]
-    fn the_end_of_a_growth_wakes_who_waits() {
+    fn the_end_of_a_turn_is_its_waiters_end() {
         let growth = Growth::default();
         let turn = growth.begin().expect("none is under way");
-        assert!(growth.begin().is_none());
+        let number = growth.begin().err().expect("one is under way");
         let noting = Arc::new(Noting::default());
         let waker = Waker::from(Arc::clone(&noting));
         let mut context = Context::from_waker(&waker);
-        let mut end = pin!(growth.end());
-        assert!(end.as_mut().poll(&mut context).is_pending());
+        let (mut small, mut large) = (pin!(growth.end(number, 9)), pin!(growth.end(number, 10)));
+        for _ in 0..2 {
+            assert!(small.as_mut().poll(&mut context).is_pending());
+            assert!(large.as_mut().poll(&mut context).is_pending());
+        }
+        assert_eq!(growth.state.lock().waiting.len(), 1, "one task waits");
+        growth.state.lock().failure = Some((number, 10, full()));
         assert!(!*noting.0.lock());
         drop(turn);
         assert!(*noting.0.lock());
-        assert!(end.as_mut().poll(&mut context).is_ready());
-        assert!(growth.begin().is_some());
+        let next = growth.begin().expect("it has ended");
+        assert_eq!(small.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+        assert_eq!(large.as_mut().poll(&mut context), Poll::Ready(Err(full())));
+        let number = growth.begin().err().expect("one is under way");
+        drop(next);
+        let mut later = pin!(growth.end(number, 10));
+        assert_eq!(later.as_mut().poll(&mut context), Poll::Ready(Ok(())));
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::Disk;
+use env::{Disk, DiskError};
 use format::{Lsn, PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
@@ -40,6 +40,8 @@ const RESERVE_PAGES_MAX: u32 = 64;
 const GROWTH_SHARE: u32 = 4;
 const GROWTH_PAGES_MAX: u32 = 1024;
 
+type GrowthFailure = Rc<RefCell<Option<(SpaceId, u32, DiskError)>>>;
+
 /// The pages as one worker sees them. Not shared; a worker's tasks use it by reference.
 pub struct Pages {
     pub(crate) pool: Arc<Pool>,
@@ -57,6 +59,8 @@ pub struct Pages {
     search: Cell<Search>,
     /// What runs now undoes or ends work, and may use up the reserve of room.
     is_undoing: Cell<bool>,
+    /// Which growth has failed, by tablespace and pages, and why: for who waited for it.
+    growth_failure: GrowthFailure,
     /// Buffers of mini-transactions, for reuse.
     pub(crate) buffers: RefCell<ChangeBuffers>,
 }
@@ -75,6 +79,7 @@ impl Pages {
             removals_seen: Cell::new(0),
             search: Cell::default(),
             is_undoing: Cell::new(false),
+            growth_failure: GrowthFailure::default(),
             buffers: RefCell::default(),
         }
     }
@@ -271,12 +276,18 @@ impl Pages {
         if least <= space.room_pages.load(Ordering::SeqCst) {
             return Ok(());
         }
-        if let Some(error) = space.growth.take_error() {
+        // Who waited asks for the same again, in the same poll.
+        let is_own = |it: &mut (SpaceId, u32, DiskError)| (it.0, it.1) == (id, least);
+        if let Some((_, _, error)) = self.growth_failure.borrow_mut().take_if(is_own) {
             return Err(space::disk_error(&error).into());
         }
         let most = least.saturating_add((pages / GROWTH_SHARE).min(GROWTH_PAGES_MAX));
         let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
-        let grow = async move { space.grow(&*disk, size, (least, most)).await };
+        let failure = Rc::clone(&self.growth_failure);
+        let grow = async move {
+            let grown = space.grow(&*disk, size, (least, most)).await;
+            *failure.borrow_mut() = grown.err().map(|error| (id, least, error));
+        };
         Err(self.suspend(WaitReason::PageMiss, grow).into())
     }
 

@@ -35,17 +35,25 @@ impl Space {
         self.is_dropped.load(Ordering::SeqCst)
     }
 
-    /// Makes room for `least` pages and, where the disk has it, for `most`. Whether it has, who
-    /// asked finds out by asking again.
-    pub(crate) async fn grow(&self, disk: &dyn Disk, size: PageSize, (least, most): (u32, u32)) {
+    /// Makes room for `least` pages and, where the disk has it, for `most`, or waits for another
+    /// who does; who asked looks again.
+    pub(crate) async fn grow(
+        &self,
+        disk: &dyn Disk,
+        size: PageSize,
+        (least, most): (u32, u32),
+    ) -> Result<(), DiskError> {
         let length = |pages| page_offset(PageNo(pages), size);
         let lengths = (length(least), length(most));
         let is_needed = || self.room_pages.load(Ordering::SeqCst) < least;
-        let grown = self.growth.run((disk, &self.file), lengths, is_needed);
-        if let Some(grown) = grown.await {
-            let pages = if grown == lengths.1 { most } else { least };
+        let publish = |length| {
+            let pages = if length == lengths.1 { most } else { least };
             self.room_pages.fetch_max(pages, Ordering::SeqCst);
-        }
+        };
+        let growth = self
+            .growth
+            .run((disk, &self.file), lengths, is_needed, publish);
+        growth.await
     }
 }
 

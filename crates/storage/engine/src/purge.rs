@@ -42,10 +42,10 @@ const FAILURES_MAX: u32 = 60;
 /// Records after which others have their turn: some 100 to 200 us of rows in memory.
 const TURN_RECORDS_MIN: usize = 32;
 
-/// One more for each so many transactions that purge is behind, and so many at most: a busy worker
-/// writes hundreds of records between two turns of purge, and what they leave behind (the rows'
-/// versions, the pages of undo) makes it slower for as long as it is not removed.
-const DEBT_SHARE: u64 = 64;
+/// As many more for each so many transactions that purge is behind, and so many at most: a busy
+/// worker writes hundreds of records between two turns of purge, and what they leave behind (the
+/// rows' versions, the pages of undo) makes it slower for as long as it is not removed.
+const DEBT_SHARE: u64 = 2048;
 const TURN_RECORDS_MAX: usize = 512;
 
 /// However far behind, others have their turn after such a time.
@@ -58,7 +58,7 @@ pub(crate) struct Purge {
     is_running: bool,
     /// Reads that have failed in a row.
     failures: u32,
-    /// Transactions that ended since the one was written whose record was looked at last.
+    /// Transactions that have begun, and are settled, since that of the record looked at last.
     debt: u64,
     /// For each segment the next record.
     places: BTreeMap<u8, (PageNo, usize)>,
@@ -86,13 +86,13 @@ impl Worker {
     async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
         let workers = self.pages.wal().options().worker_count;
         let mut done = 0;
+        let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
         for segment in 0..self.shared.segment_count {
             let segment = u8::try_from(segment).expect("there are at most 255 workers");
             let owner = usize::from(segment) % workers;
             if owner != usize::from(self.options.index) {
                 continue;
             }
-            let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
             while done < budget {
                 if self.purge_step(segment).await? == Step::Idle {
                     break;
@@ -329,7 +329,8 @@ impl Drop for Running<'_> {
 /// How many records are looked at before others have their turn, where purge is so many
 /// transactions behind.
 fn turn_records(debt: u64) -> usize {
-    let more = usize::try_from(debt / DEBT_SHARE).unwrap_or(usize::MAX);
+    let shares = usize::try_from(debt / DEBT_SHARE).unwrap_or(usize::MAX);
+    let more = shares.saturating_mul(TURN_RECORDS_MIN);
     TURN_RECORDS_MIN.saturating_add(more).min(TURN_RECORDS_MAX)
 }
 
@@ -363,9 +364,10 @@ mod tests {
     fn who_is_behind_has_longer_turns() {
         assert_eq!(turn_records(0), TURN_RECORDS_MIN);
         assert_eq!(turn_records(DEBT_SHARE - 1), TURN_RECORDS_MIN);
-        assert_eq!(turn_records(DEBT_SHARE), TURN_RECORDS_MIN + 1);
-        let most = u64::try_from(TURN_RECORDS_MAX - TURN_RECORDS_MIN).unwrap() * DEBT_SHARE;
-        assert_eq!(turn_records(most - 1), TURN_RECORDS_MAX - 1);
+        assert_eq!(turn_records(DEBT_SHARE), 2 * TURN_RECORDS_MIN);
+        let shares = (TURN_RECORDS_MAX - TURN_RECORDS_MIN) / TURN_RECORDS_MIN;
+        let most = u64::try_from(shares).unwrap() * DEBT_SHARE;
+        assert_eq!(turn_records(most - 1), TURN_RECORDS_MAX - TURN_RECORDS_MIN);
         assert_eq!(turn_records(most), TURN_RECORDS_MAX);
         assert_eq!(turn_records(u64::MAX), TURN_RECORDS_MAX);
     }

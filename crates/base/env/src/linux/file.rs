@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, RawDir};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
@@ -22,6 +22,8 @@ pub struct LinuxFile {
     descriptor: OwnedFd,
     /// As given to `open`; for error messages.
     path: PathBuf,
+    /// Held while room is made.
+    growing: Mutex<()>,
 }
 
 impl FileId for LinuxFile {
@@ -86,6 +88,7 @@ impl LinuxFile {
         Ok(File::new(Arc::new(Self {
             descriptor,
             path: path.to_path_buf(),
+            growing: Mutex::default(),
         })))
     }
 
@@ -149,13 +152,23 @@ impl LinuxFile {
             .map_err(|error| self.error("sync", error))
     }
 
-    /// Makes room up to `length` bytes; by writing zeroes where the file system cannot allocate.
+    /// Makes room up to `length` bytes, all or none; by writing zeroes where the file system cannot
+    /// allocate. One caller at a time: what another has begun to use is not written over.
     pub fn allocate(&self, length: u64) -> Result<(), DiskError> {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.length()?;
         let empty = FallocateFlags::empty();
-        match retry_on_intr(|| rustix::fs::fallocate(&self.descriptor, empty, 0, length)) {
+        let made = match retry_on_intr(|| rustix::fs::fallocate(&self.descriptor, empty, 0, length))
+        {
             Err(Errno::OPNOTSUPP) => self.allocate_by_zeroes(length),
             other => other.map_err(|error| self.error("allocate", error)),
+        };
+        if made.is_err() && before < length {
+            // A file system that ran full keeps what it had made until then, and nobody else would
+            // have it. If that fails too, it is lost until the file grows.
+            let _ = self.set_length(before);
         }
+        made
     }
 
     fn allocate_by_zeroes(&self, length: u64) -> Result<(), DiskError> {

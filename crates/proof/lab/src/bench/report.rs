@@ -323,13 +323,20 @@ impl Point {
         self.median(|it| it.per_second)
     }
 
-    /// Throughput as a share of another point's: the median over rounds of what the two had within
-    /// seconds of each other. Shared machines have good and bad minutes, which differ by more than
-    /// points do.
+    /// Throughput as a share of another point's: of what the two had within seconds of each other
+    /// the generation's median, and of these the median. Shared machines have good and bad minutes,
+    /// which differ by more than points do.
     fn share_of(&self, other: &Point) -> f64 {
-        let samples = |point: &Point| point.generations.concat();
-        let pairs = samples(self).into_iter().zip(samples(other));
-        median(pairs.map(|(own, other)| own.per_second / other.per_second))
+        let of_generation = |(own, other): (&Vec<Sample>, &Vec<Sample>)| {
+            let pairs = own.iter().zip(other);
+            median(pairs.map(|(own, other)| own.per_second / other.per_second))
+        };
+        median(
+            self.generations
+                .iter()
+                .zip(&other.generations)
+                .map(of_generation),
+        )
     }
 
     fn cpu_us(&self) -> f64 {
