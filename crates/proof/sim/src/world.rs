@@ -39,7 +39,7 @@ impl Default for WorldOptions {
             page_size: PageSize::KiB4,
             frame_count: 64,
             worker_count: 1,
-            lock_bytes_max: 1 << 32,
+            lock_bytes_max: EngineOptions::default().lock_bytes_max,
         }
     }
 }

@@ -12,7 +12,7 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use env::{Disk, DiskError, DiskErrorKind, DiskWork, File};
+use env::DiskError;
 use sync::Mutex;
 
 /// The state of a file's growth. Shared by all workers.
@@ -28,51 +28,21 @@ struct State {
     ended_count: u64,
     /// Who waits for the end of the one under way.
     waiting: Vec<Waker>,
-    /// The last that has failed: which it was, what it wanted at least, and why.
-    failure: Option<(u64, u64, DiskError)>,
+    /// The last that has failed: which it was, how many pages it wanted at least, and why.
+    failure: Option<(u64, u32, DiskError)>,
 }
 
 /// A turn to grow; ends with this.
-struct Turn<'a>(&'a Growth);
+pub(crate) struct Turn<'a>(&'a Growth);
 
 impl Growth {
-    /// Makes the file so long, in bytes: `most` if there is room for that, else `least`; `publish`
-    /// is told which before the turn ends. Does nothing where it is not needed any more, and
-    /// nothing but wait where another has the turn: who asked looks again. Fails where there is no
-    /// room for `least`.
-    pub(crate) async fn run(
-        &self,
-        (disk, file): (&dyn Disk, &File),
-        (least, most): (u64, u64),
-        is_needed: impl FnOnce() -> bool,
-        publish: impl FnOnce(u64),
-    ) -> Result<(), DiskError> {
-        let _turn = match self.begin() {
-            Ok(turn) => turn,
-            Err(number) => return self.end(number, least).await,
-        };
-        if !is_needed() {
-            return Ok(());
+    /// The turn, for who wants so many pages. Where another has it, its end is waited for: `None`,
+    /// look again; an error if it has failed and wanted no more.
+    pub(crate) async fn turn(&self, least: u32) -> Result<Option<Turn<'_>>, DiskError> {
+        match self.begin() {
+            Ok(turn) => Ok(Some(turn)),
+            Err(number) => self.end(number, least).await.map(|()| None),
         }
-        let allocate = |length| {
-            let file = file.clone();
-            disk.later(DiskWork::Allocate { file, length })
-        };
-        let mut length = most;
-        let mut outcome = allocate(length).await;
-        let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
-        if least < most && outcome.as_ref().is_err_and(is_full) {
-            length = least;
-            outcome = allocate(length).await;
-        }
-        match &outcome {
-            Ok(()) => publish(length),
-            Err(error) => {
-                let mut state = self.state.lock();
-                state.failure = Some((state.ended_count, least, error.clone()));
-            }
-        }
-        outcome
     }
 
     /// Takes the turn; if another has it, tells how many have ended before.
@@ -86,7 +56,7 @@ impl Growth {
     }
 
     /// Waits for the end of the turn that so many ended before.
-    async fn end(&self, number: u64, least: u64) -> Result<(), DiskError> {
+    async fn end(&self, number: u64, least: u32) -> Result<(), DiskError> {
         poll_fn(|context| {
             let mut state = self.state.lock();
             if state.ended_count == number {
@@ -107,6 +77,14 @@ impl Growth {
     }
 }
 
+impl Turn<'_> {
+    /// Its growth has failed, which is so for all who wait and want as much.
+    pub(crate) fn fail(&self, least: u32, error: DiskError) {
+        let mut state = self.0.state.lock();
+        state.failure = Some((state.ended_count, least, error));
+    }
+}
+
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let waiting = {
@@ -124,6 +102,8 @@ mod tests {
     use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Context, Wake};
+
+    use env::DiskErrorKind;
 
     use super::*;
 
@@ -162,7 +142,7 @@ mod tests {
             assert!(large.as_mut().poll(&mut context).is_pending());
         }
         assert_eq!(growth.state.lock().waiting.len(), 1, "one task waits");
-        growth.state.lock().failure = Some((number, 10, full()));
+        turn.fail(10, full());
         assert!(!*noting.0.lock());
         drop(turn);
         assert!(*noting.0.lock());

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
+use env::{Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, OpenOptions};
 use format::{PageId, PageNo, PageSize, SpaceId};
 use store::StoreError;
 use sync::Mutex;
@@ -43,17 +43,30 @@ impl Space {
         size: PageSize,
         (least, most): (u32, u32),
     ) -> Result<(), DiskError> {
-        let length = |pages| page_offset(PageNo(pages), size);
-        let lengths = (length(least), length(most));
-        let is_needed = || self.room_pages.load(Ordering::SeqCst) < least;
-        let publish = |length| {
-            let pages = if length == lengths.1 { most } else { least };
-            self.room_pages.fetch_max(pages, Ordering::SeqCst);
+        let Some(turn) = self.growth.turn(least).await? else {
+            return Ok(());
         };
-        let growth = self
-            .growth
-            .run((disk, &self.file), lengths, is_needed, publish);
-        growth.await
+        if least <= self.room_pages.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let allocate = |pages| {
+            let (file, length) = (self.file.clone(), page_offset(PageNo(pages), size));
+            disk.later(DiskWork::Allocate { file, length })
+        };
+        let mut pages = most;
+        let mut outcome = allocate(pages).await;
+        let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
+        if least < most && outcome.as_ref().is_err_and(is_full) {
+            pages = least;
+            outcome = allocate(pages).await;
+        }
+        match &outcome {
+            Ok(()) => {
+                self.room_pages.fetch_max(pages, Ordering::SeqCst);
+            }
+            Err(error) => turn.fail(least, error.clone()),
+        }
+        outcome
     }
 }
 

@@ -13,7 +13,7 @@ use env::{Disk, Random};
 use format::log::OpKind;
 use format::page_op::PageOp;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, PageSize, PageType, SpaceId};
-use store::{Halt, Outcome, StoreError, WaitReason};
+use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalOptions};
 
@@ -533,6 +533,14 @@ fn a_full_disk_fails_the_growth_alone() {
     });
 }
 
+/// What is waited for by who wants room that is not there yet.
+fn growth(pages: &Pages, pages_count: u32) -> Suspend {
+    match pages.grow(SPACE, pages_count) {
+        Err(Halt::Suspend(growth)) => growth,
+        other => panic!("there is no room yet: {other:?}"),
+    }
+}
+
 /// Two want room, one of them too much: who comes when the disk has room again is told nothing of
 /// that.
 #[test]
@@ -540,10 +548,7 @@ fn a_growth_that_failed_is_told_to_no_other() {
     for small_is_first in [true, false] {
         let world = World::new(13);
         let pages = world.open(options(8, 1));
-        let ask = |pages_count| match pages.grow(SPACE, pages_count) {
-            Err(Halt::Suspend(grow)) => grow,
-            other => panic!("there is no room yet: {other:?}"),
-        };
+        let ask = |pages_count| growth(&pages, pages_count);
         world
             .disk
             .set_capacity(world.disk.used_bytes() + 100 * 4096);
@@ -569,10 +574,7 @@ fn a_growth_that_failed_is_told_to_no_other() {
 fn a_file_grows_once_for_all_who_want_room() {
     let world = World::new(15);
     let pages = world.open(options(8, 1));
-    let grow = |pages_count| match pages.grow(SPACE, pages_count) {
-        Err(Halt::Suspend(grow)) => grow,
-        other => panic!("there is no room yet: {other:?}"),
-    };
+    let grow = |pages_count| growth(&pages, pages_count);
     let all: Vec<_> = (100..120).map(grow).collect();
     for one in all {
         world.run(one);
@@ -742,10 +744,7 @@ fn tablespaces_without_a_control_file_are_refused() {
 fn suspensions_say_why() {
     let world = World::new(11);
     let pages = world.open(options(8, 1));
-    let Err(Halt::Suspend(grow)) = pages.grow(SPACE, 9) else {
-        panic!("there is no room yet")
-    };
-    assert_eq!(grow.reason(), WaitReason::PageMiss);
+    assert_eq!(growth(&pages, 9).reason(), WaitReason::PageMiss);
     let Err(Halt::Suspend(miss)) = pages.shared(id(1)) else {
         panic!("it is not in memory")
     };

@@ -9,10 +9,9 @@
 //! machine hits all that are compared, servers and numbers of clients, alike. The beginning of a
 //! turn, in which caches fill again, is not counted. Turns make rounds.
 //!
-//! A process is some 5% faster or slower than its twin for as long as it lives (by where its
-//! memory lies, most likely), and the best of several points is the one that was lucky. So all is
-//! done anew with fresh processes, one generation after the other, and the tables give the median
-//! of their medians.
+//! A point of one process may have met a bad minute in all of its rounds, and the best of several
+//! points is the one that was lucky. So all is done anew with fresh processes, one generation after
+//! the other, and the tables give the median of their medians.
 //!
 //! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
 //! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
