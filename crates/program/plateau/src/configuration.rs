@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use runtime::{Address, Io};
@@ -142,16 +141,12 @@ pub(crate) fn runtime_options(settings: &Settings) -> Result<runtime::Options> {
     })
 }
 
-/// Options of client connections.
+/// Options of client connections; what may change while the server runs each login asks for.
 pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Options> {
     let version = settings.text("version");
     Ok(front::Options {
         tls: keys.tls,
         rsa_key: Some(keys.rsa),
-        requires_secure_transport: settings.is_on("require_secure_transport"),
-        offers_local_infile: settings.is_on("local_infile"),
-        connect_timeout: Duration::from_secs(settings.unsigned("connect_timeout")),
-        write_timeout: Duration::from_secs(settings.unsigned("net_write_timeout")),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
         // Without MariaDB's old prefix 5.5.5-, as MariaDB 11 greets: clients of MariaDB look for
         // its name, and Connector/J takes the prefix for a server that frames logins otherwise.

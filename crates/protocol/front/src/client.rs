@@ -94,8 +94,8 @@ impl Client {
             alarm: Alarm::default(),
             channel,
             shared: Rc::clone(shared),
-            read_timeout: shared.options().write_timeout,
-            write_timeout: shared.options().write_timeout,
+            read_timeout: shared.rules().write_timeout,
+            write_timeout: shared.rules().write_timeout,
         };
         ErrorPacket::encode_in_place_of_greeting(connection.channel.out(), error);
         let _ = connection.close().await;
@@ -118,11 +118,11 @@ impl Client {
             alarm: Alarm::default(),
             channel,
             shared: Rc::clone(shared),
-            read_timeout: shared.options().write_timeout,
-            write_timeout: shared.options().write_timeout,
+            read_timeout: shared.rules().write_timeout,
+            write_timeout: shared.rules().write_timeout,
         };
         machine.greet(connection.channel.out());
-        let limit = Limit::after(shared.options().connect_timeout);
+        let limit = Limit::after(shared.rules().connect_timeout);
         let drive = connection.drive(&mut machine, accounts, LoginStep::Read, limit);
         let info = *drive.await.map_err(told_as_login)?;
         connection
@@ -273,7 +273,7 @@ impl Client {
             accounts,
             out,
         );
-        let limit = Limit::after(shared.options().connect_timeout);
+        let limit = Limit::after(shared.rules().connect_timeout);
         let drive = self.connection.drive(&mut machine, accounts, step, limit);
         match Box::pin(drive).await {
             Ok(info) => {

@@ -32,4 +32,6 @@ pub use client::{Client, FLUSH_BYTES};
 pub use failure::{Disconnect, LoginFailure};
 pub use login::ClientInfo;
 pub use runtime::{PeerState, PeerWatch};
-pub use shared::{Counters, Options, ProvenPasswords, RandomSource, Shared, system_random};
+pub use shared::{
+    Counters, LoginRules, Options, ProvenPasswords, RandomSource, Shared, system_random,
+};

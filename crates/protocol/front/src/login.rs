@@ -116,7 +116,10 @@ impl LoginMachine {
         for (is_offered, capability) in [
             (options.tls.is_some(), Capabilities::SSL),
             (options.offers_compression, compression),
-            (options.offers_local_infile, Capabilities::LOCAL_FILES),
+            (
+                shared.rules().offers_local_infile,
+                Capabilities::LOCAL_FILES,
+            ),
         ] {
             if is_offered {
                 offered = offered | capability;
@@ -235,7 +238,7 @@ impl LoginMachine {
         out: &mut PacketWriter,
     ) -> LoginStep {
         let is_insecure = !self.has_tls && self.peer != Peer::Unix;
-        if is_insecure && self.shared.options().requires_secure_transport {
+        if is_insecure && self.shared.rules().requires_secure_transport {
             let message = "Connections using insecure transport are prohibited while \
                            --require_secure_transport=ON.";
             let state = Sqlstate::GENERAL;

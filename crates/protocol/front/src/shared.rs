@@ -26,18 +26,12 @@ pub struct Options {
     pub collation: u8,
     /// TLS, if clients shall be able to ask for it.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Whether TCP connections without TLS are refused.
-    pub requires_secure_transport: bool,
     /// The key for `caching_sha2_password` without TLS; without it such logins need TLS.
     pub rsa_key: Option<Arc<RsaKey>>,
     /// Whether compression is offered.
     pub offers_compression: bool,
-    /// Whether `LOAD DATA LOCAL` is offered.
-    pub offers_local_infile: bool,
-    /// Most time from accept to the end of the login.
-    pub connect_timeout: Duration,
-    /// Most time for sending a reply to a client that does not read.
-    pub write_timeout: Duration,
+    /// What logins go by until [`Shared::set_rules`].
+    pub rules: LoginRules,
     /// Largest packet of a client that is logged in.
     pub max_allowed_packet: usize,
     /// Random bytes for challenges.
@@ -45,6 +39,31 @@ pub struct Options {
     /// Passwords that were proven before. One for all clones, and so for all workers: whether a
     /// client must show its password again does not depend on where its connection lands.
     pub proven: ProvenPasswords,
+}
+
+/// What a login goes by, which may change while the server runs.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginRules {
+    /// Whether TCP connections without TLS are refused.
+    pub requires_secure_transport: bool,
+    /// Whether `LOAD DATA LOCAL` is offered.
+    pub offers_local_infile: bool,
+    /// Most time for a client to log in.
+    pub connect_timeout: Duration,
+    /// Most time for sending a reply to a client that does not read.
+    pub write_timeout: Duration,
+}
+
+impl Default for LoginRules {
+    /// MariaDB's: 10 s to log in, 60 s to take a reply.
+    fn default() -> LoginRules {
+        LoginRules {
+            requires_secure_transport: false,
+            offers_local_infile: true,
+            connect_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
+        }
+    }
 }
 
 /// Account and stored secret to what `caching_sha2_password` caches of the password. The stored
@@ -63,26 +82,22 @@ impl std::fmt::Debug for Options {
         f.debug_struct("Options")
             .field("server_version", &self.server_version)
             .field("has_tls", &self.tls.is_some())
-            .field("connect_timeout", &self.connect_timeout)
-            .field("write_timeout", &self.write_timeout)
+            .field("rules", &self.rules)
             .field("max_allowed_packet", &self.max_allowed_packet)
             .finish_non_exhaustive()
     }
 }
 
 impl Options {
-    /// MariaDB's defaults: 10 s to log in, 60 s to take a reply, packets of up to 16 MiB; no TLS.
+    /// MariaDB's defaults: packets of up to 16 MiB; no TLS.
     pub fn new(server_version: impl Into<String>, random: RandomSource) -> Options {
         Options {
             server_version: server_version.into(),
             collation: 45,
             tls: None,
-            requires_secure_transport: false,
             rsa_key: None,
             offers_compression: true,
-            offers_local_infile: true,
-            connect_timeout: Duration::from_secs(10),
-            write_timeout: Duration::from_secs(60),
+            rules: LoginRules::default(),
             max_allowed_packet: 16 << 20,
             random,
             proven: ProvenPasswords::default(),
@@ -108,6 +123,8 @@ const PROVEN_MAX: usize = 4096;
 /// What the connections of a worker have in common.
 pub struct Shared {
     options: Options,
+    /// What the next login goes by.
+    rules: Cell<LoginRules>,
     compressor: RefCell<Compressor>,
     decompressor: RefCell<Decompressor>,
     buffers: RefCell<Vec<Vec<u8>>>,
@@ -139,6 +156,7 @@ impl Shared {
     /// What the connections of a worker share.
     pub fn new(options: Options) -> Rc<Shared> {
         Rc::new(Shared {
+            rules: Cell::new(options.rules),
             options,
             compressor: RefCell::new(Compressor::new()),
             decompressor: RefCell::new(Decompressor::new()),
@@ -150,6 +168,16 @@ impl Shared {
     /// The options.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// What a login goes by that begins now.
+    pub fn rules(&self) -> LoginRules {
+        self.rules.get()
+    }
+
+    /// Changes what logins go by from now on.
+    pub fn set_rules(&self, rules: LoginRules) {
+        self.rules.set(rules);
     }
 
     /// What happened so far.

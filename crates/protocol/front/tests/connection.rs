@@ -11,7 +11,7 @@ use errcode::{
     ER_ACCESS_DENIED_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR,
     ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
 };
-use front::Options;
+use front::{LoginRules, Options};
 use support::{LoginAs, TestClient, TestServer, error_of, options};
 use wire::{Capabilities, CommandByte, FRAME_BYTES_MAX, OkPacket};
 
@@ -92,7 +92,10 @@ fn locked_accounts_missing_databases_and_tls_only_accounts_are_refused() {
 #[test]
 fn plain_connections_can_be_refused_altogether() {
     let server = TestServer::start(Options {
-        requires_secure_transport: true,
+        rules: LoginRules {
+            requires_secure_transport: true,
+            ..options().rules
+        },
         ..options()
     });
     let error = TestClient::log_in(server.address, &LoginAs::user("native"))
@@ -245,7 +248,10 @@ fn disordered_frames_are_told() {
 fn half_a_login_is_cut_off_by_the_time_limit() {
     let limit = Duration::from_millis(200);
     let server = TestServer::start(Options {
-        connect_timeout: limit,
+        rules: LoginRules {
+            connect_timeout: limit,
+            ..options().rules
+        },
         ..options()
     });
     let mut client = TestClient::tcp(server.address);
@@ -261,8 +267,11 @@ fn half_a_login_is_cut_off_by_the_time_limit() {
 #[test]
 fn reader_that_stops_is_disconnected_and_hurts_no_other() {
     let server = TestServer::start(Options {
-        write_timeout: Duration::from_millis(200),
-        connect_timeout: Duration::from_secs(2),
+        rules: LoginRules {
+            write_timeout: Duration::from_millis(200),
+            connect_timeout: Duration::from_secs(2),
+            ..options().rules
+        },
         ..options()
     });
     let mut lazy = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
@@ -287,8 +296,11 @@ fn reader_that_takes_a_row_slowly_gets_all_of_it() {
     const ROW_BYTES: usize = 96 << 20;
     const STEP_BYTES: usize = 8 << 20;
     let server = TestServer::start(Options {
-        write_timeout: Duration::from_millis(1600),
-        connect_timeout: Duration::from_millis(400),
+        rules: LoginRules {
+            write_timeout: Duration::from_millis(1600),
+            connect_timeout: Duration::from_millis(400),
+            ..options().rules
+        },
         ..options()
     });
     let mut slow = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();

@@ -19,8 +19,9 @@ use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
 };
-use front::{Client, Disconnect, LoginFailure, PacketBytes};
+use front::{Client, Disconnect, LoginFailure, LoginRules, PacketBytes};
 use runtime::{Standing, Stream};
+use settings::Settings;
 use syntax::ast::VariableScope;
 use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
@@ -101,7 +102,9 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
 /// the login alone. Those who log in at the same time are counted again when they are through.
 async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
-    let limit = stdx::to_usize(server.settings().unsigned("max_connections"));
+    let settings = server.settings();
+    worker.front.set_rules(login_rules(&settings));
+    let limit = stdx::to_usize(settings.unsigned("max_connections"));
     let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
     if server.registry.is_ending() {
         let is_ending = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
@@ -147,6 +150,17 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
             server.registry.leave(&seat);
             None
         }
+    }
+}
+
+/// What the global variables say of logins now.
+fn login_rules(settings: &Settings) -> LoginRules {
+    let seconds = |name| Duration::from_secs(settings.unsigned(name));
+    LoginRules {
+        requires_secure_transport: settings.is_on("require_secure_transport"),
+        offers_local_infile: settings.is_on("local_infile"),
+        connect_timeout: seconds("connect_timeout"),
+        write_timeout: seconds("net_write_timeout"),
     }
 }
 
@@ -642,7 +656,11 @@ impl Session {
         self.abandon_transaction().await;
         self.state.release_named_locks();
         self.locked.clear();
-        let door = Door::new(&self.state.worker.server);
+        let worker = &self.state.worker;
+        worker
+            .front
+            .set_rules(login_rules(&worker.server.settings()));
+        let door = Door::new(&worker.server);
         if let Err(failure) = self.client.change_user(change, &door).await {
             tell_failure(self.state.seat.id(), &failure);
             return Ok(Next::End);

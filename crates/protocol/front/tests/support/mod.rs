@@ -13,8 +13,8 @@ use auth::{
 };
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
 use front::{
-    Account, AccountSource, CertificatePair, Client, Credential, Disconnect, Options, Peer, Shared,
-    system_random,
+    Account, AccountSource, CertificatePair, Client, Credential, Disconnect, LoginRules, Options,
+    Peer, Shared, system_random,
 };
 use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
 use wire::{
@@ -98,7 +98,10 @@ pub(crate) fn options() -> Options {
     Options {
         tls: Some(Arc::clone(tls)),
         rsa_key: Some(Arc::clone(rsa_key)),
-        connect_timeout: Duration::from_secs(100),
+        rules: LoginRules {
+            connect_timeout: Duration::from_secs(100),
+            ..LoginRules::default()
+        },
         ..Options::new("10.11.0-MariaDB-test", system_random())
     }
 }

@@ -1,0 +1,88 @@
+//! What SET GLOBAL says of logins holds for the next one.
+
+#![forbid(unsafe_code)]
+
+use std::io::Read as _;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use testkit::{Client, Launch, Login, Server, ServerError, ServerKind};
+use wire::{Capabilities, Handshake};
+
+fn start(settings: &[&str]) -> (Server, Client) {
+    let mut launch = Launch::new(ServerKind::Plateau);
+    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    for setting in settings {
+        launch = launch.with("--set").with(*setting);
+    }
+    let server = launch.start().expect("it starts");
+    let client = server.connect().expect("it serves");
+    (server, client)
+}
+
+/// A connection that says nothing.
+fn silent(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
+    let wait = Some(Duration::from_secs(60));
+    stream.set_read_timeout(wait).expect("a time limit");
+    stream
+}
+
+/// What the server greets with.
+fn offered(server: &Server) -> Capabilities {
+    let mut stream = silent(server);
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).expect("a header");
+    let [length, ..] = header;
+    let mut greeting = vec![0; usize::from(length)];
+    stream.read_exact(&mut greeting).expect("a greeting");
+    let greeting = Handshake::decode(&greeting).expect("a greeting that can be read");
+    greeting.capabilities
+}
+
+#[test]
+fn plain_connections_are_refused_once_that_is_set() {
+    let (server, mut client) = start(&[]);
+    for _ in 0..2 {
+        client
+            .run("SET GLOBAL require_secure_transport = ON")
+            .expect("a global variable");
+        // More of them than there are workers, so that each has one.
+        for _ in 0..8 {
+            let refused = Client::connect(&Login::root(server.port()));
+            let error = refused.expect_err("it is not encrypted");
+            let error = error.downcast_ref::<ServerError>();
+            assert_eq!(error.map(|error| error.number), Some(3159));
+        }
+        client
+            .run("SET GLOBAL require_secure_transport = OFF")
+            .expect("a global variable");
+        for _ in 0..8 {
+            server.connect().expect("all are let in");
+        }
+    }
+}
+
+#[test]
+fn the_time_for_a_login_can_be_changed() {
+    let (server, mut client) = start(&["connect_timeout=600"]);
+    client
+        .run("SET GLOBAL connect_timeout = 2")
+        .expect("a global variable");
+    let mut all = Vec::new();
+    let read = silent(&server).read_to_end(&mut all);
+    assert!(
+        read.is_ok() && !all.is_empty(),
+        "greeted, and cut off: {read:?}"
+    );
+}
+
+#[test]
+fn local_files_are_offered_once_that_is_set() {
+    let (server, mut client) = start(&["local_infile=OFF"]);
+    assert!(!offered(&server).contains(Capabilities::LOCAL_FILES));
+    client
+        .run("SET GLOBAL local_infile = ON")
+        .expect("a global variable");
+    assert!(offered(&server).contains(Capabilities::LOCAL_FILES));
+}
