@@ -122,7 +122,7 @@ impl Client {
             write_timeout: shared.rules().write_timeout,
         };
         machine.greet(connection.channel.out());
-        let limit = Limit::after(shared.rules().connect_timeout);
+        let limit = Limit::precisely_after(shared.rules().connect_timeout);
         let drive = connection.drive(&mut machine, accounts, LoginStep::Read, limit);
         let info = *drive.await.map_err(told_as_login)?;
         connection
@@ -273,7 +273,7 @@ impl Client {
             accounts,
             out,
         );
-        let limit = Limit::after(shared.rules().connect_timeout);
+        let limit = Limit::precisely_after(shared.rules().connect_timeout);
         let drive = self.connection.drive(&mut machine, accounts, step, limit);
         match Box::pin(drive).await {
             Ok(info) => {

@@ -11,7 +11,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use auth::Random;
-use env::Instant;
+use env::linux::SystemClock;
+use env::{Clock as _, Instant};
 use runtime::{Alarm, ReceivedBytes, SendMode, Standing, Stream};
 use wire::{FRAME_BYTES_MAX, HEADER_BYTES};
 
@@ -46,6 +47,16 @@ impl Limit {
     /// `duration` from now.
     pub(crate) fn after(duration: Duration) -> Limit {
         Limit(runtime::now() + duration)
+    }
+
+    /// `duration` from this very moment: the turn may have begun long before it.
+    pub(crate) fn precisely_after(duration: Duration) -> Limit {
+        Limit(SystemClock.now() + duration)
+    }
+
+    /// Later by the time that has passed since `began`.
+    fn put_off(&mut self, began: Instant) {
+        self.0 = self.0 + SystemClock.now().since(began);
     }
 }
 
@@ -174,24 +185,29 @@ impl Connection {
         Ok(())
     }
 
-    /// Carries out the steps of a login until it is over.
+    /// Carries out the steps of a login until it is over. The time until `limit` is the client's:
+    /// it stands still while something is sent. Over io_uring that leaves with the end of the turn,
+    /// and where a turn takes long (a disk that holds the worker up) the client would have had none
+    /// of its time, or little.
     pub(crate) async fn drive(
         &mut self,
         machine: &mut LoginMachine,
         accounts: &dyn AccountSource,
         mut step: LoginStep,
-        limit: Limit,
+        mut limit: Limit,
     ) -> Result<Box<ClientInfo>, LoginFailure> {
         loop {
             step = match step {
                 LoginStep::Read => {
                     self.channel.follow_sequence();
+                    let began = SystemClock.now();
                     self.flush().await?;
+                    limit.put_off(began);
                     let packet = self.receive_packet(limit).await?;
                     machine.packet(&packet, accounts, self.channel.out())
                 }
                 LoginStep::StartTls(config) => {
-                    self.start_tls(config, limit).await?;
+                    self.start_tls(config, &mut limit).await?;
                     LoginStep::Read
                 }
                 LoginStep::Work(work) => {
@@ -209,21 +225,23 @@ impl Connection {
         }
     }
 
-    /// Shakes hands. A failure's alert is sent to the peer.
+    /// Shakes hands, likewise. A failure's alert is sent to the peer.
     async fn start_tls(
         &mut self,
         config: Arc<rustls::ServerConfig>,
-        limit: Limit,
+        limit: &mut Limit,
     ) -> Result<(), Disconnect> {
         let mut outcome = self.channel.start_tls(config).map_err(Disconnect::from);
         loop {
             let records = self.channel.take_tls_records();
+            let began = SystemClock.now();
             self.send(records).await?;
+            limit.put_off(began);
             outcome?;
             if !self.channel.is_handshaking() {
                 return Ok(());
             }
-            outcome = self.receive(limit).await;
+            outcome = self.receive(*limit).await;
         }
     }
 

@@ -12,6 +12,7 @@ use errcode::{
     ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
 };
 use front::{LoginRules, Options};
+use runtime::Io;
 use support::{LoginAs, TestClient, TestServer, error_of, options};
 use wire::{Capabilities, CommandByte, FRAME_BYTES_MAX, OkPacket};
 
@@ -262,6 +263,23 @@ fn half_a_login_is_cut_off_by_the_time_limit() {
     let mut greeting = Vec::new();
     silent.read_to_end(&mut greeting).unwrap();
     assert!(!greeting.is_empty());
+}
+
+#[test]
+fn a_server_that_is_late_with_its_greeting_leaves_the_client_its_time() {
+    let limit = Duration::from_millis(1500);
+    for io in [Io::Epoll, Io::Auto] {
+        let options = Options {
+            rules: LoginRules {
+                connect_timeout: limit,
+                ..options().rules
+            },
+            ..options()
+        };
+        let server = TestServer::start_late(io, options, limit + Duration::from_millis(100));
+        let login = LoginAs::user("native");
+        assert!(TestClient::log_in(server.address, &login).unwrap().ping());
+    }
 }
 
 #[test]

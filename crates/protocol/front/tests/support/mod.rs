@@ -11,6 +11,8 @@ use std::time::Duration;
 use auth::{
     ClientExchange, ClientStep, KeyPolicy, Method, Random, RsaKey, StoredSecret, Transport,
 };
+use env::Clock as _;
+use env::linux::SystemClock;
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
 use front::{
     Account, AccountSource, CertificatePair, Client, Credential, Disconnect, LoginRules, Options,
@@ -112,13 +114,26 @@ impl TestServer {
     }
 
     pub(crate) fn start_at(options: Options, addresses: &[Address]) -> TestServer {
+        TestServer::start_on(Io::Epoll, options, addresses, Duration::ZERO)
+    }
+
+    /// Its worker is held up for so long before it greets somebody, and again behind that.
+    pub(crate) fn start_late(io: Io, options: Options, late: Duration) -> TestServer {
+        let address = Address::Tcp(([127, 0, 0, 1], 0).into());
+        TestServer::start_on(io, options, &[address], late)
+    }
+
+    fn start_on(io: Io, options: Options, addresses: &[Address], late: Duration) -> TestServer {
         let runtime_options = runtime::Options {
             worker_count: 1,
-            io: Io::Epoll,
+            io,
             pin: false,
             helper_count: 1,
         };
-        let start_worker = move || runtime::set_local(Shared::new(options.clone()));
+        let start_worker = move || {
+            runtime::set_local(Shared::new(options.clone()));
+            runtime::set_local(Rc::new(Late(late)));
+        };
         let runtime = Runtime::start(runtime_options, start_worker).expect("a runtime");
         let mut bound = SocketAddr::from(([127, 0, 0, 1], 0));
         for address in addresses {
@@ -135,7 +150,20 @@ impl TestServer {
     }
 }
 
+/// How long the worker is held up.
+struct Late(Duration);
+
+impl Late {
+    fn hold_up(&self) {
+        let began = SystemClock.now();
+        while SystemClock.now().since(began) < self.0 {}
+    }
+}
+
 async fn serve(stream: Stream) {
+    let late: Rc<Late> = runtime::local().expect("each worker has one");
+    late.hold_up();
+    runtime::spawn(async move { late.hold_up() });
     let shared: Rc<Shared> = runtime::local().expect("each worker has one");
     let Ok(client) = Client::accept(stream, &shared, &TestAccounts, 7).await else {
         return;
