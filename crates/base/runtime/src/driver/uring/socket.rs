@@ -249,15 +249,16 @@ impl Socket {
     }
 
     fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
-        let accepted = match outcome {
+        match outcome {
             Ok(_) => {
                 // SAFETY: a successful accept gives a fresh descriptor that nobody else knows.
-                Ok(unsafe { OwnedFd::from_raw_fd(result) })
+                let accepted = unsafe { OwnedFd::from_raw_fd(result) };
+                self.accepted.push_back(Ok(accepted));
             }
-            Err(Errno::CANCELED) => return,
-            Err(error) => Err(error.into()),
-        };
-        self.accepted.push_back(accepted);
+            // By us, or by a kernel that is short of memory: who accepts asks anew (U3).
+            Err(Errno::CANCELED) => {}
+            Err(error) => self.accepted.push_back(Err(error.into())),
+        }
         self.receiver.take().into_iter().for_each(Waker::wake);
     }
 
@@ -331,6 +332,51 @@ impl Sending {
                     unsafe { std::slice::from_raw_parts(rest.as_ptr(), rest.len()) };
                 self.slices.push(IoSlice::new(rest));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use sync::Mutex;
+
+    use super::super::probe::builder;
+    use super::*;
+
+    #[derive(Default)]
+    struct Noting(Mutex<bool>);
+
+    impl Wake for Noting {
+        fn wake(self: Arc<Self>) {
+            *self.0.lock() = true;
+        }
+    }
+
+    /// (U3): nobody would ask otherwise, and the worker would accept nobody any more.
+    #[test]
+    fn who_accepts_asks_anew_when_the_kernel_gives_up() {
+        let Ok(ring) = builder().build(8) else {
+            // A container may refuse it.
+            return;
+        };
+        let buffers = BufferRing::new(&ring.submitter()).unwrap();
+        for errno in [Errno::CANCELED, Errno::MFILE] {
+            let descriptor = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+            let mut socket = Socket::new(Rc::new(descriptor));
+            let noting = Arc::new(Noting::default());
+            socket.arm(Kind::Accept);
+            socket.receiver = Some(Arc::clone(&noting).into());
+            let result = -errno.raw_os_error();
+            assert!(
+                socket
+                    .complete(0, Kind::Accept, result, 0, &buffers)
+                    .is_none()
+            );
+            assert!(*noting.0.lock() && !socket.is_armed(Kind::Accept));
         }
     }
 }
