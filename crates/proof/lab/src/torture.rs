@@ -16,13 +16,15 @@
 //! even rounds check first.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anyhow::{Context, Result, bail, ensure};
+use sync::atomic::{AtomicBool, Ordering};
 use testkit::process::run as run_program;
 use testkit::server::plateau_program;
-use testkit::{Client, Login, Outcome, Server, ServerKind};
+use testkit::{Client, Login, Outcome, Server, ServerKind, Signal};
 
 use crate::random::Random;
 use crate::target::Target;
@@ -140,6 +142,7 @@ fn write_until_killed(
 ) -> Result<Acknowledged> {
     let (sender, receiver) = channel();
     let port = server.port();
+    let is_killed = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..arguments.writers)
             .map(|writer| {
@@ -149,39 +152,41 @@ fn write_until_killed(
                     random: Random::new(random.next()),
                     sender: sender.clone(),
                 };
-                scope.spawn(move || writer.write(port))
+                scope.spawn(move || writer.write(port, is_killed))
             })
             .collect();
         drop(sender);
         let mut acknowledged = state.clone();
-        let killed = count_and_kill(server, &receiver, target, &mut acknowledged);
-        for writer in writers {
-            match writer.join() {
+        // If all writers have ended before, their results say why.
+        for (writer, number) in receiver.iter().take(stdx::to_usize(target)) {
+            acknowledged.insert(writer, number);
+        }
+        is_killed.store(true, Ordering::SeqCst);
+        let killed = kill(server);
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        killed?;
+        for writer in ended {
+            match writer {
                 Ok(result) => result?,
                 Err(_) => bail!("a writer panicked"),
             }
         }
-        killed?;
         // What was acknowledged between the last count and the kill.
         take(&receiver, &mut acknowledged);
         Ok(acknowledged)
     })
 }
 
-fn count_and_kill(
-    server: &mut Server,
-    receiver: &Receiver<(u64, u64)>,
-    target: u64,
-    acknowledged: &mut Acknowledged,
-) -> Result<()> {
-    for _ in 0..target {
-        // All writers ended: the server is gone or refuses; their results say why.
-        let Ok((writer, number)) = receiver.recv() else {
-            break;
-        };
-        acknowledged.insert(writer, number);
-    }
-    server.kill()
+/// Kills the server, which must have lived until now: one that has ended by itself (an assertion
+/// that did not hold) recovers like one that was killed.
+fn kill(server: &mut Server) -> Result<()> {
+    let status = server.process().kill()?;
+    ensure!(
+        status.signal() == Some(Signal::KILL.as_raw()),
+        "the server had ended before it was killed, with {status}:\n{}",
+        server.log()
+    );
+    Ok(())
 }
 
 fn take(receiver: &Receiver<(u64, u64)>, acknowledged: &mut Acknowledged) {
@@ -200,14 +205,19 @@ struct Writer {
 }
 
 impl Writer {
-    /// Ends without error when the connection breaks: that is the kill.
-    fn write(&mut self, port: u16) -> Result<()> {
+    /// Ends without error when the connection breaks behind the kill.
+    fn write(&mut self, port: u16, is_killed: &AtomicBool) -> Result<()> {
+        let broken = |error: anyhow::Error| match is_killed.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(error.context("a connection was lost before the kill")),
+        };
         let login = Login {
             database: "torture".to_owned(),
             ..Login::root(port)
         };
-        let Ok(mut client) = Client::connect(&login) else {
-            return Ok(());
+        let mut client = match Client::connect(&login) {
+            Ok(client) => client,
+            Err(error) => return broken(error),
         };
         loop {
             let statements = self.next_transaction();
@@ -218,7 +228,7 @@ impl Writer {
                     self.sender.send((self.writer, self.number)).ok();
                 }
                 Ending::RolledBack => {}
-                Ending::Broken => return Ok(()),
+                Ending::Broken(error) => return broken(error),
             }
         }
     }
@@ -244,7 +254,7 @@ impl Writer {
 enum Ending {
     Acknowledged,
     RolledBack,
-    Broken,
+    Broken(anyhow::Error),
 }
 
 fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
@@ -254,13 +264,15 @@ fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
             Ok(Outcome::Error(error)) if RETRIED.contains(&error.number) => {
                 return Ok(match client.query("ROLLBACK") {
                     Ok(_) => Ending::RolledBack,
-                    Err(_) => Ending::Broken,
+                    Err(error) => Ending::Broken(error),
                 });
             }
             // An orderly server says goodbye to clients even while it is being killed.
-            Ok(Outcome::Error(error)) if error.number == 1053 => return Ok(Ending::Broken),
+            Ok(Outcome::Error(error)) if error.number == 1053 => {
+                return Ok(Ending::Broken(error.into()));
+            }
             Ok(other) => bail!("{statement}: {other:?}"),
-            Err(_) => return Ok(Ending::Broken),
+            Err(error) => return Ok(Ending::Broken(error)),
         }
     }
     Ok(Ending::Acknowledged)
