@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use anyhow::Result;
+use testkit::folder::target_directory;
 
 use crate::report::Report;
 use crate::shell::{Shell, check};
@@ -134,7 +135,7 @@ fn xtask(shell: &Shell, arguments: &[&str]) -> Result<()> {
     println!("$ cargo xtask {}", arguments.join(" "));
     let program = std::env::current_exe()?;
     let mut command = shell.command(&program.display().to_string(), arguments);
-    command.env("PLATEAU", shell.root().join("target/debug/plateau"));
+    command.env("PLATEAU", target_directory().join("debug/plateau"));
     check(
         &mut command,
         &format!("cargo xtask {}", arguments.join(" ")),

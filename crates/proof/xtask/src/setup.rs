@@ -9,14 +9,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use testkit::folder::target_directory;
 
 use crate::shell::{Shell, check};
 
-/// Where everything that is not a system package goes.
-pub(crate) const CLIENTS: &str = "target/clients";
+/// Where everything that is not a system package goes, and the suites look for it.
+fn clients() -> PathBuf {
+    target_directory().join("clients")
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -168,8 +171,8 @@ impl ClientSet {
         let root = shell.root();
         let list = fs::read_to_string(root.join(self.list))
             .with_context(|| format!("the list of {} clients, {}", self.name, self.list))?;
-        let out = root.join(CLIENTS).join(self.name);
-        let stamp = root.join(CLIENTS).join(format!("{}.stamp", self.name));
+        let out = clients().join(self.name);
+        let stamp = clients().join(format!("{}.stamp", self.name));
         let wanted = format!("{list}\n{}", self.script);
         if fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
             println!("{} clients: all there", self.name);
