@@ -240,14 +240,31 @@ fn bind_tcp_patiently(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> 
 
 /// Sockets that share a port may be of several processes of one user, and then the kernel would
 /// give each of them some of the clients. So a first socket asks for the port alone; whether it
-/// gets it tells whether another process listens there.
+/// gets it tells whether another process listens there. Two that ask at the same moment would both
+/// get it, one after the other: who asks has the turn until it listens.
 fn bind_tcp_first(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> {
-    if address.port() != 0 {
+    let turn = match address.port() {
+        0 => None,
+        port => Some(take_turn(port)?),
+    };
+    if turn.is_some() {
         drop(bind_tcp(address, ReusePort::Alone)?);
     }
     let first = bind_tcp(address, ReusePort::Shared)?;
     let bound = SocketAddr::try_from(rustix::net::getsockname(&first)?)?;
     Ok((first, Address::Tcp(bound)))
+}
+
+/// The turn to ask for a port, as long as what is given lives: a name that one process at a time
+/// can have, and that goes with it.
+fn take_turn(port: u16) -> Result<OwnedFd, Errno> {
+    let name = format!("plateau asks for port {port}");
+    let socket = new_socket(AddressFamily::UNIX)?;
+    rustix::net::bind(
+        &socket,
+        &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
+    )?;
+    Ok(socket)
 }
 
 fn bind_tcp(address: SocketAddr, reuse: ReusePort) -> Result<OwnedFd, Errno> {
@@ -294,4 +311,40 @@ fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
 fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     socket_with(family, SocketType::STREAM, flags, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// Each would get some of the clients.
+    #[test]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "two servers that start at once are two threads here"
+    )]
+    fn of_two_that_ask_for_a_port_at_once_one_gets_it() {
+        let (first, address) = bind_tcp_first(([127, 0, 0, 1], 0).into()).unwrap();
+        let Address::Tcp(address) = address else {
+            panic!("a port was asked for")
+        };
+        drop(first);
+        for _ in 0..200 {
+            let start = Barrier::new(2);
+            let ask = || {
+                start.wait();
+                let bound = bind_tcp_first(address);
+                // Kept until both have asked.
+                start.wait();
+                bound.map(drop)
+            };
+            let [one, other] = std::thread::scope(|scope| {
+                [scope.spawn(ask), scope.spawn(ask)].map(|asking| asking.join().unwrap())
+            });
+            assert!(one.is_err() || other.is_err());
+            assert_eq!(one.or(other), Ok(()), "one of them gets it");
+        }
+    }
 }
