@@ -10,11 +10,9 @@ use std::time::Duration;
 use testkit::{Launch, Server, ServerKind};
 
 fn start() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    if std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb") {
-        launch = Launch::new(ServerKind::MariaDb).with("--local-infile=1");
-    } else {
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let mut launch = Launch::asked_for(env!("CARGO_BIN_EXE_plateau"));
+    if launch.kind == ServerKind::MariaDb {
+        launch = launch.with("--local-infile=1");
     }
     launch.start().expect("a server")
 }

@@ -16,7 +16,7 @@ use format::undo::{UNDO_RECORDS_START, UndoRecord, copy_record, used};
 use format::{PageNo, PageSize, PageType, UndoPointer};
 use testkit::Server;
 use testkit::client::Outcome;
-use testkit::server::{Launch, ServerKind};
+use testkit::server::Launch;
 
 const PAGE: usize = 16 << 10;
 /// Of the only undo segment, and of the first table.
@@ -68,10 +68,7 @@ fn check_whole(data: &Path) {
 
 /// A server with one worker that has run these statements and was stopped.
 fn stopped(statements: &[&str]) -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau)
-        .with("--set")
-        .with("workers=1");
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["workers=1"]);
     let mut server = launch.start().unwrap();
     let mut client = server.connect().unwrap();
     for statement in statements {

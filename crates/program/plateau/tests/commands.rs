@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use testkit::client::Client;
-use testkit::{Launch, Server, ServerKind};
+use testkit::{Launch, Server};
 
 /// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
 const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
@@ -24,8 +24,7 @@ const DECIMAL: u8 = 0xf6;
 const TEXT: u8 = 0xfd;
 
 fn start() -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().expect("the server starts");
     let mut root = server.connect().expect("it serves");
     root.run("create database d").expect("a database");

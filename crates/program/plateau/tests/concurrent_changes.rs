@@ -4,13 +4,12 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
+use testkit::{Launch, Outcome, Server, wait_until};
 
 const ROUNDS: usize = 60;
 
 fn start() -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().expect("the server starts");
     let mut root = server.connect().expect("it serves");
     root.run("create database d").expect("a database");

@@ -3,11 +3,10 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
+use testkit::{Launch, Outcome, Server, wait_until};
 
 fn start() -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().expect("the server starts");
     let mut client = server.connect().expect("it serves");
     for statement in [

@@ -8,23 +8,23 @@
 )]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use testkit::client::{Client, Outcome};
-use testkit::server::{Launch, Server, ServerKind};
+use testkit::server::{Launch, Server};
 use testkit::{Folder, process, wait_until};
 
 /// More than what the small disks of these tests hold.
 const INSERT_COUNT_MAX: i64 = 100_000;
 
 fn launch(data: &Path) -> Launch {
-    let mut launch = Launch::new(ServerKind::Plateau)
-        .with(format!("--set=data={}", data.display()))
-        .with("--set=buffer_pool_size=16M")
-        .with("--set=log_size=32M");
-    launch.program = Some(PathBuf::from(env!("CARGO_BIN_EXE_plateau")));
-    launch
+    let place = format!("data={}", data.display());
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings([
+        place.as_str(),
+        "buffer_pool_size=16M",
+        "log_size=32M",
+    ])
 }
 
 /// A small file system of its own, unmounted when dropped.

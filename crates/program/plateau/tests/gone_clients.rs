@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind, wait_until};
+use testkit::{Launch, Outcome, Server, wait_until};
 
 /// It does not end in anybody's lifetime.
 const ENDLESS: &str = "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f, d.t g, d.t h";
@@ -17,11 +17,8 @@ const TIMED: &str = "select 'done' from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f
                      where sysdate(6) > now(6) + interval 2500000 microsecond limit 1";
 
 fn start(io: &str) -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    for setting in [format!("io={io}"), "workers=1".to_owned()] {
-        launch = launch.with("--set").with(setting);
-    }
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings([format!("io={io}"), "workers=1".to_owned()]);
     let server = launch.start().expect("the server starts");
     let mut root = server.connect().expect("it serves");
     for statement in [

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use testkit::client::Client;
-use testkit::{Launch, Server, ServerKind, wait_until};
+use testkit::{Launch, Server, wait_until};
 
 /// A server without clients holds about 25 MiB, and its allocator gives back what it took with a
 /// delay, so growth below this says nothing.
@@ -18,14 +18,10 @@ const GROWTH_BYTES_MAX: u64 = 64 << 20;
 const HANG: Duration = Duration::from_secs(60);
 
 fn server(settings: &[&str]) -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau)
-        .with("--set")
-        .with("buffer_pool_size=8M");
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    for setting in settings {
-        launch = launch.with("--set").with(*setting);
-    }
-    launch.start().expect("the server starts")
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings(["buffer_pool_size=8M"].iter().chain(settings))
+        .start()
+        .expect("the server starts")
 }
 
 fn raw(server: &Server) -> TcpStream {

@@ -5,14 +5,11 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Server, ServerKind};
+use testkit::{Launch, Server};
 
 fn start() -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    for setting in ["statement_memory_size=16M", "max_session_mem_used=8M"] {
-        launch = launch.with("--set").with(setting);
-    }
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings(["statement_memory_size=16M", "max_session_mem_used=8M"]);
     let server = launch.start().expect("the server starts");
     let client = server.connect().expect("it serves");
     (server, client)

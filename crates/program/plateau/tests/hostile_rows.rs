@@ -4,15 +4,12 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Outcome, Server};
 
 fn start(settings: &[&str]) -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
     // One worker: what is served meanwhile is served by the one that the statement runs on.
-    for setting in ["workers=1"].iter().chain(settings) {
-        launch = launch.with("--set").with(*setting);
-    }
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings(["workers=1"].iter().chain(settings));
     let server = launch.start().expect("the server starts");
     let client = server.connect().expect("it serves");
     (server, client)

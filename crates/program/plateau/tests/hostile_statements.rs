@@ -4,20 +4,15 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, ServerKind};
+use testkit::{Launch, Outcome, Server};
 
 /// Two values of `max_allowed_packet` and what the allocator has not given back yet.
 const GROWTH_BYTES_MAX: u64 = 128 << 20;
 
 fn start() -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
     // One worker: what is served meanwhile is served by the one that the statement runs on.
-    let server = launch
-        .with("--set")
-        .with("workers=1")
-        .with("--set")
-        .with("max_allowed_packet=1M")
+    let server = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings(["workers=1", "max_allowed_packet=1M"])
         .start()
         .expect("the server starts");
     let client = server.connect().expect("it serves");

@@ -5,14 +5,11 @@
 use std::io::Read;
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, ServerKind, wait_until};
+use testkit::{Launch, Outcome, wait_until};
 
 fn start(io: &str) -> testkit::Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    for setting in [format!("io={io}"), "workers=2".to_owned()] {
-        launch = launch.with("--set").with(setting);
-    }
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings([format!("io={io}"), "workers=2".to_owned()]);
     launch.start().expect("the server starts")
 }
 

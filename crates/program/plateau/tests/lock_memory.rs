@@ -4,15 +4,12 @@
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
-use testkit::{Launch, Server, ServerKind};
+use testkit::{Launch, Server};
 
 /// Room for some 3,200 locks of short keys.
 fn start() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    launch
-        .with("--set")
-        .with("lock_table_size=1M")
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings(["lock_table_size=1M"])
         .start()
         .expect("the server starts")
 }

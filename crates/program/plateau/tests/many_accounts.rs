@@ -2,15 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
+use testkit::{Client, Launch, Login, Outcome, Server};
 
 /// Accounts and procedures are read 64 at a time; some are there from the start.
 const COUNTS: [usize; 2] = [63, 130];
 
 fn start() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    launch.start().expect("the server starts")
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .expect("the server starts")
 }
 
 fn check(server: &Server, count: usize) {
@@ -60,9 +60,8 @@ fn all_of_them_are_read() {
 /// worker go on meanwhile, and it can be killed.
 #[test]
 fn hashing_of_many_passwords_holds_nobody_up() {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    let server = launch.with("--set").with("workers=1").start();
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let server = launch.with_settings(["workers=1"]).start();
     let server = server.expect("the server starts");
     let mut root = server.connect().expect("root logs in");
     let mut maker = server.connect().expect("root logs in");

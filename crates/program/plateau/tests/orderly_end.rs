@@ -2,17 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Launch, Outcome, ServerKind, Signal, wait_until};
+use testkit::{Launch, Outcome, Signal, wait_until};
 
 /// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.
 #[test]
 fn idle_clients_are_dismissed_and_running_statements_are_not() {
     for io in ["epoll", "auto"] {
-        let mut launch = Launch::new(ServerKind::Plateau);
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-        for setting in [format!("io={io}"), "workers=2".to_owned()] {
-            launch = launch.with("--set").with(setting);
-        }
+        let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+            .with_settings([format!("io={io}"), "workers=2".to_owned()]);
         let mut server = launch.start().expect("the server starts");
         let mut idle: Vec<_> = (0..5).map(|_| server.connect().unwrap()).collect();
         let mut silent = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
@@ -64,11 +61,8 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
 #[test]
 fn what_never_ends_is_killed_and_the_log_stays_whole() {
     for (io, signals) in [("epoll", 2), ("auto", 2), ("auto", 1)] {
-        let mut launch = Launch::new(ServerKind::Plateau);
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-        for setting in [format!("io={io}"), "workers=2".to_owned()] {
-            launch = launch.with("--set").with(setting);
-        }
+        let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+            .with_settings([format!("io={io}"), "workers=2".to_owned()]);
         let mut server = launch.start().expect("the server starts");
         let mut idle = server.connect().unwrap();
         idle.run("create database d").unwrap();

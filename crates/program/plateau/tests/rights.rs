@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Client, Launch, Login, Outcome, Server, ServerKind};
+use testkit::{Client, Launch, Login, Outcome, Server};
 
 /// Made by root before the accounts are asked.
 const SETUP: [&str; 34] = [
@@ -425,8 +425,7 @@ const CASES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn rights_are_enforced_and_told_as_mariadb_does() {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().unwrap();
     let mut root = server.connect().unwrap();
     for statement in SETUP {
@@ -447,8 +446,7 @@ fn rights_are_enforced_and_told_as_mariadb_does() {
 
 #[test]
 fn rights_to_a_program_outlive_the_server() {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let mut server = launch.start().unwrap();
     let mut root = server.connect().unwrap();
     for statement in SETUP {
@@ -468,8 +466,8 @@ fn rights_to_a_program_outlive_the_server() {
 /// The last connection is an administrator's; nobody else gets it, nor an administrator a second.
 #[test]
 fn an_administrator_finds_a_seat_where_others_are_refused() {
-    let mut launch = Launch::new(ServerKind::Plateau).with("--set=max_connections=10");
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
+    let launch =
+        Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["max_connections=10"]);
     let server = launch.start().unwrap();
     let mut root = server.connect().unwrap();
     let made = answer(&mut root, "CREATE USER reader@localhost IDENTIFIED BY 'pw'");

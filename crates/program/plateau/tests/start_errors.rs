@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use testkit::server::{Launch, ServerKind};
+use testkit::server::Launch;
 use testkit::{Folder, Server};
 
 /// Runs the server with these settings until it ends by itself.
@@ -92,9 +92,7 @@ fn a_check_makes_no_directory_its_own() {
 
 /// A server in a folder of its own, stopped or running.
 fn serve() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    launch
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
         .start()
         .expect("a server with nothing in its way starts")
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-use testkit::{Client, Launch, Outcome, Server, ServerKind};
+use testkit::{Client, Launch, Outcome, Server};
 
 #[test]
 fn files_get_the_answers_that_they_say() {
@@ -29,7 +29,9 @@ fn files_get_the_answers_that_they_say() {
         .collect();
     files.sort();
     let only = std::env::var("ONLY").unwrap_or_default();
-    let server = launch().start().unwrap();
+    let server = Launch::asked_for(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .unwrap();
     let mut failures = Vec::new();
     for file in files {
         if !file.to_string_lossy().contains(&only) {
@@ -51,15 +53,6 @@ fn files_get_the_answers_that_they_say() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-fn launch() -> Launch {
-    if std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb") {
-        return Launch::new(ServerKind::MariaDb);
-    }
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    launch
 }
 
 /// The file with the answers that the server gives.

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Client, Launch, Outcome, Server, ServerKind};
+use testkit::{Client, Launch, Outcome, Server, is_reference_asked};
 
 const FLAG: &str = "type 8 length 1 decimals 0 flags 128";
 const COUNT: &str = "type 8 length 21 decimals 0 flags 160";
@@ -109,18 +109,10 @@ const NOT_SHOWN: &[&str] = &[
     "warning_count",
 ];
 
-fn is_reference() -> bool {
-    std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb")
-}
-
 fn start() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    if is_reference() {
-        launch = Launch::new(ServerKind::MariaDb);
-    } else {
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    }
-    launch.start().expect("a server")
+    Launch::asked_for(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .expect("a server")
 }
 
 /// The definition of a statement's first column, and the value; none of an unknown variable.
@@ -161,7 +153,7 @@ fn clients_are_told_the_types_of_system_variables() {
         .iter()
         .flat_map(|(names, expected)| names.iter().map(move |name| (*name, *expected)))
     {
-        if is_reference() {
+        if is_reference_asked() {
             continue;
         }
         let is_there = shown.iter().any(|it| it == name) || NOT_SHOWN.contains(&name);
@@ -173,7 +165,7 @@ fn clients_are_told_the_types_of_system_variables() {
         .chain(NOT_SHOWN.iter().copied());
     for name in names {
         let of_name = lists.iter().find(|(names, _)| names.contains(&name));
-        if is_reference() && of_name.is_none() {
+        if is_reference_asked() && of_name.is_none() {
             // It has many more.
             continue;
         }

@@ -7,11 +7,14 @@ use testkit::server::{Launch, ServerKind};
 
 /// A server on a machine with this variable TZ.
 fn start(kind: ServerKind, variable: &str) -> Server {
-    let mut launch = Launch::new(kind).with_variable("TZ", variable);
-    if kind == ServerKind::Plateau {
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    }
-    launch.start().expect("the server starts")
+    let launch = match kind {
+        ServerKind::Plateau => Launch::plateau(env!("CARGO_BIN_EXE_plateau")),
+        ServerKind::MariaDb => Launch::new(kind),
+    };
+    launch
+        .with_variable("TZ", variable)
+        .start()
+        .expect("the server starts")
 }
 
 /// Each answers with one value. In the hour that comes twice MariaDB takes the offset that its

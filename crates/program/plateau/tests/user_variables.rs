@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use testkit::{Client, Launch, Outcome, Server, ServerKind};
+use testkit::{Client, Launch, Outcome, Server};
 
 const BIGINT: &str = "type 8 length 20 decimals 0 flags 128 collation 63";
 const TEXT: &str = "type 251 length 67108860 decimals 39 flags 0 collation 45";
@@ -37,13 +37,9 @@ const CASES: &[(&str, &str)] = &[
 ];
 
 fn start() -> Server {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    if std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb") {
-        launch = Launch::new(ServerKind::MariaDb);
-    } else {
-        launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    }
-    launch.start().expect("a server")
+    Launch::asked_for(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .expect("a server")
 }
 
 /// The definition of the first column of a statement's rows.

@@ -51,12 +51,7 @@ impl Target {
     /// How the server is started, for suites that start it again and again.
     pub(crate) fn launch(&self) -> Launch {
         match self.server {
-            Program::Plateau => self
-                .settings
-                .iter()
-                .fold(Launch::new(ServerKind::Plateau), |launch, setting| {
-                    launch.with("--set").with(setting.as_str())
-                }),
+            Program::Plateau => Launch::new(ServerKind::Plateau).with_settings(&self.settings),
             Program::Mariadb => {
                 let launch = reference();
                 self.settings

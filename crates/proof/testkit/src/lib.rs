@@ -19,7 +19,7 @@ pub use client::{Client, Login, Outcome, ServerError};
 pub use folder::Folder;
 pub use naive_store::NaiveStore;
 pub use rustix::process::Signal;
-pub use server::{Launch, Server, ServerKind};
+pub use server::{Launch, Server, ServerKind, is_reference_asked};
 pub use wait::wait_until;
 
 use std::net::TcpListener;

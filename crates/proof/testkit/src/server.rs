@@ -1,6 +1,7 @@
 //! Servers for tests: Debian's MariaDB, the reference, and Plateau, in data directories of their
 //! own and on free ports.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +19,11 @@ use crate::process::{Process, run};
 pub enum ServerKind {
     MariaDb,
     Plateau,
+}
+
+/// Whether `REFERENCE=mariadb` asks tests that can be run against the reference to do so.
+pub fn is_reference_asked() -> bool {
+    std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb")
 }
 
 /// How a server is started.
@@ -59,6 +65,29 @@ impl Launch {
             program: None,
             environment: Vec::new(),
         }
+    }
+
+    /// Plateau, a program of its own: `env!("CARGO_BIN_EXE_plateau")` in the tests beside it.
+    pub fn plateau(program: impl Into<PathBuf>) -> Launch {
+        let mut launch = Launch::new(ServerKind::Plateau);
+        launch.program = Some(program.into());
+        launch
+    }
+
+    /// Plateau, or the reference if the caller of the tests has asked for it.
+    pub fn asked_for(program: impl Into<PathBuf>) -> Launch {
+        if is_reference_asked() {
+            Launch::new(ServerKind::MariaDb)
+        } else {
+            Launch::plateau(program)
+        }
+    }
+
+    /// Adds settings of Plateau, each as "name=value".
+    pub fn with_settings(mut self, settings: impl IntoIterator<Item = impl Display>) -> Launch {
+        let arguments = settings.into_iter().map(|it| format!("--set={it}"));
+        self.arguments.extend(arguments);
+        self
     }
 
     /// Adds an argument.

@@ -10,13 +10,11 @@
 use std::time::Duration;
 
 use format::{IndexId, TxnId};
-use lock::{Acquired, Converted, LockError, LockExtent, LockKind, LockMode, LockName, Patience};
+use lock::{Acquired, Converted, LockError, LockExtent, LockKind, LockMode, LockName};
 use store::{LockWait, Outcome, RowLock, StoreError};
 
 use crate::transaction::EngineTransaction;
 use crate::worker::lock_suspend;
-
-const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
 
 /// What a look at the locks says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +82,7 @@ impl EngineTransaction {
         let name = LockName::key(row.index, row.key);
         let shared = &self.worker.shared;
         if shared.txns.is_active(row.writer) {
-            if self.patience(wait) == Patience::None {
+            if self.patience(wait).is_zero() {
                 // The writer's lock is entered for those who wait for it alone.
                 return refused(wait);
             }
@@ -105,7 +103,6 @@ impl EngineTransaction {
         kind: LockKind,
         wait: LockWait,
     ) -> Outcome<Access> {
-        let limit = Duration::from_secs(self.options.lock_wait_timeout_s);
         let patience = self.patience(wait);
         let now_ns = self.worker.now_ns();
         let weight = self.undo_count;
@@ -116,7 +113,7 @@ impl EngineTransaction {
         match locks.acquire(name, kind, patience, weight, now_ns) {
             Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),
             Ok(Acquired::Wait(future)) => {
-                Err(lock_suspend(&self.worker.options.sleep, future, limit).into())
+                Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }
             Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),
             Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
@@ -125,12 +122,11 @@ impl EngineTransaction {
         }
     }
 
-    fn patience(&self, wait: LockWait) -> Patience {
-        match (wait, self.options.lock_wait_timeout_s) {
-            (LockWait::Wait, 0) | (LockWait::NoWait | LockWait::SkipLocked, _) => Patience::None,
-            (LockWait::Wait, limit_s) => {
-                Patience::Nanoseconds(limit_s.saturating_mul(NANOSECONDS_A_SECOND))
-            }
+    /// How long to wait for a lock; zero: not at all.
+    fn patience(&self, wait: LockWait) -> Duration {
+        match wait {
+            LockWait::Wait => Duration::from_secs(self.options.lock_wait_timeout_s),
+            LockWait::NoWait | LockWait::SkipLocked => Duration::ZERO,
         }
     }
 }

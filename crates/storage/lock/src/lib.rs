@@ -41,7 +41,7 @@ mod waiter;
 
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
-pub use owner::{Acquired, LockError, LockFuture, OwnerLocks, Patience};
+pub use owner::{Acquired, LockError, LockFuture, OwnerLocks};
 pub use table::{Converted, DeadlockPass, LockStatistics, LockTable, Request};
 pub use waiter::Verdict;
 

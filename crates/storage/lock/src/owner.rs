@@ -9,6 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use format::TxnId;
 
@@ -36,15 +37,6 @@ struct Pending {
     waiter: Arc<Waiter>,
     /// When the wait began, on the caller's clock.
     since_ns: u64,
-}
-
-/// What an owner does when it would have to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of 0).
-    None,
-    /// Waits as long as this, in nanoseconds.
-    Nanoseconds(u64),
 }
 
 /// The answer to a request that has not failed.
@@ -87,20 +79,21 @@ impl OwnerLocks {
         self.owner
     }
 
-    /// Asks for a lock. `weight` is how much a rollback of the owner would undo; `now_ns` is any
-    /// steady clock.
+    /// Asks for a lock. `patience` is how long the owner may wait, from when it asked first; zero:
+    /// it fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of 0). `weight` is how much a
+    /// rollback of the owner would undo; `now_ns` is any steady clock.
     pub fn acquire(
         &mut self,
         name: &LockName,
         kind: LockKind,
-        patience: Patience,
+        patience: Duration,
         weight: u64,
         now_ns: u64,
     ) -> Result<Acquired, LockError> {
         if let Some(answer) = self.answer_pending(name, kind, patience, now_ns)? {
             return Ok(answer);
         }
-        let may_wait = patience != Patience::None;
+        let may_wait = !patience.is_zero();
         let request = Request {
             owner: self.owner,
             name,
@@ -137,7 +130,7 @@ impl OwnerLocks {
         &mut self,
         name: &LockName,
         kind: LockKind,
-        patience: Patience,
+        patience: Duration,
         now_ns: u64,
     ) -> Result<Option<Acquired>, LockError> {
         let Some(pending) = self.pending.take() else {
@@ -237,11 +230,8 @@ impl Drop for OwnerLocks {
     }
 }
 
-fn is_over(pending: &Pending, patience: Patience, now_ns: u64) -> bool {
-    match patience {
-        Patience::None => true,
-        Patience::Nanoseconds(limit_ns) => limit_ns <= now_ns.saturating_sub(pending.since_ns),
-    }
+fn is_over(pending: &Pending, patience: Duration, now_ns: u64) -> bool {
+    patience <= Duration::from_nanos(now_ns.saturating_sub(pending.since_ns))
 }
 
 /// Ready when the wait has its verdict. Dropping it does not give up the wait: that is the owner's.

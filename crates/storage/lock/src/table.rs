@@ -603,6 +603,8 @@ fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use format::{IndexId, TxnId};
 
     use super::*;
@@ -667,7 +669,7 @@ mod tests {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "row"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
-        let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);
+        let held = owner.acquire(&names[0], GAP, Duration::ZERO, 0, 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         for converted in &names[1..] {
             assert_eq!(
@@ -718,7 +720,7 @@ mod tests {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "c"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
-        let held = owner.acquire(&names[0], GAP, crate::Patience::None, 0, 0);
+        let held = owner.acquire(&names[0], GAP, Duration::ZERO, 0, 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         table.join_gap(&names[0], &names[1]);
         owner.release_one(&names[0]);

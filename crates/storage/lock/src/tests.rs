@@ -3,13 +3,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use format::{IndexId, TxnId};
 use proptest::prelude::*;
 
 use crate::{
     Acquired, Converted, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName,
-    LockTable, OwnerLocks, Patience,
+    LockTable, OwnerLocks,
 };
 
 const SHARED: LockKind = LockKind {
@@ -25,7 +26,7 @@ const NEXT_KEY: LockKind = LockKind {
     mode: LockMode::Exclusive,
     extent: LockExtent::NextKey,
 };
-const PATIENT: Patience = Patience::Nanoseconds(50);
+const PATIENT: Duration = Duration::from_nanos(50);
 
 fn owner(table: &Arc<LockTable>, id: u64) -> OwnerLocks {
     OwnerLocks::new(Arc::clone(table), TxnId::new(id).unwrap())
@@ -145,7 +146,7 @@ fn without_patience_a_busy_lock_is_an_error_at_once() {
     let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
-    let answer = b.acquire(&key("k"), SHARED, Patience::None, 1, 0);
+    let answer = b.acquire(&key("k"), SHARED, Duration::ZERO, 1, 0);
     assert_eq!(answer.unwrap_err(), LockError::Busy);
     assert_eq!(table.statistics().wait_count, 0);
 }

@@ -100,8 +100,6 @@ fn mariadb(arguments: &Arguments, threads: &str) -> Launch {
 }
 
 fn launch(arguments: &Arguments, program: &Path, io: &str) -> Launch {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(program.to_owned());
     let own = [
         format!("io={io}"),
         format!("buffer_pool_size={CACHE}"),
@@ -110,8 +108,7 @@ fn launch(arguments: &Arguments, program: &Path, io: &str) -> Launch {
         format!("max_prepared_stmt_count={PREPARED}"),
         format!("flush_log_at_trx_commit={}", arguments.flush),
     ];
-    let settings = own.iter().chain(&arguments.settings);
-    settings.fold(launch, |launch, it| launch.with(format!("--set={it}")))
+    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
 }
 
 /// Builds the server as users get it.
