@@ -6,15 +6,11 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use testkit::{Client, Launch, Login, Server, ServerError, ServerKind};
+use testkit::{Client, Launch, Login, Server, ServerError};
 use wire::{Capabilities, Handshake};
 
 fn start(settings: &[&str]) -> (Server, Client) {
-    let mut launch = Launch::new(ServerKind::Plateau);
-    launch.program = Some(env!("CARGO_BIN_EXE_plateau").into());
-    for setting in settings {
-        launch = launch.with("--set").with(*setting);
-    }
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(settings);
     let server = launch.start().expect("it starts");
     let client = server.connect().expect("it serves");
     (server, client)

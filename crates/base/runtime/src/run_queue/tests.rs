@@ -386,8 +386,10 @@ fn a_crowd_is_waited_for_until_it_is_in_vain() {
     assert!(!queue.may_wait_for_crowd(), "it has waited often");
     queue.note_committed();
     queue.note_committing();
-    assert!(queue.may_wait_for_crowd());
-    queue.note_waited();
+    for _ in 0..VAIN_WAITS_MAX {
+        assert!(queue.may_wait_for_crowd());
+        queue.note_waited();
+    }
     assert!(!queue.may_wait_for_crowd(), "nobody has come");
     queue.push_ready(1);
     assert_eq!(served(&mut queue, now), 1);
@@ -405,6 +407,31 @@ fn a_crowd_is_waited_for_until_it_is_in_vain() {
         assert!(0 < served(&mut queue, now));
     }
     assert!(!queue.may_wait_for_crowd(), "a few are all admitted");
+}
+
+/// (Q6) Whoever computes for long, as purge does while rows are changed, keeps a crowd from being
+/// waited for no more than it keeps others from being admitted, and is served in each turn.
+#[test]
+fn who_has_yielded_waits_for_a_crowd_with_the_others() {
+    let now = Instant::from_nanos(1);
+    let mut queue = overloaded(now);
+    (0..CROWD_COUNT).for_each(|_| queue.note_committing());
+    queue.push_yielded(0);
+    assert!(queue.may_wait_for_crowd());
+    queue.push_ready(1);
+    queue.note_waited();
+    assert_eq!(
+        served(&mut queue, now),
+        2,
+        "who has come, and who has yielded"
+    );
+    queue.push_yielded(0);
+    for _ in 0..VAIN_WAITS_MAX {
+        assert!(queue.may_wait_for_crowd());
+        queue.note_waited();
+    }
+    assert!(!queue.may_wait_for_crowd(), "nobody has come");
+    assert_eq!(served(&mut queue, now), 1 + COHORT_COUNT);
 }
 
 /// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
