@@ -3,8 +3,8 @@
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`),
 //! call the hooks of the turn's end and the tasks that they woke, then ask the kernel: submit what
 //! the turn wanted and wait for what comes next. That is one call but where the worker is
-//! overloaded ([`Worker::hear`]). The worker sleeps only if its inbox agrees (`Inbox::try_sleep`),
-//! and then not beyond its next timer.
+//! overloaded ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]). The worker
+//! sleeps only if its inbox agrees (`Inbox::try_sleep`), and then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
 //! [`Worker::spend`]), one that computes for long gives way in the middle of it (`strand.rs`); a
@@ -186,6 +186,7 @@ impl Worker {
                     Message::Run(job) => job(),
                 }
             }
+            self.hear_before_timers()?;
             self.timers.borrow_mut().expire(self.now.get(), &mut due);
             due.drain(..).for_each(Waker::wake);
             self.run_tasks();
@@ -216,6 +217,20 @@ impl Worker {
             }
         }
         self.is_hearing.set(false);
+        Ok(())
+    }
+
+    /// Asks the kernel once more where time is up for somebody. This thread may have stood still
+    /// since it did so last (SIGSTOP, a debugger, a machine that gave it no processor), and what
+    /// came in time is to be heard before that. A call of a microsecond, or over io_uring mostly
+    /// none, for what is some hundred times a second.
+    fn hear_before_timers(&self) -> io::Result<()> {
+        let next = self.timers.borrow().next_expiry();
+        if next.is_some_and(|next| next <= self.now.get()) {
+            self.is_hearing.set(true);
+            self.driver.wait(Some(Duration::ZERO))?;
+            self.is_hearing.set(false);
+        }
         Ok(())
     }
 
