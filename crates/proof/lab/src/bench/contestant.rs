@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use testkit::folder::target_directory;
 use testkit::process::run;
-use testkit::{Launch, Server, ServerKind};
+use testkit::{Launch, Server};
 
 use super::Arguments;
 use crate::target::reference;
