@@ -30,8 +30,8 @@ struct State {
 }
 
 impl Helpers {
-    /// Starts the threads.
-    pub(crate) fn start(count: usize) -> io::Result<Self> {
+    /// Starts the threads, called `name`-0 and so on.
+    pub(crate) fn start(name: &str, count: usize) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let helpers = Self {
             queue,
@@ -40,7 +40,7 @@ impl Helpers {
         for index in 0..count {
             let queue = helpers.queue.clone();
             let thread = std::thread::Builder::new()
-                .name(format!("helper-{index}"))
+                .name(format!("{name}-{index}"))
                 .spawn(move || queue.serve())?;
             helpers
                 .threads
@@ -51,9 +51,17 @@ impl Helpers {
         Ok(helpers)
     }
 
-    pub(crate) fn submit(&self, job: Job) {
+    /// Runs a call on one of the threads. It goes on though nobody waits for it any more.
+    pub(crate) fn run<T: Send + 'static, C: FnOnce() -> T + Send + 'static>(
+        &self,
+        call: C,
+    ) -> impl Future<Output = T> + use<T, C> {
+        let parcel = Parcel::new();
+        let reply = parcel.clone();
+        let job: Job = Box::new(move || reply.deliver(call()));
         self.queue.lock().jobs.push_back(job);
         self.queue.changed.notify_one();
+        parcel.receive()
     }
 
     /// Lets the threads finish what is queued and waits for their end.

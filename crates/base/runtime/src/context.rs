@@ -121,13 +121,7 @@ pub async fn call_on<T: Send + 'static>(
 
 /// Runs a call that blocks on a helper thread. Dropping the future does not stop the call.
 pub async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
-    let parcel = Parcel::new();
-    let reply = parcel.clone();
-    current()
-        .shared
-        .helpers
-        .submit(Box::new(move || reply.deliver(job())));
-    parcel.receive().await
+    current().shared.helpers.calls.run(job).await
 }
 
 /// Calls `hook` at the end of every turn of this worker's loop, after the runnable tasks and

@@ -18,11 +18,28 @@ pub(crate) struct Shared {
     pub(crate) mailboxes: Box<[CachePadded<Mailbox>]>,
     /// Nanoseconds of monotonic time at which tasks are cut; 0: nobody has asked to stop.
     stop_at_nanos: AtomicU64,
-    /// Threads for calls that block, of any length.
-    pub(crate) helpers: Helpers,
-    /// Threads for reads, writes and syncs of files where the loop cannot drive them itself; none
-    /// elsewhere. Apart, so that a long call does not hold up the log.
-    pub(crate) io_helpers: Helpers,
+    pub(crate) helpers: HelperSets,
+}
+
+/// Threads for what blocks. Apart, so that none of the three holds up another: who guesses at
+/// passwords must not keep a file from growing, nor a file that grows the log.
+pub(crate) struct HelperSets {
+    /// For calls of any length.
+    pub(crate) calls: Helpers,
+    /// For calls on files that may take long: room for pages, names.
+    pub(crate) file_calls: Helpers,
+    /// For reads, writes and syncs of files where the loop cannot drive them itself; no thread
+    /// elsewhere.
+    pub(crate) transfers: Helpers,
+}
+
+impl HelperSets {
+    /// Lets the threads finish what is queued and waits for their end.
+    pub(crate) fn stop(&self) {
+        self.calls.stop();
+        self.file_calls.stop();
+        self.transfers.stop();
+    }
 }
 
 /// Where other threads leave things for a worker.
@@ -46,11 +63,7 @@ pub(crate) enum Message {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        worker_count: usize,
-        helpers: Helpers,
-        io_helpers: Helpers,
-    ) -> rustix::io::Result<Self> {
+    pub(crate) fn new(worker_count: usize, helpers: HelperSets) -> rustix::io::Result<Self> {
         let mailbox = |_| {
             Ok(CachePadded::new(Mailbox {
                 inbox: Inbox::new(),
@@ -65,7 +78,6 @@ impl Shared {
                 .collect::<rustix::io::Result<_>>()?,
             stop_at_nanos: AtomicU64::new(0),
             helpers,
-            io_helpers,
         })
     }
 

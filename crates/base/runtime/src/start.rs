@@ -18,12 +18,15 @@ use crate::context::spawn;
 use crate::driver::{Driver, DriverKind, EpollDriver, UringDriver, probe_uring};
 use crate::listener::{ListenError, Listener};
 use crate::options::{Address, Io, Options, WORKER_COUNT_MAX};
-use crate::shared::{Message, Shared};
+use crate::shared::{HelperSets, Message, Shared};
 use crate::stream::Stream;
 use crate::worker::Worker;
 
 /// Threads for file I/O where the loops cannot drive it themselves: enough to keep a disk busy.
-const IO_HELPER_COUNT: usize = 4;
+const TRANSFER_HELPER_COUNT: usize = 4;
+
+/// Threads for calls on files that may take long: one file grows while another is renamed.
+const FILE_CALL_HELPER_COUNT: usize = 2;
 
 /// The workers, running. Dropping it without [`Runtime::wait`] asks them to stop at once and
 /// waits.
@@ -82,15 +85,19 @@ impl Runtime {
             0 => cores.len().clamp(1, WORKER_COUNT_MAX),
             asked => asked,
         };
-        let io_helper_count = if driver.kind == DriverKind::Epoll {
-            IO_HELPER_COUNT
+        let transfer_count = if driver.kind == DriverKind::Epoll {
+            TRANSFER_HELPER_COUNT
         } else {
             0
         };
-        let helpers = Helpers::start(options.helper_count.max(1)).map_err(StartError::Kernel)?;
-        let io_helpers = Helpers::start(io_helper_count).map_err(StartError::Kernel)?;
-        let shared = Shared::new(worker_count, helpers, io_helpers)
-            .map_err(|error| StartError::Kernel(error.into()))?;
+        let start = |name, count| Helpers::start(name, count).map_err(StartError::Kernel);
+        let helpers = HelperSets {
+            calls: start("helper", options.helper_count.max(1))?,
+            file_calls: start("file", FILE_CALL_HELPER_COUNT)?,
+            transfers: start("transfer", transfer_count)?,
+        };
+        let shared =
+            Shared::new(worker_count, helpers).map_err(|error| StartError::Kernel(error.into()))?;
         let shared = Arc::new(shared);
         let handle = Handle {
             shared,
@@ -187,7 +194,6 @@ impl Runtime {
             }
         }
         self.handle.shared.helpers.stop();
-        self.handle.shared.io_helpers.stop();
         let files = std::mem::take(
             &mut *self
                 .socket_files

@@ -10,8 +10,8 @@ use env::{
     Disk, DiskError, DiskWork, File, IoBuffer, IoFuture, IoResult, OpenOptions, WriteDurability,
 };
 
-use crate::blocking::Parcel;
 use crate::shared::Shared;
+use crate::worker::current;
 
 /// How a driver does what takes long. Each call is as in [`Disk`].
 pub(crate) trait Transfers {
@@ -45,12 +45,7 @@ impl HelperTransfers {
     }
 
     fn submit<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> IoFuture<T> {
-        let parcel = Parcel::new();
-        let reply = parcel.clone();
-        self.shared
-            .io_helpers
-            .submit(Box::new(move || reply.deliver(job())));
-        Box::pin(parcel.receive())
+        Box::pin(self.shared.helpers.transfers.run(job))
     }
 }
 
@@ -139,7 +134,8 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
     }
 
     fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
-        Box::pin(crate::blocking(move || work.run(&BlockingDisk)))
+        let helpers = &current().shared.helpers.file_calls;
+        Box::pin(helpers.run(move || work.run(&BlockingDisk)))
     }
 
     fn lock(&self, file: &File) -> Result<(), DiskError> {

@@ -69,6 +69,32 @@ fn what_may_block_for_long_gives_its_result() {
     });
 }
 
+/// Passwords that are hashed by the hundred, say.
+#[test]
+fn long_calls_keep_no_file_from_growing() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            let (begin, begun) = std::sync::mpsc::channel();
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let long = spawn(blocking(move || {
+                begin.send(()).unwrap();
+                released.recv()
+            }));
+            while begun.try_recv().is_err() {
+                yield_now().await;
+            }
+            let path = TestPath::new("beside-long-calls");
+            let file = disk().open(&path.0, NEW).unwrap();
+            let length = 1 << 20;
+            let allocate = DiskWork::Allocate { file, length };
+            disk().later(allocate).await.unwrap();
+            release.send(()).unwrap();
+            assert_eq!(long.await, Ok(()));
+        });
+    });
+}
+
 #[test]
 fn many_at_once_and_dropped_ones() {
     on_each_driver(|io| {
