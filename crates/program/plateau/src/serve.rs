@@ -56,7 +56,7 @@ pub(crate) fn start(
         let (server, front) = (Arc::clone(&server), front.clone());
         runtime.block_on_worker(index, move || async move {
             let store: Rc<dyn Store> = Rc::new(Engine::clone(&engine()));
-            let front = front::Shared::new(front);
+            let front = front::Shared::new(front, Arc::clone(&server.counters(index).front));
             let worker = Worker::new(server, store, front, Rc::new(SystemClock), index);
             runtime::set_local(worker);
         });

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use testkit::{Client, Launch, Login, Server, ServerError};
+use testkit::{Client, Launch, Login, Server, ServerError, wait_until};
 use wire::{Capabilities, Handshake};
 
 fn start(settings: &[&str]) -> (Server, Client) {
@@ -36,6 +36,20 @@ fn offered(server: &Server) -> Capabilities {
     greeting.capabilities
 }
 
+/// A counter of SHOW STATUS.
+fn status(client: &mut Client, name: &str) -> u64 {
+    let shown = client.rows(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+    let shown = shown.expect("a status");
+    let value = shown.into_iter().flatten().flatten().next_back();
+    let value = String::from_utf8(value.expect("a value")).expect("a number");
+    value.parse().expect("a number")
+}
+
+/// Logins that have failed, and why: all, refused, timed out.
+fn failures(client: &mut Client) -> [u64; 3] {
+    ["Aborted_connects", "Logins_refused", "Logins_timed_out"].map(|name| status(client, name))
+}
+
 #[test]
 fn plain_connections_are_refused_once_that_is_set() {
     let (server, mut client) = start(&[]);
@@ -57,6 +71,18 @@ fn plain_connections_are_refused_once_that_is_set() {
             server.connect().expect("all are let in");
         }
     }
+    assert_eq!(failures(&mut client), [16, 16, 0]);
+}
+
+#[test]
+fn bytes_are_counted() {
+    let (_server, mut client) = start(&[]);
+    let received = status(&mut client, "Bytes_received");
+    let sent = status(&mut client, "Bytes_sent");
+    let text = client.value(&format!("SELECT REPEAT('{}', 100)", "x".repeat(1000)));
+    assert_eq!(text.expect("a text").map(|text| text.len()), Some(100_000));
+    assert!((1_000..3_000).contains(&(status(&mut client, "Bytes_received") - received)));
+    assert!((100_000..103_000).contains(&(status(&mut client, "Bytes_sent") - sent)));
 }
 
 #[test]
@@ -71,6 +97,9 @@ fn the_time_for_a_login_can_be_changed() {
         read.is_ok() && !all.is_empty(),
         "greeted, and cut off: {read:?}"
     );
+    // Gone at once, and by no will of the server's.
+    drop(silent(&server));
+    wait_until("both are counted", || failures(&mut client) == [2, 0, 1]);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use front::{
@@ -116,7 +117,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let options = Options::new("10.11.0-MariaDB-null", system_random());
     let runtime = Runtime::start(runtime_options, move || {
-        let shared = Shared::new(options.clone());
+        let shared = Shared::new(options.clone(), Arc::default());
         runtime::set_local(Rc::new(Worker {
             shared,
             queries: Cell::new(0),

@@ -40,7 +40,7 @@ use crate::channel::{Channel, ChannelError, PacketBytes, give_way};
 use crate::connection::{Connection, Limit};
 use crate::failure::{Disconnect, LoginFailure};
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
-use crate::shared::{Shared, add};
+use crate::shared::Shared;
 
 /// Replies are sent when this much waits: enough to fill a system call, little enough that ten
 /// thousand slow readers are no burden.
@@ -79,8 +79,8 @@ impl Client {
     ) -> Result<Client, LoginFailure> {
         // Boxed: the state of a login is large, and is not to be carried along afterwards.
         let outcome = Box::pin(Client::log_in(stream, shared, accounts, connection_id)).await;
-        if outcome.is_err() {
-            add(&shared.counters().failed_logins, 1);
+        if let Err(failure) = &outcome {
+            shared.counters().count_failure(failure);
         }
         outcome
     }
@@ -281,8 +281,9 @@ impl Client {
                 Ok(())
             }
             Err(failure) => {
-                add(&shared.counters().failed_logins, 1);
-                Err(told_as_login(failure))
+                let failure = told_as_login(failure);
+                shared.counters().count_failure(&failure);
+                Err(failure)
             }
         }
     }

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use auth::RsaKey;
 use sync::Mutex;
+use sync::atomic::{AtomicU64, Ordering};
 use wire::{Compressor, Decompressor};
+
+use crate::failure::LoginFailure;
 
 /// A source of random bytes that nobody can guess; fills its whole argument.
 pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -128,7 +131,7 @@ pub struct Shared {
     compressor: RefCell<Compressor>,
     decompressor: RefCell<Decompressor>,
     buffers: RefCell<Vec<Vec<u8>>>,
-    counters: Counters,
+    counters: Arc<Counters>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -139,29 +142,45 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// What happened on a worker's connections, since its start.
+/// What happened on a worker's connections, since its start. The worker writes, anybody reads.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Bytes received.
-    pub received_bytes: Cell<u64>,
-    /// Bytes sent.
-    pub sent_bytes: Cell<u64>,
-    /// Logins that failed, for whatever reason.
-    pub failed_logins: Cell<u64>,
+    /// Bytes received (`Bytes_received`).
+    pub received_bytes: AtomicU64,
+    /// Bytes sent (`Bytes_sent`).
+    pub sent_bytes: AtomicU64,
+    /// Logins that failed, for whatever reason (`Aborted_connects`).
+    pub failed_logins: AtomicU64,
+    /// Of them, those that were refused: a wrong password, an account that may not come in so.
+    pub refused_logins: AtomicU64,
+    /// Of them, those that took too long.
+    pub late_logins: AtomicU64,
     /// Times that the memory of proven passwords was full and was cleared.
-    pub proven_evictions: Cell<u64>,
+    pub proven_evictions: AtomicU64,
+}
+
+impl Counters {
+    /// Counts a login that has failed.
+    pub(crate) fn count_failure(&self, failure: &LoginFailure) {
+        add(&self.failed_logins, 1);
+        match failure {
+            LoginFailure::Refused(_) => add(&self.refused_logins, 1),
+            LoginFailure::Timeout => add(&self.late_logins, 1),
+            LoginFailure::Disconnected(_) | LoginFailure::Malformed(_) => {}
+        }
+    }
 }
 
 impl Shared {
     /// What the connections of a worker share.
-    pub fn new(options: Options) -> Rc<Shared> {
+    pub fn new(options: Options, counters: Arc<Counters>) -> Rc<Shared> {
         Rc::new(Shared {
             rules: Cell::new(options.rules),
             options,
             compressor: RefCell::new(Compressor::new()),
             decompressor: RefCell::new(Decompressor::new()),
             buffers: RefCell::new(Vec::new()),
-            counters: Counters::default(),
+            counters,
         })
     }
 
@@ -235,9 +254,11 @@ impl Shared {
     }
 }
 
-/// Adds to a counter.
-pub(crate) fn add(counter: &Cell<u64>, count: u64) {
-    counter.set(counter.get().wrapping_add(count));
+/// Adds to a counter, which has one writer: a load and a store do.
+pub(crate) fn add(counter: &AtomicU64, count: u64) {
+    // Relaxed: a sum that is a moment old is as good.
+    let sum = counter.load(Ordering::Relaxed).wrapping_add(count);
+    counter.store(sum, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -245,7 +266,7 @@ mod tests {
     use super::*;
 
     fn shared() -> Rc<Shared> {
-        Shared::new(Options::new("test", system_random()))
+        Shared::new(Options::new("test", system_random()), Arc::default())
     }
 
     #[test]
@@ -262,7 +283,8 @@ mod tests {
     #[test]
     fn workers_remember_proven_passwords_together() {
         let options = Options::new("test", system_random());
-        let (one, other) = (Shared::new(options.clone()), Shared::new(options));
+        let worker = || Shared::new(options.clone(), Arc::default());
+        let (one, other) = (worker(), worker());
         one.remember_proven(b"key".to_vec(), [7; 32]);
         assert_eq!(other.proven(b"key"), Some([7; 32]));
         other.forget_proven();
@@ -275,7 +297,10 @@ mod tests {
         for index in 0..=PROVEN_MAX {
             shared.remember_proven(index.to_le_bytes().to_vec(), [1; 32]);
         }
-        assert_eq!(shared.counters().proven_evictions.get(), 1);
+        assert_eq!(
+            shared.counters().proven_evictions.load(Ordering::Relaxed),
+            1
+        );
         assert_eq!(shared.proven(&PROVEN_MAX.to_le_bytes()), Some([1; 32]));
         assert_eq!(shared.proven(&0_usize.to_le_bytes()), None);
         shared.forget_proven();

@@ -81,6 +81,8 @@ pub struct Counters {
     pub connections: AtomicU64,
     /// Connections that were ended before their login because too many were logging in.
     pub logins_evicted: AtomicU64,
+    /// What the protocol has counted there.
+    pub front: Arc<front::Counters>,
     /// Statements that ended with an error.
     pub errors: AtomicU64,
     /// Texts whose plan was found (`Plan_cache_hits`).
@@ -276,7 +278,12 @@ impl Server {
             ("Questions", sum(&|counters| &counters.questions)),
             ("Queries", sum(&|counters| &counters.questions)),
             ("Connections", sum(&|counters| &counters.connections)),
-            ("Logins_evicted", sum(&|counters| &counters.logins_evicted)),
+            ("Aborted_connects", sum(&|it| &it.front.failed_logins)),
+            ("Bytes_received", sum(&|it| &it.front.received_bytes)),
+            ("Bytes_sent", sum(&|it| &it.front.sent_bytes)),
+            ("Logins_evicted", sum(&|it| &it.logins_evicted)),
+            ("Logins_refused", sum(&|it| &it.front.refused_logins)),
+            ("Logins_timed_out", sum(&|it| &it.front.late_logins)),
             ("Plan_cache_hits", sum(&|counters| &counters.plan_hits)),
             ("Plan_cache_misses", sum(&|counters| &counters.plan_misses)),
             (

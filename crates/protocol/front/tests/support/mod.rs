@@ -131,7 +131,7 @@ impl TestServer {
             helper_count: 1,
         };
         let start_worker = move || {
-            runtime::set_local(Shared::new(options.clone()));
+            runtime::set_local(Shared::new(options.clone(), Arc::default()));
             runtime::set_local(Rc::new(Late(late)));
         };
         let runtime = Runtime::start(runtime_options, start_worker).expect("a runtime");
