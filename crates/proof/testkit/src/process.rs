@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// A running program. Killed by its id on drop.
 #[derive(Debug)]
@@ -81,14 +81,22 @@ impl Process {
     }
 
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        let id = i32::try_from(self.child.id()).context("process ids are small")?;
-        let id = Pid::from_raw(id).context("a process id is not 0")?;
-        Ok(kill_process(id, signal)?)
+        Ok(kill_process(self.pid()?, signal)?)
     }
 
-    /// Has the program stand still (SIGSTOP): it uses no processor until [`Process::resume`].
+    fn pid(&self) -> Result<Pid> {
+        let id = i32::try_from(self.child.id()).context("process ids are small")?;
+        Pid::from_raw(id).context("a process id is not 0")
+    }
+
+    /// Has the program stand still (SIGSTOP): it uses no processor until [`Process::resume`]. Its
+    /// last thread does when this returns.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // Left as it is for who waits for the end.
+        let or_gone = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.pid()?), or_gone)?;
+        Ok(())
     }
 
     /// Lets a program go on that stands still.
