@@ -630,7 +630,16 @@ impl ColumnType {
             }
             text.push('\'');
             let name = self.collation.charset().to_utf8_lossy(name);
-            text.push_str(&name.replace('\'', "''"));
+            for character in name.chars() {
+                match character {
+                    '\'' => text.push_str("''"),
+                    '\\' => text.push_str("\\\\"),
+                    '\0' => text.push_str("\\0"),
+                    '\n' => text.push_str("\\n"),
+                    '\r' => text.push_str("\\r"),
+                    other => text.push(other),
+                }
+            }
             text.push('\'');
         }
         text.push(')');

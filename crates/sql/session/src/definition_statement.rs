@@ -449,8 +449,9 @@ impl Session {
                 return Err(ClientError::not_supported(&refused.name).into());
             }
             TableOption::Other { name, value } => {
-                check_place_of_data(name, value)?;
-                definition.options.push((name.clone(), value.clone()));
+                if is_kept(name, value)? {
+                    definition.options.push((name.clone(), value.clone()));
+                }
             }
             TableOption::Charset(_) | TableOption::Collate(_) => {}
         }
@@ -585,16 +586,43 @@ pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefin
     primary.into_iter().chain(unique).collect()
 }
 
-/// Error 1235 for an option that says where rows are kept or how they are hidden: whoever asks for
-/// that must not find them elsewhere.
-fn check_place_of_data(name: &str, value: &str) -> Result<(), ClientError> {
+/// Options of tables that are kept and shown, and change nothing here.
+const KEPT_OPTIONS: &[&str] = &[
+    "AVG_ROW_LENGTH",
+    "CHECKSUM",
+    "CONNECTION",
+    "DELAY_KEY_WRITE",
+    "ENCRYPTED",
+    "ENCRYPTION",
+    "ENCRYPTION_KEY_ID",
+    "INSERT_METHOD",
+    "KEY_BLOCK_SIZE",
+    "MAX_ROWS",
+    "MIN_ROWS",
+    "PACK_KEYS",
+    "PAGE_CHECKSUM",
+    "PAGE_COMPRESSED",
+    "PAGE_COMPRESSION_LEVEL",
+    "STATS_AUTO_RECALC",
+    "STATS_PERSISTENT",
+    "STATS_SAMPLE_PAGES",
+    "TABLE_CHECKSUM",
+    "TRANSACTIONAL",
+];
+
+/// Whether a table's option is kept. Error 1235 for one that says where rows are or how they are
+/// hidden: whoever asks for that must not find them elsewhere. Error 1911 for an unknown one.
+fn is_kept(name: &str, value: &str) -> Result<bool, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
         .iter()
         .any(|off| off.eq_ignore_ascii_case(value));
     match name {
         "ENCRYPTED" | "ENCRYPTION" if !is_off => Err(ClientError::not_supported(&name)),
-        "DATA DIRECTORY" => Err(ClientError::not_supported(&name)),
-        _ => Ok(()),
+        "DATA DIRECTORY" | "INDEX DIRECTORY" | "SEQUENCE" => Err(ClientError::not_supported(&name)),
+        // As in MariaDB these are read and say nothing.
+        "PASSWORD" | "STORAGE" | "TABLESPACE" => Ok(false),
+        _ if KEPT_OPTIONS.contains(&name) => Ok(true),
+        _ => Err(ClientError::new(errcode::ER_UNKNOWN_OPTION, &[&name])),
     }
 }
 

@@ -129,7 +129,8 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         format_args!(" DEFAULT CHARSET={charset} COLLATE={collation}"),
     );
     for (option, value) in &table.options {
-        push(&mut text, format_args!(" {option}={value}"));
+        let shown = option_value(option, value);
+        push(&mut text, format_args!(" {option}={shown}"));
     }
     if !table.comment.is_empty() {
         push(
@@ -138,6 +139,19 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         );
     }
     text
+}
+
+/// The value of a table's option: words and numbers bare, texts quoted.
+fn option_value(option: &str, value: &str) -> String {
+    let is_text = option == "CONNECTION";
+    let is_word = |value: &str| {
+        let mut bytes = value.bytes();
+        !value.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    match !is_text && is_word(value) {
+        true => value.to_owned(),
+        false => quoted_string(value),
+    }
 }
 
 fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
