@@ -1,9 +1,10 @@
-//! Being asked to end by the system: SIGTERM, SIGINT and SIGHUP.
+//! Being asked to end by the system: SIGTERM, SIGINT and SIGHUP. And SIGXFSZ, which would end a
+//! process that has been set a limit for its files: it is caught, and the write fails (EFBIG).
 
 use std::fmt;
 use std::io;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Catches the signals that ask a program to end, from [`Terminations::install`] on and for good:
@@ -27,7 +28,7 @@ impl Terminations {
     /// Starts to catch.
     pub fn install() -> io::Result<Self> {
         Ok(Self {
-            signals: Signals::new([SIGTERM, SIGINT, SIGHUP])?,
+            signals: Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?,
         })
     }
 

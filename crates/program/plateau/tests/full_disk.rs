@@ -132,19 +132,8 @@ fn check(data: &Path) {
 #[test]
 fn a_file_that_cannot_grow_fails_statements_until_it_can() {
     let folder = Folder::new("limit").unwrap();
-    let (data, script) = (folder.path().join("data"), folder.path().join("plateau"));
-    let program = env!("CARGO_BIN_EXE_plateau");
-    // The kernel tells by a signal too, which ends who does not ignore it.
-    let text = format!("#!/bin/sh\ntrap '' XFSZ\nexec {program} \"$@\"\n");
-    // By a process of its own: a file that is open here for writing while another test starts a
-    // program is open in that, too, and cannot be run.
-    let writing = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", writing, "sh", &text]).arg(&script);
-    assert!(shell.status().unwrap().success());
-    let mut launch = launch(&data);
-    launch.program = Some(script);
-    let mut server = launch.start().unwrap();
+    let data = folder.path().join("data");
+    let mut server = launch(&data).start().unwrap();
     let mut client = make_table(&server);
     let id = server.process().id();
     let limit = |bytes: &str| {
