@@ -74,58 +74,17 @@ pub trait Disk {
     /// Makes names in the directory durable. Blocks.
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError>;
 
-    /// Does what may block for long where it holds nobody up: at once, unless the body has threads
-    /// for that. It may be done even if the future is dropped.
-    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
-        let done = work.run(self);
-        Box::pin(std::future::ready(done))
-    }
+    /// Does what may block for long where it holds nobody up: on a thread for that, if the body
+    /// has any. It is done even if the future is dropped.
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>>;
 
     /// Takes the advisory lock that keeps a second process out; held until the file closes.
     /// `DiskErrorKind::Busy` where another process has it. Blocks.
     fn lock(&self, file: &File) -> Result<(), DiskError>;
 }
 
-/// A call that may block for long.
-#[derive(Debug, Clone)]
-pub enum DiskWork {
-    /// [`Disk::allocate`].
-    Allocate {
-        /// Which file.
-        file: File,
-        /// Up to where.
-        length: u64,
-    },
-    /// [`Disk::remove`].
-    Remove {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// [`Disk::rename`].
-    Rename {
-        /// Which file.
-        from: PathBuf,
-        /// Its new name.
-        to: PathBuf,
-    },
-    /// [`Disk::sync_directory`].
-    SyncDirectory {
-        /// Which directory.
-        path: PathBuf,
-    },
-}
-
-impl DiskWork {
-    /// Does it, blocking.
-    pub fn run<D: Disk + ?Sized>(&self, disk: &D) -> Result<(), DiskError> {
-        match self {
-            Self::Allocate { file, length } => disk.allocate(file, *length),
-            Self::Remove { path } => disk.remove(path),
-            Self::Rename { from, to } => disk.rename(from, to),
-            Self::SyncDirectory { path } => disk.sync_directory(path),
-        }
-    }
-}
+/// Calls that may block for long, on the disk that is given to them.
+pub type DiskWork = Box<dyn FnOnce(&dyn Disk) -> Result<(), DiskError> + Send>;
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
-//! What a worker counts about itself: plain numbers that cost an addition, because nobody else
-//! writes or reads them.
+//! What a worker counts about itself: numbers that cost an addition, because nobody else writes
+//! them.
 //!
-//! A worker keeps [`Counter`]s and [`Histogram`]s in its own structures. Who wants the sum asks
-//! each worker by message for a snapshot and merges what comes back; there is nothing shared to
-//! contend for, and no number is torn. Neither type is `Sync`, so the compiler holds it.
+//! A [`Counter`] may be read by anybody, so a sum over the workers is read where they are. A
+//! [`Histogram`] belongs to its worker alone, and is not `Sync`: who wants the sum asks each by
+//! message for a snapshot and merges what comes back. So no number is torn, and no two writers
+//! contend for one.
 
 #![forbid(unsafe_code)]
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::Mode;
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
 
@@ -295,6 +295,9 @@ fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
             match rustix::net::connect(&probe, &address) {
                 Err(Errno::CONNREFUSED) => {}
                 _ => return Err(Errno::ADDRINUSE),
+            }
+            if !FileType::from_raw_mode(rustix::fs::lstat(path)?.st_mode).is_socket() {
+                return Err(Errno::ADDRINUSE);
             }
             // Left by a process that died: nobody listens on it.
             rustix::fs::unlink(path)?;

@@ -2,8 +2,8 @@
 //!
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`),
 //! call the hooks of the turn's end and the tasks that they woke, then ask the kernel: submit what
-//! the turn wanted and wait for what comes next. That is one call but where the worker is
-//! overloaded ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]). The worker
+//! the turn wanted and wait for what comes next. That is one call but where a crowd's commits are
+//! waited for ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]). The worker
 //! sleeps only if its inbox agrees (`Inbox::try_sleep`), and then not beyond its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
@@ -206,17 +206,15 @@ impl Worker {
     /// request. Where nobody does, this costs a moment. And a crowd whose commits are on their way
     /// is waited for.
     fn hear(&self) -> io::Result<()> {
-        self.is_hearing.set(true);
-        self.driver.wait(self.patience())?;
-        if self.run_queue.borrow().is_about_to_admit() {
-            rustix::thread::sched_yield();
-            self.driver.wait(Some(Duration::ZERO))?;
-            if self.run_queue.borrow().may_wait_for_crowd() && self.mailbox().try_sleep() {
-                self.driver.wait(Some(CROWD_WAIT))?;
-                self.run_queue.borrow_mut().note_waited();
-            }
+        if !self.run_queue.borrow().is_about_to_admit() {
+            return self.hear_for(self.patience());
         }
-        self.is_hearing.set(false);
+        rustix::thread::sched_yield();
+        self.hear_for(Some(Duration::ZERO))?;
+        if self.run_queue.borrow().may_wait_for_crowd() && self.mailbox().try_sleep() {
+            self.hear_for(Some(CROWD_WAIT))?;
+            self.run_queue.borrow_mut().note_waited();
+        }
         Ok(())
     }
 
@@ -227,11 +225,17 @@ impl Worker {
     fn hear_before_timers(&self) -> io::Result<()> {
         let next = self.timers.borrow().next_expiry();
         if next.is_some_and(|next| next <= self.now.get()) {
-            self.is_hearing.set(true);
-            self.driver.wait(Some(Duration::ZERO))?;
-            self.is_hearing.set(false);
+            self.hear_for(Some(Duration::ZERO))?;
         }
         Ok(())
+    }
+
+    /// Waits for the kernel, as long as `patience` has it; who is woken by that has been heard.
+    fn hear_for(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.is_hearing.set(true);
+        let heard = self.driver.wait(patience);
+        self.is_hearing.set(false);
+        heard
     }
 
     /// Queues a task of this worker that was woken here.

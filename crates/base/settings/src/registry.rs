@@ -38,8 +38,11 @@ pub enum SettingError {
 /// A settings file that cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("texts and sizes stand in quotes, as listen = \"127.0.0.1:4006\"")]
-    Syntax(#[source] toml::de::Error),
+    #[error(
+        "{}\ntexts and sizes stand in quotes, as listen = \"127.0.0.1:4006\"",
+        .0.to_string().trim_end()
+    )]
+    Syntax(toml::de::Error),
     #[error("`{name}` is neither a text, a number nor a truth value")]
     NotAScalar { name: String },
     #[error("there are no sections as [{name}]: settings stand one below the other")]
@@ -257,7 +260,9 @@ mod tests {
         let error = settings.set("bind-address", "::").unwrap_err().to_string();
         assert!(error.ends_with("did you mean `listen`?"), "{error}");
         let error = settings.read_file("listen = 0.0.0.0:3306").unwrap_err();
-        assert!(error.to_string().contains("stand in quotes"), "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("TOML parse error at line 1"), "{text}");
+        assert!(text.contains("stand in quotes"), "{text}");
         let error = settings.read_file("[server]\nworkers = 2").unwrap_err();
         assert!(error.to_string().contains("no sections as [server]"));
         assert_eq!(settings, Settings::default());

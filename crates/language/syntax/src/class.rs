@@ -150,7 +150,16 @@ impl Words<'_> {
             K::Insert | K::Replace | K::Update | K::Delete | K::Load | K::Do | K::Handler => {
                 (Class::Write, Effect::None)
             }
-            K::Call | K::Signal | K::Resignal | K::Get => (Class::Write, Effect::Unknown),
+            K::Call
+            | K::Signal
+            | K::Resignal
+            | K::Get
+            | K::If
+            | K::Case
+            | K::Loop
+            | K::While
+            | K::Repeat
+            | K::For => (Class::Write, Effect::Unknown),
             K::Create | K::Drop => self.create_or_drop(word),
             K::Alter => match self.next().keyword {
                 Some(K::User) => (Class::Account, Effect::ImplicitCommit),
@@ -322,6 +331,8 @@ mod tests {
         check("/*!40101 SET NAMES utf8 */", Class::Set, Effect::None);
         check("SHOW TABLES", Class::Show, Effect::None);
         check("CALL p()", Class::Write, Effect::Unknown);
+        let lone = "WHILE @n DO UPDATE t SET a = 1; END WHILE";
+        check(lone, Class::Write, Effect::Unknown);
         check("blah", Class::Unknown, Effect::None);
     }
 

@@ -3,6 +3,7 @@
 use buffer::RecoveryError;
 use env::{DiskError, DiskErrorKind};
 use format::version_file::VersionError;
+use store::StoreError;
 use wal::WalError;
 
 /// The error with advice behind it, where there is some.
@@ -21,10 +22,32 @@ pub(crate) fn advised_to_check(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// Whether a directory that cannot be opened is one of this version that has suffered.
+pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
+        Some(RecoveryError::Disk(error)) => error.kind == DiskErrorKind::Failed,
+        Some(
+            RecoveryError::NoControl(_)
+            | RecoveryError::Log(_)
+            | RecoveryError::Page(_)
+            | RecoveryError::Op { .. }
+            | RecoveryError::Mtr(_)
+            | RecoveryError::PageAhead { .. },
+        ) => true,
+        Some(_) => false,
+        None => matches!(
+            error.downcast_ref(),
+            Some(StoreError::Damaged { .. } | StoreError::Disk { .. })
+        ),
+    }
+}
+
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
     let disk = error.chain().find_map(|cause| cause.downcast_ref());
     let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));
-    by_disk.or_else(|| of_recovery(error.downcast_ref()?))
+    let by_recovery = || of_recovery(error.downcast_ref()?);
+    let by_damage = || is_damage(error).then_some("`plateau check` names all that is damaged");
+    by_disk.or_else(by_recovery).or_else(by_damage)
 }
 
 fn of_recovery(error: &RecoveryError) -> Option<&'static str> {

@@ -8,17 +8,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use buffer::RecoveryError;
 use engine::{CheckReport, Engine, OnDamage};
 use env::linux::SystemClock;
-use env::{Clock, DiskErrorKind, Instant};
+use env::{Clock, Instant};
 use format::version_file::VERSION_FILE_NAME;
 use format::{PageSize, SpaceId};
 use runtime::Runtime;
 use settings::Settings;
-use store::StoreError;
 
-use crate::advice::advised_to_check;
+use crate::advice::{advised_to_check, is_damage};
 use crate::database::Database;
 
 /// How often a check that takes long says how far it has come.
@@ -80,26 +78,6 @@ fn check_files(runtime: &Runtime, directory: &Path) -> Result<CheckReport> {
         .await?;
         anyhow::Ok(report)
     })
-}
-
-/// Whether a directory that cannot be opened is one of this version that has suffered.
-fn is_damage(error: &anyhow::Error) -> bool {
-    match error.downcast_ref() {
-        Some(RecoveryError::Disk(error)) => error.kind == DiskErrorKind::Failed,
-        Some(
-            RecoveryError::NoControl(_)
-            | RecoveryError::Log(_)
-            | RecoveryError::Page(_)
-            | RecoveryError::Op { .. }
-            | RecoveryError::Mtr(_)
-            | RecoveryError::PageAhead { .. },
-        ) => true,
-        Some(_) => false,
-        None => matches!(
-            error.downcast_ref(),
-            Some(StoreError::Damaged { .. } | StoreError::Disk { .. })
-        ),
-    }
 }
 
 /// Says what is wrong, and what was looked at.

@@ -26,6 +26,11 @@ impl Keys {
             .is_on("tls")
             .then(|| tls(settings, data))
             .transpose()?;
+        if tls.is_none() && settings.is_on("require_secure_transport") {
+            tracing::warn!(
+                "nobody can log in over TCP: require_secure_transport is on, tls is off"
+            );
+        }
         Ok(Keys {
             tls,
             rsa: Arc::new(rsa(data)?),

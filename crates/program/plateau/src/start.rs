@@ -108,9 +108,14 @@ fn start_log(settings: &Settings) -> Result<()> {
 /// The kernel's reason, and what to do about it.
 fn explain(error: ListenError) -> anyhow::Error {
     let hint = match error.reason.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            "; another server has it: choose another with --set listen=127.0.0.1:PORT"
-        }
+        std::io::ErrorKind::AddrInUse => match error.address {
+            Address::Tcp(_) => {
+                "; another server has it: choose another with --set listen=127.0.0.1:PORT"
+            }
+            Address::Unix(_) => {
+                "; another server has it, or it is no socket: choose another with --set socket=PATH"
+            }
+        },
         _ if is_too_long(&error.address) => "; the path of a socket has at most 107 bytes",
         std::io::ErrorKind::PermissionDenied => match error.address {
             Address::Tcp(_) => "; ports below 1024 are for root",

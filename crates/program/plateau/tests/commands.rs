@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use testkit::client::Client;
-use testkit::{Launch, Server};
+use testkit::{Launch, Outcome, Server};
 
 /// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
 const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
@@ -128,6 +128,61 @@ fn warning_count(answer: &[u8]) -> u16 {
     match answer {
         [0, _, _, _, _, low, high, ..] => u16::from_le_bytes([*low, *high]),
         _ => panic!("OK, not {answer:?}"),
+    }
+}
+
+/// What came with a statement that has to wait for others is answered meanwhile, as MariaDB does.
+#[test]
+fn replies_do_not_wait_for_a_later_statement() {
+    let (server, mut holder) = start();
+    let sql = "create table d.t (i int primary key, j int); insert into d.t values (1, 1)";
+    holder.query_all(sql.as_bytes()).expect("a table");
+    for (hold, waits, release) in [
+        (
+            "do get_lock('l', 0)",
+            "do get_lock('l', 50)",
+            "do release_lock('l')",
+        ),
+        (
+            "begin; update d.t set j = 2",
+            "update d.t set j = 3",
+            "commit",
+        ),
+        (
+            "begin; select * from d.t",
+            "alter table d.t comment 'x'",
+            "commit",
+        ),
+    ] {
+        for in_one_text in [true, false] {
+            holder.query_all(hold.as_bytes()).expect("it is free");
+            let mut client = server.connect().expect("it serves");
+            let limit = Some(Duration::from_secs(30));
+            client
+                .stream()
+                .set_read_timeout(limit)
+                .expect("a time limit");
+            if in_one_text {
+                let both = format!("select 1; {waits}");
+                client.send_query(both.as_bytes()).expect("it reads");
+            } else {
+                client.send_query(b"select 1").expect("it reads");
+                client.send_query(waits.as_bytes()).expect("it reads");
+            }
+            let first = client.stream().peek(&mut [0; 1]);
+            assert!(
+                first.is_ok_and(|count| count == 1),
+                "{waits}, {in_one_text}"
+            );
+            holder.query_all(release.as_bytes()).expect("it is its own");
+            let mut outcomes = client.read_outcomes().expect("the replies");
+            if !in_one_text {
+                outcomes.extend(client.read_outcomes().expect("the second reply"));
+            }
+            assert_eq!(outcomes.len(), 2);
+            let failed = outcomes.iter().any(|it| matches!(it, Outcome::Error(_)));
+            assert!(!failed, "{waits}: {outcomes:?}");
+        }
     }
 }
 

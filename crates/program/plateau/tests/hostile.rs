@@ -105,14 +105,6 @@ fn error_number(read: &[u8]) -> Option<u16> {
     }
 }
 
-fn connected(client: &mut Client) -> String {
-    let rows = client
-        .rows("show status like 'Threads_connected'")
-        .expect("a status");
-    let value = rows.into_iter().flatten().flatten().next_back();
-    String::from_utf8(value.expect("a value")).expect("a number")
-}
-
 /// Others are served, alone again, and the server has not grown, nor was it larger meanwhile.
 fn unhurt(server: &mut Server, bystander: &mut Client, before: u64) {
     let one = bystander.value("select 1").expect("others are served");
@@ -120,7 +112,9 @@ fn unhurt(server: &mut Server, bystander: &mut Client, before: u64) {
     let fresh = server.connect().expect("others may come");
     drop(fresh);
     // A session ends when its worker learns of it, some turns after its socket has closed.
-    wait_until("slots are free again", || connected(bystander) == "1");
+    wait_until("slots are free again", || {
+        bystander.status("Threads_connected").expect("a status") == 1
+    });
     let most = server.process().resident_bytes_max().expect("it runs");
     assert!(
         most < before + GROWTH_BYTES_MAX,
@@ -243,16 +237,6 @@ fn wrong_order_and_false_lengths_are_told() {
     unhurt(&mut server, &mut bystander, before);
 }
 
-/// How many connections have lost their place among those that log in.
-fn logins_evicted(client: &mut Client) -> u64 {
-    let rows = client
-        .rows("show status like 'Logins_evicted'")
-        .expect("a status");
-    let count = rows.into_iter().flatten().flatten().next_back();
-    let count = count.expect("a value");
-    String::from_utf8_lossy(&count).parse().expect("a number")
-}
-
 #[test]
 fn thousands_of_half_open_logins_keep_nobody_out() {
     let (mut server, mut bystander, before) = start(&["max_connections=50", "connect_timeout=600"]);
@@ -261,7 +245,7 @@ fn thousands_of_half_open_logins_keep_nobody_out() {
     // between a client's first packet and its second, its place goes too.
     let mut evicted = 0;
     wait_until("the oldest went", || {
-        evicted = logins_evicted(&mut bystander);
+        evicted = bystander.status("Logins_evicted").expect("a status");
         550 <= evicted
     });
     assert_eq!(evicted, 550, "and none more");
@@ -271,7 +255,7 @@ fn thousands_of_half_open_logins_keep_nobody_out() {
         assert_eq!(one.as_deref(), Some("1"));
     }
     // The first took the place of a silent one, and left it to the next if that was not faster.
-    let evicted = logins_evicted(&mut bystander);
+    let evicted = bystander.status("Logins_evicted").expect("a status");
     assert!((551..=555).contains(&evicted), "{evicted}");
     drop(silent);
     unhurt(&mut server, &mut bystander, before);
@@ -302,7 +286,7 @@ fn reader_that_stops_is_cut_off() {
     wait_until("they are cut off", || {
         let one = bystander.value("select 1").expect("others are served");
         assert_eq!(one.as_deref(), Some("1"));
-        connected(&mut bystander) == "1"
+        bystander.status("Threads_connected").expect("a status") == 1
     });
     for mut reader in readers {
         let stream = reader.stream().try_clone().expect("a socket");

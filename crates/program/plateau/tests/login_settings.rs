@@ -36,13 +36,8 @@ fn offered(server: &Server) -> Capabilities {
     greeting.capabilities
 }
 
-/// A counter of SHOW STATUS.
 fn status(client: &mut Client, name: &str) -> u64 {
-    let shown = client.rows(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
-    let shown = shown.expect("a status");
-    let value = shown.into_iter().flatten().flatten().next_back();
-    let value = String::from_utf8(value.expect("a value")).expect("a number");
-    value.parse().expect("a number")
+    client.status(name).expect("a status")
 }
 
 /// Logins that have failed, and why: all, refused, timed out.

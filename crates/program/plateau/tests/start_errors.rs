@@ -153,6 +153,7 @@ fn damage_is_named() {
     let whole = fs::read(&system).unwrap();
     damage(&system, 3 * (16 << 10) + 100, 3 * (16 << 10) + 200);
     check(&settings, "space_0.pdb page 3");
+    check(&settings, "; `plateau check` names all that is damaged");
     fs::write(&system, whole).unwrap();
     let control = server.data().join("control.pdc");
     damage(&control, 0, 8192);

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha1::{Digest, Sha1};
 
 /// Whom to log in as, and where.
@@ -220,6 +220,14 @@ impl Client {
             .and_then(|row| row.into_iter().next());
         let value = value.with_context(|| format!("no row: {}", shorten(statement)))?;
         Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// A counter of SHOW GLOBAL STATUS.
+    pub fn status(&mut self, name: &str) -> Result<u64> {
+        let shown = self.rows(&format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
+        let value = shown.into_iter().flatten().flatten().next_back();
+        let value = value.ok_or_else(|| anyhow!("there is no status {name}"))?;
+        Ok(std::str::from_utf8(&value)?.parse()?)
     }
 
     /// The number of the error that a statement fails with, 0 if it does not.

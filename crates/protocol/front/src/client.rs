@@ -240,6 +240,11 @@ impl Client {
         self.connection.flush().await
     }
 
+    /// As [`Client::flush`], but what fits into the socket is not waited for.
+    pub async fn post(&mut self) -> Result<(), Disconnect> {
+        self.connection.post().await
+    }
+
     /// Asks the client for a file, as LOAD DATA LOCAL does; its bytes come by
     /// [`Client::read_local_infile`].
     pub async fn request_local_infile(&mut self, file_name: &[u8]) -> Result<(), Disconnect> {

@@ -20,7 +20,7 @@ use crate::accounts::AccountSource;
 use crate::channel::{Channel, ChannelError, PacketBytes};
 use crate::failure::{Disconnect, LoginFailure};
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
-use crate::shared::{Shared, add};
+use crate::shared::Shared;
 
 /// Most that is read and dropped of a packet that is too large, so that its sender gets to read
 /// why. MySQL's protocol knows no larger `max_allowed_packet`.
@@ -135,7 +135,7 @@ impl Connection {
             return Err(Disconnect::PeerClosed);
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        add(&self.shared.counters().received_bytes, count);
+        self.shared.counters().received_bytes.add(count);
         Ok(self.channel.receive(bytes)?)
     }
 
@@ -163,7 +163,7 @@ impl Connection {
             return Ok(());
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        add(&self.shared.counters().sent_bytes, count);
+        self.shared.counters().sent_bytes.add(count);
         let mut unsent = Some(bytes);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::RsaKey;
+use metrics::Counter;
 use sync::Mutex;
-use sync::atomic::{AtomicU64, Ordering};
 use wire::{Compressor, Decompressor};
 
 use crate::failure::LoginFailure;
@@ -146,26 +146,26 @@ impl std::fmt::Debug for Shared {
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Bytes received (`Bytes_received`).
-    pub received_bytes: AtomicU64,
+    pub received_bytes: Counter,
     /// Bytes sent (`Bytes_sent`).
-    pub sent_bytes: AtomicU64,
+    pub sent_bytes: Counter,
     /// Logins that failed, for whatever reason (`Aborted_connects`).
-    pub failed_logins: AtomicU64,
+    pub failed_logins: Counter,
     /// Of them, those that were refused: a wrong password, an account that may not come in so.
-    pub refused_logins: AtomicU64,
+    pub refused_logins: Counter,
     /// Of them, those that took too long.
-    pub late_logins: AtomicU64,
+    pub late_logins: Counter,
     /// Times that the memory of proven passwords was full and was cleared.
-    pub proven_evictions: AtomicU64,
+    pub proven_evictions: Counter,
 }
 
 impl Counters {
     /// Counts a login that has failed.
     pub(crate) fn count_failure(&self, failure: &LoginFailure) {
-        add(&self.failed_logins, 1);
+        self.failed_logins.increment();
         match failure {
-            LoginFailure::Refused(_) => add(&self.refused_logins, 1),
-            LoginFailure::Timeout => add(&self.late_logins, 1),
+            LoginFailure::Refused(_) => self.refused_logins.increment(),
+            LoginFailure::Timeout => self.late_logins.increment(),
             LoginFailure::Disconnected(_) | LoginFailure::Malformed(_) => {}
         }
     }
@@ -243,7 +243,7 @@ impl Shared {
         let mut proven = self.options.proven.0.lock();
         if proven.len() >= PROVEN_MAX {
             proven.clear();
-            add(&self.counters.proven_evictions, 1);
+            self.counters.proven_evictions.increment();
         }
         proven.insert(key, digest);
     }
@@ -252,13 +252,6 @@ impl Shared {
     pub fn forget_proven(&self) {
         self.options.proven.0.lock().clear();
     }
-}
-
-/// Adds to a counter, which has one writer: a load and a store do.
-pub(crate) fn add(counter: &AtomicU64, count: u64) {
-    // Relaxed: a sum that is a moment old is as good.
-    let sum = counter.load(Ordering::Relaxed).wrapping_add(count);
-    counter.store(sum, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -297,10 +290,7 @@ mod tests {
         for index in 0..=PROVEN_MAX {
             shared.remember_proven(index.to_le_bytes().to_vec(), [1; 32]);
         }
-        assert_eq!(
-            shared.counters().proven_evictions.load(Ordering::Relaxed),
-            1
-        );
+        assert_eq!(shared.counters().proven_evictions.value(), 1);
         assert_eq!(shared.proven(&PROVEN_MAX.to_le_bytes()), Some([1; 32]));
         assert_eq!(shared.proven(&0_usize.to_le_bytes()), None);
         shared.forget_proven();

@@ -85,18 +85,6 @@ impl PacketWriter {
         self.bytes.clear();
     }
 
-    /// Forgets all that was written since `mark` (a value of [`PacketWriter::pending_bytes`]) and
-    /// takes the sequence ids back to what they were then, for a reply that turns into an error
-    /// before any of it was sent.
-    pub fn rewind(&mut self, mark: usize, sequence: u8) {
-        assert!(
-            mark <= self.bytes.len(),
-            "a mark is an earlier length of the buffer"
-        );
-        self.bytes.truncate(mark);
-        self.sequence = sequence;
-    }
-
     /// Starts a packet.
     #[inline]
     pub fn begin(&mut self) -> Packet<'_> {
@@ -343,16 +331,6 @@ mod tests {
         drop(packet);
         assert_eq!(out.pending_bytes(), 5);
         assert_eq!(out.sequence(), 1);
-    }
-
-    #[test]
-    fn rewind_takes_back_whole_packets() {
-        let mut out = PacketWriter::new();
-        out.packet(b"x");
-        let (mark, sequence) = (out.pending_bytes(), out.sequence());
-        out.packet(b"y");
-        out.rewind(mark, sequence);
-        assert_eq!((out.pending_bytes(), out.sequence()), (5, 1));
     }
 
     #[test]

@@ -23,7 +23,6 @@ use crate::prepared::is_cacheable;
 use crate::reply::{Reply, Stop};
 use crate::row_encoder::RowProtocol;
 use crate::run::Ran;
-use crate::server::count;
 use crate::session::Session;
 use crate::virtual_store::SessionNames;
 
@@ -83,10 +82,10 @@ impl Session {
         });
         let found = worker.plans.borrow_mut().find(key, schema_version);
         if let Some(found) = found.filter(|found| self.state.has_types_of(found.plan())) {
-            count(&worker.counters().plan_hits);
+            worker.counters().plan_hits.increment();
             return Some(found);
         }
-        count(&worker.counters().plan_misses);
+        worker.counters().plan_misses.increment();
         self.keep_plan(buffers, schema_version)
     }
 
@@ -110,7 +109,7 @@ impl Session {
     pub(crate) fn share_plan(&self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) {
         let worker = &self.state.worker;
         if worker.plans.borrow_mut().put(key, shared, schema_version) {
-            count(&worker.counters().plan_evictions);
+            worker.counters().plan_evictions.increment();
         }
     }
 

@@ -11,8 +11,8 @@ use errcode::{
     ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
     ER_TOO_LONG_FIELD_COMMENT, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT,
     ER_TOO_LONG_TABLE_COMMENT, ER_TOO_MANY_FIELDS, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS,
-    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_DATA_TYPE, ER_WRONG_AUTO_KEY,
-    ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_DATA_TYPE, ER_UNKNOWN_OPTION,
+    ER_WRONG_AUTO_KEY, ER_WRONG_FIELD_SPEC, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use store::{ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, Uniqueness};
 use syntax::ast::{self, DataType, ExprKind, Ident, IndexKind, TypeName};
@@ -366,6 +366,14 @@ pub(crate) fn is_json(column: &ast::ColumnDefinition, kind: TypeKind) -> Defined
     Err(refused())
 }
 
+/// Error 1911: this engine has no options of its own for columns and indexes.
+pub(crate) fn no_engine_options(options: &[(Ident, String)]) -> Defined<()> {
+    match options.first() {
+        Some((name, _)) => Err(ClientError::new(ER_UNKNOWN_OPTION, &[&name.text])),
+        None => Ok(()),
+    }
+}
+
 /// An index over columns of `columns`; `taken` are the names that other indexes have.
 pub(crate) fn index(
     of: &ast::IndexDefinition,
@@ -385,6 +393,10 @@ pub(crate) fn index(
     if of.options.ignored {
         return Err(ClientError::not_supported(&"IGNORED index"));
     }
+    if of.options.parser.is_some() {
+        return Err(ClientError::not_supported(&"WITH PARSER"));
+    }
+    no_engine_options(&of.options.others)?;
     if INDEX_PART_COUNT_MAX < of.parts.len() {
         return Err(ClientError::new(
             ER_TOO_MANY_KEY_PARTS,

@@ -475,6 +475,7 @@ impl Session {
         if let Some(refused) = &column.refused {
             return Err(unsupported(&refused.name));
         }
+        define::no_engine_options(&column.others)?;
         let column_type = define::column_type(&name, &column.data_type, collation)?;
         let is_json = define::is_json(column, column_type.kind)?;
         let is_key = column.primary_key;

@@ -6,7 +6,6 @@
 
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use front::Disconnect;
@@ -17,7 +16,7 @@ use syntax::token::Kind;
 use value::{ColumnType, Value};
 
 use crate::cached_query::Tried;
-use crate::registry::KillOrder;
+use crate::registry::{KillOrder, Seat};
 use crate::reply::{Reply, Stop};
 use crate::run::{Ran, timed_out};
 use crate::server::StatementKind as Counted;
@@ -139,16 +138,17 @@ impl Session {
     /// connection ends the wait, and behind it the statement ends if it was killed, or its time is
     /// over. Rows that are large, or many, may fill the buffer each time before a turn is over.
     pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
-        let seat = Arc::clone(&self.state.seat);
-        let sent = {
-            let killed = pin!(seat.ordered(KillOrder::Connection));
-            first_of(pin!(self.client.flush()), killed).await
-        };
-        match sent {
-            Either::Left(sent) => sent?,
-            Either::Right(()) => return Err(Disconnect::Killed.into()),
-        }
+        unless_killed(&self.state.seat, self.client.flush()).await?;
         self.check_in_time(deadline)
+    }
+
+    /// Before a wait that may last: whole replies of statements before this one, which came with
+    /// it, and rows of its own are no secret meanwhile.
+    pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
+        if self.client.has_unsent() {
+            unless_killed(&self.state.seat, self.client.post()).await?;
+        }
+        Ok(())
     }
 
     /// Error 1317 once the statement was killed, 1969 once its time is over.
@@ -369,6 +369,18 @@ impl Session {
             line.statement.clear();
             line.statement.push_str(&listed);
         });
+    }
+}
+
+/// Sends; KILL of the connection ends that.
+async fn unless_killed(
+    seat: &Seat,
+    sending: impl Future<Output = Result<(), Disconnect>>,
+) -> Result<(), Stop> {
+    let killed = pin!(seat.ordered(KillOrder::Connection));
+    match first_of(pin!(sending), killed).await {
+        Either::Left(sent) => Ok(sent?),
+        Either::Right(()) => Err(Disconnect::Killed.into()),
     }
 }
 

@@ -595,11 +595,23 @@ impl Session {
         reason: WaitReason,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
+        if is_for_others(reason) {
+            self.post_replies().await?;
+        }
         self.wait_shown(state_text(reason), wait).await
     }
 
-    /// As [`Session::wait_for`], with what the process list shows.
-    pub(crate) async fn wait_shown<T>(
+    /// As [`Session::wait_for`], for what the statement itself has asked for.
+    pub(crate) async fn wait_as_asked<T>(
+        &mut self,
+        text: &'static str,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        self.post_replies().await?;
+        self.wait_shown(text, wait).await
+    }
+
+    async fn wait_shown<T>(
         &mut self,
         text: &'static str,
         wait: impl Future<Output = T>,
@@ -714,9 +726,27 @@ impl<'s> RefusedWarnings<'s> {
 }
 
 /// What the process list shows of a wait.
+/// Whether a wait ends when other statements do as they please, and not soon by itself.
+fn is_for_others(reason: WaitReason) -> bool {
+    match reason {
+        WaitReason::RowLock
+        | WaitReason::MetadataLock
+        | WaitReason::LogSpace
+        | WaitReason::Admission
+        | WaitReason::Remote => true,
+        WaitReason::PageMiss
+        | WaitReason::Growth
+        | WaitReason::LatchBusy
+        | WaitReason::NoFrame
+        | WaitReason::Durability
+        | WaitReason::Turn => false,
+    }
+}
+
 fn state_text(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::PageMiss => "Reading from disk",
+        WaitReason::Growth => "Making room on disk",
         WaitReason::LatchBusy => "Waiting for a page",
         WaitReason::RowLock => "Waiting for row lock",
         WaitReason::MetadataLock => "Waiting for table metadata lock",

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
 use expression::MemoryPool;
+use metrics::Counter;
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
@@ -74,23 +75,23 @@ impl std::fmt::Debug for Shutdown {
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Statements from clients (`Questions`).
-    pub questions: AtomicU64,
+    pub questions: Counter,
     /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
-    by_kind: [AtomicU64; StatementKind::COUNT],
+    by_kind: [Counter; StatementKind::COUNT],
     /// Connections that were let in.
-    pub connections: AtomicU64,
+    pub connections: Counter,
     /// Connections that were ended before their login because too many were logging in.
-    pub logins_evicted: AtomicU64,
+    pub logins_evicted: Counter,
     /// What the protocol has counted there.
     pub front: Arc<front::Counters>,
     /// Statements that ended with an error.
-    pub errors: AtomicU64,
+    pub errors: Counter,
     /// Texts whose plan was found (`Plan_cache_hits`).
-    pub plan_hits: AtomicU64,
+    pub plan_hits: Counter,
     /// Texts that had to be planned though they have a canonical form.
-    pub plan_misses: AtomicU64,
+    pub plan_misses: Counter,
     /// Plans that had to go for others.
-    pub plan_evictions: AtomicU64,
+    pub plan_evictions: Counter,
 }
 
 /// Kinds of statements that are counted.
@@ -130,19 +131,10 @@ impl StatementKind {
     ];
 }
 
-/// Adds one. The counter has one writer, so a load and a store do.
-pub(crate) fn count(counter: &AtomicU64) {
-    // Relaxed: a sum that is a moment old is as good.
-    counter.store(
-        counter.load(Ordering::Relaxed).wrapping_add(1),
-        Ordering::Relaxed,
-    );
-}
-
 impl Counters {
     /// Counts a statement of a kind.
     pub fn count_statement(&self, kind: StatementKind) {
-        count(&self.by_kind[kind as usize]);
+        self.by_kind[kind as usize].increment();
     }
 }
 
@@ -268,10 +260,10 @@ impl Server {
 
     /// Sums for `SHOW STATUS`, by name.
     pub fn status(&self, now_us: u64) -> BTreeMap<&'static str, u64> {
-        let sum = |pick: &dyn Fn(&Counters) -> &AtomicU64| -> u64 {
+        let sum = |pick: &dyn Fn(&Counters) -> &Counter| -> u64 {
             self.counters
                 .iter()
-                .map(|counters| pick(counters).load(Ordering::Relaxed))
+                .map(|counters| pick(counters).value())
                 .sum()
         };
         let mut status = BTreeMap::from([
@@ -308,8 +300,8 @@ mod tests {
     #[test]
     fn counters_of_all_workers_are_summed() {
         let server = Server::new(Settings::default(), 2, 5_000_000);
-        count(&server.counters(0).questions);
-        count(&server.counters(1).questions);
+        server.counters(0).questions.increment();
+        server.counters(1).questions.increment();
         server.counters(1).count_statement(StatementKind::Delete);
         let status = server.status(12_500_000);
         assert_eq!((status["Questions"], status["Com_delete"]), (2, 1));

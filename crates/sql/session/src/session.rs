@@ -35,7 +35,6 @@ use crate::registry::{KillOrder, ProcessLine};
 use crate::reply::{Done, Reply, Stop};
 use crate::routine::Programs;
 use crate::row_encoder::RowProtocol;
-use crate::server::count;
 use crate::sink::error_text;
 use crate::state::State;
 use crate::tracker::Tracker;
@@ -122,7 +121,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let client = {
         let (place, evicted) = server.logins.enter(id, limit);
         if evicted.is_some() {
-            count(&worker.counters().logins_evicted);
+            worker.counters().logins_evicted.increment();
         }
         let accept = pin!(Client::accept(stream, &worker.front, &door, wire_id));
         match first_of(accept, pin!(place.evicted())).await {
@@ -141,7 +140,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
         client.dismiss(&is_full).await;
         return None;
     };
-    count(&worker.counters().connections);
+    worker.counters().connections.increment();
     match Session::open(worker, client, Arc::clone(&seat), &door) {
         Ok(session) => Some(session),
         Err(refused) => {
@@ -420,7 +419,7 @@ impl Session {
             Some(&wire::CommandByte::STMT_FETCH) => "Fetch",
             _ => "Command",
         };
-        count(&worker.counters().questions);
+        worker.counters().questions.increment();
         self.state.seat.update(|line| {
             line.command = command;
             line.since_us = since_us;
@@ -557,7 +556,7 @@ impl Session {
     }
 
     pub(crate) fn write_error(&mut self, error: &ClientError) {
-        count(&self.state.worker.counters().errors);
+        self.state.worker.counters().errors.increment();
         self.state.row_count.set(-1);
         // What failed has not begun a list of its own: an earlier statement's is not its own.
         if self.state.has_old_warnings.get() {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use catalog::{Account, AccountName, Accounts};
 use errcode::{
-    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
-    ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
-    ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_QUERY_INTERRUPTED,
+    ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use expression::{
     Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
@@ -456,11 +456,9 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
             ClientError::new(code, &[&"SESSION", &name, &"GLOBAL"])
         }
         VariableError::NotBuilt { text } => ClientError::not_supported(&format!("{name}={text}")),
-        VariableError::WrongScope { is_global: true } => {
-            ClientError::new(ER_GLOBAL_VARIABLE, &[&name])
-        }
-        VariableError::WrongScope { is_global: false } => {
-            ClientError::new(ER_LOCAL_VARIABLE, &[&name])
+        VariableError::GlobalOnly => ClientError::new(ER_GLOBAL_VARIABLE, &[&name]),
+        VariableError::WrongLevel { level } => {
+            ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, level])
         }
         VariableError::WrongValue { text } if name == "time_zone" => {
             ClientError::new(errcode::ER_UNKNOWN_TIME_ZONE, &[text])
@@ -560,10 +558,14 @@ impl Surroundings for State {
             return Ok(value);
         }
         let fail = |error| Box::new(variable_error(&name, &error));
-        let setting = variables::visible(&name).map_err(fail)?;
+        let found = variables::visible(&name);
+        if found.is_err() && self.extra_variable(&name).is_some() {
+            return Err(fail(VariableError::WrongLevel { level: "SESSION" }));
+        }
+        let setting = found.map_err(fail)?;
         let is_session_only = scope == Some(expression::VariableScope::Session);
         if is_session_only && setting.scope != settings::Scope::Session {
-            return Err(fail(VariableError::WrongScope { is_global: true }));
+            return Err(fail(VariableError::WrongLevel { level: "GLOBAL" }));
         }
         let globals = self.worker.server.settings();
         let variables = self.variables.borrow();

@@ -154,10 +154,12 @@ pub enum VariableError {
         /// The value as the message shows it.
         text: String,
     },
-    /// 1228 and 1229: it exists at the other level alone; true: only globally.
-    WrongScope {
-        /// Whether it is a global one.
-        is_global: bool,
+    /// 1229: a session has none of its own.
+    GlobalOnly,
+    /// 1238: it is read at the level that it has not.
+    WrongLevel {
+        /// The one that it has.
+        level: &'static str,
     },
     /// 1231: it cannot have this value.
     WrongValue {
@@ -292,7 +294,7 @@ fn writable(name: &str, level: Level) -> Result<&'static Setting, VariableError>
         (Scope::Session, Level::Session) if is_taken_at_login(setting.name) => {
             Err(VariableError::ReadOnlyInSession)
         }
-        (Scope::Global, Level::Session) => Err(VariableError::WrongScope { is_global: true }),
+        (Scope::Global, Level::Session) => Err(VariableError::GlobalOnly),
         (Scope::Global | Scope::Session, _) => Ok(setting),
     }
 }
@@ -721,10 +723,7 @@ mod tests {
         let mut set = |name| variables.set(name, &NewValue::Number(1), &globals);
         assert_eq!(set("no_such_thing"), Err(VariableError::Unknown));
         assert_eq!(set("version"), Err(VariableError::ReadOnly));
-        assert_eq!(
-            set("max_connections"),
-            Err(VariableError::WrongScope { is_global: true })
-        );
+        assert_eq!(set("max_connections"), Err(VariableError::GlobalOnly));
         let mut globals = Settings::default();
         assert_eq!(
             set_global(&mut globals, "max_connections", &NewValue::Number(5)),

@@ -189,7 +189,7 @@ impl Session {
         }
         let (limit_us, is_cut) = self.limited(micros, deadline);
         let sleep = runtime::sleep_until(runtime::now() + Duration::from_micros(limit_us));
-        self.wait_shown("User sleep", sleep).await?;
+        self.wait_as_asked("User sleep", sleep).await?;
         if is_cut { Err(timed_out()) } else { Ok(()) }
     }
 
@@ -230,7 +230,7 @@ impl Session {
         let (limit_us, is_cut) = self.limited(until_us.saturating_sub(now_us), deadline);
         let freed = server.named_locks.freed(&name, own);
         let limited = runtime::timeout(Duration::from_micros(limit_us), freed);
-        if self.wait_shown("User lock", limited).await?.is_err() {
+        if self.wait_as_asked("User lock", limited).await?.is_err() {
             if is_cut {
                 return Err(timed_out());
             }

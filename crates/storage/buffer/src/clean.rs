@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::{Disk, DiskError, DiskWork, File, IoBuffer, IoFuture, WriteDurability};
+use env::{Disk, DiskError, File, IoBuffer, IoFuture, WriteDurability};
 use format::page::{page_lsn, seal};
 use format::{Lsn, PageId, PageSize, SpaceId};
 use store::{StoreError, Suspend, WaitReason};
@@ -339,14 +339,12 @@ impl Pages {
         drop(role);
         let path = space.path.clone();
         let directory = self.pool.directory.clone();
-        for work in [
-            DiskWork::Remove { path },
-            DiskWork::SyncDirectory { path: directory },
-        ] {
-            let done = self.disk.later(work).await;
-            done.map_err(|error| space::disk_error(&error))?;
-        }
-        Ok(())
+        let remove = move |disk: &dyn Disk| {
+            disk.remove(&path)?;
+            disk.sync_directory(&directory)
+        };
+        let removed = self.disk.later(Box::new(remove)).await;
+        removed.map_err(|error| space::disk_error(&error))
     }
 }
 

@@ -6,18 +6,22 @@
 //!
 //! (G1) One turn to grow is taken at most. Who wants room meanwhile waits for its end. If the
 //!      growth has failed, so has he who wanted as much or more; the others look again.
-//! (G2) A turn whose task is dropped ends. What it has asked of the disk may yet be done, beside
-//!      the next turn's: it makes the file longer or leaves it as it is.
+//! (G2) A turn is its call's, which the disk does though nobody waits any more: statements that
+//!      are killed over a slow disk leave one call behind, not one each.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use env::DiskError;
 use sync::Mutex;
+use sync::atomic::{AtomicU32, Ordering};
 
-/// The state of a file's growth. Shared by all workers.
+/// How large a file is, and the state of its growth. Shared by all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Growth {
+    /// Pages that the file has room for; only grows.
+    room_pages: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -33,12 +37,24 @@ struct State {
 }
 
 /// A turn to grow; ends with this.
-pub(crate) struct Turn<'a>(&'a Growth);
+pub(crate) struct Turn(Arc<Growth>);
 
 impl Growth {
+    /// Of a file with room for so many pages.
+    pub(crate) fn new(room_pages: u32) -> Arc<Self> {
+        let growth = Self::default();
+        growth.room_pages.store(room_pages, Ordering::SeqCst);
+        Arc::new(growth)
+    }
+
+    /// Pages that the file has room for.
+    pub(crate) fn room_pages(&self) -> u32 {
+        self.room_pages.load(Ordering::SeqCst)
+    }
+
     /// The turn, for who wants so many pages. Where another has it, its end is waited for: `None`,
     /// look again; an error if it has failed and wanted no more.
-    pub(crate) async fn turn(&self, least: u32) -> Result<Option<Turn<'_>>, DiskError> {
+    pub(crate) async fn turn(self: &Arc<Self>, least: u32) -> Result<Option<Turn>, DiskError> {
         match self.begin() {
             Ok(turn) => Ok(Some(turn)),
             Err(number) => self.end(number, least).await.map(|()| None),
@@ -46,13 +62,13 @@ impl Growth {
     }
 
     /// Takes the turn; if another has it, tells how many have ended before.
-    fn begin(&self) -> Result<Turn<'_>, u64> {
+    fn begin(self: &Arc<Self>) -> Result<Turn, u64> {
         let mut state = self.state.lock();
         if state.is_under_way {
             return Err(state.ended_count);
         }
         state.is_under_way = true;
-        Ok(Turn(self))
+        Ok(Turn(Arc::clone(self)))
     }
 
     /// Waits for the end of the turn that so many ended before.
@@ -80,15 +96,21 @@ impl Growth {
     }
 }
 
-impl Turn<'_> {
-    /// Its growth has failed, which is so for all who wait and want as much.
-    pub(crate) fn fail(&self, least: u32, error: DiskError) {
+impl Turn {
+    /// The file has room for so many pages now.
+    pub(crate) fn succeed(self, room_pages: u32) {
+        self.0.room_pages.fetch_max(room_pages, Ordering::SeqCst);
+    }
+
+    /// Its growth has failed, which is so for all who wait and want as much. Gives the error back.
+    pub(crate) fn fail(self, least: u32, error: DiskError) -> DiskError {
         let mut state = self.0.state.lock();
-        state.failure = Some((state.ended_count, least, error));
+        state.failure = Some((state.ended_count, least, error.clone()));
+        error
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         let waiting = {
             let mut state = self.0.state.lock();
@@ -133,7 +155,7 @@ mod tests {
     /// growth has failed and he wanted as much.
     #[test]
     fn the_end_of_a_turn_is_its_waiters_end() {
-        let growth = Growth::default();
+        let growth = Growth::new(0);
         let turn = growth.begin().expect("none is under way");
         let number = growth.begin().err().expect("one is under way");
         let noting = Arc::new(Noting::default());
@@ -145,15 +167,15 @@ mod tests {
             assert!(large.as_mut().poll(&mut context).is_pending());
         }
         assert_eq!(growth.state.lock().waiting.len(), 2, "each is noted once");
-        turn.fail(10, full());
         assert!(!*noting.0.lock());
-        drop(turn);
+        assert_eq!(turn.fail(10, full()), full());
         assert!(*noting.0.lock());
         let next = growth.begin().expect("it has ended");
         assert_eq!(small.as_mut().poll(&mut context), Poll::Ready(Ok(())));
         assert_eq!(large.as_mut().poll(&mut context), Poll::Ready(Err(full())));
         let number = growth.begin().err().expect("one is under way");
-        drop(next);
+        next.succeed(7);
+        assert_eq!(growth.room_pages(), 7);
         let mut later = pin!(growth.end(number, 10));
         assert_eq!(later.as_mut().poll(&mut context), Poll::Ready(Ok(())));
     }

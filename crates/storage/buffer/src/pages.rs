@@ -273,7 +273,7 @@ impl Pages {
         } else {
             pages.saturating_add(reserve)
         };
-        if least <= space.room_pages.load(Ordering::SeqCst) {
+        if least <= space.growth.room_pages() {
             return Ok(());
         }
         // Who waited asks for the same again, in the same poll.
@@ -288,7 +288,7 @@ impl Pages {
             let grown = space.grow(&*disk, size, (least, most)).await;
             *failure.borrow_mut() = grown.err().map(|error| (id, least, error));
         };
-        Err(self.suspend(WaitReason::PageMiss, grow).into())
+        Err(self.suspend(WaitReason::Growth, grow).into())
     }
 
     /// Asks for room in the log for one mini-transaction.

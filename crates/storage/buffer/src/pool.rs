@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use env::{Disk, DiskError, DiskWork};
+use env::{Disk, DiskError};
 use format::{PageId, PageSize, SpaceId};
 use store::StoreError;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -129,7 +129,7 @@ impl Pool {
     /// Pages that the file of an open tablespace has room for.
     pub fn room_pages(&self, id: SpaceId) -> Option<u32> {
         let space = self.spaces.get(id)?;
-        Some(space.room_pages.load(Ordering::SeqCst))
+        Some(space.growth.room_pages())
     }
 
     /// How large the pool is.
@@ -158,9 +158,8 @@ impl Pool {
         let file =
             space::open_file(disk, &path, true).map_err(|error| space::disk_error(&error))?;
         let directory = self.directory.clone();
-        let synced = disk
-            .later(DiskWork::SyncDirectory { path: directory })
-            .await;
+        let sync = move |disk: &dyn Disk| disk.sync_directory(&directory);
+        let synced = disk.later(Box::new(sync)).await;
         synced.map_err(|error| space::disk_error(&error))?;
         self.add_space(id, path, file, 0);
         Ok(())
@@ -193,9 +192,8 @@ impl Pool {
             file,
             path,
             table: PageTable::new(),
-            room_pages: AtomicU32::new(pages),
             is_dropped: AtomicBool::new(false),
-            growth: Growth::default(),
+            growth: Growth::new(pages),
         }));
     }
 

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::{Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, OpenOptions};
+use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
 use format::{PageId, PageNo, PageSize, SpaceId};
 use store::StoreError;
 use sync::Mutex;
-use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::growth::Growth;
 use crate::page_table::PageTable;
@@ -23,11 +23,9 @@ pub(crate) struct Space {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
     pub(crate) table: PageTable,
-    /// Pages that the file has room for; only grows.
-    pub(crate) room_pages: AtomicU32,
     /// It is being removed: nobody may load its pages any more.
     pub(crate) is_dropped: AtomicBool,
-    pub(crate) growth: Growth,
+    pub(crate) growth: Arc<Growth>,
 }
 
 impl Space {
@@ -46,27 +44,27 @@ impl Space {
         let Some(turn) = self.growth.turn(least).await? else {
             return Ok(());
         };
-        if least <= self.room_pages.load(Ordering::SeqCst) {
+        if least <= self.growth.room_pages() {
             return Ok(());
         }
-        let allocate = |pages| {
-            let (file, length) = (self.file.clone(), page_offset(PageNo(pages), size));
-            disk.later(DiskWork::Allocate { file, length })
-        };
-        let mut pages = most;
-        let mut outcome = allocate(pages).await;
-        let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
-        if least < most && outcome.as_ref().is_err_and(is_full) {
-            pages = least;
-            outcome = allocate(pages).await;
-        }
-        match &outcome {
-            Ok(()) => {
-                self.room_pages.fetch_max(pages, Ordering::SeqCst);
+        let file = self.file.clone();
+        let allocate = move |disk: &dyn Disk| {
+            let allocate = |pages| {
+                let allocated = disk.allocate(&file, page_offset(PageNo(pages), size));
+                allocated.map(|()| pages)
+            };
+            let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
+            let mut grown = allocate(most);
+            if least < most && grown.as_ref().is_err_and(is_full) {
+                grown = allocate(least);
             }
-            Err(error) => turn.fail(least, error.clone()),
-        }
-        outcome
+            match grown {
+                Ok(pages) => turn.succeed(pages),
+                Err(error) => return Err(turn.fail(least, error)),
+            }
+            Ok(())
+        };
+        disk.later(Box::new(allocate)).await
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
+use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor, poll_at_most};
 use env::{Disk, Random};
 use format::log::OpKind;
 use format::page_op::PageOp;
@@ -592,6 +592,38 @@ fn a_file_grows_once_for_all_who_want_room() {
     assert!(pages.grow(SPACE, 500).is_ok());
 }
 
+/// (G2) of `growth.rs`: statements that are killed while the disk is slow leave one call behind.
+#[test]
+fn growths_that_nobody_waits_for_are_one_call() {
+    let world = World::new(16);
+    let pages = world.open(options(8, 1));
+    let (at_work, disk) = (Rc::clone(&pages), world.disk.clone());
+    world.run(async move {
+        disk.hold_late_work();
+        for _ in 0..20 {
+            let given_up = poll_at_most(1, growth(&at_work, 100)).await;
+            assert!(given_up.is_none(), "the call is not done");
+        }
+        let mut calls = disk.release_late_work();
+        assert_eq!(calls.len(), 1);
+        assert_eq!(at_work.pool().room_pages(SPACE), Some(0));
+        assert_eq!(calls.remove(0).run(), Ok(()));
+        assert!(
+            at_work.grow(SPACE, 100).is_ok(),
+            "whoever comes next finds its room"
+        );
+        // One that fails leaves the turn to the next.
+        disk.hold_late_work();
+        assert!(poll_at_most(1, growth(&at_work, 200)).await.is_none());
+        let call = disk.release_late_work().remove(0);
+        disk.set_capacity(0);
+        assert!(call.run().is_err());
+        disk.set_capacity(u64::MAX);
+        growth(&at_work, 200).await;
+        assert!(at_work.grow(SPACE, 200).is_ok());
+    });
+}
+
 /// A page from a log that is lost: nobody reads or changes it.
 #[test]
 fn a_page_that_is_ahead_of_the_log_is_refused() {
@@ -744,7 +776,7 @@ fn tablespaces_without_a_control_file_are_refused() {
 fn suspensions_say_why() {
     let world = World::new(11);
     let pages = world.open(options(8, 1));
-    assert_eq!(growth(&pages, 9).reason(), WaitReason::PageMiss);
+    assert_eq!(growth(&pages, 9).reason(), WaitReason::Growth);
     let Err(Halt::Suspend(miss)) = pages.shared(id(1)) else {
         panic!("it is not in memory")
     };

@@ -37,6 +37,8 @@ impl From<Suspend> for Halt {
 pub enum WaitReason {
     /// A page is on its way from disk.
     PageMiss,
+    /// The file has no room for the page, and is being made longer.
+    Growth,
     /// Another worker has the page latched.
     LatchBusy,
     /// Another transaction has the row or gap locked.

@@ -95,12 +95,9 @@ impl SegmentPlace {
     }
 
     async fn fill(&self, disk: &dyn Disk, file: &File) -> Result<(), DiskError> {
-        let (file_too, length) = (file.clone(), self.bytes());
-        let allocate = DiskWork::Allocate {
-            file: file_too,
-            length,
-        };
-        disk.later(allocate).await?;
+        let (growing, length) = (file.clone(), self.bytes());
+        let allocate = move |disk: &dyn Disk| disk.allocate(&growing, length);
+        disk.later(Box::new(allocate)).await?;
         let mut offset = 0;
         while offset < self.bytes() {
             let rest = usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX);
@@ -123,11 +120,9 @@ impl SegmentPlace {
         from: u64,
         to: u64,
     ) -> Result<Option<File>, DiskError> {
-        let rename = DiskWork::Rename {
-            from: self.path(from),
-            to: self.path(to),
-        };
-        match disk.later(rename).await {
+        let (old, new) = (self.path(from), self.path(to));
+        let rename = move |disk: &dyn Disk| disk.rename(&old, &new);
+        match disk.later(Box::new(rename)).await {
             Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -143,9 +138,8 @@ impl SegmentPlace {
     }
 
     fn sync_directory(&self) -> DiskWork {
-        DiskWork::SyncDirectory {
-            path: self.directory.clone(),
-        }
+        let directory = self.directory.clone();
+        Box::new(move |disk| disk.sync_directory(&directory))
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::file::{self, LinuxFile};
 use crate::IoBuffer;
-use crate::disk::{Disk, DiskError, File, IoFuture, IoResult, OpenOptions, WriteDurability};
+use crate::disk::{
+    Disk, DiskError, DiskWork, File, IoFuture, IoResult, OpenOptions, WriteDurability,
+};
 
 /// See the module's head. Has no state.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,6 +70,10 @@ impl Disk for BlockingDisk {
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
         file::sync_directory(path)
+    }
+
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
+        Box::pin(ready(work(self)))
     }
 
     fn lock(&self, file: &File) -> Result<(), DiskError> {

@@ -9,12 +9,14 @@ use std::task::Poll;
 use sync::Mutex;
 
 use super::clock::SimClock;
+use super::late::LateWork;
 use super::names::Inode;
 use super::world::{Action, DiskOptions, Faults, Outbox, World, failed};
 use crate::IoBuffer;
 use crate::clock::{Clock as _, Instant};
 use crate::disk::{
-    Disk, DiskError, DiskErrorKind, File, FileId, IoFuture, IoResult, OpenOptions, WriteDurability,
+    Disk, DiskError, DiskErrorKind, DiskWork, File, FileId, IoFuture, IoResult, OpenOptions,
+    WriteDurability,
 };
 
 /// One incarnation of a disk that lies within the [fault model](super). Clones are handles on the
@@ -102,6 +104,16 @@ impl SimDisk {
     /// If there is no such file.
     pub fn damage(&self, path: &Path, offset: u64, bit: u32) {
         self.world.lock().damage(path, offset, bit);
+    }
+
+    /// From now on [`Disk::later`] keeps what it is asked for, as helper threads do that are busy.
+    pub fn hold_late_work(&self) {
+        self.world.lock().held.get_or_insert_default();
+    }
+
+    /// Ends that; gives what was asked for meanwhile.
+    pub fn release_late_work(&self) -> Vec<LateWork> {
+        self.world.lock().held.take().unwrap_or_default()
     }
 
     /// Runs `act` on the living world, or gives the error of a dead one.
@@ -294,6 +306,17 @@ impl Disk for SimDisk {
             world.names.sync_directory(path);
             Ok(())
         })
+    }
+
+    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
+        let mut world = self.world.lock();
+        let Some(held) = &mut world.held else {
+            drop(world);
+            return Box::pin(std::future::ready(work(self)));
+        };
+        let (late, answer) = LateWork::new(self.clone(), work);
+        held.push(late);
+        answer
     }
 
     fn lock(&self, file: &File) -> Result<(), DiskError> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sync::Mutex;
 
 use super::content::{Content, units};
+use super::late::LateWork;
 use super::names::{Inode, Names};
 use crate::clock::Instant;
 use crate::disk::{DiskError, DiskErrorKind, IoResult, WriteDurability};
@@ -85,6 +86,8 @@ pub(super) struct World {
     under_way: BTreeMap<(Instant, u64), (Inode, Action)>,
     /// Counts operations, completed writes and files: one order for all.
     number: u64,
+    /// What helper threads are asked for, where they come to nothing.
+    pub(super) held: Option<Vec<LateWork>>,
 }
 
 /// One file.
@@ -125,6 +128,7 @@ impl World {
             files: BTreeMap::new(),
             under_way: BTreeMap::new(),
             number: 0,
+            held: None,
         }
     }
 
@@ -368,6 +372,7 @@ impl World {
             files,
             under_way: BTreeMap::new(),
             number: self.number,
+            held: None,
         }
     }
 

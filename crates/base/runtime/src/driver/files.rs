@@ -135,7 +135,7 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
 
     fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
         let helpers = &current().shared.helpers.file_calls;
-        Box::pin(helpers.run(move || work.run(&BlockingDisk)))
+        Box::pin(helpers.run(move || work(&BlockingDisk)))
     }
 
     fn lock(&self, file: &File) -> Result<(), DiskError> {

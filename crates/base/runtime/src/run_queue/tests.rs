@@ -242,15 +242,17 @@ fn transactions_that_were_begun_are_ended_before_many_others_begin() {
 
 #[test]
 fn what_yields_neither_stops_clients_nor_is_stopped() {
-    // A turn of the model has 20 polls, COHORT_COUNT of them of clients.
-    for (yielding, least, most) in [(1, 2000, 2000), (10, 2000, 2000 * (20 - COHORT_COUNT))] {
+    // Polls of a turn beside those of clients.
+    const OTHERS: usize = 8;
+    for (yielding, least, most) in [(1, 2000, 2000), (10, 2000, 2000 * OTHERS)] {
         let mut clients = Clients::new(2000, |_, _| Standing::Free);
         clients.run(STAY_MAX * 3);
         (5000..5000 + yielding).for_each(|task| clients.queue.push_yielded(task));
         let mut yielded_count = 0;
         for _ in 0..2000 {
             // Turns that are short because who yields takes long.
-            yielded_count += polls(&mut clients, 20, RunQueue::push_yielded);
+            let poll_count = COHORT_COUNT + OTHERS;
+            yielded_count += polls(&mut clients, poll_count, RunQueue::push_yielded);
         }
         let is_expected = (least..=most).contains(&yielded_count);
         assert!(is_expected, "{yielding}: {yielded_count}");

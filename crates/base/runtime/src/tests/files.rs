@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::Poll;
 
-use env::{DiskErrorKind, DiskWork, FileAccess, IoBuffer, OpenOptions, WriteDurability};
+use env::{Disk, DiskErrorKind, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 
 use super::{TestPath, on_each_driver, start};
 use crate::*;
@@ -51,19 +51,21 @@ fn what_may_block_for_long_gives_its_result() {
             let disk = disk();
             let file = disk.open(&path.0, NEW).unwrap();
             let length = 1 << 20;
-            let allocate = DiskWork::Allocate {
-                file: file.clone(),
-                length,
-            };
+            let growing = file.clone();
+            let allocate = Box::new(move |disk: &dyn Disk| disk.allocate(&growing, length));
             disk.later(allocate).await.unwrap();
             assert_eq!(disk.length(&file), Ok(length));
             let (from, to) = (path.0.clone(), other.0.clone());
-            let rename = DiskWork::Rename { from, to };
-            disk.later(rename.clone()).await.unwrap();
-            let missing = disk.later(rename).await.map_err(|error| error.kind);
+            let rename = move |disk: &dyn Disk| disk.rename(&from, &to);
+            disk.later(Box::new(rename.clone())).await.unwrap();
+            let missing = disk
+                .later(Box::new(rename))
+                .await
+                .map_err(|error| error.kind);
             assert_eq!(missing, Err(DiskErrorKind::NotFound));
             let path = other.0.clone();
-            disk.later(DiskWork::Remove { path }).await.unwrap();
+            let remove = Box::new(move |disk: &dyn Disk| disk.remove(&path));
+            disk.later(remove).await.unwrap();
             assert!(disk.open(&other.0, NEW).is_ok(), "the name is free");
         });
     });
@@ -87,7 +89,7 @@ fn long_calls_keep_no_file_from_growing() {
             let path = TestPath::new("beside-long-calls");
             let file = disk().open(&path.0, NEW).unwrap();
             let length = 1 << 20;
-            let allocate = DiskWork::Allocate { file, length };
+            let allocate = Box::new(move |disk: &dyn Disk| disk.allocate(&file, length));
             disk().later(allocate).await.unwrap();
             release.send(()).unwrap();
             assert_eq!(long.await, Ok(()));

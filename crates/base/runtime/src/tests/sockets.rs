@@ -671,6 +671,12 @@ fn a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not() {
     drop(first);
     assert!(path.0.exists());
     Listener::bind(&address).unwrap();
+    // What is no socket is somebody's file.
+    std::fs::remove_file(&path.0).unwrap();
+    std::fs::write(&path.0, "precious").unwrap();
+    let refused = Listener::bind(&address).unwrap_err();
+    assert_eq!(refused.reason.kind(), ErrorKind::AddrInUse);
+    assert_eq!(std::fs::read(&path.0).unwrap(), b"precious");
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub struct ColumnDefinition {
     pub invisible: bool,
     /// `COMPRESSED`, `WITH SYSTEM VERSIONING`, `GENERATED ALWAYS AS ROW START` and such.
     pub refused: Option<Refused>,
+    /// Options of engines: name and value.
+    pub others: Vec<(Ident, String)>,
 }
 
 /// A generated column.

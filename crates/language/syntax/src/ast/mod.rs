@@ -125,7 +125,8 @@ pub enum StatementKind {
     AlterRoutine(AlterRoutine),
     /// `DROP PROCEDURE`, `DROP FUNCTION`.
     DropRoutine(DropRoutine),
-    /// `SIGNAL`, `RESIGNAL`, `GET DIAGNOSTICS` outside of a routine, and `BEGIN NOT ATOMIC`.
+    /// `BEGIN NOT ATOMIC`, `IF`, `CASE`, loops, `SIGNAL`, `RESIGNAL` and `GET DIAGNOSTICS` outside
+    /// of a routine.
     Program(Box<Program>),
     /// `BEGIN`, `COMMIT`, savepoints, `XA`, `LOCK TABLES` ..
     Transaction(Transaction),

@@ -208,6 +208,7 @@ impl Cursor<'_> {
             references: None,
             invisible: false,
             refused: None,
+            others: Vec::new(),
         };
         if self.eat(K::Serial) {
             column.data_type.unsigned = true;
@@ -222,7 +223,7 @@ impl Cursor<'_> {
     /// One attribute; false when none follows.
     fn column_attribute(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
         let Some(word) = self.keyword() else {
-            return self.engine_attribute();
+            return self.engine_attribute(column);
         };
         match word {
             K::Not if self.keyword_at(1) == Some(K::Null) => {
@@ -308,7 +309,7 @@ impl Cursor<'_> {
                 self.expect_kind(Kind::Equal)?;
                 self.unsigned()?;
             }
-            _ => return self.engine_attribute(),
+            _ => return self.engine_attribute(column),
         }
         Ok(true)
     }
@@ -321,12 +322,13 @@ impl Cursor<'_> {
     }
 
     /// An option of an engine: `name = value`.
-    fn engine_attribute(&mut self) -> Parsed<bool> {
+    fn engine_attribute(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
         if !Self::is_name(self.peek()) || self.kind_at(1) != Kind::Equal {
             return Ok(false);
         }
-        self.skip(2);
-        self.option_value()?;
+        let name = self.ident()?;
+        self.bump();
+        column.others.push((name, self.option_value()?));
         Ok(true)
     }
 

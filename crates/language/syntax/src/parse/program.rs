@@ -59,11 +59,8 @@ impl Cursor<'_> {
         let Some(word) = self.keyword() else {
             return self.plain_step();
         };
-        let is_call = self.kind_at(1) == Kind::LeftParen;
         match word {
-            K::Begin | K::Loop | K::While | K::For => self.labelled(None),
-            K::Repeat if !is_call => self.labelled(None),
-            K::Repeat => self.labelled(None),
+            K::Begin | K::Loop | K::While | K::Repeat | K::For => self.labelled(None),
             K::If => self.if_step(),
             K::Case => self.case_step(),
             K::Set => self.set_step(),

@@ -218,8 +218,12 @@ impl Cursor<'_> {
         Ok(StatementKind::Program(Box::new(program(*scope, 0, body))))
     }
 
-    /// `SIGNAL`, `RESIGNAL`, `GET DIAGNOSTICS` outside of a routine.
-    pub(super) fn lone_signal(&mut self) -> Parsed<StatementKind> {
+    /// A statement of programs outside of one: `SIGNAL`, `RESIGNAL`, `GET DIAGNOSTICS`, and `IF`,
+    /// `CASE` and loops, without a label, as MariaDB has it.
+    pub(super) fn lone_step(&mut self) -> Parsed<StatementKind> {
+        if self.scope.is_some() {
+            return Err(self.fail());
+        }
         self.scope = Some(Scope::new(None));
         let body = self.step()?;
         let scope = self.take_scope()?;

@@ -1,7 +1,6 @@
 //! The preparing of segments, given up in its middle.
 
 use env::sim::poll_at_most;
-use env::{DiskError, DiskWork, File, IoFuture, IoResult};
 
 use super::*;
 
@@ -66,16 +65,16 @@ fn a_renaming_that_is_given_up_takes_no_segment_away() {
         while writing() < 3 {
             end = write_durably(&mut writer, &disk, 2).await;
         }
-        let late = LateDisk::new(disk.clone());
         let last = at_work.flush_state().lock().segments.last();
-        let given_up = poll_at_most(1, at_work.prepare_segments(&late)).await;
+        disk.hold_late_work();
+        let given_up = poll_at_most(1, at_work.prepare_segments(&disk)).await;
         assert!(given_up.is_none(), "it waits for the renaming");
+        let renaming = disk.release_late_work().pop().expect("one was asked for");
         free(&at_work, &disk, end).await;
         assert_eq!(obsolete_count(), 3);
         at_work.prepare_segments(&disk).await.unwrap();
         assert_eq!(obsolete_count(), 2);
-        let renaming = late.renaming.take().expect("one was asked for");
-        let late_answer = renaming.run(&disk).unwrap_err();
+        let late_answer = renaming.run().unwrap_err();
         assert_eq!(late_answer.kind, DiskErrorKind::NotFound);
         while writing() <= last.unwrap() {
             end = write_durably(&mut writer, &disk, 3).await;
@@ -105,88 +104,4 @@ async fn write_durably(writer: &mut WalWriter, disk: &SimDisk, number: u64) -> L
 /// Writes a checkpoint.
 async fn free(wal: &Wal, disk: &SimDisk, end: Lsn) {
     wal.write_checkpoint(disk, end, Vec::new()).await.unwrap();
-}
-
-/// A disk that renames when it is told to, whoever waits for it.
-struct LateDisk {
-    disk: SimDisk,
-    /// The renaming that was asked for.
-    renaming: RefCell<Option<DiskWork>>,
-}
-
-impl LateDisk {
-    fn new(disk: SimDisk) -> Self {
-        Self {
-            disk,
-            renaming: RefCell::default(),
-        }
-    }
-}
-
-impl Disk for LateDisk {
-    fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
-        self.disk.open(path, options)
-    }
-
-    fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult> {
-        self.disk.read(file, offset, buffer)
-    }
-
-    fn write(
-        &self,
-        file: &File,
-        offset: u64,
-        buffer: IoBuffer,
-        durability: WriteDurability,
-    ) -> IoFuture<IoResult> {
-        self.disk.write(file, offset, buffer, durability)
-    }
-
-    fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
-        self.disk.sync(file)
-    }
-
-    fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {
-        self.disk.allocate(file, length)
-    }
-
-    fn set_length(&self, file: &File, length: u64) -> Result<(), DiskError> {
-        self.disk.set_length(file, length)
-    }
-
-    fn length(&self, file: &File) -> Result<u64, DiskError> {
-        self.disk.length(file)
-    }
-
-    fn remove(&self, path: &Path) -> Result<(), DiskError> {
-        self.disk.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), DiskError> {
-        self.disk.rename(from, to)
-    }
-
-    fn create_directory(&self, path: &Path) -> Result<(), DiskError> {
-        self.disk.create_directory(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError> {
-        self.disk.list(path)
-    }
-
-    fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
-        self.disk.sync_directory(path)
-    }
-
-    fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
-        if !matches!(work, DiskWork::Rename { .. }) {
-            return self.disk.later(work);
-        }
-        *self.renaming.borrow_mut() = Some(work);
-        Box::pin(std::future::pending())
-    }
-
-    fn lock(&self, file: &File) -> Result<(), DiskError> {
-        self.disk.lock(file)
-    }
 }
