@@ -176,8 +176,9 @@ impl Client {
         self.write_packet(&packet)
     }
 
-    /// Reads the results of what `send_query` sent.
+    /// Reads the results of what `send_query` sent; of several that were sent, those of the next.
     pub fn read_outcomes(&mut self) -> Result<Vec<Outcome>> {
+        self.sequence = 1;
         let mut outcomes = Vec::new();
         loop {
             let outcome = self.read_outcome()?;
