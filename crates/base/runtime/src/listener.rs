@@ -296,7 +296,7 @@ fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
                 Err(Errno::CONNREFUSED) => {}
                 _ => return Err(Errno::ADDRINUSE),
             }
-            if !FileType::from_raw_mode(rustix::fs::lstat(path)?.st_mode).is_socket() {
+            if !FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode).is_socket() {
                 return Err(Errno::ADDRINUSE);
             }
             // Left by a process that died: nobody listens on it.

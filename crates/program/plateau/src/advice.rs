@@ -26,6 +26,14 @@ pub(crate) fn advised_to_check(error: anyhow::Error) -> anyhow::Error {
 pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(RecoveryError::Disk(error)) => error.kind == DiskErrorKind::Failed,
+        None => matches!(error.downcast_ref(), Some(StoreError::Disk { .. })) || is_wrong(error),
+        Some(_) => is_wrong(error),
+    }
+}
+
+/// Whether what was read is wrong.
+fn is_wrong(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
         Some(
             RecoveryError::NoControl(_)
             | RecoveryError::Log(_)
@@ -35,10 +43,7 @@ pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
             | RecoveryError::PageAhead { .. },
         ) => true,
         Some(_) => false,
-        None => matches!(
-            error.downcast_ref(),
-            Some(StoreError::Damaged { .. } | StoreError::Disk { .. })
-        ),
+        None => matches!(error.downcast_ref(), Some(StoreError::Damaged { .. })),
     }
 }
 
@@ -46,7 +51,7 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
     let disk = error.chain().find_map(|cause| cause.downcast_ref());
     let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));
     let by_recovery = || of_recovery(error.downcast_ref()?);
-    let by_damage = || is_damage(error).then_some("`plateau check` names all that is damaged");
+    let by_damage = || is_wrong(error).then_some("`plateau check` names all that is damaged");
     by_disk.or_else(by_recovery).or_else(by_damage)
 }
 

@@ -240,8 +240,12 @@ impl Client {
         self.connection.flush().await
     }
 
-    /// As [`Client::flush`], but what fits into the socket is not waited for.
-    pub async fn post(&mut self) -> Result<(), Disconnect> {
+    /// Sends what was written, if the client has taken what it was sent before and this is not much
+    /// either: then it fits into the socket, and nothing is waited for.
+    pub async fn post_short(&mut self) -> Result<(), Disconnect> {
+        if !self.has_unsent() || self.should_flush() || self.connection.stream.is_posting() {
+            return Ok(());
+        }
         self.connection.post().await
     }
 

@@ -241,7 +241,7 @@ impl Session {
 
     /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
     /// is Plateau's own; MariaDB's depends on its row format. QUICK wants one that is kept with the
-    /// table, which there is none.
+    /// table; there is none.
     async fn checksum(&mut self, tables: &[ObjectName], is_quick: bool) -> Result<Reply, Stop> {
         let mut rows = Vec::new();
         for name in tables {

@@ -142,13 +142,11 @@ impl Session {
         self.check_in_time(deadline)
     }
 
-    /// Before a wait that may last: whole replies of statements before this one, which came with
-    /// it, and rows of its own are no secret meanwhile.
+    /// Before a wait that may last: sends replies of statements that came with this one, and what
+    /// there is of its own. A client that is slow to read gets them later: what the statement holds
+    /// is not to be held for longer.
     pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
-        if self.client.has_unsent() {
-            unless_killed(&self.state.seat, self.client.post()).await?;
-        }
-        Ok(())
+        unless_killed(&self.state.seat, self.client.post_short()).await
     }
 
     /// Error 1317 once the statement was killed, 1969 once its time is over.

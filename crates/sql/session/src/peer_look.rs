@@ -117,10 +117,11 @@ impl Session {
     ) -> Result<(), Stop> {
         let has_rows = !plan.columns.is_empty() && self.cursor.is_none();
         let has_begun = has_rows && rows.begin(&plan.columns, &mut self.client);
-        if !has_begun || !self.client.has_unsent() {
+        if !has_begun {
             self.state.seat.give_order(KillOrder::Connection);
             return Err(self.interrupted());
         }
+        // Where all has been sent before, its next rows tell.
         self.state.peer_look.doubt.set(Doubt::Told);
         self.send_rows(deadline).await
     }

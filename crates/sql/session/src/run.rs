@@ -601,17 +601,8 @@ impl Session {
         self.wait_shown(state_text(reason), wait).await
     }
 
-    /// As [`Session::wait_for`], for what the statement itself has asked for.
-    pub(crate) async fn wait_as_asked<T>(
-        &mut self,
-        text: &'static str,
-        wait: impl Future<Output = T>,
-    ) -> Result<T, Stop> {
-        self.post_replies().await?;
-        self.wait_shown(text, wait).await
-    }
-
-    async fn wait_shown<T>(
+    /// As [`Session::wait_for`], with what the process list shows; sends nothing before.
+    pub(crate) async fn wait_shown<T>(
         &mut self,
         text: &'static str,
         wait: impl Future<Output = T>,
@@ -725,8 +716,7 @@ impl<'s> RefusedWarnings<'s> {
     }
 }
 
-/// What the process list shows of a wait.
-/// Whether a wait ends when other statements do as they please, and not soon by itself.
+/// Whether a wait ends when other statements do as they please, and not by itself.
 fn is_for_others(reason: WaitReason) -> bool {
     match reason {
         WaitReason::RowLock
@@ -743,6 +733,7 @@ fn is_for_others(reason: WaitReason) -> bool {
     }
 }
 
+/// What the process list shows of a wait.
 fn state_text(reason: WaitReason) -> &'static str {
     match reason {
         WaitReason::PageMiss => "Reading from disk",

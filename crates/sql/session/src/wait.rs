@@ -187,9 +187,10 @@ impl Session {
         if micros == 0 {
             return Ok(());
         }
+        self.post_replies().await?;
         let (limit_us, is_cut) = self.limited(micros, deadline);
         let sleep = runtime::sleep_until(runtime::now() + Duration::from_micros(limit_us));
-        self.wait_as_asked("User sleep", sleep).await?;
+        self.wait_shown("User sleep", sleep).await?;
         if is_cut { Err(timed_out()) } else { Ok(()) }
     }
 
@@ -206,6 +207,8 @@ impl Session {
         if has_sent_rows {
             return Err(ClientError::not_supported(&"GET_LOCK that waits after rows").into());
         }
+        // Before anything is let go or looked at: what is found then holds as the wait begins.
+        self.post_replies().await?;
         if let Some(cursor) = &mut self.cursor {
             cursor.clear();
         }
@@ -230,7 +233,7 @@ impl Session {
         let (limit_us, is_cut) = self.limited(until_us.saturating_sub(now_us), deadline);
         let freed = server.named_locks.freed(&name, own);
         let limited = runtime::timeout(Duration::from_micros(limit_us), freed);
-        if self.wait_as_asked("User lock", limited).await?.is_err() {
+        if self.wait_shown("User lock", limited).await?.is_err() {
             if is_cut {
                 return Err(timed_out());
             }

@@ -6,8 +6,9 @@
 //!
 //! (G1) One turn to grow is taken at most. Who wants room meanwhile waits for its end. If the
 //!      growth has failed, so has he who wanted as much or more; the others look again.
-//! (G2) A turn is its call's, which the disk does though nobody waits any more: statements that
-//!      are killed over a slow disk leave one call behind, not one each.
+//! (G2) A turn is its call's once it has asked the disk, which does it though nobody waits any
+//!      more: statements that are killed over a slow disk leave one call behind, not one each (and
+//!      a waker, to the turn's end).
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -104,8 +105,10 @@ impl Turn {
 
     /// Its growth has failed, which is so for all who wait and want as much. Gives the error back.
     pub(crate) fn fail(self, least: u32, error: DiskError) -> DiskError {
-        let mut state = self.0.state.lock();
-        state.failure = Some((state.ended_count, least, error.clone()));
+        {
+            let mut state = self.0.state.lock();
+            state.failure = Some((state.ended_count, least, error.clone()));
+        }
         error
     }
 }

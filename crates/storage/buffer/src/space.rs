@@ -48,7 +48,7 @@ impl Space {
             return Ok(());
         }
         let file = self.file.clone();
-        let allocate = move |disk: &dyn Disk| {
+        let make_room = move |disk: &dyn Disk| {
             let allocate = |pages| {
                 let allocated = disk.allocate(&file, page_offset(PageNo(pages), size));
                 allocated.map(|()| pages)
@@ -59,12 +59,14 @@ impl Space {
                 grown = allocate(least);
             }
             match grown {
-                Ok(pages) => turn.succeed(pages),
-                Err(error) => return Err(turn.fail(least, error)),
+                Ok(pages) => {
+                    turn.succeed(pages);
+                    Ok(())
+                }
+                Err(error) => Err(turn.fail(least, error)),
             }
-            Ok(())
         };
-        disk.later(Box::new(allocate)).await
+        disk.later(Box::new(make_room)).await
     }
 }
 

@@ -28,7 +28,7 @@ use crate::set_statement::new_value_of;
 use crate::variables::NewValue;
 
 impl Session {
-    /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `SIGNAL`.
+    /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `IF`, a loop, `SIGNAL`.
     pub(crate) async fn program_statement(
         &mut self,
         program: &ast::Program,
