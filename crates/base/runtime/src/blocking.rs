@@ -1,12 +1,12 @@
-//! Threads for calls that block, and the way back for what they found.
+//! Threads for calls that block.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
+
+use sync::Parcel;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -100,63 +100,6 @@ impl Queue {
             };
             drop(state);
             job();
-        }
-    }
-}
-
-/// A value on its way from another thread to a task.
-pub(crate) struct Parcel<T> {
-    state: Arc<sync::Mutex<ParcelState<T>>>,
-}
-
-enum ParcelState<T> {
-    /// Nobody waits yet.
-    Empty,
-    /// This task waits.
-    Awaited(Waker),
-    /// Here it is.
-    Delivered(T),
-    /// It was taken.
-    Taken,
-}
-
-impl<T> Parcel<T> {
-    pub(crate) fn new() -> Self {
-        Self {
-            state: Arc::new(sync::Mutex::new(ParcelState::Empty)),
-        }
-    }
-
-    /// Puts the value in and wakes who waits. Any thread.
-    pub(crate) fn deliver(&self, value: T) {
-        let before = std::mem::replace(&mut *self.state.lock(), ParcelState::Delivered(value));
-        if let ParcelState::Awaited(waker) = before {
-            waker.wake();
-        }
-    }
-
-    /// Waits for the value.
-    pub(crate) async fn receive(self) -> T {
-        poll_fn(|context| {
-            let mut state = self.state.lock();
-            if matches!(*state, ParcelState::Delivered(_)) {
-                let delivered = std::mem::replace(&mut *state, ParcelState::Taken);
-                let ParcelState::Delivered(value) = delivered else {
-                    unreachable!("just seen under the lock")
-                };
-                return Poll::Ready(value);
-            }
-            *state = ParcelState::Awaited(context.waker().clone());
-            Poll::Pending
-        })
-        .await
-    }
-}
-
-impl<T> Clone for Parcel<T> {
-    fn clone(&self) -> Self {
-        Self {
-            state: self.state.clone(),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use env::{Disk, Instant};
+use sync::Parcel;
 
-use crate::blocking::Parcel;
 use crate::run_queue::Standing;
 use crate::shared::Message;
 use crate::strand::WayGiven;

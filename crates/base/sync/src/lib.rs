@@ -9,7 +9,7 @@
 //! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
 //! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
 //! [`LogRing`] (the log in memory, filled by all workers at once),
-//! [`WakeFlag`] (whether a task is queued).
+//! [`WakeFlag`] (whether a task is queued), [`Parcel`] (one value for a task, behind a [`Mutex`]).
 
 pub mod atomic;
 
@@ -20,6 +20,7 @@ mod inbox;
 mod log_ring;
 mod mutex;
 mod padded;
+mod parcel;
 mod wake_flag;
 
 pub use big_reader_lock::{BigReaderLock, WaitKey};
@@ -29,4 +30,5 @@ pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::CachePadded;
+pub use parcel::Parcel;
 pub use wake_flag::WakeFlag;

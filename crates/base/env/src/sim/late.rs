@@ -1,11 +1,8 @@
 //! Work of a helper thread that has not come to it yet.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::sync::Arc;
-use std::task::{Poll, Waker};
 
-use sync::Mutex;
+use sync::Parcel;
 
 use super::disk::SimDisk;
 use crate::disk::{DiskError, DiskWork, IoFuture};
@@ -14,41 +11,21 @@ use crate::disk::{DiskError, DiskWork, IoFuture};
 pub struct LateWork {
     disk: SimDisk,
     work: DiskWork,
-    answer: Arc<Mutex<Answer>>,
-}
-
-#[derive(Default)]
-struct Answer {
-    outcome: Option<Result<(), DiskError>>,
-    /// Who waits.
-    waker: Option<Waker>,
+    answer: Parcel<Result<(), DiskError>>,
 }
 
 impl LateWork {
     /// The work, and what its asker waits for.
     pub(super) fn new(disk: SimDisk, work: DiskWork) -> (Self, IoFuture<Result<(), DiskError>>) {
-        let answer = Arc::<Mutex<Answer>>::default();
-        let awaited = Arc::clone(&answer);
-        let wait = poll_fn(move |context| {
-            let mut answer = awaited.lock();
-            if let Some(outcome) = answer.outcome.take() {
-                return Poll::Ready(outcome);
-            }
-            answer.waker = Some(context.waker().clone());
-            Poll::Pending
-        });
-        (Self { disk, work, answer }, Box::pin(wait))
+        let answer = Parcel::new();
+        let awaited = Box::pin(answer.clone().receive());
+        (Self { disk, work, answer }, awaited)
     }
 
     /// The thread comes to it.
     pub fn run(self) -> Result<(), DiskError> {
         let outcome = (self.work)(&self.disk);
-        let waker = {
-            let mut answer = self.answer.lock();
-            answer.outcome = Some(outcome.clone());
-            answer.waker.take()
-        };
-        waker.into_iter().for_each(Waker::wake);
+        self.answer.deliver(outcome.clone());
         outcome
     }
 }

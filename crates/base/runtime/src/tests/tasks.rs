@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use sync::Mutex;
+use sync::{Mutex, Parcel};
 
 use super::{on_each_driver, start};
-use crate::blocking::Parcel;
 use crate::*;
 
 #[test]

@@ -96,8 +96,15 @@ impl Cursor<'_> {
     fn other_statement(&mut self, word: K) -> Parsed<StatementKind> {
         match word {
             K::Begin if self.keyword_at(1) == Some(K::Not) => self.compound(),
-            K::Signal | K::Resignal | K::Get => self.lone_step(),
-            K::If | K::Case | K::Loop | K::While | K::Repeat | K::For => self.lone_step(),
+            K::Signal
+            | K::Resignal
+            | K::Get
+            | K::If
+            | K::Case
+            | K::Loop
+            | K::While
+            | K::Repeat
+            | K::For => self.lone_step(),
             K::Begin
             | K::Start
             | K::Commit
