@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server};
+use testkit::{Launch, Outcome, Server, wait_until};
 
 /// LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.
 const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
@@ -184,6 +184,48 @@ fn replies_do_not_wait_for_a_later_statement() {
             assert!(!failed, "{waits}: {outcomes:?}");
         }
     }
+}
+
+/// What a statement has written before it waits is sent behind its wait, as MariaDB does: a row that
+/// is told may be relied on. What came before it is sent first.
+#[test]
+fn rows_of_a_statement_that_waits_are_sent_behind_its_wait() {
+    let (server, mut holder) = start();
+    let sql = "create table d.t (i int primary key); insert into d.t values (1); \
+               begin; select * from d.t for update";
+    holder.query_all(sql.as_bytes()).expect("a locked row");
+    for (waits, state) in [
+        (
+            "insert into d.t values (2), (1) returning i",
+            "Waiting for row lock",
+        ),
+        ("select sleep(600) from d.t", "User sleep"),
+        (
+            "insert into d.t values (3) returning i, sleep(600)",
+            "User sleep",
+        ),
+    ] {
+        let mut raw = Raw::new(&server);
+        let id = raw.value("select connection_id()").expect("a number");
+        raw.send(0, &[&[QUERY], b"select 1".as_slice()].concat());
+        raw.send(0, &[&[QUERY], waits.as_bytes()].concat());
+        let shown = format!("select state from information_schema.processlist where id = {id}");
+        wait_until(waits, || {
+            holder.value(&shown).expect("a state").as_deref() == Some(state)
+        });
+        let ends: Vec<_> = (0..5).map(|_| raw.packet().first().copied()).collect();
+        assert_eq!(ends, [1, 3, 0xfe, 1, 0xfe].map(Some), "{waits}");
+        raw.stream.set_nonblocking(true).expect("a socket");
+        let more = raw.stream.peek(&mut [0; 1]);
+        let kind = more.map_err(|error| error.kind());
+        assert_eq!(kind, Err(ErrorKind::WouldBlock), "{waits}");
+        raw.stream.set_nonblocking(false).expect("a socket");
+        holder.run(&format!("kill query {id}")).expect("it waits");
+        while raw.packet().first() != Some(&0xff) {}
+    }
+    holder.run("rollback").expect("its lock");
+    let stored = holder.value("select count(*) from d.t");
+    assert_eq!(stored.expect("a count").as_deref(), Some("1"));
 }
 
 #[test]

@@ -440,6 +440,37 @@ fn id_of(stream: &mut TcpStream) -> u32 {
     number.parse().expect("a number")
 }
 
+/// A file that comes once KILL QUERY was answered is not stored, nor one whose end does.
+#[test]
+fn an_order_counts_before_a_file_that_comes_behind_it() {
+    for io in ["epoll", "auto"] {
+        let (server, mut killer, _) = start(&["workers=2", &format!("io={io}")]);
+        killer.run("create database d").expect("a database");
+        killer.run("create table d.t (a int)").expect("a table");
+        let mut stream = logged_in(&server, PLAIN | LOCAL_FILES);
+        let kill = format!("kill query {}", id_of(&mut stream));
+        for round in 0..200 {
+            let load = frame(0, b"\x03load data local infile 'x' into table d.t");
+            stream.write_all(&load).expect("it reads");
+            let answer = packet(&mut stream).expect("an answer");
+            assert_eq!(answer.first(), Some(&0xfb), "it asks for the file");
+            let (file, end) = (frame(2, b"1\n2\n"), frame(3, b""));
+            let behind = if round % 2 == 0 {
+                [file, end].concat()
+            } else {
+                stream.write_all(&file).expect("it reads");
+                end
+            };
+            killer.run(&kill).expect("an order");
+            stream.write_all(&behind).expect("it reads");
+            let answer = packet(&mut stream).expect("an answer");
+            assert_eq!(refusal(&answer), Some(1317), "{io}, round {round}");
+        }
+        let stored = killer.value("select count(*) from d.t");
+        assert_eq!(stored.expect("a count").as_deref(), Some("0"), "{io}");
+    }
+}
+
 /// A file of which the client sends nothing for as long as it likes, and one of very many rows:
 /// KILL ends both, and others are served meanwhile.
 #[test]

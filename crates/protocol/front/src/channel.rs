@@ -153,6 +153,8 @@ pub(crate) struct Channel {
     plain: Input,
     deframer: Deframer,
     out: PacketWriter,
+    /// How many bytes at the front of `out` belong to replies that are whole.
+    reply_bytes: usize,
 }
 
 impl Channel {
@@ -164,6 +166,7 @@ impl Channel {
             plain: Input::default(),
             deframer: Deframer::new(packet_bytes_max),
             out: PacketWriter::new(),
+            reply_bytes: 0,
         }
     }
 
@@ -178,11 +181,23 @@ impl Channel {
 
     /// How much of replies waits to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
-        let staged = self
-            .compression
-            .as_ref()
-            .map_or(0, |compression| compression.staged.len());
-        self.out.pending_bytes() + staged
+        self.out.pending_bytes() + self.staged_bytes()
+    }
+
+    /// As [`Channel::pending_bytes`], of replies that are whole.
+    pub(crate) fn pending_reply_bytes(&self) -> usize {
+        self.reply_bytes + self.staged_bytes()
+    }
+
+    fn staged_bytes(&self) -> usize {
+        let compression = self.compression.as_ref();
+        compression.map_or(0, |compression| compression.staged.len())
+    }
+
+    /// What was written so far are whole replies.
+    #[inline]
+    pub(crate) fn end_reply(&mut self) {
+        self.reply_bytes = self.out.pending_bytes();
     }
 
     pub(crate) fn has_tls(&self) -> bool {
@@ -306,6 +321,7 @@ impl Channel {
     /// A reply goes on with the sequence ids of the packet that it answers.
     fn begin_reply(&mut self) -> Result<(), ChannelError> {
         self.stage()?;
+        self.end_reply();
         self.out.set_sequence(self.deframer.sequence());
         if let Some(compression) = &mut self.compression {
             compression.out_sequence = compression.in_sequence;
@@ -407,6 +423,7 @@ impl Channel {
     /// to [`Shared::give_buffer`] when it is sent.
     pub(crate) fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
         self.stage()?;
+        self.reply_bytes = 0;
         let (bytes, input) = match &mut self.compression {
             Some(compression) => (
                 std::mem::take(&mut compression.staged),
@@ -423,6 +440,15 @@ impl Channel {
         }
         self.shared.give_buffer(bytes);
         Ok(tls.take_outgoing())
+    }
+
+    /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is not
+    /// is still to be sent.
+    pub(crate) fn seal_replies(&mut self) -> Result<Vec<u8>, ChannelError> {
+        let own = self.out.split_off(self.reply_bytes);
+        let sealed = self.seal();
+        self.out.rejoin(own);
+        sealed
     }
 
     /// Takes up to `count` bytes that are of no interest off the plain bytes; answers how many.

@@ -240,13 +240,21 @@ impl Client {
         self.connection.flush().await
     }
 
-    /// Sends what was written, if the client has taken what it was sent before and this is not much
-    /// either: then it fits into the socket, and nothing is waited for.
-    pub async fn post_short(&mut self) -> Result<(), Disconnect> {
-        if !self.has_unsent() || self.should_flush() || self.connection.stream.is_posting() {
+    /// The reply that was being written is whole.
+    #[inline]
+    pub fn end_reply(&mut self) {
+        self.connection.channel.end_reply();
+    }
+
+    /// Sends the replies that are whole, and nothing of one that is being written, if the client has
+    /// taken what it was sent before and this is not much either: then it fits into the socket, and
+    /// nothing is waited for.
+    pub async fn post_replies(&mut self) -> Result<(), Disconnect> {
+        let count = self.connection.channel.pending_reply_bytes();
+        if count == 0 || FLUSH_BYTES <= count || self.connection.stream.is_posting() {
             return Ok(());
         }
-        self.connection.post().await
+        self.connection.post_replies().await
     }
 
     /// Asks the client for a file, as LOAD DATA LOCAL does; its bytes come by

@@ -152,6 +152,12 @@ impl Connection {
         self.send_by(bytes, SendMode::Post).await
     }
 
+    /// As [`Connection::post`], of the replies that are whole.
+    pub(crate) async fn post_replies(&mut self) -> Result<(), Disconnect> {
+        let bytes = self.channel.seal_replies()?;
+        self.send_by(bytes, SendMode::Post).await
+    }
+
     /// Sends bytes, if there are any, and gives their buffer back to the pool.
     pub(crate) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Disconnect> {
         self.send_by(bytes, SendMode::Wait).await

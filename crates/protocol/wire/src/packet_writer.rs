@@ -80,6 +80,20 @@ impl PacketWriter {
         }
     }
 
+    /// Takes what waits behind the first `count` bytes, which are whole packets, to be written again
+    /// by [`PacketWriter::rejoin`] once those have been taken.
+    pub fn split_off(&mut self, count: usize) -> Vec<u8> {
+        self.bytes.split_off(count)
+    }
+
+    /// Writes again what was split off, in front of nothing else.
+    pub fn rejoin(&mut self, packets: Vec<u8>) {
+        assert!(self.bytes.is_empty(), "what stood before has been taken");
+        if !packets.is_empty() {
+            self.bytes = packets;
+        }
+    }
+
     /// Forgets what waits.
     pub fn clear(&mut self) {
         self.bytes.clear();

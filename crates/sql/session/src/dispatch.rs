@@ -142,11 +142,11 @@ impl Session {
         self.check_in_time(deadline)
     }
 
-    /// Before a wait that may last: sends replies of statements that came with this one, and what
-    /// there is of its own. A client that is slow to read gets them later: what the statement holds
-    /// is not to be held for longer.
+    /// Before a wait that may last: sends replies of statements that came with this one. A client
+    /// that is slow to read gets them later: what the statement holds is not to be held for longer.
+    /// What it has written itself is sent as it ends, or is much: its rows may yet become an error.
     pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
-        unless_killed(&self.state.seat, self.client.post_short()).await
+        unless_killed(&self.state.seat, self.client.post_replies()).await
     }
 
     /// Error 1317 once the statement was killed, 1969 once its time is over.

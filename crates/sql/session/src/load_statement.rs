@@ -156,31 +156,31 @@ impl Session {
     }
 
     /// The next piece of the file. KILL QUERY makes the statement fail and the rest of the file is
-    /// read as behind any failure; KILL of the connection does not wait for the client.
+    /// read as behind any failure; KILL of the connection does not wait for the client. An order
+    /// counts before what has come: a client may send its file, or the end of it, once it was told
+    /// that the order is given.
     async fn next_piece(
         &mut self,
         outcome: &mut Result<(), Failed>,
         mark: UndoMark,
     ) -> Result<Option<PacketBytes>, Failed> {
         let seat = Arc::clone(&self.state.seat);
-        let mut is_killed = false;
         let read = {
             let mut piece = pin!(self.client.read_local_infile());
             let killed = pin!(seat.ordered(KillOrder::Query));
-            match first_of(piece.as_mut(), killed).await {
-                Either::Right(()) => {
-                    is_killed = true;
-                    first_of(piece, pin!(seat.ordered(KillOrder::Connection))).await
+            match first_of(killed, piece.as_mut()).await {
+                Either::Left(()) => {
+                    first_of(pin!(seat.ordered(KillOrder::Connection)), piece).await
                 }
-                read @ Either::Left(_) => read,
+                read @ Either::Right(_) => read,
             }
         };
-        if is_killed && outcome.is_ok() {
+        if seat.order() != KillOrder::None && outcome.is_ok() {
             *outcome = Err(failed(self.interrupted(), mark));
         }
         match read {
-            Either::Left(piece) => piece.map_err(|gone| failed(gone.into(), mark)),
-            Either::Right(()) => Err(failed(self.interrupted(), mark)),
+            Either::Left(()) => Err(failed(self.interrupted(), mark)),
+            Either::Right(piece) => piece.map_err(|gone| failed(gone.into(), mark)),
         }
     }
 

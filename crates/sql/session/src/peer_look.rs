@@ -121,7 +121,10 @@ impl Session {
             self.state.seat.give_order(KillOrder::Connection);
             return Err(self.interrupted());
         }
-        // Where all has been sent before, its next rows tell.
+        if !self.client.has_unsent() {
+            // All has been sent before: the next rows tell, if there are any before the next look.
+            return Ok(());
+        }
         self.state.peer_look.doubt.set(Doubt::Told);
         self.send_rows(deadline).await
     }

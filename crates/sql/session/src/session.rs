@@ -532,6 +532,7 @@ impl Session {
             }
             Err(Stop::Disconnect(disconnect)) => return Err(*disconnect),
         }
+        self.client.end_reply();
         Ok(Next::Command)
     }
 
