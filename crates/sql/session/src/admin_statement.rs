@@ -48,14 +48,7 @@ impl Session {
             Admin::Flush {
                 what, with_lock, ..
             } => self.flush(what, *with_lock).await,
-            Admin::Table {
-                verb: TableVerb::Checksum,
-                tables,
-                options,
-            } => {
-                let is_quick = options.iter().any(|option| option == "QUICK");
-                self.checksum(tables, is_quick).await
-            }
+            Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick).await,
             Admin::Table { verb, tables, .. } => self.look_after(*verb, tables).await,
             Admin::Shutdown => self.shut_down(),
         }
@@ -138,10 +131,10 @@ impl Session {
             TableVerb::Analyze => "analyze",
             TableVerb::Check => "check",
             TableVerb::Optimize => "optimize",
-            TableVerb::Repair | TableVerb::Checksum => "repair",
+            TableVerb::Repair => "repair",
         };
         let needed = match verb {
-            TableVerb::Check | TableVerb::Checksum => PrivilegeSet::of(&[Privilege::Select]),
+            TableVerb::Check => PrivilegeSet::of(&[Privilege::Select]),
             TableVerb::Analyze | TableVerb::Optimize | TableVerb::Repair => {
                 PrivilegeSet::of(&[Privilege::Select, Privilege::Insert])
             }
@@ -183,7 +176,7 @@ impl Session {
                 }
             }
         }
-        self.write_rows(&look_after_columns(verb), rows)
+        self.write_rows(&look_after_columns(), rows)
     }
 
     /// Error 1142 without these privileges; a table that is not there is told of in its row.
@@ -269,7 +262,7 @@ impl Session {
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, sum]);
         }
-        self.write_rows(&look_after_columns(TableVerb::Checksum), rows)
+        self.write_rows(&checksum_columns(), rows)
     }
 
     fn shut_down(&mut self) -> Result<Reply, Stop> {
@@ -280,16 +273,18 @@ impl Session {
 }
 
 /// The columns of what looking after tables answers.
-pub(crate) fn look_after_columns(verb: TableVerb) -> Vec<OutputColumn> {
-    match verb {
-        TableVerb::Checksum => vec![text_column("Table", 128), number_column("Checksum")],
-        _ => vec![
-            text_column("Table", 128),
-            text_column("Op", 10),
-            text_column("Msg_type", 10),
-            text_column("Msg_text", 1024),
-        ],
-    }
+pub(crate) fn look_after_columns() -> Vec<OutputColumn> {
+    vec![
+        text_column("Table", 128),
+        text_column("Op", 10),
+        text_column("Msg_type", 10),
+        text_column("Msg_text", 1024),
+    ]
+}
+
+/// The columns of CHECKSUM TABLE.
+pub(crate) fn checksum_columns() -> Vec<OutputColumn> {
+    vec![text_column("Table", 128), number_column("Checksum")]
 }
 
 /// A table's name as a statement has it.

@@ -449,8 +449,8 @@ impl Session {
                 return Err(ClientError::not_supported(&refused.name).into());
             }
             TableOption::Other { name, value } => {
-                if is_kept(name, value)? {
-                    definition.options.push((name.clone(), value.clone()));
+                if let Some(name) = kept_name(name, value)? {
+                    definition.options.push((name, value.clone()));
                 }
             }
             TableOption::Charset(_) | TableOption::Collate(_) => {}
@@ -611,19 +611,21 @@ const KEPT_OPTIONS: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-/// Whether a table's option is kept. Error 1235 for one that says where rows are or how they are
-/// hidden: whoever asks for that must not find them elsewhere. Error 1911 for an unknown one.
-fn is_kept(name: &str, value: &str) -> Result<bool, ClientError> {
+/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says where
+/// rows are or how they are hidden: whoever asks for that must not find them elsewhere. Error 1911
+/// for an unknown one.
+fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
         .iter()
         .any(|off| off.eq_ignore_ascii_case(value));
-    match name {
+    let name = written.to_ascii_uppercase();
+    match name.as_str() {
         "ENCRYPTED" | "ENCRYPTION" if !is_off => Err(ClientError::not_supported(&name)),
         "DATA DIRECTORY" | "INDEX DIRECTORY" | "SEQUENCE" => Err(ClientError::not_supported(&name)),
         // As in MariaDB these are read and say nothing.
-        "PASSWORD" | "STORAGE" | "TABLESPACE" => Ok(false),
-        _ if KEPT_OPTIONS.contains(&name) => Ok(true),
-        _ => Err(ClientError::new(errcode::ER_UNKNOWN_OPTION, &[&name])),
+        "PASSWORD" | "STORAGE" | "TABLESPACE" => Ok(None),
+        known if KEPT_OPTIONS.contains(&known) => Ok(Some(name)),
+        _ => Err(ClientError::new(errcode::ER_UNKNOWN_OPTION, &[&written])),
     }
 }
 

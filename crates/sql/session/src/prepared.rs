@@ -15,7 +15,7 @@ use syntax::ast::{self, StatementKind};
 use value::{Charset, CollationId, ColumnType, Date, Decimal, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
-use crate::admin_statement::look_after_columns;
+use crate::admin_statement::{checksum_columns, look_after_columns};
 use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
@@ -231,9 +231,8 @@ impl Session {
                 let columns = self.described.take().unwrap_or_else(|| Rc::from([]));
                 outcome.map(|_| columns)
             }
-            StatementKind::Admin(ast::Admin::Table { verb, .. }) => {
-                Ok(look_after_columns(verb).into())
-            }
+            StatementKind::Admin(ast::Admin::Table { .. }) => Ok(look_after_columns().into()),
+            StatementKind::Admin(ast::Admin::Checksum { .. }) => Ok(checksum_columns().into()),
             _ => Ok(Rc::from([])),
         }
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use catalog::{Account, AccountName, Accounts};
 use errcode::{
-    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_QUERY_INTERRUPTED,
-    ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY,
-    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
+    ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use expression::{
     Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
@@ -456,6 +456,7 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
             ClientError::new(code, &[&"SESSION", &name, &"GLOBAL"])
         }
         VariableError::NotBuilt { text } => ClientError::not_supported(&format!("{name}={text}")),
+        VariableError::SessionOnly => ClientError::new(ER_LOCAL_VARIABLE, &[&name]),
         VariableError::GlobalOnly => ClientError::new(ER_GLOBAL_VARIABLE, &[&name]),
         VariableError::WrongLevel { level } => {
             ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, level])
@@ -564,13 +565,14 @@ impl Surroundings for State {
         }
         let setting = found.map_err(fail)?;
         let is_session_only = scope == Some(expression::VariableScope::Session);
-        if is_session_only && setting.scope != settings::Scope::Session {
+        let is_sessions = setting.scope == settings::Scope::Session
+            || variables::is_fixed_in_sessions(setting.name);
+        if is_session_only && !is_sessions {
             return Err(fail(VariableError::WrongLevel { level: "GLOBAL" }));
         }
         let globals = self.worker.server.settings();
         let variables = self.variables.borrow();
-        let is_sessions = setting.scope == settings::Scope::Session && !is_global;
-        let values = if is_sessions {
+        let values = if setting.scope == settings::Scope::Session && !is_global {
             variables.settings()
         } else {
             &*globals

@@ -156,6 +156,8 @@ pub enum VariableError {
     },
     /// 1229: a session has none of its own.
     GlobalOnly,
+    /// 1228: there is none that is for all.
+    SessionOnly,
     /// 1238: it is read at the level that it has not.
     WrongLevel {
         /// The one that it has.
@@ -263,11 +265,28 @@ impl Variables {
 /// True if there is a system variable of that name, in any case of letters.
 pub fn is_known(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_extra = matches!(
-        name.as_str(),
+    is_extra(&name) || !matches!(visible(&name), Err(VariableError::Unknown))
+}
+
+/// True for what a session can set that is no setting.
+fn is_extra(name: &str) -> bool {
+    matches!(
+        name,
         "timestamp" | "insert_id" | "last_insert_id" | "identity" | "rand_seed1" | "rand_seed2"
-    );
-    is_extra || !matches!(visible(&name), Err(VariableError::Unknown))
+    )
+}
+
+/// Whether MariaDB lets a session ask for its own value of what is fixed here.
+pub fn is_fixed_in_sessions(name: &str) -> bool {
+    matches!(
+        name,
+        "server_id"
+            | "binlog_format"
+            | "character_set_filesystem"
+            | "max_user_connections"
+            | "slow_query_log"
+            | "wsrep_on"
+    )
 }
 
 /// Sets a global variable; true if the number was bent into its range.
@@ -276,6 +295,12 @@ pub fn set_global(
     name: &str,
     value: &NewValue,
 ) -> Result<bool, VariableError> {
+    match name.to_ascii_lowercase().as_str() {
+        "warning_count" | "error_count" | "in_transaction" => return Err(VariableError::ReadOnly),
+        "pseudo_thread_id" => return Err(VariableError::SessionOnly),
+        name if is_extra(name) => return Err(VariableError::SessionOnly),
+        _ => {}
+    }
     let setting = writable(name, Level::Global)?;
     let (text, bent) = match value {
         NewValue::Default => (setting.default.to_owned(), false),

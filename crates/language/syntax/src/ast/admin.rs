@@ -459,6 +459,13 @@ pub enum Admin {
         /// The words behind in capitals: `EXTENDED`, `QUICK`, ...
         options: Vec<String>,
     },
+    /// `CHECKSUM TABLE`.
+    Checksum {
+        /// The tables.
+        tables: Vec<ObjectName>,
+        /// `QUICK`: one that is kept with the table.
+        is_quick: bool,
+    },
     /// `SHUTDOWN`.
     Shutdown,
 }
@@ -468,7 +475,6 @@ pub enum Admin {
 pub enum TableVerb {
     Analyze,
     Check,
-    Checksum,
     Optimize,
     Repair,
 }

@@ -45,6 +45,20 @@ impl Cursor<'_> {
         }))
     }
 
+    /// `CHECKSUM TABLE t, .. [QUICK | EXTENDED]`.
+    pub(super) fn checksum(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        if self.eat_any(&[K::Table, K::Tables]).is_none() {
+            return Err(self.fail());
+        }
+        let tables = self.list(Self::object_name)?;
+        let kind = self.eat_any(&[K::Quick, K::Extended]);
+        Ok(StatementKind::Admin(Admin::Checksum {
+            tables,
+            is_quick: kind == Some(K::Quick),
+        }))
+    }
+
     pub(super) fn kill(&mut self) -> Parsed<StatementKind> {
         let start = self.bump().span;
         self.eat_any(&[K::Hard, K::Soft]);

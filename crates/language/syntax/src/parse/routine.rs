@@ -263,7 +263,7 @@ fn program(scope: Scope, parameter_count: usize, body: Step) -> Program {
     }
 }
 
-/// What a function may not do, and nobody within a routine.
+/// What no program may do, and what no function may.
 pub(super) fn check_statement(
     statement: &Statement,
     kind: Option<RoutineKind>,
@@ -274,10 +274,10 @@ pub(super) fn check_statement(
         StatementKind::Transaction(Transaction::UnlockTables) => "UNLOCK",
         StatementKind::LoadData(_) => "LOAD DATA",
         StatementKind::Use(_) => "USE",
-        StatementKind::Admin(Admin::Shutdown) => "SHUTDOWN",
+        StatementKind::Admin(Admin::Shutdown) if kind.is_some() => "SHUTDOWN",
         _ => "",
     };
-    if !refused.is_empty() && kind.is_some() {
+    if !refused.is_empty() {
         return Err(RoutineError::Statement(refused));
     }
     if kind != Some(RoutineKind::Function) {
@@ -302,7 +302,9 @@ pub fn check_in_function(statement: &StatementKind) -> Result<(), RoutineError> 
         | StatementKind::Delete(_)
         | StatementKind::Show(_)
         | StatementKind::Explain(_)
-        | StatementKind::Admin(Admin::Table { .. }) => Err(RoutineError::ResultSet),
+        | StatementKind::Admin(Admin::Table { .. } | Admin::Checksum { .. }) => {
+            Err(RoutineError::ResultSet)
+        }
         StatementKind::Update(_)
         | StatementKind::Do(_)
         | StatementKind::Call(_)

@@ -127,12 +127,10 @@ impl Cursor<'_> {
                 }
                 _ => self.explain(),
             },
-            K::Check | K::Checksum | K::Optimize | K::Repair => self.table_verb(match word {
-                K::Check => TableVerb::Check,
-                K::Checksum => TableVerb::Checksum,
-                K::Optimize => TableVerb::Optimize,
-                _ => TableVerb::Repair,
-            }),
+            K::Check => self.table_verb(TableVerb::Check),
+            K::Optimize => self.table_verb(TableVerb::Optimize),
+            K::Repair => self.table_verb(TableVerb::Repair),
+            K::Checksum => self.checksum(),
             K::Prepare | K::Execute | K::Deallocate => {
                 Ok(StatementKind::Prepared(self.prepared(word)?))
             }

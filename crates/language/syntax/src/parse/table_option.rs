@@ -105,7 +105,7 @@ impl Cursor<'_> {
             Some(K::Comment) => TableOption::Comment(self.string_literal()?),
             Some(K::RowFormat) => TableOption::RowFormat(self.option_value()?.to_ascii_uppercase()),
             _ => {
-                let name = self.ident_of(token)?.text.to_ascii_uppercase();
+                let name = self.ident_of(token)?.text;
                 TableOption::Other {
                     name,
                     value: self.option_value()?,

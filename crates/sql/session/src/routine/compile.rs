@@ -754,7 +754,7 @@ fn gives_rows(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Query(query) => query.into.is_none(),
         StatementKind::Show(_) | StatementKind::Explain(_) => true,
-        StatementKind::Admin(ast::Admin::Table { .. }) => true,
+        StatementKind::Admin(ast::Admin::Table { .. } | ast::Admin::Checksum { .. }) => true,
         _ => false,
     }
 }
