@@ -442,8 +442,8 @@ impl Channel {
         Ok(tls.take_outgoing())
     }
 
-    /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is not
-    /// is still to be sent.
+    /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is
+    /// not waits on.
     pub(crate) fn seal_replies(&mut self) -> Result<Vec<u8>, ChannelError> {
         let own = self.out.split_off(self.reply_bytes);
         let sealed = self.seal();

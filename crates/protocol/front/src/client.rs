@@ -246,9 +246,9 @@ impl Client {
         self.connection.channel.end_reply();
     }
 
-    /// Sends the replies that are whole, and nothing of one that is being written, if the client has
-    /// taken what it was sent before and this is not much either: then it fits into the socket, and
-    /// nothing is waited for.
+    /// Sends the replies that are whole, and nothing of one that is being written, if the client
+    /// has taken what it was sent before and this is not much either: then it fits into the
+    /// socket, and nothing is waited for.
     pub async fn post_replies(&mut self) -> Result<(), Disconnect> {
         let count = self.connection.channel.pending_reply_bytes();
         if count == 0 || FLUSH_BYTES <= count || self.connection.stream.is_posting() {

@@ -80,8 +80,8 @@ impl PacketWriter {
         }
     }
 
-    /// Takes what waits behind the first `count` bytes, which are whole packets, to be written again
-    /// by [`PacketWriter::rejoin`] once those have been taken.
+    /// Takes what waits behind the first `count` bytes, which are whole packets, to be written
+    /// again by [`PacketWriter::rejoin`] once those have been taken.
     pub fn split_off(&mut self, count: usize) -> Vec<u8> {
         self.bytes.split_off(count)
     }

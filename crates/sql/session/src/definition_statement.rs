@@ -611,9 +611,9 @@ const KEPT_OPTIONS: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says where
-/// rows are or how they are hidden: whoever asks for that must not find them elsewhere. Error 1911
-/// for an unknown one.
+/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says
+/// where rows are or how they are hidden: whoever asks for that must not find them elsewhere.
+/// Error 1911 for an unknown one.
 fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
         .iter()
