@@ -186,8 +186,8 @@ fn replies_do_not_wait_for_a_later_statement() {
     }
 }
 
-/// What a statement has written before it waits is sent behind its wait, as MariaDB does: a row that
-/// is told may be relied on. What came before it is sent first.
+/// What a statement has written before it waits is sent behind its wait, as MariaDB does: a row
+/// that is told may be relied on. What came before it is sent first.
 #[test]
 fn rows_of_a_statement_that_waits_are_sent_behind_its_wait() {
     let (server, mut holder) = start();
