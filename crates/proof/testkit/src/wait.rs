@@ -1,5 +1,6 @@
 //! Waiting for what another process comes to in its own time.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Long enough for a loaded machine; only a hang meets it.
@@ -11,14 +12,34 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// # Panics
 /// When the minute is over, with what was awaited.
 #[track_caller]
+pub fn wait_until(awaited: &str, is_so: impl FnMut() -> bool) {
+    wait_for(awaited, is_so, |is_so| *is_so);
+}
+
+/// As [`wait_until`], for an answer that tells more.
+///
+/// # Panics
+/// When the minute is over, with what was awaited and the last answer.
+#[track_caller]
 #[allow(
     clippy::disallowed_methods,
     reason = "a real process is awaited, in real time"
 )]
-pub fn wait_until(awaited: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_for<T: fmt::Debug>(
+    awaited: &str,
+    mut ask: impl FnMut() -> T,
+    is_so: impl Fn(&T) -> bool,
+) {
     let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < LIMIT, "{LIMIT:?} are over: {awaited}");
+    loop {
+        let answer = ask();
+        if is_so(&answer) {
+            return;
+        }
+        assert!(
+            begun.elapsed() < LIMIT,
+            "{LIMIT:?} are over: {awaited}; last seen: {answer:?}"
+        );
     }
 }
 
