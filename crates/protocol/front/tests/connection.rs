@@ -194,6 +194,38 @@ fn commands_sent_together_are_answered_in_order() {
 }
 
 #[test]
+fn replies_go_out_in_the_middle_of_a_later_one() {
+    let server = TestServer::start(options());
+    for with_tls in [false, true] {
+        for capabilities in [
+            Capabilities::default(),
+            Capabilities::COMPRESS,
+            Capabilities::ZSTD_COMPRESSION,
+        ] {
+            let login = LoginAs {
+                with_tls,
+                capabilities,
+                ..LoginAs::user("native")
+            };
+            let mut client = TestClient::log_in(server.address, &login).unwrap();
+            for bytes in [0, 10, 1_000, 20_000, 100_000] {
+                client.command(CommandByte::QUERY, b"ROWS 1 100");
+                let text = format!("POST 3 {bytes}");
+                client.command(CommandByte::QUERY, text.as_bytes());
+                client.expect_reply();
+                assert_eq!(client.read_rows().unwrap(), [[b'x'; 100]]);
+                client.expect_reply();
+                let rows = client.read_rows().unwrap();
+                assert!(
+                    rows == vec![vec![b'x'; bytes]; 3],
+                    "{capabilities:?} {bytes}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn local_file_comes_in_pieces() {
     let server = TestServer::start(options());
     let login = LoginAs {

@@ -337,6 +337,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_split_off_is_written_again() {
+        let mut out = PacketWriter::new();
+        out.packet(b"a");
+        let count = out.pending_bytes();
+        out.packet(b"b");
+        let behind = out.split_off(count);
+        assert_eq!(out.take(), b"\x01\0\0\0a");
+        out.rejoin(behind);
+        out.packet(b"c");
+        assert_eq!(out.as_bytes(), b"\x01\0\0\x01b\x01\0\0\x02c");
+    }
+
+    #[test]
     fn unfinished_packet_leaves_no_trace() {
         let mut out = PacketWriter::new();
         out.packet(b"x");

@@ -215,7 +215,8 @@ async fn session(mut client: Client) -> Result<(), Disconnect> {
     }
 }
 
-/// Statements of the toy: `ROWS count bytes` answers that many rows, `INFILE` asks for a file and
+/// Statements of the toy: `ROWS count bytes` answers that many rows, `POST count bytes` too and
+/// sends the replies before its own behind each row, `INFILE` asks for a file and
 /// answers its length, `LENGTH ...` answers its own length; all else answers one row of `1`.
 async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
     let capabilities = client.capabilities();
@@ -228,7 +229,7 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
             .unwrap_or(0)
     };
     let (rows, value) = match words.first() {
-        Some(&b"ROWS") => (number(1), vec![b'x'; number(2)]),
+        Some(&b"ROWS" | &b"POST") => (number(1), vec![b'x'; number(2)]),
         Some(&b"LENGTH") => (1, text.len().to_string().into_bytes()),
         Some(&b"INFILE") => {
             client.request_local_infile(b"some.csv").await?;
@@ -252,6 +253,9 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
         let mut row = TextRow::begin(client.out());
         row.bytes(&value);
         row.finish();
+        if words.first() == Some(&b"POST".as_slice()) {
+            client.post_replies().await?;
+        }
         if client.should_flush() {
             client.flush().await?;
         }
@@ -261,6 +265,7 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
         ..OkPacket::default()
     };
     end_rows(client.out(), capabilities, &ok);
+    client.end_reply();
     Ok(())
 }
 
