@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use sync::Parcel;
+use sync::parcel;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -56,12 +56,11 @@ impl Helpers {
         &self,
         call: C,
     ) -> impl Future<Output = T> + use<T, C> {
-        let parcel = Parcel::new();
-        let reply = parcel.clone();
+        let (reply, awaited) = parcel();
         let job: Job = Box::new(move || reply.deliver(call()));
         self.queue.lock().jobs.push_back(job);
         self.queue.changed.notify_one();
-        parcel.receive()
+        awaited.receive()
     }
 
     /// Lets the threads finish what is queued and waits for their end.

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use env::{Disk, Instant};
-use sync::Parcel;
+use sync::parcel;
 
 use crate::run_queue::Standing;
 use crate::shared::Message;
@@ -113,10 +113,9 @@ pub async fn call_on<T: Send + 'static>(
     worker_index: usize,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    let parcel = Parcel::new();
-    let reply = parcel.clone();
+    let (reply, awaited) = parcel();
     send_to(worker_index, Box::new(move || reply.deliver(job())));
-    parcel.receive().await
+    awaited.receive().await
 }
 
 /// Runs a call that blocks on a helper thread. Dropping the future does not stop the call.

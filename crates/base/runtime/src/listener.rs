@@ -299,7 +299,7 @@ fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
             if !FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode).is_socket() {
                 return Err(Errno::ADDRINUSE);
             }
-            // Left by a process that died: nobody listens on it.
+            // Left by a process that died, or a link to such a one: nobody listens on it.
             rustix::fs::unlink(path)?;
             rustix::net::bind(&socket, &address)?;
         }

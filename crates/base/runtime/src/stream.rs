@@ -138,11 +138,15 @@ impl Stream {
                 ready!(self.poll_posted(context))?;
             }
         }
-        if let Some(bytes) = unsent.take() {
+        if let Some(mut bytes) = unsent.take() {
             if bytes.is_empty() {
                 return Poll::Ready(Ok(Some(bytes)));
             }
-            let is_posted = mode == SendMode::Post && bytes.capacity() <= POSTED_BYTES_MAX;
+            let is_posted = mode == SendMode::Post && bytes.len() <= POSTED_BYTES_MAX;
+            if is_posted && bytes.capacity() > POSTED_BYTES_MAX {
+                // What was written may have been more, and taken back.
+                bytes.shrink_to(POSTED_BYTES_MAX);
+            }
             self.start_send(smallvec![bytes]);
             if is_posted {
                 self.driver.detach_send(self.key);

@@ -9,7 +9,7 @@
 //! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
 //! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
 //! [`LogRing`] (the log in memory, filled by all workers at once),
-//! [`WakeFlag`] (whether a task is queued), [`Parcel`] (one value for a task, behind a [`Mutex`]).
+//! [`WakeFlag`] (whether a task is queued). Behind a [`Mutex`]: [`parcel`] (one value for a task).
 
 pub mod atomic;
 
@@ -30,5 +30,5 @@ pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use padded::CachePadded;
-pub use parcel::Parcel;
+pub use parcel::{ParcelReceiver, ParcelSender, parcel};
 pub use wake_flag::WakeFlag;

@@ -1,4 +1,9 @@
 //! One value, handed from a thread to a task.
+//!
+//! Invariants: a parcel has one sender, which delivers once, and one receiver, which waits once.
+//! (P1) What is delivered before the receiver looks is found by its look; what is delivered behind
+//! it wakes it: both look under one lock. A sender that is dropped delivers nothing, and the
+//! receiver then waits for ever: whoever hands it out sees to it that it is used.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -7,8 +12,13 @@ use std::task::{Poll, Waker};
 
 use crate::Mutex;
 
-/// A value on its way from another thread to a task.
-pub struct Parcel<T> {
+/// Delivers the value. Any thread.
+pub struct ParcelSender<T> {
+    state: Arc<Mutex<ParcelState<T>>>,
+}
+
+/// Waits for the value.
+pub struct ParcelReceiver<T> {
     state: Arc<Mutex<ParcelState<T>>>,
 }
 
@@ -19,60 +29,91 @@ enum ParcelState<T> {
     Awaited(Waker),
     /// Here it is.
     Delivered(T),
-    /// It was taken.
-    Taken,
 }
 
-impl<T> Parcel<T> {
-    /// With nothing in it.
-    pub fn new() -> Self {
-        Self {
-            state: Arc::new(Mutex::new(ParcelState::Empty)),
-        }
-    }
+/// The two ends of a parcel with nothing in it.
+pub fn parcel<T>() -> (ParcelSender<T>, ParcelReceiver<T>) {
+    let state = Arc::new(Mutex::new(ParcelState::Empty));
+    let sender = ParcelSender {
+        state: Arc::clone(&state),
+    };
+    (sender, ParcelReceiver { state })
+}
 
-    /// Puts the value in and wakes who waits. Any thread.
-    pub fn deliver(&self, value: T) {
+impl<T> ParcelSender<T> {
+    /// Puts the value in and wakes who waits.
+    pub fn deliver(self, value: T) {
         let before = std::mem::replace(&mut *self.state.lock(), ParcelState::Delivered(value));
         if let ParcelState::Awaited(waker) = before {
             waker.wake();
         }
     }
+}
 
+impl<T> ParcelReceiver<T> {
     /// Waits for the value.
     pub async fn receive(self) -> T {
         poll_fn(|context| {
-            let mut state = self.state.lock();
-            if matches!(*state, ParcelState::Delivered(_)) {
-                let delivered = std::mem::replace(&mut *state, ParcelState::Taken);
-                let ParcelState::Delivered(value) = delivered else {
-                    unreachable!("just seen under the lock")
-                };
-                return Poll::Ready(value);
+            let awaited = ParcelState::Awaited(context.waker().clone());
+            let before = std::mem::replace(&mut *self.state.lock(), awaited);
+            match before {
+                ParcelState::Delivered(value) => Poll::Ready(value),
+                ParcelState::Empty | ParcelState::Awaited(_) => Poll::Pending,
             }
-            *state = ParcelState::Awaited(context.waker().clone());
-            Poll::Pending
         })
         .await
     }
 }
 
-impl<T> Clone for Parcel<T> {
-    fn clone(&self) -> Self {
-        Self {
-            state: self.state.clone(),
+impl<T> fmt::Debug for ParcelSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ParcelSender")
+    }
+}
+
+impl<T> fmt::Debug for ParcelReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ParcelReceiver")
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use std::pin::pin;
+    use std::task::{Context, Wake};
+
+    use loom::sync::atomic::{AtomicBool, Ordering};
+    use loom::thread;
+
+    use super::*;
+
+    /// Whether it was woken.
+    struct Bell(AtomicBool);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
         }
     }
-}
 
-impl<T> Default for Parcel<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> fmt::Debug for Parcel<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Parcel")
+    /// (P1)
+    #[test]
+    fn a_receiver_that_found_nothing_is_woken_and_then_finds_it() {
+        loom::model(|| {
+            let (sender, receiver) = parcel();
+            let thread = thread::spawn(move || sender.deliver(9));
+            let bell = Arc::new(Bell(AtomicBool::new(false)));
+            let waker = Waker::from(Arc::clone(&bell));
+            let mut context = Context::from_waker(&waker);
+            let mut receiving = pin!(receiver.receive());
+            let early = receiving.as_mut().poll(&mut context);
+            thread.join().unwrap();
+            if early.is_pending() {
+                assert!(bell.0.load(Ordering::Acquire), "nobody woke it");
+                assert_eq!(receiving.as_mut().poll(&mut context), Poll::Ready(9));
+            } else {
+                assert_eq!(early, Poll::Ready(9));
+            }
+        });
     }
 }

@@ -153,7 +153,8 @@ pub(crate) struct Channel {
     plain: Input,
     deframer: Deframer,
     out: PacketWriter,
-    /// How many bytes at the front of `out` belong to replies that are whole.
+    /// How many bytes at the front of `out` belong to replies that are whole: never more than it
+    /// has, so whoever takes from the front sets this to zero first.
     reply_bytes: usize,
 }
 
@@ -320,7 +321,7 @@ impl Channel {
 
     /// A reply goes on with the sequence ids of the packet that it answers.
     fn begin_reply(&mut self) -> Result<(), ChannelError> {
-        self.stage()?;
+        self.stage(self.out.pending_bytes())?;
         self.end_reply();
         self.out.set_sequence(self.deframer.sequence());
         if let Some(compression) = &mut self.compression {
@@ -329,22 +330,23 @@ impl Channel {
         Ok(())
     }
 
-    /// Compresses what was written so far, if there is compression: the ids of another reply
-    /// start anew.
-    fn stage(&mut self) -> Result<(), ChannelError> {
+    /// Compresses the first `count` bytes that were written, if there is compression: the ids of
+    /// another reply start anew.
+    fn stage(&mut self, count: usize) -> Result<(), ChannelError> {
         let Some(compression) = &mut self.compression else {
             return Ok(());
         };
-        if self.out.pending_bytes() == 0 {
+        if count == 0 {
             return Ok(());
         }
+        self.reply_bytes = 0;
         if compression.staged.capacity() == 0 {
             compression.staged = self.shared.take_buffer();
         }
         let (method, staged) = (compression.method, &mut compression.staged);
         let ids = &mut compression.out_sequence;
         let mut outcome = Ok(());
-        let mut rest = self.out.as_bytes();
+        let mut rest = self.out.as_bytes().get(..count).unwrap_or_default();
         while !rest.is_empty() && outcome.is_ok() {
             // Borrowed for a piece at a time: others compress while this one gives way.
             let mut compressor = self.shared.compressor().borrow_mut();
@@ -358,7 +360,7 @@ impl Channel {
                 Err(error) => Err(ChannelError::Compress(error)),
             };
         }
-        self.out.clear();
+        self.out.forget_front(count);
         outcome
     }
 
@@ -422,17 +424,28 @@ impl Channel {
     /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer
     /// to [`Shared::give_buffer`] when it is sent.
     pub(crate) fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
-        self.stage()?;
-        self.reply_bytes = 0;
-        let (bytes, input) = match &mut self.compression {
-            Some(compression) => (
-                std::mem::take(&mut compression.staged),
-                &mut compression.compressed,
-            ),
-            None => (self.out.take(), &mut self.plain),
+        self.seal_front(self.out.pending_bytes())
+    }
+
+    /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is
+    /// not waits on.
+    pub(crate) fn seal_replies(&mut self) -> Result<Vec<u8>, ChannelError> {
+        self.seal_front(self.reply_bytes)
+    }
+
+    /// The bytes to send for the first `count` that were written.
+    fn seal_front(&mut self, count: usize) -> Result<Vec<u8>, ChannelError> {
+        self.stage(count)?;
+        let bytes = match &mut self.compression {
+            Some(compression) => std::mem::take(&mut compression.staged),
+            None => self.take_front(count),
         };
         let Some(tls) = &mut self.tls else {
             return Ok(bytes);
+        };
+        let input = match &mut self.compression {
+            Some(compression) => &mut compression.compressed,
+            None => &mut self.plain,
         };
         for piece in bytes.chunks(ENCRYPTED_BYTES_MAX) {
             tls.send(piece, input.appendable(&self.shared))?;
@@ -442,13 +455,17 @@ impl Channel {
         Ok(tls.take_outgoing())
     }
 
-    /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is
-    /// not waits on.
-    pub(crate) fn seal_replies(&mut self) -> Result<Vec<u8>, ChannelError> {
-        let own = self.out.split_off(self.reply_bytes);
-        let sealed = self.seal();
-        self.out.rejoin(own);
-        sealed
+    /// Takes the first `count` bytes that were written: with their buffer if they are all, else
+    /// in one of the pool, since the rest may be much and keeps its room.
+    fn take_front(&mut self, count: usize) -> Vec<u8> {
+        self.reply_bytes = 0;
+        if count == self.out.pending_bytes() {
+            return self.out.take();
+        }
+        let mut front = self.shared.take_buffer();
+        front.extend_from_slice(self.out.as_bytes().get(..count).unwrap_or_default());
+        self.out.forget_front(count);
+        front
     }
 
     /// Takes up to `count` bytes that are of no interest off the plain bytes; answers how many.

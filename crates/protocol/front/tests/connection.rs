@@ -208,12 +208,18 @@ fn replies_go_out_in_the_middle_of_a_later_one() {
                 ..LoginAs::user("native")
             };
             let mut client = TestClient::log_in(server.address, &login).unwrap();
-            for bytes in [0, 10, 1_000, 20_000, 100_000] {
-                client.command(CommandByte::QUERY, b"ROWS 1 100");
-                let text = format!("POST 3 {bytes}");
-                client.command(CommandByte::QUERY, text.as_bytes());
-                client.expect_reply();
+            let mut other = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+            // The second is more than the server sends at once.
+            for bytes in [10, 100_000] {
+                let mut commands = wire::PacketWriter::new();
+                for text in ["ROWS 1 100".to_owned(), format!("HOLD 3 {bytes}")] {
+                    commands.set_sequence(0);
+                    wire::Command::encode(&mut commands, CommandByte::QUERY, text.as_bytes());
+                }
+                client.send_command(commands.as_bytes());
                 assert_eq!(client.read_rows().unwrap(), [[b'x'; 100]]);
+                assert!(client.is_quiet(), "{with_tls} {capabilities:?} {bytes}");
+                other.query("RELEASE").unwrap();
                 client.expect_reply();
                 let rows = client.read_rows().unwrap();
                 assert!(

@@ -80,18 +80,10 @@ impl PacketWriter {
         }
     }
 
-    /// Takes what waits behind the first `count` bytes, which are whole packets, to be written
-    /// again by [`PacketWriter::rejoin`] once those have been taken.
-    pub fn split_off(&mut self, count: usize) -> Vec<u8> {
-        self.bytes.split_off(count)
-    }
-
-    /// Writes again what was split off, in front of nothing else.
-    pub fn rejoin(&mut self, packets: Vec<u8>) {
-        assert!(self.bytes.is_empty(), "what stood before has been taken");
-        if !packets.is_empty() {
-            self.bytes = packets;
-        }
+    /// Forgets the first `count` bytes of what waits, which are whole packets, or all if it is
+    /// less. What is behind them moves to the front.
+    pub fn forget_front(&mut self, count: usize) {
+        self.bytes.drain(..count.min(self.bytes.len()));
     }
 
     /// Forgets what waits.
@@ -337,16 +329,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_split_off_is_written_again() {
+    fn what_is_behind_a_forgotten_front_stays() {
         let mut out = PacketWriter::new();
         out.packet(b"a");
         let count = out.pending_bytes();
         out.packet(b"b");
-        let behind = out.split_off(count);
-        assert_eq!(out.take(), b"\x01\0\0\0a");
-        out.rejoin(behind);
+        out.forget_front(count);
         out.packet(b"c");
         assert_eq!(out.as_bytes(), b"\x01\0\0\x01b\x01\0\0\x02c");
+        out.forget_front(usize::MAX);
+        assert_eq!(out.pending_bytes(), 0);
     }
 
     #[test]

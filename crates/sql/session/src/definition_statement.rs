@@ -441,16 +441,14 @@ impl Session {
                 definition.comment = String::from_utf8_lossy(text).into_owned();
             }
             TableOption::RowFormat(format) => {
-                definition
-                    .options
-                    .push(("ROW_FORMAT".to_owned(), format.clone()));
+                set_option(definition, "ROW_FORMAT".to_owned(), format);
             }
             TableOption::Refused(refused) => {
                 return Err(ClientError::not_supported(&refused.name).into());
             }
             TableOption::Other { name, value } => {
                 if let Some(name) = kept_name(name, value)? {
-                    definition.options.push((name, value.clone()));
+                    set_option(definition, name, value);
                 }
             }
             TableOption::Charset(_) | TableOption::Collate(_) => {}
@@ -614,6 +612,19 @@ const KEPT_OPTIONS: &[&str] = &[
 /// The name by which a table's option is kept, none if it is not. Error 1235 for one that says
 /// where rows are or how they are hidden: whoever asks for that must not find them elsewhere.
 /// Error 1911 for an unknown one.
+/// Keeps an option; one of the same name that was said before gives way to it.
+fn set_option(definition: &mut TableDefinition, name: String, value: &str) {
+    let options = &mut definition.options;
+    if value.eq_ignore_ascii_case("default") {
+        options.retain(|(known, _)| *known != name);
+        return;
+    }
+    match options.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, kept)) => value.clone_into(kept),
+        None => options.push((name, value.to_owned())),
+    }
+}
+
 fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
         .iter()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sync::Parcel;
+use sync::{ParcelSender, parcel};
 
 use super::disk::SimDisk;
 use crate::disk::{DiskError, DiskWork, IoFuture};
@@ -11,15 +11,14 @@ use crate::disk::{DiskError, DiskWork, IoFuture};
 pub struct LateWork {
     disk: SimDisk,
     work: DiskWork,
-    answer: Parcel<Result<(), DiskError>>,
+    answer: ParcelSender<Result<(), DiskError>>,
 }
 
 impl LateWork {
     /// The work, and what its asker waits for.
     pub(super) fn new(disk: SimDisk, work: DiskWork) -> (Self, IoFuture<Result<(), DiskError>>) {
-        let answer = Parcel::new();
-        let awaited = Box::pin(answer.clone().receive());
-        (Self { disk, work, answer }, awaited)
+        let (answer, awaited) = parcel();
+        (Self { disk, work, answer }, Box::pin(awaited.receive()))
     }
 
     /// The thread comes to it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use sync::{Mutex, Parcel};
+use sync::{Mutex, parcel};
 
 use super::{on_each_driver, start};
 use crate::*;
@@ -256,12 +256,11 @@ fn a_storm_of_wakes_between_workers() {
 fn foreign_threads_wake_tasks() {
     on_each_driver(|io| {
         let runtime = start(io, 1);
-        let parcel = Parcel::new();
-        let reply = parcel.clone();
+        let (reply, awaited) = parcel();
         let thread = std::thread::Builder::new()
             .spawn(move || reply.deliver(9))
             .unwrap();
-        assert_eq!(runtime.block_on_worker(0, || parcel.receive()), 9);
+        assert_eq!(runtime.block_on_worker(0, || awaited.receive()), 9);
         thread.join().unwrap();
     });
 }

@@ -270,6 +270,9 @@ pub(super) fn check_statement(
 ) -> Result<(), RoutineError> {
     use crate::ast::{Admin, Transaction};
     let refused = match &statement.kind {
+        StatementKind::SetStatement { statement, .. } => {
+            return check_statement(statement, kind);
+        }
         StatementKind::Transaction(Transaction::LockTables { .. }) => "LOCK",
         StatementKind::Transaction(Transaction::UnlockTables) => "UNLOCK",
         StatementKind::LoadData(_) => "LOAD DATA",

@@ -2,6 +2,7 @@
 //! half, with or without TLS and compression.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
@@ -133,6 +134,7 @@ impl TestServer {
         let start_worker = move || {
             runtime::set_local(Shared::new(options.clone(), Arc::default()));
             runtime::set_local(Rc::new(Late(late)));
+            runtime::set_local(Rc::new(Held(Cell::new(0))));
         };
         let runtime = Runtime::start(runtime_options, start_worker).expect("a runtime");
         let mut bound = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -159,6 +161,9 @@ impl Late {
         while SystemClock.now().since(began) < self.0 {}
     }
 }
+
+/// How many statements `HOLD` may end.
+struct Held(Cell<usize>);
 
 async fn serve(stream: Stream) {
     let late: Rc<Late> = runtime::local().expect("each worker has one");
@@ -215,9 +220,10 @@ async fn session(mut client: Client) -> Result<(), Disconnect> {
     }
 }
 
-/// Statements of the toy: `ROWS count bytes` answers that many rows, `POST count bytes` too and
-/// sends the replies before its own behind each row, `INFILE` asks for a file and
-/// answers its length, `LENGTH ...` answers its own length; all else answers one row of `1`.
+/// Statements of the toy: `ROWS count bytes` answers that many rows; `HOLD count bytes` too, but
+/// behind its first row it sends the replies before its own and waits for a `RELEASE` of another
+/// client; `INFILE` asks for a file and answers its length, `LENGTH ...` answers its own length;
+/// all else answers one row of `1`.
 async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
     let capabilities = client.capabilities();
     let words: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
@@ -228,8 +234,9 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
             .and_then(|word| word.parse().ok())
             .unwrap_or(0)
     };
+    let held: Rc<Held> = runtime::local().expect("each worker has one");
     let (rows, value) = match words.first() {
-        Some(&b"ROWS" | &b"POST") => (number(1), vec![b'x'; number(2)]),
+        Some(&b"ROWS" | &b"HOLD") => (number(1), vec![b'x'; number(2)]),
         Some(&b"LENGTH") => (1, text.len().to_string().into_bytes()),
         Some(&b"INFILE") => {
             client.request_local_infile(b"some.csv").await?;
@@ -244,17 +251,25 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
             ok.encode(client.out(), capabilities, OkKind::Ok);
             return Ok(());
         }
+        Some(&b"RELEASE") => {
+            held.0.set(held.0.get() + 1);
+            (1, b"1".to_vec())
+        }
         Some(_) | None => (1, b"1".to_vec()),
     };
     ResultHead::encode(client.out(), capabilities, 1);
     ColumnDefinition::new(b"c", ColumnType::VarString).encode(client.out(), capabilities);
     end_columns(client.out(), capabilities, StatusFlags::AUTOCOMMIT, 0);
-    for _ in 0..rows {
+    for index in 0..rows {
         let mut row = TextRow::begin(client.out());
         row.bytes(&value);
         row.finish();
-        if words.first() == Some(&b"POST".as_slice()) {
+        if words.first() == Some(&b"HOLD".as_slice()) && index == 0 {
             client.post_replies().await?;
+            while held.0.get() == 0 {
+                runtime::sleep(Duration::from_millis(1)).await;
+            }
+            held.0.set(held.0.get() - 1);
         }
         if client.should_flush() {
             client.flush().await?;
@@ -276,6 +291,8 @@ impl<T: Read + Write> Wire for T {}
 /// A blocking client.
 pub(crate) struct TestClient {
     pub(crate) stream: Box<dyn Wire>,
+    /// What is under the stream, if it is TCP.
+    socket: Option<TcpStream>,
     pub(crate) capabilities: Capabilities,
     challenge: Vec<u8>,
     compression: Option<CompressionMethod>,
@@ -317,6 +334,7 @@ impl TestClient {
     pub(crate) fn connect(stream: Box<dyn Wire>) -> TestClient {
         let mut client = TestClient {
             stream,
+            socket: None,
             capabilities: Capabilities::SERVER,
             challenge: Vec::new(),
             compression: None,
@@ -334,7 +352,12 @@ impl TestClient {
     }
 
     pub(crate) fn tcp(server: SocketAddr) -> TestClient {
-        TestClient::connect(Box::new(tcp(server)))
+        let socket = tcp(server);
+        let stream = socket.try_clone().expect("a socket");
+        TestClient {
+            socket: Some(socket),
+            ..TestClient::connect(Box::new(stream))
+        }
     }
 
     /// Logs in; answers the server's verdict.
@@ -380,6 +403,7 @@ impl TestClient {
             .with_no_client_auth();
         let name = "localhost".try_into().expect("a name");
         let connection = rustls::ClientConnection::new(Arc::new(config), name).expect("a config");
+        plain.socket = Some(socket.try_clone().expect("a socket"));
         plain.stream = Box::new(rustls::StreamOwned::new(connection, socket));
         plain.sequence = 2;
         self = plain;
@@ -566,6 +590,24 @@ impl TestClient {
             input.extend_from_slice(&buffer[..received]);
         }
         Some(self.plain.drain(..count).collect())
+    }
+
+    /// Whether nothing has come that was not read, and nothing comes for a moment.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let socket = self.socket.as_ref().expect("it is TCP");
+        let wait = socket.read_timeout().expect("a socket");
+        let moment = Some(Duration::from_millis(30));
+        socket.set_read_timeout(moment).expect("a socket");
+        let failed = loop {
+            let received = self.stream.read(&mut [0; 1]);
+            match received.map_err(|error| error.kind()) {
+                Err(ErrorKind::Interrupted) => {}
+                received => break received.err(),
+            }
+        };
+        let socket = self.socket.as_ref().expect("it is TCP");
+        socket.set_read_timeout(wait).expect("a socket");
+        failed == Some(ErrorKind::WouldBlock) && self.plain.is_empty() && self.compressed.is_empty()
     }
 
     /// Takes one compressed packet, if there is a whole one.

@@ -128,7 +128,7 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         &mut text,
         format_args!(" DEFAULT CHARSET={charset} COLLATE={collation}"),
     );
-    for (option, value) in &table.options {
+    for (option, value) in shown_options(table) {
         let shown = option_value(option, value);
         push(&mut text, format_args!(" {option}={shown}"));
     }
@@ -139,6 +139,42 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         );
     }
     text
+}
+
+/// The options of a table in the order in which MariaDB shows them, and behind those the others.
+fn shown_options(table: &TableDefinition) -> Vec<&(String, String)> {
+    const ORDER: [&str; 13] = [
+        "MIN_ROWS",
+        "MAX_ROWS",
+        "AVG_ROW_LENGTH",
+        "PACK_KEYS",
+        "STATS_PERSISTENT",
+        "STATS_AUTO_RECALC",
+        "STATS_SAMPLE_PAGES",
+        "CHECKSUM",
+        "PAGE_CHECKSUM",
+        "DELAY_KEY_WRITE",
+        "ROW_FORMAT",
+        "TRANSACTIONAL",
+        "KEY_BLOCK_SIZE",
+    ];
+    let place = |name: &str| ORDER.iter().position(|known| *known == name);
+    let mut shown: Vec<_> = table.options.iter().collect();
+    shown.sort_by_key(|(name, _)| place(name).unwrap_or(ORDER.len()));
+    shown
+}
+
+/// The options of a table, as `information_schema.tables` has them.
+pub(super) fn create_options(table: &TableDefinition) -> String {
+    let options = shown_options(table).into_iter();
+    let shown: Vec<_> = options
+        .filter(|(name, _)| name != "CONNECTION")
+        .map(|(name, value)| {
+            let shown = option_value(name, value);
+            format!("{}={shown}", name.to_ascii_lowercase())
+        })
+        .collect();
+    shown.join(" ")
 }
 
 /// The value of a table's option: words and numbers bare, texts quoted.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use store::{ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
 use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value};
 
-use super::describe::{check_text, column_key, default_text, extra_text, shown_indexes};
+use super::describe::{
+    check_text, column_key, create_options, default_text, extra_text, shown_indexes,
+};
 use super::{Facts, INFORMATION_SCHEMA, code, described};
 use crate::account::{Account, Grant};
 use crate::names::Database;
@@ -253,7 +255,7 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
         text("BASE TABLE"),
         text("InnoDB"),
         Value::UInt(10),
-        text("Dynamic"),
+        text(&row_format(table)),
         Value::UInt(statistics.row_count),
         Value::UInt(average),
         Value::UInt(statistics.data_bytes),
@@ -266,11 +268,22 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
         Value::Null,
         text(table.collation.name()),
         Value::Null,
-        text(""),
+        text(&create_options(table)),
         text(&table.comment),
         Value::UInt(0),
         text("N"),
     ]
+}
+
+/// What the table was made with, as a word: rows are stored in one way here.
+fn row_format(table: &TableDefinition) -> String {
+    let options = &mut table.options.iter();
+    let format = options.find(|(name, _)| name == "ROW_FORMAT");
+    let (first, rest) = match format.and_then(|(_, format)| format.split_at_checked(1)) {
+        Some(letters) => letters,
+        None => ("D", "ynamic"),
+    };
+    first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
 }
 
 /// A view, or a table of this schema: nothing is known of its rows.
