@@ -1,6 +1,6 @@
 //! Binding: from names to places in the frame, from syntax to typed expressions.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -50,6 +50,8 @@ pub(crate) struct Binder<'a> {
     /// How often `WITH` queries were named so far, and how long those are together.
     pub(crate) reference_count: usize,
     pub(crate) reference_bytes: usize,
+    /// How many expressions have been looked at; see [`Binder::spend`].
+    pub(crate) looked_count: Cell<u32>,
     /// Where the stack was when binding began.
     pub(crate) stack_start: usize,
     /// Recursive ones whose queries are being bound, the innermost last.
@@ -72,6 +74,9 @@ pub(crate) struct Binder<'a> {
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
 }
+
+/// After how many expressions planning asks whether others are to run: some 100 us of work.
+const EXPRESSIONS_PER_LOOK: u32 = 256;
 
 /// A query block being bound.
 #[derive(Debug, Default)]
@@ -139,6 +144,7 @@ impl<'a> Binder<'a> {
             common_tables: Vec::new(),
             reference_count: 0,
             reference_bytes: 0,
+            looked_count: Cell::new(0),
             stack_start: stdx::stack_place(),
             recursions: Vec::new(),
             parameter_count: 0,
@@ -228,6 +234,19 @@ impl<'a> Binder<'a> {
         self.blocks
             .last_mut()
             .expect("binding happens within a block")
+    }
+
+    /// Counts an expression that is looked at: every so often others may run.
+    ///
+    /// # Errors
+    /// If the statement is to end. Where that cannot be told the next place that can tells it.
+    pub(crate) fn spend(&self) -> Result<(), PlanError> {
+        let count = self.looked_count.get().wrapping_add(1);
+        self.looked_count.set(count);
+        match count.is_multiple_of(EXPRESSIONS_PER_LOOK) {
+            true => self.names.give_way(),
+            false => Ok(()),
+        }
     }
 
     /// A new slot.

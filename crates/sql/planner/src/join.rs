@@ -443,7 +443,7 @@ impl Binder<'_> {
                 }) && !placed.is_empty()
         };
         let mut ready = items.iter().enumerate().filter(|(_, item)| is_ready(item));
-        if is_straight {
+        if is_straight || items.len() == 1 {
             return ready.next().map_or(0, |(place, _)| place);
         }
         let mut best = (0, f64::INFINITY);

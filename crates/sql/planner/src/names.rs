@@ -64,6 +64,15 @@ pub trait Names {
     /// True if there is such a database.
     fn has_database(&self, database: &str) -> bool;
 
+    /// Lets others run, if planning has taken long; nothing that they use is borrowed meanwhile.
+    /// The default has no others.
+    ///
+    /// # Errors
+    /// If the statement is to end; each later call gives one, too.
+    fn give_way(&self) -> Result<(), PlanError> {
+        Ok(())
+    }
+
     /// Why a table that `table` does not know cannot be used: 1146, or what else may be told.
     fn no_table(&self, database: &str, table: &str) -> PlanError {
         Box::new(missing_table(database, table))

@@ -4,10 +4,12 @@
 //! everything else has a function of its own in a module of its own. What neither knows is refused
 //! by name with error 1235.
 
+use std::cell::OnceCell;
 use std::pin::pin;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
+use expression::Surroundings as _;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
 use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
@@ -77,7 +79,9 @@ impl Session {
         loop {
             self.begin_statement_time();
             let mut rest = text.get(at..).unwrap_or_default();
-            let parsed = match syntax::parse::parse_one(rest, self.mode()) {
+            let parsed = self
+                .in_turns(|may_go_on| syntax::parse::parse_one_while(rest, self.mode(), may_go_on));
+            let parsed = match parsed {
                 Ok((statement, length)) => {
                     let (own, behind) = rest.split_at(length.min(rest.len()));
                     (rest, at) = (behind, at + own.len());
@@ -86,7 +90,7 @@ impl Session {
                         text: Source::new(own, self.strings()),
                     })
                 }
-                Err(error) => Err(syntax_error(&error)),
+                Err(error) => Err(error),
             };
             let is_multi = self.has_multi_statements;
             let has_more =
@@ -186,10 +190,33 @@ impl Session {
         strings: StringRules,
     ) -> Result<Parsed, ClientError> {
         let statement =
-            syntax::parse::parse(text, self.mode()).map_err(|error| syntax_error(&error))?;
+            self.in_turns(|may_go_on| syntax::parse::parse_while(text, self.mode(), may_go_on))?;
         Ok(Parsed {
             statement,
             text: Source::new(text, strings),
+        })
+    }
+
+    /// Reads a text that may be long: others run meanwhile, and KILL ends it.
+    fn in_turns<T>(
+        &self,
+        read: impl FnOnce(&dyn Fn() -> bool) -> Result<T, syntax::parse::SyntaxError>,
+    ) -> Result<T, ClientError> {
+        let ended = OnceCell::new();
+        let may_go_on = || {
+            self.statement_deadline();
+            match self.state.give_way() {
+                Ok(()) => true,
+                Err(failure) => {
+                    let _ = ended.set(failure);
+                    false
+                }
+            }
+        };
+        let read = read(&may_go_on);
+        read.map_err(|error| match ended.into_inner() {
+            Some(failure) => *failure,
+            None => syntax_error(&error),
         })
     }
 
@@ -293,6 +320,7 @@ impl Session {
             limits,
         };
         names.set_needed(needed(&parsed.statement.kind));
+        self.statement_deadline();
         let planned = planner::plan(&parsed.statement, &parsed.text, names, &settings);
         planned.map_err(|error| names.told(error))
     }
@@ -467,7 +495,7 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
         ),
         SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
         SyntaxErrorKind::Routine(kind) => crate::routine::routine_error(kind, &error.name),
-        SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 => {
+        SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 | SyntaxErrorKind::Stopped => {
             ClientError::with_message(ErrorCode(error.code()), error.message())
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
-use expression::StoredFunction;
+use expression::{StoredFunction, Surroundings as _};
 use planner::{Names, PlanError};
 use store::{
     LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
@@ -275,6 +275,10 @@ impl<'s> SessionNames<'s> {
 }
 
 impl Names for SessionNames<'_> {
+    fn give_way(&self) -> Result<(), PlanError> {
+        self.state.give_way()
+    }
+
     fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>> {
         if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA) {
             return information_schema::definition(table).cloned();

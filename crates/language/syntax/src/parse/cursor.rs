@@ -37,10 +37,25 @@ pub(super) struct Cursor<'a> {
     /// There within the body of a stored program.
     pub(super) scope: Option<Box<Scope>>,
     pub(super) mode: Mode,
+    /// Asked every [`TOKENS_PER_LOOK`] tokens.
+    may_go_on: &'a dyn Fn() -> bool,
+    /// It may not: the text ends where it was told so.
+    is_stopped: bool,
 }
+
+/// After how many tokens a reader asks whether it may go on: some 100 us of reading.
+pub const TOKENS_PER_LOOK: usize = 512;
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a [u8], mode: Mode) -> Cursor<'a> {
+        Cursor::while_allowed(source, mode, &|| true)
+    }
+
+    pub(super) fn while_allowed(
+        source: &'a [u8],
+        mode: Mode,
+        may_go_on: &'a dyn Fn() -> bool,
+    ) -> Cursor<'a> {
         let lexer = Lexer::new(source, mode);
         let tokens = Vec::with_capacity(32);
         Cursor {
@@ -55,13 +70,38 @@ impl<'a> Cursor<'a> {
             definition_wait: LockWait::Default,
             scope: None,
             mode,
+            may_go_on,
+            is_stopped: false,
         }
+    }
+
+    /// What was parsed, unless the reader was told to stop: then it is the end of nothing.
+    pub(super) fn unless_stopped<T>(&mut self, parsed: Parsed<T>) -> Parsed<T> {
+        if self.is_stopped {
+            return Err(Fail {
+                kind: SyntaxErrorKind::Stopped,
+                ..self.fail()
+            });
+        }
+        parsed
+    }
+
+    /// Reads one more token.
+    fn lex(&mut self) {
+        let mut token = self.lexer.next_keyword();
+        if self.tokens.len() % TOKENS_PER_LOOK == TOKENS_PER_LOOK - 1 {
+            self.is_stopped |= !(self.may_go_on)();
+        }
+        if self.is_stopped {
+            token.kind = Kind::End;
+            token.keyword = None;
+        }
+        self.tokens.push(token);
     }
 
     pub(super) fn peek_at(&mut self, ahead: usize) -> Token {
         while self.tokens.len() <= self.at + ahead {
-            let token = self.lexer.next_keyword();
-            self.tokens.push(token);
+            self.lex();
         }
         match self.tokens.get(self.at + ahead) {
             Some(token) => *token,

@@ -31,6 +31,8 @@ pub enum SyntaxErrorKind {
     TooDeep,
     /// A name that is not UTF-8: error 1300.
     NotUtf8,
+    /// Whoever lets it be read has ended that: error 1317, if there is no other.
+    Stopped,
     /// A stored program that contradicts itself.
     Routine(RoutineError),
 }
@@ -175,6 +177,7 @@ impl SyntaxError {
             SyntaxErrorKind::Empty => 1065,
             SyntaxErrorKind::TooDeep => 1436,
             SyntaxErrorKind::NotUtf8 => 1300,
+            SyntaxErrorKind::Stopped => 1317,
             SyntaxErrorKind::Routine(error) => error.code(),
         }
     }
@@ -189,6 +192,7 @@ impl SyntaxError {
                 self.near, self.line
             ),
             SyntaxErrorKind::Empty => "Query was empty".to_owned(),
+            SyntaxErrorKind::Stopped => "Query execution was interrupted".to_owned(),
             SyntaxErrorKind::TooDeep => format!(
                 "Statement is nested too deeply near '{}' at line {}",
                 self.near, self.line

@@ -38,7 +38,7 @@ mod table_option;
 mod table_ref;
 mod transaction;
 
-pub use cursor::{DEPTH_MAX, HEIGHT_MAX};
+pub use cursor::{DEPTH_MAX, HEIGHT_MAX, TOKENS_PER_LOOK};
 pub use error::{RoutineError, SyntaxError, SyntaxErrorKind};
 pub use routine::check_in_function;
 
@@ -55,12 +55,25 @@ use cursor::Cursor;
 ///
 /// [`SyntaxErrorKind::Empty`] when there is nothing but blanks.
 pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxError> {
-    let mut cursor = Cursor::new(text, mode);
-    match statement::whole(&mut cursor) {
-        Ok(statement) => {
-            let end = cursor.peek().span.end as usize;
-            Ok((statement, end))
-        }
+    parse_one_while(text, mode, &|| true)
+}
+
+/// As [`parse_one`], of a text that may be long: every [`TOKENS_PER_LOOK`] tokens, some 100 us, it
+/// asks whether it may go on.
+///
+/// # Errors
+///
+/// [`SyntaxErrorKind::Stopped`] when it may not.
+pub fn parse_one_while(
+    text: &[u8],
+    mode: Mode,
+    may_go_on: &dyn Fn() -> bool,
+) -> Result<(Statement, usize), SyntaxError> {
+    let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
+    let parsed = statement::whole(&mut cursor);
+    let end = cursor.peek().span.end as usize;
+    match cursor.unless_stopped(parsed) {
+        Ok(statement) => Ok((statement, end)),
         Err(fail) => Err(SyntaxError::new(text, fail)),
     }
 }
@@ -71,7 +84,20 @@ pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxEr
 ///
 /// As [`parse_one`]; a second statement is an error at its first token.
 pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
-    let mut cursor = Cursor::new(text, mode);
+    parse_while(text, mode, &|| true)
+}
+
+/// As [`parse`], asking as [`parse_one_while`] does.
+///
+/// # Errors
+///
+/// [`SyntaxErrorKind::Stopped`] when it may not go on.
+pub fn parse_while(
+    text: &[u8],
+    mode: Mode,
+    may_go_on: &dyn Fn() -> bool,
+) -> Result<Statement, SyntaxError> {
+    let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
     let parsed = statement::whole(&mut cursor).and_then(|statement| {
         cursor.eat_kind(Kind::Semicolon);
         if cursor.peek().kind == Kind::End {
@@ -80,7 +106,9 @@ pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
             Err(cursor.fail())
         }
     });
-    parsed.map_err(|fail| SyntaxError::new(text, fail))
+    cursor
+        .unless_stopped(parsed)
+        .map_err(|fail| SyntaxError::new(text, fail))
 }
 
 /// An expression that stands alone, as stored defaults and checks do.

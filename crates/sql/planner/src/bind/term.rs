@@ -21,6 +21,7 @@ pub(crate) type Bound = Result<Expression, PlanError>;
 impl Binder<'_> {
     /// An expression with one value.
     pub(crate) fn term(&mut self, expr: &Expr) -> Bound {
+        self.spend()?;
         match &expr.kind {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Parameter(number) => Ok(self.parameter(*number)),
