@@ -2,6 +2,7 @@
 //! asked.
 
 use std::cmp::Ordering;
+use std::iter;
 
 use value::decimal::Rounding;
 use value::temporal::{days_in_month, is_timestamp};
@@ -188,8 +189,9 @@ pub struct KeyClock<'s> {
 /// the value stands, for a range answers its condition alone: no filter looks again.
 ///
 /// The planner sees to it that the comparison and the index agree on what is equal (class and
-/// collation), so the column is a number, a date, a time or text, never an ENUM or a SET. A
-/// TIMESTAMP is compared on the wall clock of the session's zone and kept in UTC.
+/// collation). An ENUM or a SET is so a number, but where an ENUM is asked for what equals a text:
+/// the side of a text that it has not says nothing. A TIMESTAMP is compared on the wall clock of
+/// the session's zone and kept in UTC.
 pub fn key_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -199,7 +201,11 @@ pub fn key_value(
     match to.kind {
         kind if kind.is_integer() => integer_key(value, to),
         TypeKind::Year => year_key(value),
-        TypeKind::Bit => integer_key(value, &ColumnType::unsigned(TypeKind::BigInt)),
+        TypeKind::Bit | TypeKind::Set => {
+            integer_key(value, &ColumnType::unsigned(TypeKind::BigInt))
+        }
+        TypeKind::Enum if from.kind.is_string() => member_key(value, from, to),
+        TypeKind::Enum => integer_key(value, &ColumnType::unsigned(TypeKind::SmallInt)),
         TypeKind::Decimal => decimal_key(value, to),
         TypeKind::Double => match value {
             ValueRef::Bytes(bytes) => {
@@ -333,6 +339,17 @@ fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> 
         other => other.to_text(from).unwrap_or_default().into_owned(),
     };
     domain::converted_text(&bytes, from, to.charset()).unwrap_or(bytes)
+}
+
+/// The number of the member whose name equals the text. An empty text equals the number 0, which
+/// stands for what is no member; no member is empty where the planner asks for this.
+fn member_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> KeyValue {
+    let text = text_key(value, from, to);
+    let mut names = iter::once(&[][..]).chain(to.members().iter().map(|name| &**name));
+    match names.position(|name| to.collation.equal(name, &text)) {
+        Some(number) => KeyValue::Exact(Value::UInt(stdx::to_u64(number))),
+        None => KeyValue::AboveAll,
+    }
 }
 
 fn time_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyValue {
@@ -543,6 +560,32 @@ mod tests {
         let latin1 = ColumnType::varchar(40, CollationId::LATIN1_SWEDISH_CI);
         let bytes = KeyValue::Exact(Value::Bytes(b"\xe9".to_vec()));
         assert_eq!(key("\u{e9}".as_bytes(), &latin1, &at(&Zone::Utc)), bytes);
+    }
+
+    #[test]
+    fn the_key_of_a_member_is_its_number() {
+        let names = [&b"a"[..], b"Bc", b"7"].map(Box::from).to_vec();
+        let column = ColumnType::named(TypeKind::Enum, names, CollationId::UTF8MB4_GENERAL_CI);
+        let text = ColumnType::varchar(40, CollationId::UTF8MB4_GENERAL_CI);
+        let number = ColumnType::decimal(10, 2);
+        let clock = at(&Zone::Utc);
+        let exact = |number| KeyValue::Exact(Value::UInt(number));
+        let of_text = |bytes| key_value(ValueRef::Bytes(bytes), &text, &column, &clock);
+        assert_eq!(of_text(b"a"), exact(1));
+        assert_eq!(of_text(b"bC  "), exact(2));
+        assert_eq!(of_text(b"7"), exact(3));
+        assert_eq!(of_text(b" "), exact(0));
+        assert_eq!(of_text(b"1"), KeyValue::AboveAll);
+        let of_member = |value| key_value(ValueRef::UInt(value), &column, &column, &clock);
+        assert_eq!(of_member(2), exact(2));
+        let of_number = |digits: &str| {
+            let value = Value::Decimal(digits.parse().unwrap());
+            key_value(value.as_ref(), &number, &column, &clock)
+        };
+        assert_eq!(of_number("2.00"), exact(2));
+        assert_eq!(of_number("1.5"), KeyValue::Above(Value::UInt(1)));
+        assert_eq!(of_number("-1"), KeyValue::BelowAll);
+        assert_eq!(of_number("65536"), KeyValue::AboveAll);
     }
 
     #[test]

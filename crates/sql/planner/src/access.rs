@@ -562,7 +562,7 @@ impl<'f> Finder<'f, '_> {
         };
         match &condition.kind {
             ExpressionKind::Compare(compare) => {
-                if !is_usable(column_type, compare.class) {
+                if !is_usable(column_type, compare.class, compare.operator) {
                     return None;
                 }
                 if is_column(&compare.left) && is_value(&compare.right) {
@@ -581,7 +581,7 @@ impl<'f> Finder<'f, '_> {
             ExpressionKind::In(list) => {
                 let can_use = !list.negated
                     && is_column(&list.operand)
-                    && is_usable(column_type, list.class)
+                    && is_usable(column_type, list.class, CompareOperator::Equal)
                     && list.list.iter().all(is_value);
                 can_use.then_some(Bound::List(&list.list))
             }
@@ -630,9 +630,18 @@ fn point(equal: &[KeyEqual], value: &Expression) -> RangePlan {
     }
 }
 
-/// True if the index's order of the column is the one in which the comparison works.
-fn is_usable(column_type: &ColumnType, class: Class) -> bool {
+/// True if an index on the column answers the comparison: its order is the one in which the
+/// comparison works, or equality is asked for and each value equals one key at most.
+fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) -> bool {
     match (column_type.kind, class) {
+        // Keys are the members' numbers, whose order says nothing of the texts.
+        (TypeKind::Enum, Class::Text(collation)) => {
+            let is_equality = matches!(
+                operator,
+                CompareOperator::Equal | CompareOperator::NullSafeEqual
+            );
+            is_equality && collation == column_type.collation && !has_empty_member(column_type)
+        }
         (kind, Class::Text(collation)) => kind.is_bytes() && collation == column_type.collation,
         (kind, Class::DateTime) => {
             matches!(
@@ -642,13 +651,21 @@ fn is_usable(column_type: &ColumnType, class: Class) -> bool {
         }
         (kind, Class::Time) => kind == TypeKind::Time,
         (kind, Class::Integer | Class::Decimal | Class::Double) => {
-            kind.is_integer()
-                || matches!(
-                    kind,
-                    TypeKind::Year | TypeKind::Bit | TypeKind::Decimal | TypeKind::Double
-                )
+            let is_named = matches!(kind, TypeKind::Enum | TypeKind::Set);
+            let is_other = matches!(
+                kind,
+                TypeKind::Year | TypeKind::Bit | TypeKind::Decimal | TypeKind::Double
+            );
+            kind.is_integer() || is_named || is_other
         }
     }
+}
+
+/// True of an ENUM with a member that is an empty text: the text of the number 0, which stands for
+/// what is no member, equals it too.
+fn has_empty_member(column_type: &ColumnType) -> bool {
+    let is_empty = |name: &[u8]| column_type.collation.equal(name, b"");
+    column_type.members().iter().any(|name| is_empty(name))
 }
 
 /// Finds out whether the rows come in the wanted order, in which direction, and what that is

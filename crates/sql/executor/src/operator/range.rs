@@ -106,7 +106,7 @@ impl RangeSet {
             if wanted.is_null() {
                 return Ok(());
             }
-            let KeyValue::Exact(key) = key_of(wanted, value, target, cx) else {
+            let KeyValue::Exact(key) = key_of(wanted, value, target, cx)? else {
                 return Ok(());
             };
             upper.push(key.clone());
@@ -227,6 +227,9 @@ impl RangeSet {
 /// What a range costs that is made, or compared with another, in bytes looked at.
 const RANGE_COST: usize = 64;
 
+/// What a text costs that is compared with the name of a member, in bytes looked at.
+const MEMBER_COST: usize = 8;
+
 /// The buffer of a bound, empty.
 fn emptied(bound: &mut KeyBound) -> Vec<Value> {
     match std::mem::take(bound) {
@@ -244,12 +247,14 @@ fn key_of(
     expression: &Expression,
     target: &ColumnType,
     cx: &Context<'_>,
-) -> KeyValue {
+) -> Outcome<KeyValue> {
+    // The names of an ENUM are looked at one by one.
+    cx.statement.spend(MEMBER_COST * target.members().len())?;
     let clock = KeyClock {
         zone: &cx.statement.options.zone,
         today: cx.statement.today(),
     };
-    key_value(value, &expression.column_type, target, &clock)
+    Ok(key_value(value, &expression.column_type, target, &clock))
 }
 
 /// The key that equals the value; `None` if no key can.
@@ -266,7 +271,7 @@ fn equal_key(
         return Ok(can_be.then_some(Value::Null));
     }
     let target = &column.column_type;
-    match key_of(value, &equal.value, target, cx) {
+    match key_of(value, &equal.value, target, cx)? {
         KeyValue::Exact(key) => Ok(Some(prefix_of(key, target, prefix_length))),
         _ => Ok(None),
     }
@@ -298,7 +303,7 @@ fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
     } else {
         Side::Behind
     };
-    Ok(match key_of(value, expression, &column.column_type, cx) {
+    Ok(match key_of(value, expression, &column.column_type, cx)? {
         KeyValue::Exact(key) => Bound::Set(key, side),
         KeyValue::Above(key) => Bound::Set(key, Side::Behind),
         KeyValue::BelowAll if column.nullable => Bound::Set(Value::Null, Side::Behind),
@@ -328,7 +333,7 @@ fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
     } else {
         Side::Before
     };
-    Ok(match key_of(value, expression, &column.column_type, cx) {
+    Ok(match key_of(value, expression, &column.column_type, cx)? {
         KeyValue::Exact(key) => Bound::Set(key, side),
         KeyValue::Above(key) => Bound::Set(key, Side::Behind),
         KeyValue::BelowAll => Bound::Nothing,
