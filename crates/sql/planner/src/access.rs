@@ -4,6 +4,8 @@
 //! range, a list or a LIKE prefix on the next. What remains cheapest by the estimates is taken.
 //! Conditions that the index answers exactly are not tested again.
 
+mod order;
+
 use std::rc::Rc;
 
 use errcode::ER_KEY_DOES_NOT_EXISTS;
@@ -15,6 +17,9 @@ use value::{ColumnType, TypeKind};
 use crate::PlanError;
 use crate::bind::{Binder, error};
 use crate::plan::{Access, Edge, KeyEqual, Node, RangePlan, Scan};
+
+use self::order::OrderWeigher;
+pub(crate) use self::order::{WantedOrder, WantedRows};
 
 /// Rows that a table is thought to have when nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
@@ -29,14 +34,6 @@ pub(crate) struct Hints {
     only: Option<Vec<usize>>,
     ignored: Vec<usize>,
     is_forced: bool,
-}
-
-/// The order in which rows are wanted.
-#[derive(Debug)]
-pub(crate) struct WantedOrder {
-    pub(crate) columns: Vec<(ColumnPlace, bool)>,
-    /// Only the first rows are wanted.
-    pub(crate) is_limited: bool,
 }
 
 /// A way to read a table.
@@ -132,7 +129,11 @@ impl Binder<'_> {
             self.reads_for_update = true;
             self.tables[table].is_for_update = true;
         }
-        let limited = wanted.is_some_and(|wanted| wanted.is_limited) && is_ordered;
+        let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
+            Some(WantedRows::Extreme) => 1,
+            Some(WantedRows::Limited) => 16,
+            Some(WantedRows::All) | None => 64,
+        };
         let scan = Scan {
             slot,
             table,
@@ -142,7 +143,7 @@ impl Binder<'_> {
             lock: self.lock.0,
             wait: self.lock.1,
             columns: self.columns_of(table, slot),
-            fetch_rows_max: if limited { 16 } else { 64 },
+            fetch_rows_max,
             dependent,
             rows_estimate: stdx::f64_to_u64(choice.rows.max(1.0)),
             is_covering: choice.is_covering,
@@ -213,7 +214,13 @@ impl Binder<'_> {
         };
         let mut possible = Vec::new();
         let all_index = definition.primary_key().map(|_| 0);
-        weigh_order(&mut best, all_index, slot, definition, wanted);
+        let weigher = OrderWeigher {
+            slot,
+            definition,
+            wanted,
+            condition_count: conditions.len(),
+        };
+        weigher.weigh(&mut best, all_index);
         for index in 0..definition.indexes.len() {
             if !hints.allows(index) {
                 continue;
@@ -233,7 +240,7 @@ impl Binder<'_> {
                 candidates.push(Some(finder.whole(rows)));
             }
             for mut candidate in candidates.into_iter().flatten() {
-                weigh_order(&mut candidate, Some(index), slot, definition, wanted);
+                weigher.weigh(&mut candidate, Some(index));
                 if candidate.cost < best.cost {
                     best = candidate;
                 }
@@ -666,49 +673,6 @@ fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) 
 fn has_empty_member(column_type: &ColumnType) -> bool {
     let is_empty = |name: &[u8]| column_type.collation.equal(name, b"");
     column_type.members().iter().any(|name| is_empty(name))
-}
-
-/// Finds out whether the rows come in the wanted order, in which direction, and what that is
-/// worth.
-fn weigh_order(
-    choice: &mut AccessChoice,
-    order_index: Option<usize>,
-    slot: usize,
-    definition: &TableDefinition,
-    wanted: Option<&WantedOrder>,
-) {
-    let Some(wanted) = wanted else {
-        choice.is_ordered = true;
-        return;
-    };
-    let parts = order_index.map_or(&[][..], |index| &definition.indexes[index].parts);
-    let (bound, free) = parts.split_at(choice.equal_count.min(parts.len()));
-    let is_bound = |place: &ColumnPlace| {
-        place.slot == slot && bound.iter().any(|part| part.column == place.column)
-    };
-    let is_unique = matches!(choice.access, Access::Unique(_));
-    let rest: Vec<&(ColumnPlace, bool)> = wanted
-        .columns
-        .iter()
-        .filter(|(place, _)| !is_bound(place))
-        .collect();
-    let descending = rest.first().is_some_and(|(_, descending)| *descending);
-    let follows = rest.len() <= free.len()
-        && rest.iter().zip(free).all(|((place, desc), part)| {
-            let is_part = place.slot == slot && place.column == part.column;
-            is_part && part.prefix_length.is_none() && *desc == descending
-        });
-    choice.is_ordered = is_unique || follows;
-    if choice.is_ordered {
-        if descending {
-            choice.direction = Direction::Backward;
-        }
-        if wanted.is_limited {
-            choice.cost *= 0.2;
-        }
-    } else {
-        choice.cost += choice.rows * 0.5;
-    }
 }
 
 pub(crate) fn access_values(access: &Access) -> Vec<&Expression> {

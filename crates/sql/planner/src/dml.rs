@@ -11,7 +11,6 @@ use store::{ColumnDefault, LockWait, RowLock, TableDefinition};
 use syntax::ast::{self, ExprKind};
 use value::{TypeKind, Value};
 
-use crate::access::WantedOrder;
 use crate::bind::{Binder, Block, Clause, error};
 use crate::join::From;
 use crate::numbered::Numbered;
@@ -417,16 +416,7 @@ impl Binder<'_> {
         limit: Option<&ast::Limit>,
     ) -> Result<Node, PlanError> {
         let (tables, _) = from.tables();
-        let columns: Option<Vec<_>> = order
-            .iter()
-            .map(|(key, desc)| Some((key.as_column()?, *desc)))
-            .collect();
-        let wanted = columns
-            .filter(|columns| !columns.is_empty())
-            .map(|columns| WantedOrder {
-                columns,
-                is_limited: limit.is_some(),
-            });
+        let wanted = self.wanted_order(&order, limit.is_some());
         let (node, is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
         let limit = self.limit(limit, false)?;
         if order.is_empty() || (wanted.is_some() && is_ordered) {

@@ -392,6 +392,8 @@ pub enum Edge {
     Exclusive,
     /// Not a value but a LIKE pattern: all strings that begin as it does up to its first wildcard.
     Prefix,
+    /// Whatever the value: all but NULL. Only below.
+    NotNull,
 }
 
 /// Drops rows.

@@ -13,7 +13,7 @@ use errcode::{
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
-use crate::access::WantedOrder;
+use crate::access::{WantedOrder, WantedRows};
 use crate::bind::{Aliases, Binder, Block, Clause, error, plain_output};
 use crate::join::{CommonTable, conjuncts};
 use crate::numbered::Numbered;
@@ -313,6 +313,27 @@ impl Binder<'_> {
             offset,
             counts_all,
         }))
+    }
+
+    /// The order that a table's rows should come in, where an index may give it.
+    pub(crate) fn wanted_order(
+        &self,
+        order: &[(Expression, bool)],
+        is_limited: bool,
+    ) -> Option<WantedOrder> {
+        if order.is_empty() {
+            return None;
+        }
+        let columns: Option<Vec<_>> = order
+            .iter()
+            .map(|(key, descending)| Some((key.as_column()?, *descending)))
+            .collect();
+        let rows = match is_limited {
+            true => WantedRows::Limited,
+            false => WantedRows::All,
+        };
+        let columns = columns?;
+        Some(WantedOrder { columns, rows })
     }
 
     /// Puts a sort above a node; the outputs then read its slot.

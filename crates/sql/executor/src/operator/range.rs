@@ -278,7 +278,8 @@ fn equal_key(
 }
 
 fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) -> Outcome<Bound> {
-    let Some((expression, edge)) = &plan.lower else {
+    let lower = plan.lower.as_ref();
+    let Some((expression, edge)) = lower.filter(|(_, edge)| *edge != Edge::NotNull) else {
         // NULL is below all, and no comparison finds it.
         return Ok(match column.nullable {
             true => Bound::Set(Value::Null, Side::Behind),

@@ -4,7 +4,7 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
-use expression::{CompareOperator, SqlMode, Test};
+use expression::{AggregateFunction, CompareOperator, SqlMode, Test};
 use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::plan::SlotShape;
@@ -47,7 +47,6 @@ impl Binder<'_> {
         let calls = std::mem::take(&mut self.block().calls);
         let has_calls = !calls.list().is_empty();
         let is_grouped = !parts.keys.list().is_empty() || has_calls || select.with_rollup;
-        let wanted = wanted_order(&parts, is_grouped, select.options.distinct, limit.is_some());
         let own_slots: Vec<usize> = self
             .block()
             .scope
@@ -55,7 +54,17 @@ impl Binder<'_> {
             .iter()
             .map(|relation| relation.slot)
             .collect();
+        let extreme = self.extreme_order(&parts, calls.list(), &own_slots);
+        let is_extreme = extreme.is_some() && !select.with_rollup;
+        let wanted = match is_extreme {
+            true => extreme,
+            false if is_grouped || select.options.distinct => None,
+            false => self.wanted_order(&parts.order, limit.is_some()),
+        };
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        if is_extreme && is_ordered {
+            node = first_row(node);
+        }
         is_ordered &= wanted.is_some();
         if is_grouped {
             node = self.grouped(node, &mut parts, calls, own_slots, select.with_rollup)?;
@@ -81,6 +90,37 @@ impl Binder<'_> {
         Ok(BoundQuery {
             query,
             columns: parts.columns,
+        })
+    }
+
+    /// The order whose first row alone tells the MIN or MAX of a column, where a SELECT asks for
+    /// nothing else. A SELECT that locks rows locks all that its condition finds, so it reads them.
+    fn extreme_order(
+        &self,
+        parts: &Parts,
+        calls: &[expression::AggregateCall],
+        own_slots: &[usize],
+    ) -> Option<WantedOrder> {
+        let [call] = calls else { return None };
+        let is_descending = match call.function {
+            AggregateFunction::Min => false,
+            AggregateFunction::Max => true,
+            _ => return None,
+        };
+        let place = call.arguments.first()?.as_column()?;
+        let is_own = |place: &ColumnPlace| own_slots.contains(&place.slot);
+        let reads_row = |expression: &Expression| {
+            expression.contains(&|part| part.as_column().as_ref().is_some_and(is_own))
+        };
+        let order = parts.order.iter().map(|(key, _)| key);
+        let mut above = parts.output.iter().chain(&parts.having).chain(order);
+        let can_be = self.lock.0 == store::RowLock::None
+            && parts.keys.list().is_empty()
+            && is_own(&place)
+            && !above.any(reads_row);
+        can_be.then(|| WantedOrder {
+            columns: vec![(place, is_descending)],
+            rows: WantedRows::Extreme,
         })
     }
 
@@ -539,23 +579,13 @@ fn read_columns(expression: &mut Expression, read: &Numbered<Expression>, sorted
     }
 }
 
-/// The order that the tables' rows should come in, where an index may give it.
-fn wanted_order(
-    parts: &Parts,
-    is_grouped: bool,
-    is_distinct: bool,
-    is_limited: bool,
-) -> Option<WantedOrder> {
-    if is_grouped || is_distinct || parts.order.is_empty() {
-        return None;
-    }
-    let columns: Option<Vec<_>> = parts
-        .order
-        .iter()
-        .map(|(key, descending)| Some((key.as_column()?, *descending)))
-        .collect();
-    Some(WantedOrder {
-        columns: columns?,
-        is_limited,
-    })
+/// The first row of a node alone.
+fn first_row(node: Node) -> Node {
+    let one = Expression::constant(Value::Int(1), ColumnType::new(TypeKind::BigInt));
+    let limit = Limit {
+        count: Some(one),
+        offset: None,
+        counts_all: false,
+    };
+    Node::Limit(Box::new(node), Rc::new(limit))
 }

@@ -1,0 +1,142 @@
+//! Whether an access gives rows in the order that is wanted, and what that is worth.
+
+use expression::{ColumnPlace, Expression};
+use store::{Direction, IndexPart, TableDefinition};
+
+use super::AccessChoice;
+use crate::plan::{Access, Edge, RangePlan};
+
+/// The order in which rows are wanted.
+#[derive(Debug)]
+pub(crate) struct WantedOrder {
+    pub(crate) columns: Vec<(ColumnPlace, bool)>,
+    pub(crate) rows: WantedRows,
+}
+
+/// How many rows of an order are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WantedRows {
+    All,
+    /// The first ones.
+    Limited,
+    /// One, for MIN or MAX: the first that is not NULL. Wanted only of an index that answers all
+    /// conditions: else the walk could look up most of the rows in vain.
+    Extreme,
+}
+
+/// One table and the order wanted of it.
+pub(super) struct OrderWeigher<'w> {
+    pub(super) slot: usize,
+    pub(super) definition: &'w TableDefinition,
+    pub(super) wanted: Option<&'w WantedOrder>,
+    /// The conditions on the table.
+    pub(super) condition_count: usize,
+}
+
+impl OrderWeigher<'_> {
+    /// Finds out whether the rows come in the wanted order, in which direction, and what that is
+    /// worth. `index` is the one whose order they have.
+    pub(super) fn weigh(&self, choice: &mut AccessChoice, index: Option<usize>) {
+        let Some(wanted) = self.wanted else {
+            choice.is_ordered = true;
+            return;
+        };
+        let direction = self.direction(choice, index, wanted);
+        if wanted.rows == WantedRows::Extreme {
+            choice.is_ordered = false;
+            if let Some(direction) = direction
+                && self.answers_all(choice)
+            {
+                self.make_extreme(choice, direction, wanted);
+            }
+            return;
+        }
+        choice.is_ordered = direction.is_some();
+        let Some(direction) = direction else {
+            choice.cost += choice.rows * 0.5;
+            return;
+        };
+        choice.direction = direction;
+        if wanted.rows == WantedRows::Limited {
+            choice.cost *= 0.2;
+        }
+    }
+
+    /// The direction in which the rows come in the wanted order; `None` if they do not.
+    fn direction(
+        &self,
+        choice: &AccessChoice,
+        index: Option<usize>,
+        wanted: &WantedOrder,
+    ) -> Option<Direction> {
+        let parts = self.parts(index);
+        let (bound, free) = parts.split_at(choice.equal_count.min(parts.len()));
+        let is_bound = |place: &ColumnPlace| {
+            place.slot == self.slot && bound.iter().any(|part| part.column == place.column)
+        };
+        let rest: Vec<&(ColumnPlace, bool)> = wanted
+            .columns
+            .iter()
+            .filter(|(place, _)| !is_bound(place))
+            .collect();
+        let descending = rest.first().is_some_and(|(_, descending)| *descending);
+        let follows = rest.len() <= free.len()
+            && rest.iter().zip(free).all(|((place, desc), part)| {
+                let is_part = place.slot == self.slot && place.column == part.column;
+                is_part && part.prefix_length.is_none() && *desc == descending
+            });
+        let is_unique = matches!(choice.access, Access::Unique(_));
+        (is_unique || follows).then_some(match descending {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        })
+    }
+
+    /// The parts by which the entries of an index are ordered.
+    fn parts(&self, index: Option<usize>) -> &[IndexPart] {
+        index.map_or(&[][..], |index| &self.definition.indexes[index].parts)
+    }
+
+    /// True if the access leaves no condition to be tested.
+    fn answers_all(&self, choice: &AccessChoice) -> bool {
+        let all = 0..self.condition_count;
+        choice.index.is_some() && all.into_iter().all(|place| choice.covered.contains(&place))
+    }
+
+    /// Makes the access one of a single row.
+    fn make_extreme(&self, choice: &mut AccessChoice, direction: Direction, wanted: &WantedOrder) {
+        choice.is_ordered = true;
+        choice.direction = direction;
+        choice.rows = 1.0;
+        choice.cost = 1.0;
+        let parts = self.parts(choice.index);
+        let is_wanted = |column: usize| wanted.columns.iter().any(|(it, _)| it.column == column);
+        let has_null = parts.get(choice.equal_count).is_some_and(|part| {
+            is_wanted(part.column) && self.definition.columns[part.column].nullable
+        });
+        // NULL is below all: a walk from above meets it behind all values.
+        if has_null && direction == Direction::Forward {
+            leave_out_null(&mut choice.access, choice.equal_count);
+        }
+    }
+}
+
+/// Leaves NULL in the part behind the equal ones out of ranges that have no ends there.
+fn leave_out_null(access: &mut Access, equal_count: usize) {
+    if matches!(access, Access::All) {
+        *access = Access::Ranges(vec![RangePlan {
+            equal: Vec::new(),
+            lower: None,
+            upper: None,
+        }]);
+    }
+    let Access::Ranges(ranges) = access else {
+        return;
+    };
+    for range in ranges {
+        let is_open = range.lower.is_none() && range.upper.is_none();
+        if is_open && range.equal.len() == equal_count {
+            range.lower = Some((Expression::null(), Edge::NotNull));
+        }
+    }
+}
