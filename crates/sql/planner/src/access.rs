@@ -131,6 +131,8 @@ impl Binder<'_> {
         }
         let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
             Some(WantedRows::Extreme) => 1,
+            // Each row that is fetched is locked, and kept from others, wanted or not.
+            Some(WantedRows::Limited) if self.lock.0 != RowLock::None => 1,
             Some(WantedRows::Limited) => 16,
             Some(WantedRows::All) | None => 64,
         };

@@ -11,6 +11,7 @@ use errcode::{
     ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
+use store::RowLock;
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
 use crate::access::{WantedOrder, WantedRows};
@@ -315,13 +316,15 @@ impl Binder<'_> {
         }))
     }
 
-    /// The order that a table's rows should come in, where an index may give it.
+    /// The order that a table's rows should come in, where an index may give it. None is that of
+    /// who locks rows and wants only some: it says that no others are to be fetched.
     pub(crate) fn wanted_order(
         &self,
         order: &[(Expression, bool)],
         is_limited: bool,
     ) -> Option<WantedOrder> {
-        if order.is_empty() {
+        let locks_some = is_limited && self.lock.0 != RowLock::None;
+        if order.is_empty() && !locks_some {
             return None;
         }
         let columns: Option<Vec<_>> = order

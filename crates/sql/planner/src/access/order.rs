@@ -1,7 +1,7 @@
 //! Whether an access gives rows in the order that is wanted, and what that is worth.
 
 use expression::{ColumnPlace, Expression};
-use store::{Direction, IndexPart, TableDefinition};
+use store::{Direction, IndexPart, TableDefinition, Uniqueness};
 
 use super::AccessChoice;
 use crate::plan::{Access, Edge, RangePlan};
@@ -92,9 +92,18 @@ impl OrderWeigher<'_> {
         })
     }
 
-    /// The parts by which the entries of an index are ordered.
-    fn parts(&self, index: Option<usize>) -> &[IndexPart] {
-        index.map_or(&[][..], |index| &self.definition.indexes[index].parts)
+    /// The parts by which the entries of an index are ordered: its own, and behind them, as entries
+    /// name their rows by it, the primary key.
+    fn parts(&self, index: Option<usize>) -> Vec<IndexPart> {
+        let Some(index) = index.map(|index| &self.definition.indexes[index]) else {
+            return Vec::new();
+        };
+        let mut parts = index.parts.clone();
+        if index.uniqueness != Uniqueness::Primary {
+            let primary = self.definition.primary_key();
+            parts.extend(primary.iter().flat_map(|key| &key.parts));
+        }
+        parts
     }
 
     /// True if the access leaves no condition to be tested.

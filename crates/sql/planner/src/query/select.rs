@@ -114,7 +114,7 @@ impl Binder<'_> {
         };
         let order = parts.order.iter().map(|(key, _)| key);
         let mut above = parts.output.iter().chain(&parts.having).chain(order);
-        let can_be = self.lock.0 == store::RowLock::None
+        let can_be = self.lock.0 == RowLock::None
             && parts.keys.list().is_empty()
             && is_own(&place)
             && !above.any(reads_row);
