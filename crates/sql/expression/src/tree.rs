@@ -701,6 +701,19 @@ impl CompareOperator {
         }
     }
 
+    /// The operator that is false where this one is true, and NULL where it is; none is of `<=>`.
+    pub fn opposite(self) -> Option<Self> {
+        Some(match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+            Self::NullSafeEqual => return None,
+        })
+    }
+
     /// Whether an order of two values satisfies it.
     #[inline]
     pub fn holds(self, order: std::cmp::Ordering) -> bool {

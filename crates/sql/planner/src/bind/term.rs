@@ -139,11 +139,7 @@ impl Binder<'_> {
             UnaryOperator::Plus => self.term(operand),
             UnaryOperator::Not => {
                 let operand = self.condition(operand)?;
-                let nullable = operand.nullable;
-                Ok(Expression::condition(
-                    ExpressionKind::Not(Box::new(operand)),
-                    nullable,
-                ))
+                Ok(negated_if(true, operand))
             }
             UnaryOperator::Negate => {
                 let operand = self.number(operand)?;
@@ -588,9 +584,15 @@ fn any_of(conditions: Vec<Expression>) -> Expression {
     }
 }
 
-/// The condition, or its `NOT`.
-fn negated_if(negated: bool, condition: Expression) -> Expression {
+/// The condition, or its `NOT`: of a comparison the opposite one, which an index can answer.
+fn negated_if(negated: bool, mut condition: Expression) -> Expression {
     if !negated {
+        return condition;
+    }
+    if let ExpressionKind::Compare(compare) = &mut condition.kind
+        && let Some(opposite) = compare.operator.opposite()
+    {
+        compare.operator = opposite;
         return condition;
     }
     let nullable = condition.nullable;
