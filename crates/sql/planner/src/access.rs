@@ -427,13 +427,13 @@ impl<'f> Finder<'f, '_> {
         for (place, condition) in self.conditions.iter().enumerate() {
             match self.bound(condition, column) {
                 Some(Bound::Lower(value, edge)) if range.lower.is_none() => {
-                    range.lower = Some((value.clone(), edge));
+                    range.lower = Some(Box::new((value.clone(), edge)));
                     if !has_prefix {
                         covered.push(place);
                     }
                 }
                 Some(Bound::Upper(value, edge)) if range.upper.is_none() => {
-                    range.upper = Some((value.clone(), edge));
+                    range.upper = Some(Box::new((value.clone(), edge)));
                     if !has_prefix {
                         covered.push(place);
                     }
@@ -447,6 +447,11 @@ impl<'f> Finder<'f, '_> {
             (None, None) => return self.other_ranges(column, equal, covered, rows),
         }
         Some(vec![range])
+    }
+
+    /// As [`Binder::spend`]: a statement that is to end is ended where its plan is to run.
+    fn spend(&self) {
+        let _ = self.binder.spend();
     }
 
     /// Lists, alternatives and LIKE prefixes.
@@ -473,12 +478,16 @@ impl<'f> Finder<'f, '_> {
                         (*rows / 100.0).max(2.0)
                     };
                     *rows = rows.min(count * each);
-                    return Some(list.iter().map(|value| point(equal, value)).collect());
+                    let points = list.iter().map(|value| {
+                        self.spend();
+                        point(equal, value)
+                    });
+                    return Some(points.collect());
                 }
                 Some(Bound::Prefix(pattern)) => {
                     *rows *= 0.2;
-                    let lower = Some((pattern.clone(), Edge::Prefix));
-                    let upper = Some((pattern.clone(), Edge::Prefix));
+                    let lower = Some(Box::new((pattern.clone(), Edge::Prefix)));
+                    let upper = Some(Box::new((pattern.clone(), Edge::Prefix)));
                     return Some(vec![RangePlan {
                         equal: equal.to_vec(),
                         lower,
@@ -536,11 +545,11 @@ impl<'f> Finder<'f, '_> {
                         is_bound = true;
                     }
                     Some(Bound::Lower(value, edge)) => {
-                        range.lower = Some((value.clone(), edge));
+                        range.lower = Some(Box::new((value.clone(), edge)));
                         is_bound = true;
                     }
                     Some(Bound::Upper(value, edge)) => {
-                        range.upper = Some((value.clone(), edge));
+                        range.upper = Some(Box::new((value.clone(), edge)));
                         is_bound = true;
                     }
                     Some(Bound::Prefix(_)) | None => {}
@@ -567,7 +576,9 @@ impl<'f> Finder<'f, '_> {
         let column_type = &self.definition.columns[column].column_type;
         let is_column = |side: &Expression| side.as_column() == Some(place);
         let is_value = |side: &Expression| {
-            !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
+            self.spend();
+            matches!(side.kind, ExpressionKind::Constant(_))
+                || !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
         };
         match &condition.kind {
             ExpressionKind::Compare(compare) => {
@@ -627,13 +638,15 @@ fn comparison_bound(operator: CompareOperator, value: &Expression) -> Option<Bou
 }
 
 fn point(equal: &[KeyEqual], value: &Expression) -> RangePlan {
-    let mut equal = equal.to_vec();
-    equal.push(KeyEqual {
+    // Of a long list there are many: they take the room that they need.
+    let mut values = Vec::with_capacity(equal.len() + 1);
+    values.extend_from_slice(equal);
+    values.push(KeyEqual {
         value: value.clone(),
         null_safe: false,
     });
     RangePlan {
-        equal,
+        equal: values,
         lower: None,
         upper: None,
     }
@@ -688,7 +701,7 @@ pub(crate) fn access_values(access: &Access) -> Vec<&Expression> {
                     .lower
                     .iter()
                     .chain(&range.upper)
-                    .map(|(value, _)| value);
+                    .map(|bound| &bound.0);
                 range.equal.iter().map(|equal| &equal.value).chain(bounds)
             })
             .collect(),

@@ -369,9 +369,9 @@ pub struct RangePlan {
     /// The first parts equal these.
     pub equal: Vec<KeyEqual>,
     /// The part behind them is at least (or above) this.
-    pub lower: Option<(Expression, Edge)>,
+    pub lower: Option<Box<(Expression, Edge)>>,
     /// The part behind them is at most (or below) this.
-    pub upper: Option<(Expression, Edge)>,
+    pub upper: Option<Box<(Expression, Edge)>>,
 }
 
 /// How a key part is bound to one value.

@@ -128,6 +128,8 @@ impl RangeSet {
         let range = self.next_range();
         let mut lower = emptied(&mut range.lower);
         let mut upper = emptied(&mut range.upper);
+        lower.reserve_exact(plan.equal.len() + 1);
+        upper.reserve_exact(plan.equal.len() + 1);
         for (equal, part) in plan.equal.iter().zip(&index.parts) {
             let column = &definition.columns[part.column];
             let Some(key) = equal_key(equal, column, part.prefix_length, cx)? else {
@@ -278,7 +280,7 @@ fn equal_key(
 }
 
 fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) -> Outcome<Bound> {
-    let lower = plan.lower.as_ref();
+    let lower = plan.lower.as_deref();
     let Some((expression, edge)) = lower.filter(|(_, edge)| *edge != Edge::NotNull) else {
         // NULL is below all, and no comparison finds it.
         return Ok(match column.nullable {
@@ -314,7 +316,7 @@ fn lower_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) ->
 }
 
 fn upper_bound(plan: &RangePlan, column: &ColumnDefinition, cx: &Context<'_>) -> Outcome<Bound> {
-    let Some((expression, edge)) = &plan.upper else {
+    let Some((expression, edge)) = plan.upper.as_deref() else {
         return Ok(Bound::Open);
     };
     let value = cx.evaluate(expression)?;

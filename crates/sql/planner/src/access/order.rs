@@ -145,7 +145,7 @@ fn leave_out_null(access: &mut Access, equal_count: usize) {
     for range in ranges {
         let is_open = range.lower.is_none() && range.upper.is_none();
         if is_open && range.equal.len() == equal_count {
-            range.lower = Some((Expression::null(), Edge::NotNull));
+            range.lower = Some(Box::new((Expression::null(), Edge::NotNull)));
         }
     }
 }
