@@ -30,7 +30,8 @@ fn choose(binding: &mut Binding<'_>, domain: Numeric) {
     };
 }
 
-fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType {
+/// A double with the digits behind the point of two sides, where both say how many.
+pub(crate) fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType {
     let mut column = double_type();
     let fixed = |side: &ColumnType| match side.kind {
         TypeKind::Float | TypeKind::Double => side.decimals < ColumnType::NOT_FIXED,
@@ -115,6 +116,12 @@ pub(crate) fn infer_divide(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     if domain == Numeric::Double {
         binding.column = fixed_double(left, right);
+        if binding.column.decimals < ColumnType::NOT_FIXED {
+            let increment = binding.env.div_precision_increment;
+            let digits = binding.column.decimals.saturating_add(increment);
+            binding.column.decimals = digits.min(ColumnType::NOT_FIXED);
+            binding.column.length = 17 + u32::from(binding.column.decimals);
+        }
         choose(binding, domain);
         return Ok(());
     }

@@ -152,6 +152,8 @@ pub struct Bound {
     pub(crate) choice: u32,
     /// A temporal function has arguments whose values say nothing without their types.
     resolves: bool,
+    /// See [`Bound::give_moments`].
+    gives_moments: bool,
 }
 
 /// A call under inference.
@@ -296,6 +298,7 @@ fn bind_function(
                     TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year
                 )
             }),
+        gives_moments: false,
     })
 }
 
@@ -371,6 +374,23 @@ impl Bound {
             .collect();
         let values: Vec<ValueRef<'_>> = resolved.iter().map(Value::as_ref).collect();
         (self.function.eval)(self, &values, context)
+    }
+
+    /// True of a call whose text is that of a date or a time: it counts as the number of that
+    /// one, where another text counts as far as it is a number.
+    pub fn is_dated_text(&self) -> bool {
+        self.column.kind == TypeKind::Char && registry::makes_dated_texts(self.function)
+    }
+
+    /// Makes such a call give the date or time itself in place of its text.
+    pub fn give_moments(&mut self) {
+        assert!(self.is_dated_text(), "another call has no moment");
+        self.gives_moments = true;
+    }
+
+    /// True where the values are dates and times, though the type is text.
+    pub fn gives_moments(&self) -> bool {
+        self.gives_moments
     }
 
     /// The name of the function or operator.

@@ -1,5 +1,7 @@
 //! Checksums and digests of text.
 
+use std::borrow::Cow;
+
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -36,15 +38,67 @@ fn digest<D: Digest>(text: &[u8], context: &Context<'_>) -> Evaluated {
     hex_lower(&digest.finalize())
 }
 
+/// CRC32(text), CRC32(checksum of what is in front, text).
 pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
-    let text = some!(args[0].to_text(&bound.args[0]));
-    let mut hasher = crc32fast::Hasher::new();
+    let (start, text) = some!(checked(bound, args, context));
+    let mut hasher = crc32fast::Hasher::new_with_initial(start);
     for piece in text.chunks(PIECE_BYTES) {
         context.spend(piece.len())?;
         hasher.update(piece);
     }
     Ok(Value::UInt(u64::from(hasher.finalize())))
 }
+
+/// The same with the polynomial of Castagnoli.
+pub(crate) fn crc32c(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let (start, text) = some!(checked(bound, args, context));
+    let mut sum = !start;
+    for piece in text.chunks(PIECE_BYTES) {
+        context.spend(piece.len())?;
+        for byte in piece {
+            let [low, ..] = sum.to_le_bytes();
+            sum = CASTAGNOLI[usize::from(low ^ byte)] ^ (sum >> 8);
+        }
+    }
+    Ok(Value::UInt(u64::from(!sum)))
+}
+
+/// What a checksum starts with, and the text that it is made of; None where one is NULL.
+fn checked<'v>(
+    bound: &Bound,
+    args: &[ValueRef<'v>],
+    context: &mut Context<'_>,
+) -> Option<(u32, Cow<'v, [u8]>)> {
+    let last = args.len() - 1;
+    let start = match last {
+        0 => 0,
+        _ => stdx::low_u32(args[0].to_i64(context.warnings)?.cast_unsigned()),
+    };
+    Some((start, args[last].to_text(&bound.args[last])?))
+}
+
+/// The checksums of single bytes by the polynomial of Castagnoli, whose bits are in the order that
+/// puts the highest power last.
+const CASTAGNOLI: [u32; 256] = {
+    let mut sums = [0; 256];
+    let (mut index, mut byte) = (0, 0u32);
+    while index < sums.len() {
+        let mut sum = byte;
+        let mut bit = 0;
+        while bit < 8 {
+            let carry = sum & 1;
+            sum >>= 1;
+            if carry == 1 {
+                sum ^= 0x82F6_3B78;
+            }
+            bit += 1;
+        }
+        sums[index] = sum;
+        index += 1;
+        byte += 1;
+    }
+    sums
+};
 
 pub(crate) fn infer_md5(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 32)

@@ -143,7 +143,7 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Decimal => {
             arg.column.decimals.min(FSP_MAX)
         }
-        TypeKind::Float | TypeKind::Double => FSP_MAX,
+        TypeKind::Float | TypeKind::Double => arg.column.decimals.min(FSP_MAX),
         // Their members are no dates, as a rule.
         TypeKind::Enum | TypeKind::Set => 0,
         kind if kind.is_string() => match &arg.constant {

@@ -134,6 +134,12 @@ pub(crate) fn infer_add(binding: &mut Binding<'_>) -> Inferred {
     infer_moved(binding, 0, 1)
 }
 
+/// ADD_MONTHS(moment, months).
+pub(crate) fn infer_add_months(binding: &mut Binding<'_>) -> Inferred {
+    binding.choice = 2;
+    infer_moved(binding, 0, 1)
+}
+
 /// TIMESTAMPADD(unit, amount, moment).
 pub(crate) fn infer_timestamp_add(binding: &mut Binding<'_>) -> Inferred {
     binding.choice = Unit::of(&binding.args[0])?;
@@ -237,16 +243,27 @@ fn moved(
     Ok(match column.kind {
         TypeKind::Date => Value::Date(end.date()),
         TypeKind::DateTime => Value::DateTime(end.truncated(column.decimals)),
-        _ => {
-            let mut text = Vec::new();
-            if has_time || !unit.is_date() {
-                append_datetime(end, column.decimals, &mut text);
-            } else {
-                append_date(end.date(), &mut text);
-            }
-            Value::Bytes(text)
+        _ if has_time || !unit.is_date() => {
+            let end = end.truncated(column.decimals);
+            as_text_of(bound, Value::DateTime(end), column.decimals)
         }
+        _ => as_text_of(bound, Value::Date(end.date()), 0),
     })
+}
+
+/// A moment as the text that a call of type text gives, or itself where that is wanted.
+fn as_text_of(bound: &Bound, moment: Value, digits: u8) -> Value {
+    if bound.gives_moments() {
+        return moment;
+    }
+    let mut text = Vec::new();
+    match moment {
+        Value::Date(date) => append_date(date, &mut text),
+        Value::DateTime(moment) => append_datetime(moment, digits, &mut text),
+        Value::Time(time) => append_time(time, digits, &mut text),
+        other => return other,
+    }
+    Value::Bytes(text)
 }
 
 fn overflow(context: &mut Context<'_>) -> Value {
@@ -468,7 +485,10 @@ pub(crate) fn infer_add_time(binding: &mut Binding<'_>) -> Inferred {
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
             binding.column = ColumnType::temporal(TypeKind::DateTime, digits);
         }
-        _ => connection_text(binding, 26)?,
+        _ => {
+            connection_text(binding, 26)?;
+            binding.column.kind = TypeKind::Char;
+        }
     }
     Ok(())
 }
@@ -522,18 +542,16 @@ fn shifted(
             if column.kind == TypeKind::DateTime {
                 return Ok(Value::DateTime(end.truncated(column.decimals)));
             }
-            let mut text = Vec::new();
-            append_datetime(end, text_fsp(end.microsecond()), &mut text);
-            Ok(Value::Bytes(text))
+            let fsp = text_fsp(end.microsecond());
+            Ok(as_text_of(bound, Value::DateTime(end), fsp))
         }
         Clock::Duration(start) => {
             let end = Time::from_micros(start.micros() + by);
             if column.kind == TypeKind::Time {
                 return Ok(Value::Time(end.truncated(column.decimals)));
             }
-            let mut text = Vec::new();
-            append_time(end, text_fsp(end.microsecond()), &mut text);
-            Ok(Value::Bytes(text))
+            let fsp = text_fsp(end.microsecond());
+            Ok(as_text_of(bound, Value::Time(end), fsp))
         }
     }
 }

@@ -5,7 +5,7 @@ use value::number::Integer;
 use value::text::append_fixed;
 use value::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
 
-use crate::arithmetic::{integer_value, of_integer};
+use crate::arithmetic::{fixed_double, integer_value, of_integer};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{
@@ -23,7 +23,7 @@ pub(crate) fn infer_abs(binding: &mut Binding<'_>) -> Inferred {
     binding.column = match numeric(column) {
         Numeric::Integer => integer_type(column.length, column.unsigned),
         Numeric::Decimal => column.clone(),
-        Numeric::Double => double_type(),
+        Numeric::Double => fixed_double(column, column),
     };
     if column.kind.is_temporal() {
         let (whole, scale) = digits(column);

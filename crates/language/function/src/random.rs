@@ -1,10 +1,13 @@
-//! RAND and UUID. Without a seed the context gives the bits; with one, MySQL's own sequence.
+//! RAND, UUID and RANDOM_BYTES. Without a seed the context gives the bits; with one, MySQL's own
+//! sequence.
 
-use value::{Trouble, Value, ValueRef};
+use value::collation::TextRule;
+use value::{CollationId, Trouble, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
-use crate::infer::{Inferred, connection_text, double};
+use crate::infer::{Inferred, connection_text, double, text_type};
+use crate::strings::some;
 
 /// Modulus of MySQL's generator.
 const MODULUS: u64 = 0x3FFF_FFFF;
@@ -81,7 +84,53 @@ pub(crate) fn infer_uuid(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 36)
 }
 
+pub(crate) fn infer_guid(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = false;
+    connection_text(binding, 32)
+}
+
+/// Most bytes that RANDOM_BYTES gives.
+const RANDOM_BYTES_MAX: i64 = 1024;
+
+/// RANDOM_BYTES(count): binary, as long as a constant says.
+pub(crate) fn infer_bytes(binding: &mut Binding<'_>) -> Inferred {
+    binding.nullable = true;
+    let count = binding.constant_integer(0).unwrap_or(RANDOM_BYTES_MAX);
+    let count = count.clamp(0, RANDOM_BYTES_MAX).unsigned_abs();
+    binding.rule = TextRule::column(CollationId::BINARY);
+    binding.column = text_type(count, CollationId::BINARY);
+    Ok(())
+}
+
 type Evaluated = Result<Value, Trouble>;
+
+/// NULL of a count that is below zero or too large.
+pub(crate) fn random_bytes(
+    _: &Bound,
+    args: &[ValueRef<'_>],
+    context: &mut Context<'_>,
+) -> Evaluated {
+    let count = some!(args[0].to_i64(context.warnings));
+    if !(0..=RANDOM_BYTES_MAX).contains(&count) {
+        return Ok(Value::Null);
+    }
+    let count = usize::try_from(count).expect("it is at most 1024");
+    let mut bytes = Vec::with_capacity(count + size_of::<u64>());
+    while bytes.len() < count {
+        bytes.extend((context.random)().to_le_bytes());
+    }
+    bytes.truncate(count);
+    Ok(Value::Bytes(bytes))
+}
+
+/// A random identifier in 32 digits.
+pub(crate) fn guid(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
+    let Value::Bytes(mut text) = uuid(bound, args, context)? else {
+        return Ok(Value::Null);
+    };
+    text.retain(|byte| *byte != b'-');
+    Ok(Value::Bytes(text))
+}
 
 /// A random (version 4) identifier.
 pub(crate) fn uuid(_: &Bound, _: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {

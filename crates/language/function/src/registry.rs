@@ -76,6 +76,21 @@ pub(crate) fn is_temporal(function: &Function) -> bool {
         && TEMPORAL.iter().any(|known| std::ptr::eq(known, function))
 }
 
+/// True for functions of a moment whose result is a text where the moment is given as one.
+pub(crate) fn makes_dated_texts(function: &Function) -> bool {
+    matches!(
+        function.name,
+        "DATE_ADD"
+            | "DATE_SUB"
+            | "ADDDATE"
+            | "SUBDATE"
+            | "ADD_MONTHS"
+            | "TIMESTAMPADD"
+            | "ADDTIME"
+            | "SUBTIME"
+    )
+}
+
 /// True for what calculates: it takes no geometries.
 pub(crate) fn is_of_numbers(function: &Function) -> bool {
     let is_operator = matches!(function.name, "-" | "&" | "|" | "^" | "~" | "<<" | ">>");
@@ -93,7 +108,7 @@ pub fn exists(name: &str) -> bool {
 pub fn wants_number(name: &str, index: usize) -> bool {
     match name {
         "IF" | "ELT" | "MAKE_SET" | "EXPORT_SET" => index == 0,
-        "CRC32" => false,
+        "CRC32" | "CRC32C" => false,
         "CONV" | "SUBSTRING" | "SUBSTR" | "MID" | "FORMAT" | "LEFT" | "RIGHT" | "REPEAT" => {
             index > 0
         }
@@ -248,7 +263,8 @@ static NUMERIC: &[Function] = &[
     entry("RADIANS", 1, 1, infer::double, numeric::radians),
     entry("PI", 0, 0, numeric::infer_pi, numeric::pi),
     entry("RAND", 0, 1, random::infer, random::rand),
-    entry("CRC32", 1, 1, digest::infer_crc32, digest::crc32),
+    entry("CRC32", 1, 2, digest::infer_crc32, digest::crc32),
+    entry("CRC32C", 1, 2, digest::infer_crc32, digest::crc32c),
     entry("CONV", 3, 3, encode::infer_conv, encode::conv),
 ];
 
@@ -270,6 +286,13 @@ static TEXT: &[Function] = &[
     ),
     entry(
         "OCTET_LENGTH",
+        1,
+        1,
+        infer::integer_of_texts::<10>,
+        strings::length,
+    ),
+    entry(
+        "LENGTHB",
         1,
         1,
         infer::integer_of_texts::<10>,
@@ -313,7 +336,7 @@ static TEXT: &[Function] = &[
     entry("RIGHT", 2, 2, substring::infer_side, substring::right),
     entry("SUBSTRING", 2, 3, substring::infer, substring::substring),
     entry("SUBSTR", 2, 3, substring::infer, substring::substring),
-    entry("MID", 3, 3, substring::infer, substring::substring),
+    entry("MID", 2, 3, substring::infer, substring::substring),
     entry(
         "SUBSTRING_INDEX",
         3,
@@ -633,6 +656,13 @@ static TEMPORAL: &[Function] = &[
         interval::timestamp_add,
     ),
     entry("ADDDATE", 2, 3, interval::infer_add, interval::date_add),
+    entry(
+        "ADD_MONTHS",
+        2,
+        2,
+        interval::infer_add_months,
+        interval::date_add,
+    ),
     entry("SUBDATE", 2, 3, interval::infer_add, interval::date_sub),
     entry(
         "ADDTIME",
@@ -708,6 +738,14 @@ static INFORMATION: &[Function] = &[
         info::coercibility,
     ),
     entry("UUID", 0, 0, random::infer_uuid, random::uuid),
+    entry("SYS_GUID", 0, 0, random::infer_guid, random::guid),
+    entry(
+        "RANDOM_BYTES",
+        1,
+        1,
+        random::infer_bytes,
+        random::random_bytes,
+    ),
     entry("INET_ATON", 1, 1, network::infer_number, network::inet_aton),
     entry(
         "INET_NTOA",

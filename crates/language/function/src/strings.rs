@@ -361,7 +361,9 @@ pub(crate) fn quote(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<
 /// Codes of the letters A to Z; 0 for those that have none.
 const SOUNDEX: &[u8; 26] = b"01230120022455012623010202";
 
-/// A letter and three digits or more: how a name sounds in English.
+/// A letter and three digits or more: how a name sounds in English. A code counts where it is
+/// another than the last one, whatever stands between: vowels do not part equal codes, nor does
+/// the end of a word.
 pub(crate) fn soundex(
     bound: &Bound,
     args: &[ValueRef<'_>],
@@ -392,8 +394,6 @@ pub(crate) fn soundex(
         }
         if next != b'0' && next != last {
             out.push(next);
-        }
-        if next != b'0' || !matches!(letter, [b'H' | b'W' | b'h' | b'w']) {
             last = next;
         }
     }

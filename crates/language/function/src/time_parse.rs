@@ -59,19 +59,20 @@ pub(crate) fn str_to_date(
         |(date, _): &(Date, Time)| bound.column.kind != TypeKind::Time && !date.check(rules);
     let Some((date, time)) = found.filter(|found| !refused(found)) else {
         let shown = value::convert::shown_in_error(&text, bound.texts.charset());
+        // MariaDB says so of dates and times, too.
+        let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
+        context.warnings.warn(Trouble::new(1411, text));
+        return Ok(Value::Null);
+    };
+    if !scan.rest.iter().all(u8::is_ascii_whitespace) {
         let kind = match bound.column.kind {
             TypeKind::Time => "time",
             TypeKind::Date => "date",
             _ => "datetime",
         };
-        let text = format!("Incorrect {kind} value: '{shown}' for function str_to_date");
-        context.warnings.warn(Trouble::new(1411, text));
-        return Ok(Value::Null);
-    };
-    if !scan.rest.iter().all(u8::is_ascii_whitespace) {
         context
             .warnings
-            .warn(value::convert::truncated("datetime", &text));
+            .warn(value::convert::read_in_part(kind, &text));
     }
     Ok(match bound.column.kind {
         TypeKind::Time => Value::Time(time),

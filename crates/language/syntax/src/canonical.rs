@@ -528,9 +528,14 @@ fn pins_arguments(function: &[u8]) -> bool {
             b"DATE_SUB",
         ]),
         9 => is_any(&[b"LOCALTIME", b"PARTITION", b"TIMESTAMP"]),
-        10 => is_any(&[b"JSON_TABLE", b"NAME_CONST", b"GET_FORMAT"]),
+        10 => is_any(&[b"JSON_TABLE", b"NAME_CONST", b"GET_FORMAT", b"ADD_MONTHS"]),
         11 => is_any(&[b"STR_TO_DATE", b"SEC_TO_TIME"]),
-        12 => is_any(&[b"CURRENT_TIME", b"GROUP_CONCAT", b"TIMESTAMPADD"]),
+        12 => is_any(&[
+            b"CURRENT_TIME",
+            b"GROUP_CONCAT",
+            b"TIMESTAMPADD",
+            b"RANDOM_BYTES",
+        ]),
         13 => is_any(&[
             b"UTC_TIMESTAMP",
             b"WEIGHT_STRING",

@@ -37,9 +37,17 @@ fn errors_name_the_token_and_line() {
 }
 
 #[test]
-fn the_quoted_text_is_cut_at_80_characters() {
-    let sql = format!("SELECT * FROM t WHERE ) {}", "x".repeat(200));
-    assert_eq!(near(&sql).1.chars().count(), 80);
+fn the_quoted_text_is_cut_at_80_bytes() {
+    let quoted = |rest: &str| near(&format!("SELECT * FROM t WHERE ){rest}")).1;
+    assert_eq!(quoted(&"x".repeat(79)), format!("){}", "x".repeat(79)));
+    assert_eq!(quoted(&"x".repeat(80)), format!("){}...", "x".repeat(76)));
+    let wide = "\u{65e5}";
+    assert_eq!(quoted(&wide.repeat(26)), format!("){}", wide.repeat(26)));
+    assert_eq!(quoted(&wide.repeat(27)), format!("){}...", wide.repeat(25)));
+    // Messages are in utf8mb3.
+    let wider = "\u{1f600}";
+    assert_eq!(quoted(&wider.repeat(79)), format!("){}", "?".repeat(79)));
+    assert_eq!(quoted(&wider.repeat(80)), format!("){}...", "?".repeat(76)));
 }
 
 #[test]

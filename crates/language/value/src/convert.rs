@@ -279,7 +279,7 @@ pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
 }
 
 /// The same of a text of which a part was taken: `Truncated incorrect time value: '839:00:00'`.
-fn read_in_part(kind: &str, text: &[u8]) -> Trouble {
+pub fn read_in_part(kind: &str, text: &[u8]) -> Trouble {
     let Trouble { code, message } = truncated(kind, text);
     Trouble::new(
         code,

@@ -16,11 +16,12 @@ pub struct Call {
     pub arguments: Vec<Expression>,
 }
 
-/// Calls of one function with equal arguments and results are the same expression.
+/// Calls of one function with equal arguments, results and kinds of values are the same expression.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
-        let of = |call: &Self| -> (&'static str, ColumnType) {
-            (call.bound.name(), call.bound.column.clone())
+        let of = |call: &Self| -> (&'static str, ColumnType, bool) {
+            let bound = &call.bound;
+            (bound.name(), bound.column.clone(), bound.gives_moments())
         };
         of(self) == of(other) && self.arguments == other.arguments
     }
@@ -29,7 +30,10 @@ impl PartialEq for Call {
 impl Call {
     /// True if two evaluations may differ though no row does.
     pub fn is_volatile(&self) -> bool {
-        matches!(self.bound.name(), "RAND" | "UUID" | "SYSDATE")
+        matches!(
+            self.bound.name(),
+            "RAND" | "UUID" | "SYS_GUID" | "RANDOM_BYTES" | "SYSDATE"
+        )
     }
 }
 

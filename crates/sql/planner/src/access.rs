@@ -697,11 +697,7 @@ pub(crate) fn access_values(access: &Access) -> Vec<&Expression> {
         Access::Ranges(ranges) => ranges
             .iter()
             .flat_map(|range| {
-                let bounds = range
-                    .lower
-                    .iter()
-                    .chain(&range.upper)
-                    .map(|bound| &bound.0);
+                let bounds = range.lower.iter().chain(&range.upper).map(|bound| &bound.0);
                 range.equal.iter().map(|equal| &equal.value).chain(bounds)
             })
             .collect(),

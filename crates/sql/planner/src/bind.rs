@@ -16,6 +16,7 @@ use crate::{Names, PlanError, Settings, not_supported};
 mod absent;
 mod call;
 mod compare;
+mod dated;
 mod literal;
 mod scope;
 mod stored;

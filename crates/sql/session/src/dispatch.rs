@@ -503,11 +503,7 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
 
 /// The error of a second statement where one was allowed.
 fn syntax_error_at(rest: &[u8]) -> ClientError {
-    let near: String = String::from_utf8_lossy(rest.trim_ascii_start())
-        .chars()
-        .take(80)
-        .collect();
-    ClientError::syntax(&near, 1)
+    ClientError::syntax(&syntax::parse::quoted(rest.trim_ascii_start()), 1)
 }
 
 /// The error of a `?` in a text that is not prepared.

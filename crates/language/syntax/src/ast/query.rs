@@ -174,6 +174,12 @@ fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
         ExprKind::Literal(Literal::Bool(true)) => b"TRUE",
         ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
         ExprKind::Literal(_) => expr.span.of(source),
+        ExprKind::Function(call) => match call.arguments.as_slice() {
+            [name, _] if call.name.text.eq_ignore_ascii_case("NAME_CONST") => {
+                return own_name(name, source);
+            }
+            _ => return None,
+        },
         // A plus does nothing, not even to a name.
         ExprKind::Unary {
             operator: UnaryOperator::Plus,

@@ -10,7 +10,7 @@ use crate::token::{self, Kind, Lexer, Mode};
 pub struct SyntaxError {
     /// What kind of wrong.
     pub kind: SyntaxErrorKind,
-    /// The text from the token that cannot stand there, at most 80 characters of it.
+    /// The text from the token that cannot stand there, as messages quote it ([`quoted`]).
     pub near: String,
     /// The line of that token, from 1.
     pub line: u32,
@@ -144,25 +144,38 @@ pub(super) struct Fail {
     pub(super) offset: usize,
 }
 
-/// How much of the text a message quotes, in characters: MariaDB's `%-.80s`.
-const NEAR_CHARS_MAX: usize = 80;
+/// How much of the text a message quotes, in bytes: MariaDB's `%-.80T`.
+const NEAR_BYTES_MAX: usize = 80;
+/// What stands for the rest of a text that is longer.
+const MORE: &str = "...";
+
+/// The rest of a statement as messages quote it: what is longer than 80 bytes is cut between
+/// characters and ends in `...`. Characters beyond the first 65,536 are `?`, as in MariaDB, whose
+/// messages are in utf8mb3.
+pub fn quoted(rest: &[u8]) -> String {
+    // One more character than can be quoted, so that it is seen that there are more.
+    let head = rest.get(..rest.len().min(4 * NEAR_BYTES_MAX + 4));
+    let mut near = String::new();
+    for letter in String::from_utf8_lossy(head.unwrap_or_default()).chars() {
+        near.push(if letter.len_utf8() == 4 { '?' } else { letter });
+        if near.len() > NEAR_BYTES_MAX {
+            near.truncate(near.floor_char_boundary(NEAR_BYTES_MAX - MORE.len()));
+            near.push_str(MORE);
+            break;
+        }
+    }
+    near
+}
 
 impl SyntaxError {
     pub(super) fn new(text: &[u8], fail: Fail) -> SyntaxError {
         let offset = fail.offset.min(text.len());
         let (before, rest) = text.split_at(offset);
-        let near = rest
-            .get(..rest.len().min(4 * NEAR_CHARS_MAX))
-            .unwrap_or_default();
-        let near = String::from_utf8_lossy(near)
-            .chars()
-            .take(NEAR_CHARS_MAX)
-            .collect();
         let lines = before.iter().filter(|&&byte| byte == b'\n').count();
         let line = u32::try_from(lines).unwrap_or(u32::MAX - 1) + 1;
         SyntaxError {
             kind: fail.kind,
-            near,
+            near: quoted(rest),
             line,
             offset,
             name: name_at(rest),

@@ -39,7 +39,7 @@ mod table_ref;
 mod transaction;
 
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX, TOKENS_PER_LOOK};
-pub use error::{RoutineError, SyntaxError, SyntaxErrorKind};
+pub use error::{RoutineError, SyntaxError, SyntaxErrorKind, quoted};
 pub use routine::check_in_function;
 
 use crate::ast::{Expr, Statement};

@@ -5,14 +5,12 @@
 const FAMILIES: [&str; 6] = ["JSON_", "ST_", "COLUMN_", "WSREP_", "MBR", "SPIDER_"];
 
 /// The others, in alphabetical order.
-const NAMES: [&str; 46] = [
-    "ADD_MONTHS",
+const NAMES: [&str; 43] = [
     "AES_DECRYPT",
     "AES_ENCRYPT",
     "BINLOG_GTID_POS",
     "CHR",
     "COMPRESS",
-    "CRC32C",
     "CUME_DIST",
     "DECODE",
     "DECODE_HISTOGRAM",
@@ -28,8 +26,8 @@ const NAMES: [&str; 46] = [
     "IS_IPV4_MAPPED",
     "LAG",
     "LASTVAL",
+    "LAST_VALUE",
     "LEAD",
-    "LENGTHB",
     "LINESTRING",
     "MASTER_GTID_WAIT",
     "MULTILINESTRING",
@@ -42,11 +40,10 @@ const NAMES: [&str; 46] = [
     "OLD_PASSWORD",
     "PERCENT_RANK",
     "POLYGON",
-    "RANDOM_BYTES",
     "RANK",
+    "ROWNUM",
     "SETVAL",
     "SFORMAT",
-    "SYS_GUID",
     "TO_CHAR",
     "UNCOMPRESS",
     "UNCOMPRESSED_LENGTH",

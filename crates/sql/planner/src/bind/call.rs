@@ -10,7 +10,8 @@ use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use super::absent::is_of_reference;
-use super::literal::{as_number, charset_named, text_constant};
+use super::dated::{self, as_moment};
+use super::literal::{charset_named, literal_as_number, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
 use super::{Binder, error};
@@ -361,6 +362,9 @@ impl Binder<'_> {
             return Err(not_supported("window functions"));
         }
         let name = call.name.text.to_ascii_uppercase();
+        if name == "NAME_CONST" && call.schema.is_none() {
+            return self.name_const(call);
+        }
         let arguments: Result<Vec<_>, _> = call
             .arguments
             .iter()
@@ -378,17 +382,12 @@ impl Binder<'_> {
         if call.schema.is_some() {
             return self.stored(call, arguments);
         }
-        for (index, argument) in arguments.iter_mut().enumerate() {
-            if function::wants_number(&name, index) {
-                *argument = as_number(std::mem::replace(argument, Expression::null()));
-            }
-        }
-        let is_number = |argument: &Expression| argument.column_type.kind.is_number();
-        if matches!(name.as_str(), "GREATEST" | "LEAST" | "NULLIF")
-            && arguments.iter().any(is_number)
+        if name == "NULLIF"
+            && let Some(of_dated) = self.nullif_of_dated(&arguments)
         {
-            arguments = arguments.into_iter().map(as_number).collect();
+            return of_dated;
         }
+        arguments = dated::arguments_of(&name, arguments);
         match (name.as_str(), arguments.len()) {
             ("IF", 3) => {
                 let otherwise = arguments.pop();
@@ -436,7 +435,12 @@ impl Binder<'_> {
         let mut value = self.term(value)?;
         let target = self.cast_type(to, &value)?;
         if target.kind.is_number() {
-            value = as_number(value);
+            value = literal_as_number(value);
+        }
+        // An integer is read from the text, as in MariaDB.
+        let is_exact = target.kind.is_number() && !target.kind.is_integer();
+        if is_exact || target.kind.is_temporal() {
+            value = as_moment(value);
         }
         let argument = self.argument(&value);
         let bound = function::bind_cast(&argument, target, &self.bind_env()).map_err(failure)?;
@@ -612,10 +616,7 @@ fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<
 
 /// Functions that loop, or read what is not here.
 fn is_waiting(name: &str) -> bool {
-    matches!(
-        name,
-        "BENCHMARK" | "MASTER_POS_WAIT" | "LOAD_FILE" | "NAME_CONST"
-    )
+    matches!(name, "BENCHMARK" | "MASTER_POS_WAIT" | "LOAD_FILE")
 }
 
 fn is_known(name: &str) -> bool {
@@ -683,9 +684,11 @@ fn sum_type(
         Class::Integer => (argument.length.min(20), 0),
         Class::Decimal => (argument.length, argument.decimals),
         _ => {
-            let mut double = ColumnType::new(TypeKind::Double);
-            double.length = 23;
-            return double;
+            let more = match function {
+                AggregateFunction::Average => increment,
+                _ => 0,
+            };
+            return sum_of_doubles(argument, more);
         }
     };
     let is_average = function == AggregateFunction::Average;
@@ -704,12 +707,30 @@ fn sum_type(
     )
 }
 
+/// A double with so many more digits behind the point than the argument has, if it says how many.
+fn sum_of_doubles(argument: &ColumnType, more: u8) -> ColumnType {
+    let mut double = ColumnType::new(TypeKind::Double);
+    double.length = 23;
+    let is_fixed = argument.kind.is_number() && argument.decimals < ColumnType::NOT_FIXED;
+    let digits = argument.decimals.saturating_add(more);
+    if is_fixed && digits < ColumnType::NOT_FIXED {
+        double.decimals = digits;
+        double.length = 17 + u32::from(digits);
+    }
+    double
+}
+
 /// Of exact numbers a deviation has so many more digits behind the point than they have.
 fn spread_type(argument: Option<&ColumnType>, increment: u8) -> ColumnType {
     let mut double = ColumnType::new(TypeKind::Double);
     if let Some(argument) = argument
-        && !matches!(class_of(argument), Class::Double)
+        && matches!(class_of(argument), Class::Double)
     {
+        let fixed = sum_of_doubles(argument, increment);
+        let is_fixed = fixed.decimals < ColumnType::NOT_FIXED;
+        return if is_fixed { fixed } else { double };
+    }
+    if let Some(argument) = argument {
         double.decimals = argument.decimals.saturating_add(increment).min(30);
         double.length = 23;
     }

@@ -6,7 +6,7 @@ use value::decimal::Rounding;
 use value::{Charset, CollationId, ColumnType, Comparison, TypeKind, Value, Warnings};
 
 use super::Binder;
-use super::literal::as_number;
+use super::literal::as_compared;
 use crate::PlanError;
 use crate::plan::TextCheck;
 
@@ -31,9 +31,9 @@ impl Binder<'_> {
         right: Expression,
     ) -> Result<Expression, PlanError> {
         let (left, right) = if left.column_type.kind.is_number() {
-            (left, as_number(right))
+            (left, as_compared(right))
         } else if right.column_type.kind.is_number() {
-            (as_number(left), right)
+            (as_compared(left), right)
         } else {
             (left, right)
         };
@@ -222,7 +222,7 @@ fn is_fixed(expression: &Expression) -> bool {
 }
 
 fn as_year(expression: Expression) -> Expression {
-    let expression = as_number(expression);
+    let expression = as_compared(expression);
     let column_type = &expression.column_type;
     match &expression.kind {
         ExpressionKind::AsYear(_) => expression,

@@ -1,11 +1,14 @@
 //! Literals and parameters.
 
-use errcode::{ER_UNKNOWN_CHARACTER_SET, ER_WRONG_VALUE};
+use errcode::{
+    ER_UNKNOWN_CHARACTER_SET, ER_WRONG_ARGUMENTS, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, ER_WRONG_VALUE,
+};
 use expression::{Expression, ExpressionKind, SqlMode};
-use syntax::ast::{Literal, TemporalKind};
+use syntax::ast::{Expr, ExprKind, Function, Literal, TemporalKind};
 use value::temporal::{DateRules, ParsedDateTime, parse_datetime, parse_time};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};
 
+use super::dated::{as_double, as_moment};
 use super::{Binder, error};
 use crate::PlanError;
 
@@ -59,6 +62,20 @@ impl Binder<'_> {
         })
     }
 
+    /// `NAME_CONST('name', literal)`: the literal; its name is that of the result's column.
+    pub(super) fn name_const(&mut self, call: &Function) -> Result<Expression, PlanError> {
+        let [name, value] = call.arguments.as_slice() else {
+            let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
+            return Err(error(code, &[&call.name.text]));
+        };
+        if !is_literal(name) || !is_literal(value) {
+            return Err(error(ER_WRONG_ARGUMENTS, &[&"NAME_CONST"]));
+        }
+        let mut literal = self.term(value)?;
+        literal.nullable = true;
+        Ok(literal)
+    }
+
     pub(super) fn parameter(&self, number: u32) -> Expression {
         let number = stdx::to_usize(number);
         let known = self.settings.parameter_types.get(number);
@@ -66,6 +83,16 @@ impl Binder<'_> {
             .cloned()
             .unwrap_or_else(|| ColumnType::new(TypeKind::Null));
         Expression::new(ExpressionKind::Parameter(number), column_type)
+    }
+}
+
+/// True of a literal, also with a sign or a collation.
+fn is_literal(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Unary { operand, .. } => is_literal(operand),
+        ExprKind::Collate { value, .. } => is_literal(value),
+        _ => false,
     }
 }
 
@@ -89,8 +116,18 @@ fn number_or_text(bytes: &[u8]) -> Expression {
     text
 }
 
-/// The expression where a number is wanted: `0x41` is 65 there.
+/// The expression where it is calculated with: `0x41` is 65 there, a dated text its digits.
 pub(crate) fn as_number(expression: Expression) -> Expression {
+    as_double(literal_as_number(expression))
+}
+
+/// The expression where it is compared with a number: as above, every digit of a dated text.
+pub(crate) fn as_compared(expression: Expression) -> Expression {
+    as_moment(literal_as_number(expression))
+}
+
+/// `0x41` as 65.
+pub(super) fn literal_as_number(expression: Expression) -> Expression {
     let column_type = &expression.column_type;
     match &expression.kind {
         ExpressionKind::Constant(Value::Bytes(bytes))

@@ -11,7 +11,7 @@ use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
 use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 
 use super::compare::constant_for;
-use super::literal::as_number;
+use super::literal::{as_compared, as_number, literal_as_number};
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
@@ -211,6 +211,11 @@ impl Binder<'_> {
                     nullable,
                 })
             }
+            BinaryOperator::Concat | BinaryOperator::Regexp => {
+                let (left, right) = (self.term(left)?, self.term(right)?);
+                let (left, right) = (literal_as_number(left), literal_as_number(right));
+                self.operation(operator, left, right, whole)
+            }
             _ => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
                 self.operation(operator, left, right, whole)
@@ -390,12 +395,12 @@ impl Binder<'_> {
         let list: Result<Vec<_>, _> = list.iter().map(|member| self.term(member)).collect();
         let mut list = list?;
         if operand.column_type.kind.is_number() {
-            list = list.into_iter().map(as_number).collect();
+            list = list.into_iter().map(as_compared).collect();
         } else if list
             .iter()
             .all(|member| member.column_type.kind.is_number())
         {
-            operand = as_number(operand);
+            operand = as_compared(operand);
         }
         if are_alike(&list) {
             list = list
