@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use syntax::ast::StatementKind;
+use syntax::parse::{TOKENS_PER_LOOK, parse_one_while};
 use syntax::{Mode, parse, parse_one};
 
 fn near(sql: &str) -> (u16, String, u32) {
@@ -34,6 +35,26 @@ fn errors_name_the_token_and_line() {
     for (sql, text, line) in cases {
         assert_eq!(near(sql), (1064, text.to_owned(), line), "{sql}");
     }
+}
+
+#[test]
+fn a_reader_asks_every_so_many_tokens_and_stops_when_told() {
+    let asked = std::cell::Cell::new(0);
+    let text = |tokens: usize| "select 1".to_owned() + &",1".repeat((tokens - 2) / 2);
+    let read = |text: &str, last: usize| {
+        asked.set(0);
+        let may_go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() <= last
+        };
+        let read = parse_one_while(text.as_bytes(), Mode::default(), &may_go_on);
+        (read.map_err(|error| error.code()).err(), asked.get())
+    };
+    // The end is a token, too.
+    assert_eq!(read(&text(TOKENS_PER_LOOK - 2), 0), (None, 0));
+    assert_eq!(read(&text(TOKENS_PER_LOOK), 0), (Some(1317), 1));
+    assert_eq!(read(&text(TOKENS_PER_LOOK * 3), 9), (None, 3));
+    assert_eq!(read(&text(TOKENS_PER_LOOK * 3), 2), (Some(1317), 3));
 }
 
 #[test]

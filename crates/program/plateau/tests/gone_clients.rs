@@ -105,6 +105,23 @@ fn a_change_of_a_client_that_has_ended_its_sending_side_is_rolled_back() {
     }
 }
 
+/// Its only row, which fills the buffer, has been sent before it is in doubt: nothing more tells.
+#[test]
+fn a_client_that_has_ended_its_sending_side_is_cut_off_where_no_more_rows_come() {
+    for io in ["epoll", "auto"] {
+        let (server, mut root) = start(io);
+        let mut client = server.connect().expect("it serves");
+        let first_alone = "where if(@seen is null, (@seen := 1), 0)";
+        let one_row = ENDLESS.replace("count(*)", "repeat('x', 40000)");
+        let text = format!("{one_row} {first_alone}");
+        client.send_query(text.as_bytes()).expect("it reads");
+        wait_until_running(&mut root, client.connection_id);
+        client.stream().shutdown(Shutdown::Write).expect("a socket");
+        wait_until_gone(&mut root, client.connection_id);
+        assert!(client.read_outcomes().is_err(), "{io}: it was cut off");
+    }
+}
+
 /// Over a unix socket an end of sending and an end of all differ.
 #[test]
 fn a_client_of_the_unix_socket_is_seen_to_close() {

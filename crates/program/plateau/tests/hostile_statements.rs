@@ -60,6 +60,37 @@ fn deep_nesting_is_an_error() {
     );
 }
 
+/// What is explained is read and planned, and not run.
+#[test]
+fn a_long_text_is_ended_while_it_is_read_and_planned() {
+    let (server, mut root) = start();
+    let text = format!("explain select 1 in ({}1)", "1,".repeat(500_000));
+    let mut client = server.connect().expect("it serves");
+    client.run("set max_statement_time = 0.001").expect("set");
+    assert_eq!(error_number(&mut client, &text), 1969);
+    client.run("set max_statement_time = 0").expect("set");
+    let id = client.connection_id;
+    let running = format!(
+        "select count(*) from information_schema.processlist where id = {id} and command = 'Query'"
+    );
+    // Others are served meanwhile by the same worker, or nobody could see it run.
+    let mut is_killed = false;
+    for _ in 0..20 {
+        client.send_query(text.as_bytes()).expect("it reads");
+        let seen = (0..10).any(|_| root.value(&running).unwrap().as_deref() == Some("1"));
+        if seen {
+            root.run(&format!("kill query {id}")).expect("killed");
+        }
+        let outcomes = client.read_outcomes().expect("an answer");
+        if let [Outcome::Error(error)] = outcomes.as_slice() {
+            assert_eq!(error.number, 1317);
+            is_killed = true;
+            break;
+        }
+    }
+    assert!(is_killed, "it was never seen to run");
+}
+
 /// Each name of a WITH query is the whole query once more, in width and in depth.
 /// Each table of a FROM is a floor of the tree of joins: thousands of them ran off the stack.
 #[test]
