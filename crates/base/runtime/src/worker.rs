@@ -202,10 +202,10 @@ impl Worker {
     }
 
     /// Asks the kernel. Before clients are admitted that would find everything cold, whoever else
-    /// wants this core goes first: it may be those of the cohort who were answered a turn ago, with
-    /// their next request. (This turn's answers go out behind that. Sent before it they would cost
-    /// 4,096 writers over epoll a twentieth of their throughput.) Where nobody does, this costs a moment. And a crowd whose commits are on
-    /// their way is waited for.
+    /// wants this core goes first: it may be those of the cohort who were answered a turn ago,
+    /// with their next request. (This turn's answers go out behind that. Sent before it they
+    /// would cost 4,096 writers over epoll a twentieth of their throughput.) Where nobody does,
+    /// this costs a moment. And a crowd whose commits are on their way is waited for.
     fn hear(&self) -> io::Result<()> {
         if !self.run_queue.borrow().is_about_to_admit() {
             return self.hear_for(self.patience());

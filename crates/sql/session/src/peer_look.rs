@@ -6,9 +6,9 @@
 //!
 //! A client that has only ended its sending side wants its result, and over TCP it looks like one
 //! that has closed. Where rows are to come, their columns are sent to it: one that has closed
-//! answers that by a reset, which the next look sees. Where nothing can be sent to it (a statement
-//! without rows, one long call, or one whose rows so far have been sent and that makes no more until
-//! the next look) it is taken for gone.
+//! answers that by a reset, which the next look sees. Where nothing can be sent to it (a
+//! statement without rows, one long call, or one whose rows so far have been sent and that makes
+//! no more until the next look) it is taken for gone.
 //!
 //! ```text
 //! None --look: it sends no more--> Asked --tell_peer: columns are sent--> Told

@@ -255,7 +255,7 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
         text("BASE TABLE"),
         text("InnoDB"),
         Value::UInt(10),
-        text(&row_format(table)),
+        text(row_format(table)),
         Value::UInt(statistics.row_count),
         Value::UInt(average),
         Value::UInt(statistics.data_bytes),
@@ -268,7 +268,7 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
         Value::Null,
         text(table.collation.name()),
         Value::Null,
-        text(&create_options(table)),
+        text(create_options(table)),
         text(&table.comment),
         Value::UInt(0),
         text("N"),
@@ -279,10 +279,8 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
 fn row_format(table: &TableDefinition) -> String {
     let options = &mut table.options.iter();
     let format = options.find(|(name, _)| name == "ROW_FORMAT");
-    let (first, rest) = match format.and_then(|(_, format)| format.split_at_checked(1)) {
-        Some(letters) => letters,
-        None => ("D", "ynamic"),
-    };
+    let letters = format.and_then(|(_, format)| format.split_at_checked(1));
+    let (first, rest) = letters.unwrap_or(("D", "ynamic"));
     first.to_ascii_uppercase() + &rest.to_ascii_lowercase()
 }
 
