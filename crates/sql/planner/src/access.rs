@@ -478,11 +478,7 @@ impl<'f> Finder<'f, '_> {
                         (*rows / 100.0).max(2.0)
                     };
                     *rows = rows.min(count * each);
-                    let points = list.iter().map(|value| {
-                        self.spend();
-                        point(equal, value)
-                    });
-                    return Some(points.collect());
+                    return Some(self.points(equal, list).collect());
                 }
                 Some(Bound::Prefix(pattern)) => {
                     *rows *= 0.2;
@@ -505,6 +501,14 @@ impl<'f> Finder<'f, '_> {
             }
         }
         None
+    }
+
+    /// The ranges of a list.
+    fn points(&self, equal: &[KeyEqual], list: &[Expression]) -> impl Iterator<Item = RangePlan> {
+        list.iter().map(|value| {
+            self.spend();
+            point(equal, value)
+        })
     }
 
     /// The ranges of alternatives that all bound the column.
@@ -541,7 +545,7 @@ impl<'f> Finder<'f, '_> {
                         break;
                     }
                     Some(Bound::List(list)) => {
-                        ranges.extend(list.iter().map(|value| point(equal, value)));
+                        ranges.extend(self.points(equal, list));
                         is_bound = true;
                     }
                     Some(Bound::Lower(value, edge)) => {
@@ -672,6 +676,8 @@ fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) 
             )
         }
         (kind, Class::Time) => kind == TypeKind::Time,
+        // Doubles tell sets of more than 53 members apart less well than keys do.
+        (TypeKind::Set, Class::Double) => false,
         (kind, Class::Integer | Class::Decimal | Class::Double) => {
             let is_named = matches!(kind, TypeKind::Enum | TypeKind::Set);
             let is_other = matches!(

@@ -609,22 +609,19 @@ const KEPT_OPTIONS: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says
-/// where rows are or how they are hidden: whoever asks for that must not find them elsewhere.
-/// Error 1911 for an unknown one.
 /// Keeps an option; one of the same name that was said before gives way to it.
 fn set_option(definition: &mut TableDefinition, name: String, value: &str) {
     let options = &mut definition.options;
-    if value.eq_ignore_ascii_case("default") {
-        options.retain(|(known, _)| *known != name);
-        return;
-    }
-    match options.iter_mut().find(|(known, _)| *known == name) {
-        Some((_, kept)) => value.clone_into(kept),
-        None => options.push((name, value.to_owned())),
+    options.retain(|(known, _)| *known != name);
+    // A text of the client's own may be that word.
+    if name == "CONNECTION" || !value.eq_ignore_ascii_case("default") {
+        options.push((name, value.to_owned()));
     }
 }
 
+/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says
+/// where rows are or how they are hidden: whoever asks for that must not find them elsewhere.
+/// Error 1911 for an unknown one.
 fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
         .iter()

@@ -77,7 +77,9 @@ impl Session {
         }
         let (mut at, mut count) = (0, 0_u32);
         loop {
-            self.begin_statement_time();
+            if count != 0 {
+                self.begin_statement_time();
+            }
             let mut rest = text.get(at..).unwrap_or_default();
             let parsed = self
                 .in_turns(|may_go_on| syntax::parse::parse_one_while(rest, self.mode(), may_go_on));
