@@ -33,13 +33,8 @@ fn choose(binding: &mut Binding<'_>, domain: Numeric) {
 /// A double with the digits behind the point of two sides, where both say how many.
 pub(crate) fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType {
     let mut column = double_type();
-    let fixed = |side: &ColumnType| match side.kind {
-        TypeKind::Float | TypeKind::Double => side.decimals < ColumnType::NOT_FIXED,
-        kind => kind.is_number(),
-    };
-    if fixed(left) && fixed(right) {
-        column.decimals = left.decimals.max(right.decimals);
-        column.length = 17 + u32::from(column.decimals);
+    if left.has_fixed_digits() && right.has_fixed_digits() {
+        column.fix_digits(left.decimals.max(right.decimals));
     }
     column
 }
@@ -116,11 +111,10 @@ pub(crate) fn infer_divide(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     if domain == Numeric::Double {
         binding.column = fixed_double(left, right);
-        if binding.column.decimals < ColumnType::NOT_FIXED {
+        if binding.column.has_fixed_digits() {
             let increment = binding.env.div_precision_increment;
             let digits = binding.column.decimals.saturating_add(increment);
-            binding.column.decimals = digits.min(ColumnType::NOT_FIXED);
-            binding.column.length = 17 + u32::from(binding.column.decimals);
+            binding.column.fix_digits(digits.min(ColumnType::NOT_FIXED));
         }
         choose(binding, domain);
         return Ok(());

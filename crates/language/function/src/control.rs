@@ -76,20 +76,16 @@ pub(crate) fn infer_extreme(binding: &mut Binding<'_>) -> Inferred {
     {
         binding.column = crate::infer::double_type();
         binding.comparison = value::Comparison::Double;
-    } else if binding.column.kind == TypeKind::Double && binding.args.iter().all(is_fixed) {
+    } else if binding.column.kind == TypeKind::Double
+        && binding.args.iter().all(|arg| arg.column.has_fixed_digits())
+    {
         let digits = binding.args.iter().map(|arg| arg.column.decimals).max();
-        binding.column.decimals = digits.unwrap_or(0);
-        binding.column.length = 17 + u32::from(binding.column.decimals);
+        binding.column.fix_digits(digits.unwrap_or(0));
     }
     if binding.column.kind.is_temporal() || binding.column.kind.is_string() {
         binding.texts = binding.rule.collation;
     }
     Ok(())
-}
-
-/// True of a number whose digits behind the point are known.
-fn is_fixed(arg: &crate::Arg) -> bool {
-    arg.column.kind.is_number() && arg.column.decimals < ColumnType::NOT_FIXED
 }
 
 /// The temporal type of a mix with dates: the widest there is.

@@ -227,8 +227,7 @@ fn infer_rounded(binding: &mut Binding<'_>, carry: u32) -> Inferred {
             if let Some(places) = places {
                 let places = stdx::low_u8(places.clamp(0, 31).unsigned_abs());
                 if places < ColumnType::NOT_FIXED {
-                    double.decimals = places;
-                    double.length = 17 + u32::from(places);
+                    double.fix_digits(places);
                 }
             }
             double

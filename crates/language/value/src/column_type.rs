@@ -302,6 +302,17 @@ impl ColumnType {
         decimal
     }
 
+    /// True of a number that says how many digits it has behind the point.
+    pub fn has_fixed_digits(&self) -> bool {
+        self.kind.is_number() && self.decimals < Self::NOT_FIXED
+    }
+
+    /// Makes a DOUBLE show so many digits behind the point.
+    pub fn fix_digits(&mut self, digits: u8) {
+        self.decimals = digits;
+        self.length = 17 + u32::from(digits);
+    }
+
     /// `length` of a DECIMAL whose values keep digits of their own: MariaDB's most for a user
     /// variable, which no column and no calculation has.
     const OWN_SCALE_DIGITS: u32 = 81;

@@ -91,7 +91,6 @@ fn a_long_text_is_ended_while_it_is_read_and_planned() {
     assert!(is_killed, "it was never seen to run");
 }
 
-/// Each name of a WITH query is the whole query once more, in width and in depth.
 /// Each table of a FROM is a floor of the tree of joins: thousands of them ran off the stack.
 #[test]
 fn tables_of_a_join_are_counted() {
@@ -132,6 +131,7 @@ fn tables_of_a_join_are_counted() {
     }
 }
 
+/// Each name of a WITH query is the whole query once more, in width and in depth.
 #[test]
 fn queries_that_with_puts_into_each_other_are_bounded() {
     let (mut server, mut client) = start();

@@ -330,16 +330,16 @@ impl Channel {
         Ok(())
     }
 
-    /// Compresses the first `count` bytes that were written, if there is compression: the ids of
-    /// another reply start anew.
+    /// Compresses the first `count` bytes that were written, all whole replies among them, if
+    /// there is compression: the ids of another reply start anew.
     fn stage(&mut self, count: usize) -> Result<(), ChannelError> {
+        self.reply_bytes = 0;
         let Some(compression) = &mut self.compression else {
             return Ok(());
         };
         if count == 0 {
             return Ok(());
         }
-        self.reply_bytes = 0;
         if compression.staged.capacity() == 0 {
             compression.staged = self.shared.take_buffer();
         }
@@ -458,7 +458,6 @@ impl Channel {
     /// Takes the first `count` bytes that were written: with their buffer if they are all, else
     /// in one of the pool, since the rest may be much and keeps its room.
     fn take_front(&mut self, count: usize) -> Vec<u8> {
-        self.reply_bytes = 0;
         if count == self.out.pending_bytes() {
             return self.out.take();
         }

@@ -108,6 +108,7 @@ enum Bound<'e> {
     Lower(&'e Expression, Edge),
     Upper(&'e Expression, Edge),
     Prefix(&'e Expression),
+    /// What [`Finder::are_values`] is to be asked of.
     List(&'e [Expression]),
 }
 
@@ -465,7 +466,7 @@ impl<'f> Finder<'f, '_> {
         let has_prefix = self.index().parts[equal.len()].prefix_length.is_some();
         for (place, condition) in self.conditions.iter().enumerate() {
             match self.bound(condition, column) {
-                Some(Bound::List(list)) => {
+                Some(Bound::List(list)) if self.are_values(list) => {
                     if !has_prefix {
                         covered.push(place);
                     }
@@ -501,6 +502,18 @@ impl<'f> Finder<'f, '_> {
             }
         }
         None
+    }
+
+    /// True if the expression has one value while the table is read.
+    fn is_value(&self, side: &Expression) -> bool {
+        self.spend();
+        matches!(side.kind, ExpressionKind::Constant(_))
+            || !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
+    }
+
+    /// The same of all of a list, which may be long: asked once it is its turn.
+    fn are_values(&self, list: &[Expression]) -> bool {
+        list.iter().all(|value| self.is_value(value))
     }
 
     /// The ranges of a list.
@@ -544,7 +557,7 @@ impl<'f> Finder<'f, '_> {
                         is_bound = true;
                         break;
                     }
-                    Some(Bound::List(list)) => {
+                    Some(Bound::List(list)) if self.are_values(list) => {
                         ranges.extend(self.points(equal, list));
                         is_bound = true;
                     }
@@ -556,7 +569,7 @@ impl<'f> Finder<'f, '_> {
                         range.upper = Some(Box::new((value.clone(), edge)));
                         is_bound = true;
                     }
-                    Some(Bound::Prefix(_)) | None => {}
+                    Some(Bound::List(_) | Bound::Prefix(_)) | None => {}
                 }
             }
             if !is_bound {
@@ -579,11 +592,7 @@ impl<'f> Finder<'f, '_> {
         };
         let column_type = &self.definition.columns[column].column_type;
         let is_column = |side: &Expression| side.as_column() == Some(place);
-        let is_value = |side: &Expression| {
-            self.spend();
-            matches!(side.kind, ExpressionKind::Constant(_))
-                || !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
-        };
+        let is_value = |side: &Expression| self.is_value(side);
         match &condition.kind {
             ExpressionKind::Compare(compare) => {
                 if !is_usable(column_type, compare.class, compare.operator) {
@@ -605,8 +614,7 @@ impl<'f> Finder<'f, '_> {
             ExpressionKind::In(list) => {
                 let can_use = !list.negated
                     && is_column(&list.operand)
-                    && is_usable(column_type, list.class, CompareOperator::Equal)
-                    && list.list.iter().all(is_value);
+                    && is_usable(column_type, list.class, CompareOperator::Equal);
                 can_use.then_some(Bound::List(&list.list))
             }
             ExpressionKind::Like(like) => {
@@ -679,12 +687,16 @@ fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) 
         // Doubles tell sets of more than 53 members apart less well than keys do.
         (TypeKind::Set, Class::Double) => false,
         (kind, Class::Integer | Class::Decimal | Class::Double) => {
-            let is_named = matches!(kind, TypeKind::Enum | TypeKind::Set);
             let is_other = matches!(
                 kind,
-                TypeKind::Year | TypeKind::Bit | TypeKind::Decimal | TypeKind::Double
+                TypeKind::Year
+                    | TypeKind::Bit
+                    | TypeKind::Decimal
+                    | TypeKind::Double
+                    | TypeKind::Enum
+                    | TypeKind::Set
             );
-            kind.is_integer() || is_named || is_other
+            kind.is_integer() || is_other
         }
     }
 }

@@ -175,11 +175,10 @@ impl Session {
 /// default; a derived table keeps the comment alone.
 fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, ClientError> {
     let mut column_type = column.column_type.clone().bounded();
+    if column_type.kind == TypeKind::Null {
+        column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
+    }
     column_type.kind = match column_type.kind {
-        TypeKind::Null => {
-            column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
-            TypeKind::Binary
-        }
         TypeKind::VarChar if column_type.is_binary() => TypeKind::VarBinary,
         // Computed: the CHAR of a table has no decimals.
         TypeKind::Char if column_type.decimals > 0 => TypeKind::VarChar,

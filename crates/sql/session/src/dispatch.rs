@@ -77,23 +77,17 @@ impl Session {
         }
         let (mut at, mut count) = (0, 0_u32);
         loop {
-            if count != 0 {
-                self.begin_statement_time();
-            }
             let mut rest = text.get(at..).unwrap_or_default();
             let parsed = self
                 .in_turns(|may_go_on| syntax::parse::parse_one_while(rest, self.mode(), may_go_on));
-            let parsed = match parsed {
-                Ok((statement, length)) => {
-                    let (own, behind) = rest.split_at(length.min(rest.len()));
-                    (rest, at) = (behind, at + own.len());
-                    Ok(Parsed {
-                        statement,
-                        text: Source::new(own, self.strings()),
-                    })
+            let parsed = parsed.map(|(statement, length)| {
+                let (own, behind) = rest.split_at(length.min(rest.len()));
+                (rest, at) = (behind, at + own.len());
+                Parsed {
+                    statement,
+                    text: Source::new(own, self.strings()),
                 }
-                Err(error) => Err(error),
-            };
+            });
             let is_multi = self.has_multi_statements;
             let has_more =
                 parsed.is_ok() && !is_blank(rest) && (is_multi || has_token(rest, self.mode()));
@@ -116,6 +110,7 @@ impl Session {
                 (charset, at) = (now, 0);
             }
             count = count.wrapping_add(1);
+            self.begin_statement_time();
             if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {
                 match self.give_way(None).await {
                     Ok(()) => {}

@@ -72,10 +72,10 @@ pub fn parse_one_while(
     let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
     let parsed = statement::whole(&mut cursor);
     let end = cursor.peek().span.end as usize;
-    match cursor.unless_stopped(parsed) {
-        Ok(statement) => Ok((statement, end)),
-        Err(fail) => Err(SyntaxError::new(text, fail)),
-    }
+    let parsed = cursor.unless_stopped(parsed);
+    parsed
+        .map(|statement| (statement, end))
+        .map_err(|fail| SyntaxError::new(text, fail))
 }
 
 /// The only statement of `text`; one `;` may follow it.

@@ -20,6 +20,7 @@ use front::{
     Peer, Shared, system_random,
 };
 use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
+use sync::{ParcelSender, parcel};
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ColumnDefinition, ColumnType, Command,
     CompressionMethod, Compressor, DecompressStep, Decompressor, ErrorPacket, Handshake, Login,
@@ -134,7 +135,7 @@ impl TestServer {
         let start_worker = move || {
             runtime::set_local(Shared::new(options.clone(), Arc::default()));
             runtime::set_local(Rc::new(Late(late)));
-            runtime::set_local(Rc::new(Held(Cell::new(0))));
+            runtime::set_local(Rc::new(Held::default()));
         };
         let runtime = Runtime::start(runtime_options, start_worker).expect("a runtime");
         let mut bound = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -162,8 +163,9 @@ impl Late {
     }
 }
 
-/// How many statements `HOLD` may end.
-struct Held(Cell<usize>);
+/// What a statement `HOLD` waits for.
+#[derive(Default)]
+struct Held(Cell<Option<ParcelSender<()>>>);
 
 async fn serve(stream: Stream) {
     let late: Rc<Late> = runtime::local().expect("each worker has one");
@@ -252,7 +254,7 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
             return Ok(());
         }
         Some(&b"RELEASE") => {
-            held.0.set(held.0.get() + 1);
+            held.0.take().expect("a statement is held").deliver(());
             (1, b"1".to_vec())
         }
         Some(_) | None => (1, b"1".to_vec()),
@@ -265,11 +267,10 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
         row.bytes(&value);
         row.finish();
         if words.first() == Some(&b"HOLD".as_slice()) && index == 0 {
+            let (release, released) = parcel();
+            held.0.set(Some(release));
             client.post_replies().await?;
-            while held.0.get() == 0 {
-                runtime::sleep(Duration::from_millis(1)).await;
-            }
-            held.0.set(held.0.get() - 1);
+            released.receive().await;
         }
         if client.should_flush() {
             client.flush().await?;

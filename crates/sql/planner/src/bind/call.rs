@@ -688,7 +688,11 @@ fn sum_type(
                 AggregateFunction::Average => increment,
                 _ => 0,
             };
-            return sum_of_doubles(argument, more);
+            return fixed_double(argument, more).unwrap_or_else(|| {
+                let mut double = ColumnType::new(TypeKind::Double);
+                double.length = 23;
+                double
+            });
         }
     };
     let is_average = function == AggregateFunction::Average;
@@ -707,32 +711,30 @@ fn sum_type(
     )
 }
 
-/// A double with so many more digits behind the point than the argument has, if it says how many.
-fn sum_of_doubles(argument: &ColumnType, more: u8) -> ColumnType {
-    let mut double = ColumnType::new(TypeKind::Double);
-    double.length = 23;
-    let is_fixed = argument.kind.is_number() && argument.decimals < ColumnType::NOT_FIXED;
+/// A double with so many more digits behind the point than the argument has; None where it does
+/// not say how many, or they are too many.
+fn fixed_double(argument: &ColumnType, more: u8) -> Option<ColumnType> {
     let digits = argument.decimals.saturating_add(more);
-    if is_fixed && digits < ColumnType::NOT_FIXED {
-        double.decimals = digits;
-        double.length = 17 + u32::from(digits);
+    if !argument.has_fixed_digits() || ColumnType::NOT_FIXED <= digits {
+        return None;
     }
-    double
+    let mut double = ColumnType::new(TypeKind::Double);
+    double.fix_digits(digits);
+    Some(double)
 }
 
 /// Of exact numbers a deviation has so many more digits behind the point than they have.
 fn spread_type(argument: Option<&ColumnType>, increment: u8) -> ColumnType {
     let mut double = ColumnType::new(TypeKind::Double);
-    if let Some(argument) = argument
-        && matches!(class_of(argument), Class::Double)
-    {
-        let fixed = sum_of_doubles(argument, increment);
-        let is_fixed = fixed.decimals < ColumnType::NOT_FIXED;
-        return if is_fixed { fixed } else { double };
-    }
-    if let Some(argument) = argument {
-        double.decimals = argument.decimals.saturating_add(increment).min(30);
-        double.length = 23;
+    match argument {
+        Some(argument) if matches!(class_of(argument), Class::Double) => {
+            return fixed_double(argument, increment).unwrap_or(double);
+        }
+        Some(argument) => {
+            double.decimals = argument.decimals.saturating_add(increment).min(30);
+            double.length = 23;
+        }
+        None => {}
     }
     double
 }

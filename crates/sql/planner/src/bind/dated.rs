@@ -30,8 +30,7 @@ pub(super) fn as_double(expression: Expression) -> Expression {
     let mut double = ColumnType::new(TypeKind::Double);
     let digits = expression.column_type.decimals;
     if digits < ColumnType::NOT_FIXED {
-        double.decimals = digits;
-        double.length = 17 + u32::from(digits);
+        double.fix_digits(digits);
     }
     Expression {
         column_type: double,

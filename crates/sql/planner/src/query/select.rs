@@ -54,15 +54,16 @@ impl Binder<'_> {
             .iter()
             .map(|relation| relation.slot)
             .collect();
-        let extreme = self.extreme_order(&parts, calls.list(), &own_slots);
-        let is_extreme = extreme.is_some() && !select.with_rollup;
-        let wanted = match is_extreme {
-            true => extreme,
-            false if is_grouped || select.options.distinct => None,
-            false => self.wanted_order(&parts.order, limit.is_some()),
+        let wanted = if is_grouped {
+            self.extreme_order(&parts, calls.list(), &own_slots)
+                .filter(|_| !select.with_rollup)
+        } else if select.options.distinct {
+            None
+        } else {
+            self.wanted_order(&parts.order, limit.is_some())
         };
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
-        if is_extreme && is_ordered {
+        if is_grouped && wanted.is_some() && is_ordered {
             node = first_row(node);
         }
         is_ordered &= wanted.is_some();
