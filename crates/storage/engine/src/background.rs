@@ -1,12 +1,12 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
 //!
-//! Several loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for nothing
-//! but the disk. *Watching* the ring of transactions waits for nothing at all: the writers of all
-//! workers stand still if one of them is late with it; nor does the search for *deadlocks*, but it
-//! may take long, and gives way. *Purge* and the *rollback* of orphans change pages, may wait for
-//! room in the log or for a frame, and so for house-keeping; a rollback may take minutes, or fail
-//! again and again, and nothing else is to wait for it. In one loop they would wait for each other.
+//! Several loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for
+//! nothing but the disk. *Watching* the ring of transactions waits for nothing at all: the
+//! writers of all workers stand still if one of them is late with it. *Purge* and the *rollback*
+//! of orphans change pages, may wait for room in the log or for a frame, and so for house-
+//! keeping; a rollback may take minutes, or fail again and again, and nothing else is to wait for
+//! it. In one loop they would wait for each other.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -39,8 +39,6 @@ const CHECKPOINT_ROUNDS: u32 = 500;
 /// Rounds after which log that nobody waits for is made durable: about once a second, as commits
 /// that do not wait are promised.
 const LOG_ROUNDS: u32 = 100;
-/// Between two searches for deadlocks.
-const DEADLOCK_WAIT: Duration = Duration::from_millis(50);
 
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
@@ -53,8 +51,7 @@ impl Engine {
         };
         let tending = async {
             let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
-            let looking = join(self.watch(&is_over), self.break_deadlocks(&is_over));
-            join(ending, join(looking, changing)).await;
+            join(ending, join(self.watch(&is_over), changing)).await;
             // Their last rounds may have waited for a clean page.
             is_idle.set(true);
         };
@@ -68,18 +65,6 @@ impl Engine {
         while !is_over.get() {
             worker.txns.maintain(|| worker.pages.reserved());
             (worker.options.sleep)(IDLE_WAIT).await;
-        }
-    }
-
-    /// Looks for deadlocks that closed after the last wait began until it is over. The first worker
-    /// does it for all.
-    async fn break_deadlocks(&self, is_over: &Cell<bool>) {
-        let worker = &self.worker;
-        while worker.options.index == 0 && !is_over.get() {
-            for _broken_count in worker.shared.locks.search_deadlocks() {
-                Suspend::turn().await;
-            }
-            (worker.options.sleep)(DEADLOCK_WAIT).await;
         }
     }
 

@@ -1,17 +1,31 @@
-//! The search for a cycle of waits.
+//! The search for cycles of waits.
 //!
-//! The graph is read edge by edge, one shard mutex at a time, so what is found may never have
-//! existed at one moment. Therefore a cycle is looked at twice: if each member still waits by the
-//! same request and is still blocked by the next, then all those waits lasted from the end of the
-//! first look to the begin of the second, none of the members could release anything in between,
-//! and the cycle is real.
+//! **When.** A cycle closes with its last edge, and edges appear in two ways only: a transaction
+//! begins to wait, or a lock is entered for a transaction that did not ask for it
+//! ([`LockTable::convert_implicit`], a gap that is inherited). Whoever adds such an edge calls
+//! [`break_cycles`] afterwards for the transaction at its end. So each cycle is found by the thread
+//! that closed it, at once, and no background pass is needed. Of two threads that each add an edge
+//! of one cycle, the second to finish sees both edges: an edge is in its queue, and the wait in the
+//! map of waits, before the search starts.
 //!
-//! **Cost.** Who waits exclusively for a row waits for everyone who stands before him, and
-//! whomever one of those waits for in that queue he waits for himself. So nobody in the queue leads
-//! anywhere that its holders do not lead to, and the search goes on from these alone
-//! (`Queue::ways`): a thousand waiters of one row cost it as much as one. Two things are lost by
-//! that, and looked at by themselves: that the start stands in the queue that the search comes to,
-//! and that somebody who stands before the start waits for a weaker lock that the start has.
+//! **Complete.** A wait can close several cycles: an exclusive request waits for all that share the
+//! lock. One victim breaks one of them, so the search is repeated until it finds none, or until the
+//! wait has ended. It visits whatever can be reached; there is no limit behind which it gives up.
+//!
+//! **Real.** The graph is read edge by edge, one shard mutex at a time, so what is found may never
+//! have existed at one moment. Therefore a cycle is looked at twice. If each member still waits by
+//! the same request and is still blocked by the next, then all those waits lasted from the end of
+//! the first look to the begin of the second. None of the members could release anything in
+//! between, so the cycle is real. A cycle that fails the second look is searched for again: one of
+//! its members has moved on, but there may be another way around it.
+//!
+//! **Cost.** A request that waits exclusively for a row waits for everyone before it in the queue.
+//! Whomever one of those waits for in that queue, it waits for, too. So the others in the queue
+//! lead nowhere that its holders do not lead to, and the search goes on from the holders alone
+//! (`Queue::ways`). A thousand waiters of one row cost as much as one. Two facts are lost by that
+//! and looked at separately: the start stands in a queue that the search comes to, and somebody who
+//! stands before the start waits for a weaker lock that the start has. The holders of one row are
+//! gone through once, however many waiters of that row the search meets.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +33,9 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use format::TxnId;
 
+use crate::LockName;
 use crate::table::LockTable;
-use crate::waiter::Waiter;
-
-/// How many transactions one search may visit: holders of shared locks, and who holds what they
-/// wait for. A longer search is given up; the wait then ends by its time-out.
-const VISITED_COUNT_MAX: usize = 4096;
+use crate::waiter::{Verdict, Waiter};
 
 /// Transactions that wait for each other, each for the next and the last for the first.
 #[derive(Debug)]
@@ -33,11 +44,11 @@ pub(crate) struct Cycle {
     members: Vec<Arc<Waiter>>,
 }
 
-/// What a search has come to.
-#[derive(Debug)]
-pub(crate) struct Search {
-    /// A cycle through the start, if there is one.
-    pub(crate) cycle: Option<Cycle>,
+/// What searching has come to.
+#[derive(Debug, Default)]
+pub(crate) struct Searched {
+    /// Cycles that were broken.
+    pub(crate) broken_count: u64,
     /// Waits and holders that were looked at.
     pub(crate) step_count: u64,
 }
@@ -60,23 +71,44 @@ impl Cycle {
     }
 }
 
-/// Looks for a cycle through `start`.
-pub(crate) fn find_cycle(table: &LockTable, start: &Arc<Waiter>) -> Search {
-    let mut step_count = 1;
+/// Breaks every cycle through `start`: each loses its cheapest member.
+pub(crate) fn break_cycles(table: &LockTable, start: &Arc<Waiter>) -> Searched {
+    let mut searched = Searched::default();
+    while start.verdict().is_none() {
+        let Some(cycle) = find_cycle(table, start, &mut searched.step_count) else {
+            break;
+        };
+        // One that is not real any more was opened by a member that has moved on. The next search
+        // starts from what is there then.
+        if cycle.is_real(table) && table.dismiss(cycle.victim(), Verdict::Deadlock) {
+            searched.broken_count += 1;
+        }
+    }
+    searched
+}
+
+/// Looks for a cycle through `start`, once.
+pub(crate) fn find_cycle(
+    table: &LockTable,
+    start: &Arc<Waiter>,
+    step_count: &mut u64,
+) -> Option<Cycle> {
+    *step_count += 1;
     let members = match table.mutual_waiter(start) {
         Some(other) => Some(vec![Arc::clone(start), other]),
-        None => walk(table, start, &mut step_count),
+        None => walk(table, start, step_count),
     };
-    let cycle = members
-        .map(|members| Cycle { members })
-        .filter(|cycle| cycle.is_real(table));
-    Search { cycle, step_count }
+    members.map(|members| Cycle { members })
 }
 
 /// Goes through everyone whom `start` waits for, until somebody waits for it.
 fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<Vec<Arc<Waiter>>> {
     let mut visited: HashSet<TxnId, FixedState> = HashSet::default();
-    let mut path = vec![Branch::new(table, Arc::clone(start))];
+    let mut explored: HashSet<LockName, FixedState> = HashSet::default();
+    let mut path = vec![Branch {
+        unexplored: table.ways(start),
+        waiter: Arc::clone(start),
+    }];
     while let Some(branch) = path.last_mut() {
         let Some(blocker) = branch.unexplored.pop() else {
             path.pop();
@@ -85,21 +117,50 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
         if blocker == start.owner {
             return Some(members(path));
         }
-        if VISITED_COUNT_MAX <= visited.len() || !visited.insert(blocker) {
+        if !visited.insert(blocker) {
             continue;
         }
         *step_count += 1;
-        let Some(waiter) = table.wait_of(blocker) else {
+        // A wait that has its verdict leads nowhere, though its owner may not have fetched it yet.
+        let Some(waiter) = table
+            .wait_of(blocker)
+            .filter(|wait| wait.verdict().is_none())
+        else {
             continue;
         };
         let is_closed = waiter.stands_behind(start);
-        path.push(Branch::new(table, waiter));
+        let unexplored = unexplored_ways(table, &waiter, &mut explored);
+        path.push(Branch { waiter, unexplored });
         if is_closed {
             return Some(members(path));
         }
     }
     None
 }
+
+/// The ways on from a waiter that is not the start. Of two that wait for one row exclusively, the
+/// second has the ways of the first, but for the first one's owner, who has been visited.
+fn unexplored_ways(
+    table: &LockTable,
+    waiter: &Arc<Waiter>,
+    explored: &mut HashSet<LockName, FixedState>,
+) -> Vec<TxnId> {
+    if !waiter.kind.is_exclusive_record() {
+        return table.ways(waiter);
+    }
+    if explored.contains(&waiter.name) {
+        return Vec::new();
+    }
+    let ways = table.ways(waiter);
+    if MANY_WAYS <= ways.len() {
+        explored.insert(waiter.name.clone());
+    }
+    ways
+}
+
+/// Holders of a lock from which on it pays to remember that they were gone through: fewer are
+/// found among the visited sooner than a name is copied.
+const MANY_WAYS: usize = 16;
 
 fn members(path: Vec<Branch>) -> Vec<Arc<Waiter>> {
     path.into_iter().map(|branch| branch.waiter).collect()
@@ -109,11 +170,4 @@ fn members(path: Vec<Branch>) -> Vec<Arc<Waiter>> {
 struct Branch {
     waiter: Arc<Waiter>,
     unexplored: Vec<TxnId>,
-}
-
-impl Branch {
-    fn new(table: &LockTable, waiter: Arc<Waiter>) -> Self {
-        let unexplored = table.ways(&waiter);
-        Self { waiter, unexplored }
-    }
 }

@@ -21,8 +21,8 @@
 //! given under its shard's mutex. (I4) At most one shard mutex is held at a time, none while a
 //! waker is called.
 //!
-//! **Deadlocks.** A request that has to wait searches for a cycle at once (see `deadlock`);
-//! [`LockTable::search_deadlocks`] is the background pass for cycles that close later.
+//! **Deadlocks.** Whoever adds a wait, or enters a lock on another's behalf, breaks the cycles that
+//! this closes before going on (see `deadlock`). Nothing looks for cycles later.
 //!
 //! **Memory.** Each lock that is on a list, its owner's own or that of what others entered for it,
 //! counts as what it takes. A request for which there is no room is refused ([`LockError::Full`]),
@@ -42,7 +42,7 @@ mod waiter;
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
 pub use owner::{Acquired, LockError, LockFuture, OwnerLocks};
-pub use table::{Converted, DeadlockPass, LockStatistics, LockTable, Request};
+pub use table::{Converted, LockStatistics, LockTable, Request};
 pub use waiter::Verdict;
 
 #[cfg(test)]

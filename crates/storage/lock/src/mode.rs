@@ -80,6 +80,11 @@ impl LockKind {
         mode_suffices && extent_suffices
     }
 
+    /// True if nobody else may lock the entry.
+    pub(crate) fn is_exclusive_record(self) -> bool {
+        self.covers_record() && self.mode == LockMode::Exclusive
+    }
+
     /// True if the entry itself is locked.
     pub fn covers_record(self) -> bool {
         matches!(self.extent, LockExtent::Record | LockExtent::NextKey)

@@ -189,6 +189,11 @@ impl Queue {
         }
     }
 
+    /// True if somebody waits for the lock.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Who has the lock.
     pub(crate) fn grants(&self) -> &[Grant] {
         &self.granted
@@ -211,9 +216,7 @@ impl Queue {
                 self.grant_waiter(&waiter, wakers);
                 continue;
             }
-            let is_exclusive =
-                waiter.kind.covers_record() && waiter.kind.mode == LockMode::Exclusive;
-            if is_exclusive && self.intention_count == 0 {
+            if waiter.kind.is_exclusive_record() && self.intention_count == 0 {
                 return;
             }
             position += 1;

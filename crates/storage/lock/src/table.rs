@@ -9,7 +9,7 @@ use format::TxnId;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, MutexGuard};
 
-use crate::deadlock::{self, Cycle};
+use crate::deadlock;
 use crate::queue::{Grant, Queue};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
@@ -23,9 +23,6 @@ const OWNER_SHARD_COUNT: usize = 256;
 /// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
 /// its place on the owner's list. The key is kept twice.
 const LOCK_BYTES: u64 = 320;
-
-/// Waits, holders and shards that a part of the background pass looks at: some 100 us.
-const STEPS_PER_PART: u64 = 512;
 
 const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
 
@@ -176,10 +173,13 @@ impl LockTable {
         if is_new {
             queue.grant(holder, LockKind::EXCLUSIVE_RECORD);
         }
+        let adds_edges = is_new && queue.is_waited_for();
         drop(queues);
         let is_drained = !self.owner_shard(holder).converted.contains_key(&holder);
         if is_drained {
             self.release(holder, std::iter::once(name));
+        } else if adds_edges {
+            self.break_cycles_through(holder);
         }
         !is_drained
     }
@@ -274,14 +274,14 @@ impl LockTable {
                 mode: grant.kind.mode,
                 extent: LockExtent::Gap,
             };
-            let is_new = {
+            let (is_new, adds_edges) = {
                 let mut queues = self.queue_shard(to);
                 let queue = queues.entry(to.clone()).or_default();
                 let is_new = !queue.is_held(grant.owner, kind);
                 if is_new {
                     queue.grant(grant.owner, kind);
                 }
-                is_new
+                (is_new, is_new && queue.is_waited_for())
             };
             if !is_new {
                 continue;
@@ -297,6 +297,8 @@ impl LockTable {
             between(grant.owner);
             if !self.grants(from).contains(&grant) {
                 self.take_back(grant.owner, to, kind);
+            } else if adds_edges {
+                self.break_cycles_through(grant.owner);
             }
         }
     }
@@ -371,15 +373,30 @@ impl LockTable {
         self.owner_shard(request.owner)
             .waits
             .insert(request.owner, Arc::clone(&waiter));
-        let search = deadlock::find_cycle(self, &waiter);
-        {
-            let mut statistics = self.statistics.lock();
-            statistics.wait_count += 1;
-            statistics.search_step_count += search.step_count;
+        self.statistics.lock().wait_count += 1;
+        self.break_cycles(&waiter);
+        // The cycle may have opened before the verdict, and then even the victim may have been
+        // granted its lock: what counts is the verdict.
+        if waiter.verdict() == Some(Verdict::Deadlock) {
+            Requested::Deadlock
+        } else {
+            Requested::Waiting(waiter)
         }
-        match search.cycle {
-            Some(cycle) => self.break_cycle(&cycle, waiter),
-            None => Requested::Waiting(waiter),
+    }
+
+    /// Breaks every cycle through a wait; its victims learn of it by their verdicts.
+    fn break_cycles(&self, waiter: &Arc<Waiter>) {
+        let searched = deadlock::break_cycles(self, waiter);
+        let mut statistics = self.statistics.lock();
+        statistics.search_step_count += searched.step_count;
+        statistics.deadlock_count += searched.broken_count;
+    }
+
+    /// Breaks the cycles that a lock has closed which was entered on behalf of `owner`: others wait
+    /// for it from now on, and it may wait itself.
+    fn break_cycles_through(&self, owner: TxnId) {
+        if let Some(waiter) = self.wait_of(owner) {
+            self.break_cycles(&waiter);
         }
     }
 
@@ -396,21 +413,6 @@ impl LockTable {
         Waiter::new(owner, name.clone(), kind, weight, *sequence)
     }
 
-    /// Takes the victim out of its queue; it learns of it by its verdict, or, if it is the one
-    /// who asks, by the result. The cycle may have opened meanwhile, and then even the victim may
-    /// have been granted its lock: what counts is the verdict.
-    fn break_cycle(&self, cycle: &Cycle, asking: Arc<Waiter>) -> Requested {
-        let victim = cycle.victim();
-        if self.dismiss(victim, Verdict::Deadlock) {
-            self.statistics.lock().deadlock_count += 1;
-        }
-        if asking.verdict() == Some(Verdict::Deadlock) {
-            Requested::Deadlock
-        } else {
-            Requested::Waiting(asking)
-        }
-    }
-
     /// Gives up a wait; the verdict that it got instead if it was too late.
     pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> Verdict {
         if self.dismiss(waiter, Verdict::Cancelled) {
@@ -422,7 +424,7 @@ impl LockTable {
     }
 
     /// Ends a wait with `verdict`, if it has none yet.
-    fn dismiss(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> bool {
+    pub(crate) fn dismiss(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> bool {
         let mut wakers = Vec::new();
         let dismissed = {
             let mut queues = self.queue_shard(&waiter.name);
@@ -446,16 +448,6 @@ impl LockTable {
             .is_some_and(|wait| Arc::ptr_eq(wait, waiter));
         if is_this {
             shard.waits.remove(&waiter.owner);
-        }
-    }
-
-    /// Looks at every wait and breaks each cycle found. The background pass for cycles that an
-    /// early grant or a changed blocker closed after the last request.
-    pub fn search_deadlocks(&self) -> DeadlockPass<'_> {
-        DeadlockPass {
-            table: self,
-            shard: 0,
-            waits: Vec::new(),
         }
     }
 
@@ -549,47 +541,6 @@ impl LockTable {
     }
 }
 
-/// A pass over all waits, a part at a time, so that who makes it gives way in between: each item
-/// is how many cycles a part has broken.
-#[derive(Debug)]
-pub struct DeadlockPass<'t> {
-    table: &'t LockTable,
-    /// The next shard of owners.
-    shard: usize,
-    /// Waits of the one before that are not looked at yet. Each may have ended meanwhile.
-    waits: Vec<Arc<Waiter>>,
-}
-
-impl Iterator for DeadlockPass<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        let (mut broken_count, mut step_count) = (0, 0);
-        while step_count < STEPS_PER_PART {
-            if let Some(waiter) = self.waits.pop() {
-                let search = deadlock::find_cycle(self.table, &waiter);
-                step_count += search.step_count;
-                let broken = search
-                    .cycle
-                    .is_some_and(|cycle| self.table.dismiss(cycle.victim(), Verdict::Deadlock));
-                broken_count += usize::from(broken);
-            } else if let Some(shard) = self.table.owners.get(self.shard) {
-                self.shard += 1;
-                step_count += 1;
-                self.waits.extend(shard.lock().waits.values().cloned());
-            } else if step_count == 0 {
-                return None;
-            } else {
-                break;
-            }
-        }
-        let mut statistics = self.table.statistics.lock();
-        statistics.deadlock_count += stdx::to_u64(broken_count);
-        statistics.search_step_count += step_count;
-        Some(broken_count)
-    }
-}
-
 /// What a lock of this name is counted as, in bytes.
 fn cost(name: &LockName) -> u64 {
     LOCK_BYTES + 2 * stdx::to_u64(name.key_len())
@@ -652,14 +603,13 @@ mod tests {
             .enqueue(Arc::clone(&asking));
         let waits = |owner, waiter| table.owner_shard(id(owner)).waits.insert(id(owner), waiter);
         waits(1, Arc::clone(&asking));
-        let cycle = deadlock::find_cycle(&table, &asking).cycle;
+        let cycle = deadlock::find_cycle(&table, &asking, &mut 0);
         let cycle = cycle.expect("each waits for the other");
         assert!(Arc::ptr_eq(cycle.victim(), &asking));
         table.release(id(2), std::iter::once(&a));
-        assert!(matches!(
-            table.break_cycle(&cycle, asking),
-            Requested::Waiting(waiter) if waiter.verdict() == Some(Verdict::Granted)
-        ));
+        assert!(!table.dismiss(cycle.victim(), Verdict::Deadlock));
+        assert_eq!(asking.verdict(), Some(Verdict::Granted));
+        assert_eq!(deadlock::break_cycles(&table, &asking).broken_count, 0);
     }
 
     /// Under READ COMMITTED a lock may go before its owner's end, just when it is handed on; the
