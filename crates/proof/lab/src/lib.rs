@@ -9,6 +9,7 @@
 )]
 
 pub mod bench;
+pub mod contention;
 mod corpus;
 pub mod differential;
 mod drawn;

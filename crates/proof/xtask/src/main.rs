@@ -40,6 +40,8 @@ enum Command {
     Differential(lab::differential::Arguments),
     /// Compares speed and processor time with MariaDB in one interleaved run.
     Bench(lab::bench::Arguments),
+    /// Compares commits with MariaDB's where many clients lock the same few rows.
+    Contention(lab::contention::Arguments),
     /// Runs the load of the bench against a server that runs already.
     Drive(lab::drive::Arguments),
     /// Runs the smoke suites of real clients.
@@ -74,6 +76,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Ci(arguments) => ci::run(&shell, &arguments),
         Command::Differential(arguments) => lab::differential::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
+        Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),

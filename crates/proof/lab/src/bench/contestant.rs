@@ -112,7 +112,7 @@ fn launch(arguments: &Arguments, program: &Path, io: &str) -> Launch {
 }
 
 /// Builds the server as users get it.
-pub(super) fn build_release() -> Result<PathBuf> {
+pub(crate) fn build_release() -> Result<PathBuf> {
     run(Command::new("cargo").args(["build", "--release", "--quiet", "--package", "plateau"]))?;
     Ok(target_directory().join("release").join("plateau"))
 }

@@ -22,7 +22,7 @@
 //! Load and servers share the machine, so throughput says what the pair can do; processor time per
 //! statement is the server's own.
 
-mod contestant;
+pub(crate) mod contestant;
 mod record;
 mod report;
 

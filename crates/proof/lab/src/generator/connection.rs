@@ -102,13 +102,13 @@ impl Connection {
         self.table_count = stdx::to_usize(table_count);
         self.statement_ids = vec![AS_TEXT; Statement::COUNT * self.table_count].into();
         let mut wanted = Vec::new();
-        for step in steps {
-            let tables = if step.statement.names_no_table() {
+        for statement in steps.iter().flat_map(Step::statements) {
+            let tables = if statement.names_no_table() {
                 1
             } else {
                 table_count
             };
-            wanted.extend((1..=tables).map(|table| (step.statement, table)));
+            wanted.extend((1..=tables).map(|table| (statement, table)));
         }
         wanted.sort_by_key(|(statement, table)| (statement.index(), *table));
         wanted.dedup();

@@ -276,10 +276,13 @@ impl EventLoop {
         if step.new_row {
             client.row = self.draw.row();
         }
-        step.statement
-            .parameters(client.row, &mut self.draw, &mut self.values);
+        let statement = match step.other {
+            Some(other) if self.draw.below(2) == 0 => other,
+            _ => step.statement,
+        };
+        statement.parameters(client.row, &mut self.draw, &mut self.values);
         let table = client.table;
-        match client.connection.statement_id(step.statement, table) {
+        match client.connection.statement_id(statement, table) {
             Some(id) => {
                 self.out.clear();
                 self.out.set_sequence(0);
@@ -287,7 +290,7 @@ impl EventLoop {
                 self.send(index)
             }
             None => {
-                let text = with_literals(&step.statement.text(table), &self.values);
+                let text = with_literals(&statement.text(table), &self.values);
                 self.send_text(index, &text)
             }
         }

@@ -1,4 +1,5 @@
-//! What the clients do: the transactions of sysbench's `oltp_*` scripts, statement by statement.
+//! What the clients do: the transactions of sysbench's `oltp_*` scripts, statement by statement,
+//! and those of the contention suite, which lock the same few rows.
 //!
 //! Order, texts, defaults (10 point selects of one table, ranges of 100 rows) and the choice of
 //! tables (a new one for each step, uniform) are those of sysbench 1.0.20. A step whose statements
@@ -30,12 +31,15 @@ pub(super) enum Statement {
     NonIndexUpdate,
     Delete,
     Insert,
+    SharedRead,
 }
 
 /// Which of a step's statements is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) statement: Statement,
+    /// The statement that is sent in its place half of the time, drawn anew each time.
+    pub(super) other: Option<Statement>,
     /// Draws a table, rather than staying with the one of the statement before.
     pub(super) new_table: bool,
     /// Draws a row, likewise.
@@ -58,7 +62,7 @@ impl Step {
 
 impl Statement {
     /// All of them, in the order of their numbers.
-    pub(super) const COUNT: usize = 11;
+    pub(super) const COUNT: usize = 12;
 
     pub(super) fn index(self) -> usize {
         self as usize
@@ -93,6 +97,9 @@ impl Statement {
             Statement::Insert => {
                 format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (?, ?, ?, ?)")
             }
+            Statement::SharedRead => {
+                format!("SELECT c FROM sbtest{table} WHERE id=? LOCK IN SHARE MODE")
+            }
         }
     }
 
@@ -101,7 +108,10 @@ impl Statement {
         values.clear();
         match self {
             Statement::Begin | Statement::Commit => {}
-            Statement::PointSelect | Statement::IndexUpdate | Statement::Delete => {
+            Statement::PointSelect
+            | Statement::IndexUpdate
+            | Statement::Delete
+            | Statement::SharedRead => {
                 values.push(Value::Number(row));
             }
             Statement::SimpleRange
@@ -141,7 +151,15 @@ pub(super) fn with_literals(text: &str, values: &[Value]) -> String {
     statement
 }
 
-/// The steps of one transaction of `oltp_<workload>`; `None` for an unknown one.
+impl Step {
+    /// The statements that it may send.
+    pub(super) fn statements(&self) -> impl Iterator<Item = Statement> {
+        std::iter::once(self.statement).chain(self.other)
+    }
+}
+
+/// The steps of one transaction of `oltp_<workload>`, or of a workload of the contention suite;
+/// `None` for an unknown one.
 pub(super) fn transaction(workload: &str) -> Option<Vec<Step>> {
     use Statement as S;
     let reads = [
@@ -153,6 +171,9 @@ pub(super) fn transaction(workload: &str) -> Option<Vec<Step>> {
     ];
     let writes = [(S::IndexUpdate, 1), (S::NonIndexUpdate, 1), (S::Delete, 1)];
     let steps: Vec<(Statement, usize)> = match workload {
+        "lock_mixed" => return Some(lock_steps([S::SharedRead; 2], Some(S::IndexUpdate), true)),
+        "lock_exclusive" => return Some(lock_steps([S::IndexUpdate; 2], None, true)),
+        "lock_upgrade" => return Some(lock_steps([S::SharedRead, S::IndexUpdate], None, false)),
         "point_select" => return Some(steps([(S::PointSelect, 1)])),
         "update_index" => return Some(steps([(S::IndexUpdate, 1)])),
         "update_non_index" => return Some(steps([(S::NonIndexUpdate, 1)])),
@@ -168,6 +189,27 @@ pub(super) fn transaction(workload: &str) -> Option<Vec<Step>> {
     Some(self::steps(whole))
 }
 
+/// A transaction of two statements that lock a row each, or both the same one.
+fn lock_steps(
+    statements: [Statement; 2],
+    other: Option<Statement>,
+    second_row_is_new: bool,
+) -> Vec<Step> {
+    let [first, second] = statements;
+    let step = |statement, other, new_row| Step {
+        statement,
+        other,
+        new_table: false,
+        new_row,
+    };
+    vec![
+        step(Statement::Begin, None, false),
+        step(first, other, true),
+        step(second, other, second_row_is_new),
+        step(Statement::Commit, None, false),
+    ]
+}
+
 /// Expands (statement, how often); an INSERT follows each DELETE.
 fn steps(counted: impl IntoIterator<Item = (Statement, usize)>) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -175,12 +217,14 @@ fn steps(counted: impl IntoIterator<Item = (Statement, usize)>) -> Vec<Step> {
         for index in 0..count {
             steps.push(Step {
                 statement,
+                other: None,
                 new_table: index == 0 && !statement.names_no_table(),
                 new_row: !statement.names_no_table(),
             });
             if statement == Statement::Delete {
                 steps.push(Step {
                     statement: Statement::Insert,
+                    other: None,
                     new_table: false,
                     new_row: false,
                 });
@@ -203,6 +247,7 @@ mod tests {
         assert_eq!(length("read_only"), 16);
         assert_eq!(length("write_only"), 6);
         assert_eq!(length("read_write"), 20);
+        assert_eq!(length("lock_upgrade"), 4);
         assert_eq!(transaction("bulk_insert"), None);
     }
 
