@@ -5,7 +5,8 @@
 //!
 //! A word goes `unused -> active` \[`allocate`], `active -> ending -> committed(n)` \[`commit`],
 //! `active -> rolled back` \[`roll_back`], or `active -> moved` \[`move_out`]: who moved it keeps
-//! its state elsewhere from then on.
+//! its state elsewhere from then on. Somebody who needs the number of a transaction that is ending
+//! turns the word from `ending` to `watched` \[`watch`], and its `commit` wakes the watchers.
 //!
 //! Rules:
 //! (R1) `commit` marks the word as ending before it takes its commit number, and stores the number
@@ -17,9 +18,17 @@
 //! (R3) A number is given out only below `limit`, so a cleared word has one owner.
 //! (R4) Until it commits, a word carries its transaction's number, so that the owner of a number
 //! that was moved out and recycled cannot take the word's next owner for itself.
+//! (R5) A watcher is put on the list and the word is marked as watched under the list's mutex;
+//! `commit` replaces the word and then takes the list if the word was marked. So a watcher either
+//! finds the number in the word or is on the list when `commit` takes it.
+//!
+//! Nobody spins here. The thread between its mark and its number may have been preempted, and may
+//! need the very processor that a spinning thread holds.
 
-use crate::CachePadded;
+use std::task::Waker;
+
 use crate::atomic::{AtomicU64, Ordering};
+use crate::{CachePadded, Mutex};
 
 /// A cleared word. Commit numbers are log positions and never 0.
 const UNUSED: u64 = 0;
@@ -30,6 +39,7 @@ const ACTIVE: u64 = 1 << TAG_SHIFT;
 const ENDING: u64 = 2 << TAG_SHIFT;
 const ROLLED_BACK: u64 = 3 << TAG_SHIFT;
 const MOVED: u64 = 4 << TAG_SHIFT;
+const WATCHED: u64 = 5 << TAG_SHIFT;
 const NUMBER_MASK: u64 = ACTIVE - 1;
 
 /// What a transaction's word says.
@@ -37,7 +47,7 @@ const NUMBER_MASK: u64 = ACTIVE - 1;
 pub enum RingState {
     /// It runs, or waits, or rolls back.
     Active,
-    /// It is taking its commit number: look again in a moment.
+    /// It is taking its commit number: see [`CommitRing::watch`].
     Ending,
     /// It has committed with this number.
     Committed(u64),
@@ -47,6 +57,17 @@ pub enum RingState {
     Moved,
     /// Its number is below the ring.
     Recycled,
+}
+
+/// What became of the wish to move a word out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MovedOut {
+    /// It was active, and is moved now.
+    Moved,
+    /// It has ended, or was moved before.
+    Ended,
+    /// Its owner is in the middle of a few instructions: ask again later.
+    Busy,
 }
 
 /// The words of the youngest transactions. Shared by all workers.
@@ -60,6 +81,8 @@ pub struct CommitRing {
     low: CachePadded<AtomicU64>,
     /// Numbers from here on may not be given out yet.
     limit: CachePadded<AtomicU64>,
+    /// Who waits for the commit number of which transaction (R5). Empty but for moments.
+    watchers: Mutex<Vec<(u64, Waker)>>,
 }
 
 impl CommitRing {
@@ -75,6 +98,7 @@ impl CommitRing {
             next: CachePadded::new(AtomicU64::new(first)),
             low: CachePadded::new(AtomicU64::new(first)),
             limit: CachePadded::new(AtomicU64::new(first + length as u64)),
+            watchers: Mutex::new(Vec::new()),
         }
     }
 
@@ -139,9 +163,42 @@ impl CommitRing {
             commit_number <= NUMBER_MASK,
             "log positions leave the tag bits alone"
         );
-        // Release: who sees the commit number sees what the transaction wrote before.
-        self.word(number).store(commit_number, Ordering::Release);
+        // Release: who sees the commit number sees what the transaction wrote before. A swap, and
+        // Acquire, for the watchers (R5).
+        let before = self.word(number).swap(commit_number, Ordering::AcqRel);
+        if before == WATCHED | number {
+            self.wake_watchers(number);
+        } else {
+            assert_eq!(before, ENDING | number, "nobody else ends a transaction");
+        }
         true
+    }
+
+    #[cold]
+    fn wake_watchers(&self, number: u64) {
+        let woken: Vec<_> = {
+            let mut watchers = self.watchers.lock();
+            watchers
+                .extract_if(.., |(watched, _)| *watched == number)
+                .collect()
+        };
+        woken.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Wakes `waker` once a transaction that is ending has its commit number. False if it is not
+    /// ending: then its state tells what became of it.
+    pub fn watch(&self, number: u64, waker: &Waker) -> bool {
+        let mut watchers = self.watchers.lock();
+        let is_ending = match self.replace(number, ENDING, WATCHED) {
+            Ok(_) => true,
+            Err(word) => word == WATCHED | number,
+        };
+        let is_listed =
+            |(watched, other): &(u64, Waker)| *watched == number && other.will_wake(waker);
+        if is_ending && !watchers.iter().any(is_listed) {
+            watchers.push((number, waker.clone()));
+        }
+        is_ending
     }
 
     /// Ends a transaction whose changes are all undone. False if the word was moved out.
@@ -149,17 +206,15 @@ impl CommitRing {
         self.leave_active(number, ROLLED_BACK)
     }
 
-    /// Marks an active transaction's word as moved; true if it was active. Waits out a transaction
-    /// that is ending, which cannot be suspended meanwhile.
-    pub fn move_out(&self, number: u64) -> bool {
-        let mut patience = Patience::default();
-        loop {
-            match self.replace(number, ACTIVE, MOVED) {
-                Ok(_) => return true,
-                // Given out but not marked yet, or between its mark and its number.
-                Err(word) if word == UNUSED || word == ENDING | number => patience.wait(),
-                Err(_) => return false,
+    /// Marks an active transaction's word as moved.
+    pub fn move_out(&self, number: u64) -> MovedOut {
+        match self.replace(number, ACTIVE, MOVED) {
+            Ok(_) => MovedOut::Moved,
+            // Given out but not marked yet, or between its mark and its number.
+            Err(word) if word == UNUSED || word == ENDING | number || word == WATCHED | number => {
+                MovedOut::Busy
             }
+            Err(_) => MovedOut::Ended,
         }
     }
 
@@ -172,22 +227,11 @@ impl CommitRing {
         }
         match word & !NUMBER_MASK {
             ACTIVE => RingState::Active,
-            ENDING => RingState::Ending,
+            ENDING | WATCHED => RingState::Ending,
             ROLLED_BACK => RingState::RolledBack,
             MOVED => RingState::Moved,
             _ if word == UNUSED => RingState::Active,
             _ => RingState::Committed(word),
-        }
-    }
-
-    /// As [`state`](Self::state), waiting out a transaction that is ending.
-    pub fn settled_state(&self, number: u64) -> RingState {
-        let mut patience = Patience::default();
-        loop {
-            match self.state(number) {
-                RingState::Ending => patience.wait(),
-                state => return state,
-            }
         }
     }
 
@@ -207,7 +251,8 @@ impl CommitRing {
         for number in low..new_low {
             // Release: pairs with the acquire load in `state` (R2).
             let before = self.word(number).swap(UNUSED, Ordering::AcqRel);
-            let has_ended = !matches!(before & !NUMBER_MASK, ACTIVE | ENDING) && before != UNUSED;
+            let has_ended =
+                !matches!(before & !NUMBER_MASK, ACTIVE | ENDING | WATCHED) && before != UNUSED;
             assert!(
                 has_ended,
                 "a dropped transaction has ended or was moved out"
@@ -235,36 +280,6 @@ impl CommitRing {
     fn word(&self, number: u64) -> &AtomicU64 {
         let position = usize::try_from(number % self.length());
         &self.words[position.expect("a position in the ring is a usize")]
-    }
-}
-
-/// Waits for another thread that is in the middle of a few instructions: in place first, and behind
-/// other threads once it must have been preempted there, for it may need this very processor.
-#[derive(Debug, Default)]
-struct Patience {
-    /// Looks in vain.
-    tries: u32,
-}
-
-/// Looks in place: more than taking a commit number needs.
-#[cfg(not(loom))]
-const SPINS_MAX: u32 = 64;
-
-impl Patience {
-    #[cfg(loom)]
-    fn wait(&mut self) {
-        self.tries += 1;
-        loom::thread::yield_now();
-    }
-
-    #[cfg(not(loom))]
-    fn wait(&mut self) {
-        self.tries = self.tries.saturating_add(1);
-        if self.tries < SPINS_MAX {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
     }
 }
 
@@ -303,7 +318,7 @@ mod tests {
     fn a_moved_transaction_is_told_so_when_it_ends() {
         let ring = CommitRing::new(2, 1);
         let number = ring.allocate().unwrap();
-        assert!(ring.move_out(number));
+        assert_eq!(ring.move_out(number), MovedOut::Moved);
         assert_eq!(ring.state(number), RingState::Moved);
         ring.recycle(2);
         assert!(!ring.commit(number, || unreachable!("no number is taken")));
@@ -312,7 +327,44 @@ mod tests {
         let reuser = ring.allocate().unwrap();
         assert!(!ring.commit(number, || unreachable!("the word is another's now")));
         assert!(ring.commit(reuser, || 9) && ring.commit(other, || 8));
-        assert!(!ring.move_out(other));
+        assert_eq!(ring.move_out(other), MovedOut::Ended);
+    }
+
+    /// Counts how often it was woken.
+    struct Bell(AtomicU64);
+
+    impl std::task::Wake for Bell {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// A thread that is stopped between its mark and its number holds up no other thread: whoever
+    /// needs the number is woken, and whoever moves words out comes again.
+    #[test]
+    fn nobody_stands_still_for_a_transaction_that_is_ending() {
+        let ring = CommitRing::new(4, 1);
+        let (number, other) = (ring.allocate().unwrap(), ring.allocate().unwrap());
+        let bell = std::sync::Arc::new(Bell(AtomicU64::new(0)));
+        let waker = Waker::from(std::sync::Arc::clone(&bell));
+        assert!(!ring.watch(number, &waker), "it is active");
+        assert!(ring.commit(number, || {
+            assert_eq!(ring.move_out(number), MovedOut::Busy);
+            assert!(ring.watch(number, &waker) && ring.watch(number, &waker));
+            assert_eq!(ring.state(number), RingState::Ending);
+            assert_eq!(ring.move_out(number), MovedOut::Busy);
+            assert!(ring.commit(other, || 76));
+            assert_eq!(
+                bell.0.load(Ordering::SeqCst),
+                0,
+                "the other's end is not waited for"
+            );
+            77
+        }));
+        assert_eq!(bell.0.load(Ordering::SeqCst), 1);
+        assert_eq!(ring.state(number), RingState::Committed(77));
+        assert!(!ring.watch(number, &waker), "it has its number");
+        assert_eq!(ring.move_out(number), MovedOut::Ended);
     }
 
     #[test]
@@ -345,10 +397,10 @@ mod models {
                 })
             };
             let snapshot = position.load(Ordering::SeqCst);
-            let state = ring.settled_state(number);
+            let state = ring.state(number);
             match state {
                 RingState::Active => assert!(snapshot < 20),
-                RingState::Committed(20) => {}
+                RingState::Ending | RingState::Committed(20) => {}
                 other => panic!("{other:?}"),
             }
             committer.join().unwrap();
@@ -421,7 +473,48 @@ mod models {
             };
             let committed = ring.commit(number, || 50);
             let moved = mover.join().unwrap();
-            assert_ne!(committed, moved);
+            assert_eq!(!committed, moved == MovedOut::Moved);
+        });
+    }
+
+    struct Bell(loom::sync::atomic::AtomicBool);
+
+    impl std::task::Wake for Bell {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    /// R5: two watchers, of which each finds the number or is woken.
+    #[test]
+    fn a_watcher_finds_the_number_or_is_woken() {
+        loom::model(|| {
+            let ring = Arc::new(CommitRing::new(1, 1));
+            let number = ring.allocate().unwrap();
+            let committer = {
+                let ring = ring.clone();
+                thread::spawn(move || ring.commit(number, || 50))
+            };
+            let watch = |ring: &CommitRing| {
+                let bell = std::sync::Arc::new(Bell(loom::sync::atomic::AtomicBool::new(false)));
+                let waker = Waker::from(std::sync::Arc::clone(&bell));
+                let is_watching = ring.watch(number, &waker);
+                if !is_watching {
+                    let state = ring.state(number);
+                    assert!(!matches!(state, RingState::Ending), "it could be watched");
+                }
+                (bell, is_watching)
+            };
+            let other = {
+                let ring = ring.clone();
+                thread::spawn(move || watch(&ring))
+            };
+            let watchers = [watch(&ring), other.join().unwrap()];
+            committer.join().unwrap();
+            assert_eq!(ring.state(number), RingState::Committed(50));
+            for (bell, is_watching) in watchers {
+                assert_eq!(bell.0.load(Ordering::Acquire), is_watching);
+            }
         });
     }
 }

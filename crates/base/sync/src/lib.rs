@@ -24,7 +24,7 @@ mod parcel;
 mod wake_flag;
 
 pub use big_reader_lock::{BigReaderLock, WaitKey};
-pub use commit_ring::{CommitRing, RingState};
+pub use commit_ring::{CommitRing, MovedOut, RingState};
 pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};

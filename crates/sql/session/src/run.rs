@@ -729,6 +729,7 @@ fn is_for_others(reason: WaitReason) -> bool {
         | WaitReason::LatchBusy
         | WaitReason::NoFrame
         | WaitReason::Durability
+        | WaitReason::CommitNumber
         | WaitReason::Turn => false,
     }
 }
@@ -745,6 +746,7 @@ fn state_text(reason: WaitReason) -> &'static str {
         WaitReason::NoFrame => "Waiting for memory",
         WaitReason::Admission => "Waiting for admission",
         WaitReason::Durability => "Waiting for the log",
+        WaitReason::CommitNumber => "Waiting for a commit",
         WaitReason::Turn => "",
         WaitReason::Remote => "Waiting for a server",
     }

@@ -160,7 +160,7 @@ impl EngineCursor {
         let header = entries::decode(payload, root)?;
         let is_locking = txn.options.isolation == Isolation::Serializable;
         let is_own = txn.id == Some(header.txn);
-        if header.is_deleted || is_locking || is_own || !txn.sees(header.txn) {
+        if header.is_deleted || is_locking || is_own || !txn.sees(header.txn)? {
             return Ok(false);
         }
         let no_key = || damaged(root, "an entry is shorter than its key");
@@ -188,7 +188,7 @@ impl EngineCursor {
             let own = usize::from(header.own_length);
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
-            if !self.is_entry_worth(txn, (header, lock)) {
+            if !self.is_entry_worth(txn, (header, lock))? {
                 return Ok(false);
             }
         }
@@ -211,16 +211,16 @@ impl EngineCursor {
         &self,
         txn: &mut EngineTransaction,
         (header, lock): (EntryHeader, RowLock),
-    ) -> bool {
+    ) -> Outcome<bool> {
         if !header.is_deleted {
-            return true;
+            return Ok(true);
         }
         let is_own = txn.id == Some(header.txn);
         if lock != RowLock::None {
             // Deleted for good, or by one who may yet take it back.
-            return self.worker.shared.txns.is_active(header.txn) && !is_own;
+            return Ok(self.worker.shared.txns.is_active(header.txn) && !is_own);
         }
-        is_own || !txn.sees(header.txn)
+        Ok(is_own || !txn.sees(header.txn)?)
     }
 
     /// Whether the version at hand has the entry that led to it.

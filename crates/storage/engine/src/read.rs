@@ -64,7 +64,7 @@ impl Version {
     ) -> Outcome<bool> {
         loop {
             let header = self.header()?;
-            if txn.sees_version(&header) {
+            if txn.sees_version(&header)? {
                 return Ok(!header.is_deleted);
             }
             if header.undo.is_null() {

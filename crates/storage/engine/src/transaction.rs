@@ -19,9 +19,9 @@ use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
 use store::{
     Durability, Halt, Isolation, Outcome, StoreError, Suspend, Transaction, TransactionOptions,
-    UndoMark,
+    UndoMark, WaitReason,
 };
-use txn::Snapshot;
+use txn::{Snapshot, WriterEnding};
 
 use crate::rollback::UNDONE_PER_TURN;
 use crate::undo_log::apply;
@@ -124,17 +124,23 @@ impl EngineTransaction {
     }
 
     /// True if what `writer` has written is seen, by a snapshot.
-    pub(crate) fn sees(&mut self, writer: TxnId) -> bool {
+    pub(crate) fn sees(&mut self, writer: TxnId) -> Outcome<bool> {
         let own = self.id;
-        self.snapshot().sees(writer, own)
+        let seen = self.snapshot().sees(writer, own);
+        seen.map_err(|WriterEnding(writer)| {
+            let ended = self.worker.shared.txns.ended(writer);
+            Suspend::new(WaitReason::CommitNumber, ended).into()
+        })
     }
 
     /// True if a version of a row is seen. READ UNCOMMITTED sees whatever is there, but of large
     /// rows only what its snapshot sees: the pages of others go when their writer rolls back, while
     /// they are read.
-    pub(crate) fn sees_version(&mut self, header: &RowHeader) -> bool {
-        let is_dirty = self.options.isolation == Isolation::ReadUncommitted && !header.is_spilled;
-        is_dirty || self.sees(header.txn)
+    pub(crate) fn sees_version(&mut self, header: &RowHeader) -> Outcome<bool> {
+        if self.options.isolation == Isolation::ReadUncommitted && !header.is_spilled {
+            return Ok(true);
+        }
+        self.sees(header.txn)
     }
 
     /// Notes an undo record that a committed mini-transaction has written.

@@ -53,6 +53,8 @@ pub enum WaitReason {
     Admission,
     /// The commit record is not durable yet.
     Durability,
+    /// Another transaction is taking its commit number, on which what is seen depends.
+    CommitNumber,
     /// The statement has used up its turn and gives way to others.
     Turn,
     /// Rows of another server are on their way.

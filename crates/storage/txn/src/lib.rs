@@ -40,7 +40,7 @@ mod snapshot;
 mod system;
 mod worker;
 
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, WriterEnding};
 pub use system::{Fate, RING_LENGTH_DEFAULT, TransactionSystem};
 pub use worker::TransactionWorker;
 

@@ -29,6 +29,12 @@ pub(crate) struct SnapshotEntry {
     pub(crate) exceptions: RefCell<Vec<u64>>,
 }
 
+/// The writer of a version is taking its commit number, and whether a snapshot sees the version is
+/// known in a moment: await [`TransactionSystem::ended`](crate::TransactionSystem::ended) and ask
+/// again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterEnding(pub TxnId);
+
 impl Snapshot {
     pub(crate) fn new(worker: Rc<TransactionWorker>, entry: Rc<SnapshotEntry>) -> Self {
         Self { worker, entry }
@@ -41,8 +47,11 @@ impl Snapshot {
 
     /// True if a row version written by `writer` is seen. `own` is the number of the transaction
     /// that reads, which sees its own changes.
-    pub fn sees(&self, writer: TxnId, own: Option<TxnId>) -> bool {
-        own == Some(writer) || self.worker.is_visible(&self.entry, writer)
+    pub fn sees(&self, writer: TxnId, own: Option<TxnId>) -> Result<bool, WriterEnding> {
+        if own == Some(writer) {
+            return Ok(true);
+        }
+        self.worker.is_visible(&self.entry, writer)
     }
 }
 

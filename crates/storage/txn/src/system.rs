@@ -1,10 +1,14 @@
 //! What all workers share: the ring, the stragglers, the horizon.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Poll;
 
 use format::{Lsn, TxnId};
 use sync::atomic::{AtomicU64, Ordering, fence};
-use sync::{CachePadded, CommitRing, Mutex, RingState};
+use sync::{CachePadded, CommitRing, MovedOut, Mutex, RingState};
 
 /// Words of the ring: 8 MiB; at 50,000 writing transactions a second, twenty seconds of them.
 pub const RING_LENGTH_DEFAULT: usize = 1 << 20;
@@ -21,6 +25,8 @@ const NO_SNAPSHOT: u64 = u64::MAX;
 pub enum Fate {
     /// It runs, waits or rolls back: its rows are locked by their number.
     Active,
+    /// It is taking its commit number: see [`TransactionSystem::ended`].
+    Ending,
     /// It has committed.
     Committed(Lsn),
     /// It has rolled back completely.
@@ -46,8 +52,18 @@ pub struct TransactionSystem {
     workers: Box<[CachePadded<WorkerWords>]>,
     /// Where `low` shall go: workers convert their snapshots for the numbers below it (T2).
     recycle_target: CachePadded<AtomicU64>,
-    /// Taken by the one who settles and recycles: parts that left the ring unsettled, in order.
-    maintenance: Mutex<VecDeque<UnsettledPart>>,
+    /// Taken by the one who settles and recycles.
+    maintenance: Mutex<Maintenance>,
+}
+
+/// What is known between two maintenances.
+#[derive(Debug, Default)]
+struct Maintenance {
+    /// Parts that left the ring unsettled, in order.
+    parts: VecDeque<UnsettledPart>,
+    /// Numbers whose words are being moved out (T1); empty if none are. It stops at a transaction
+    /// that is just ending, and the next maintenance goes on there.
+    moving: Range<u64>,
 }
 
 /// Transactions that were recycled after a conversion.
@@ -101,7 +117,7 @@ impl TransactionSystem {
                 .map(|_| CachePadded::new(words()))
                 .collect(),
             recycle_target: CachePadded::new(AtomicU64::new(first.get())),
-            maintenance: Mutex::new(VecDeque::new()),
+            maintenance: Mutex::default(),
         }
     }
 
@@ -165,13 +181,25 @@ impl TransactionSystem {
         if id.get() < self.settled.load(Ordering::Acquire) {
             return Fate::Settled;
         }
-        match self.ring.settled_state(id.get()) {
+        match self.ring.state(id.get()) {
             RingState::Active => Fate::Active,
+            RingState::Ending => Fate::Ending,
             RingState::Committed(number) => Fate::Committed(Lsn(number)),
             RingState::RolledBack => Fate::RolledBack,
             RingState::Moved | RingState::Recycled => self.fate_outside(id),
-            RingState::Ending => unreachable!("settled_state waits for the end"),
         }
+    }
+
+    /// Ready once the transaction is not [`Fate::Ending`] any more.
+    pub fn ended(self: &Arc<Self>, id: TxnId) -> impl Future<Output = ()> + use<> {
+        let system = Arc::clone(self);
+        std::future::poll_fn(move |context| {
+            if system.ring.watch(id.get(), context.waker()) {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        })
     }
 
     /// As [`fate`](Self::fate), for a number that has left the ring.
@@ -218,13 +246,13 @@ impl TransactionSystem {
     /// Settles what can be, and keeps room in the ring. Called by each worker now and then, at
     /// least every 50 ms; one of them does the work. `position` as in [`horizon`](Self::horizon).
     pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
-        let Some(mut parts) = self.maintenance.try_lock() else {
+        let Some(mut maintenance) = self.maintenance.try_lock() else {
             return;
         };
         let now = position();
         let horizon = self.horizon(|| now);
-        self.settle(horizon, &mut parts);
-        self.recycle(now, &mut parts);
+        self.settle(horizon, &mut maintenance.parts);
+        self.recycle(now, &mut maintenance);
     }
 
     /// Moves `settled` over every transaction that has ended and is visible to all.
@@ -280,7 +308,7 @@ impl TransactionSystem {
             }
         };
         match fate {
-            Fate::Active => false,
+            Fate::Active | Fate::Ending => false,
             Fate::Committed(lsn) => lsn <= horizon,
             Fate::RolledBack => {
                 let position = self.rolled_back.lock().get(&number).copied();
@@ -292,7 +320,11 @@ impl TransactionSystem {
 
     /// Recycles a part of the ring if it runs full: at once if its transactions are settled, after
     /// every worker's acknowledgement if not.
-    fn recycle(&self, now: Lsn, parts: &mut VecDeque<UnsettledPart>) {
+    fn recycle(&self, now: Lsn, maintenance: &mut Maintenance) {
+        if !maintenance.moving.is_empty() {
+            self.request_conversion(&mut maintenance.moving);
+            return;
+        }
         let low = self.ring.low();
         let part = (self.ring.length() / PARTS_PER_RING).max(1);
         let settled = self.settled.load(Ordering::Relaxed);
@@ -302,7 +334,7 @@ impl TransactionSystem {
                 target <= worker.converted_below.load(Ordering::Acquire)
             };
             if self.workers.iter().all(is_converted) {
-                parts.push_back(UnsettledPart {
+                maintenance.parts.push_back(UnsettledPart {
                     end: target,
                     position: now,
                 });
@@ -318,25 +350,32 @@ impl TransactionSystem {
         }
         let used = self.ring.next() - low;
         if self.ring.length() - used < self.ring.length() / 4 && low + part <= self.ring.next() {
-            self.request_conversion(low, low + part);
+            maintenance.moving = low..low + part;
+            self.request_conversion(&mut maintenance.moving);
         }
     }
 
-    /// Moves the active ones out (T1) and asks the workers to convert their snapshots (T2).
-    fn request_conversion(&self, low: u64, target: u64) {
-        for number in low..target {
+    /// Moves the active ones out (T1) and asks the workers to convert their snapshots (T2). Leaves
+    /// in `moving` what could not be moved yet.
+    fn request_conversion(&self, moving: &mut Range<u64>) {
+        while !moving.is_empty() {
             // Under the mutex: a transaction that finds itself moved finds its entry.
             let mut stragglers = self.stragglers.lock();
-            if self.ring.move_out(number) {
-                stragglers.insert(number, Fate::Active);
+            match self.ring.move_out(moving.start) {
+                MovedOut::Moved => {
+                    stragglers.insert(moving.start, Fate::Active);
+                }
+                MovedOut::Ended => {}
+                MovedOut::Busy => return,
             }
+            moving.start += 1;
         }
         // Release: who sees the target sees each word of the part ended or moved.
-        self.recycle_target.store(target, Ordering::Release);
+        self.recycle_target.store(moving.end, Ordering::Release);
     }
 
     /// The part that a worker has to convert, or `None` if it has.
-    pub(crate) fn conversion_due(&self, worker_index: usize) -> Option<std::ops::Range<u64>> {
+    pub(crate) fn conversion_due(&self, worker_index: usize) -> Option<Range<u64>> {
         let target = self.recycle_target.load(Ordering::Acquire);
         let done = self.workers[worker_index]
             .converted_below
@@ -352,9 +391,9 @@ impl TransactionSystem {
             .store(target, Ordering::Release);
     }
 
-    /// The commit number of a transaction in the ring that has committed with one.
+    /// What the ring says of a transaction.
     pub(crate) fn ring_state(&self, number: u64) -> RingState {
-        self.ring.settled_state(number)
+        self.ring.state(number)
     }
 
     /// Where the log was when a transaction had undone its changes; `None` if it had none, or if

@@ -9,7 +9,7 @@ use format::{Lsn, TxnId};
 use sync::RingState;
 use sync::atomic::{Ordering, fence};
 
-use crate::snapshot::{Snapshot, SnapshotEntry};
+use crate::snapshot::{Snapshot, SnapshotEntry, WriterEnding};
 use crate::system::{Fate, TransactionSystem};
 
 /// A worker's part of the transaction system.
@@ -115,7 +115,10 @@ impl TransactionWorker {
             let end = match self.system.ring_state(number) {
                 RingState::Committed(commit) => Some(Lsn(commit)),
                 RingState::RolledBack => self.system.rolled_back_at(number),
-                _ => None,
+                RingState::Moved | RingState::Recycled => None,
+                RingState::Active | RingState::Ending => {
+                    unreachable!("each word of the part is ended or moved (T2)")
+                }
             };
             if let Some(end) = end.filter(|&end| oldest < end) {
                 hidden.push((number, end));
@@ -129,19 +132,24 @@ impl TransactionWorker {
         }
     }
 
-    pub(crate) fn is_visible(&self, entry: &SnapshotEntry, writer: TxnId) -> bool {
+    pub(crate) fn is_visible(
+        &self,
+        entry: &SnapshotEntry,
+        writer: TxnId,
+    ) -> Result<bool, WriterEnding> {
         if entry.high <= writer.get() {
-            return false;
+            return Ok(false);
         }
-        match self.system.fate(writer) {
+        Ok(match self.system.fate(writer) {
             Fate::Active | Fate::RolledBack => false,
+            Fate::Ending => return Err(WriterEnding(writer)),
             Fate::Committed(commit) => commit <= entry.lsn,
             Fate::Settled => entry
                 .exceptions
                 .borrow()
                 .binary_search(&writer.get())
                 .is_err(),
-        }
+        })
     }
 
     pub(crate) fn close(&self, entry: &SnapshotEntry) {
