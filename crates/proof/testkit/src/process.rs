@@ -1,5 +1,6 @@
 //! A child process whose output is kept, and what the kernel counts about it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::path::Path;
@@ -161,6 +162,45 @@ pub fn cpu_us(id: u32) -> Result<u64> {
     Ok((ticks(11)? + ticks(12)?) * TICK_US)
 }
 
+/// Processor time of each thread of a process, user and system, to the nanosecond. It costs a file
+/// a thread, and a running thread's is up to a tick of the kernel old.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadTimes {
+    /// By the thread's id.
+    ns: BTreeMap<u32, u64>,
+}
+
+impl ThreadTimes {
+    /// Of the threads that live.
+    pub fn of(process: u32) -> Result<ThreadTimes> {
+        let mut times = ThreadTimes::default();
+        for entry in fs::read_dir(format!("/proc/{process}/task"))? {
+            let entry = entry?;
+            // A thread may end between the two looks.
+            let Ok(text) = fs::read_to_string(entry.path().join("schedstat")) else {
+                continue;
+            };
+            let name = entry.file_name();
+            let id = name.to_string_lossy().parse()?;
+            let ns = text
+                .split_whitespace()
+                .next()
+                .context("schedstat has three numbers")?;
+            times.ns.insert(id, ns.parse()?);
+        }
+        Ok(times)
+    }
+
+    /// What has been used since an earlier look, but by threads that have ended in between.
+    pub fn since_ns(&self, earlier: &ThreadTimes) -> u64 {
+        let used = |(id, now): (&u32, &u64)| {
+            let before = earlier.ns.get(id).copied().unwrap_or(0);
+            now.saturating_sub(before)
+        };
+        self.ns.iter().map(used).sum()
+    }
+}
+
 /// Resident set of a process in bytes.
 pub fn resident_bytes(id: u32) -> Result<u64> {
     status_bytes(id, "VmRSS:")
@@ -230,6 +270,22 @@ mod tests {
         process.stop().unwrap();
         assert!(!process.is_running());
         assert_eq!(fs::read_to_string(log).unwrap(), "one\nready\n");
+    }
+
+    #[test]
+    fn time_of_threads_grows_with_work() {
+        let id = std::process::id();
+        let before = ThreadTimes::of(id).unwrap();
+        let mut sum = 0_u64;
+        let used_ns = loop {
+            sum = std::hint::black_box(sum.wrapping_mul(31) + 1);
+            let used_ns = ThreadTimes::of(id).unwrap().since_ns(&before);
+            if 1_000_000 < used_ns {
+                break used_ns;
+            }
+        };
+        assert!(used_ns < 60_000_000_000, "{used_ns}");
+        assert_eq!(before.since_ns(&before), 0);
     }
 
     #[test]
