@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use testkit::process::cpu_us;
 
-use crate::generator::{Address, Generator};
-use crate::sample::{Count, LoadArguments};
+use crate::generator::{Address, Generator, JUDGED_MEAN, SHARE_LEAST, SHARE_MOST, Shares};
+use crate::sample::{Count, LoadArguments, Sample};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -26,6 +26,10 @@ pub struct Arguments {
     clients: Vec<u32>,
     #[command(flatten)]
     load: LoadArguments,
+    /// An open loop: transactions arrive at this rate a second, each for any client, and their time
+    /// is counted from then. Without it each client begins the next when one ends.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Seconds that count, after one at least that does not.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
@@ -33,6 +37,10 @@ pub struct Arguments {
     #[arg(long)]
     process: Option<u32>,
 }
+
+/// What an open loop runs uncounted before it is measured: the closed loop before it has left each
+/// client with a transaction under way.
+const OPENING: Duration = Duration::from_secs(1);
 
 /// Runs each number of clients once and prints a line for it.
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -46,24 +54,48 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .shape(address, &arguments.workload, client_count);
         let mut generator = Generator::connect(&shape)?;
         generator.warm(Duration::from_secs(1))?;
+        if let Some(rate) = arguments.rate {
+            generator.open(f64::from(rate));
+            generator.run_uncounted(OPENING)?;
+        }
         let server_us = || arguments.process.map_or(Ok(0), cpu_us);
         let (before_us, mut count) = (server_us()?, Count::default());
         count.run(&mut generator, Duration::from_secs(arguments.seconds))?;
-        let sample = count.sample(server_us()? - before_us);
-        let (least, most) = generator.least_and_most();
+        let sample = count.sample(stdx::u64_to_f64(server_us()? - before_us));
+        let (workload, shares) = (&arguments.workload, generator.shares());
         println!(
-            "{:<16} {client_count:>5} clients {:>8.0} statements/s  p50 {:.2} p95 {:.2} p99 {:.2} \
-             ms  server {:.2} us, load {:.2} us a statement  {least} to {most} transactions a \
-             client, {} restarts",
-            arguments.workload,
-            sample.per_second,
-            sample.p50_ms,
-            sample.p95_ms,
-            sample.p99_ms,
-            sample.cpu_us,
-            sample.load_cpu_us,
-            sample.restarts
+            "{workload:<16} {client_count:>5} clients {sample}, {}",
+            told(&sample, &shares)
         );
     }
     Ok(())
+}
+
+/// How clients fared against each other; in an open loop chance decides what each is asked, and the
+/// load's own lateness is what matters.
+fn told(sample: &Sample, shares: &Shares) -> String {
+    let Some(lateness) = &sample.lateness else {
+        let verdict = match shares.is_fair() {
+            None => format!("not judged: {JUDGED_MEAN} wanted"),
+            Some(true) => "fair".to_owned(),
+            Some(false) => format!("UNFAIR: {SHARE_LEAST} to {SHARE_MOST} wanted"),
+        };
+        return format!("each client {shares} transactions ({verdict})");
+    };
+    lateness.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_told_with_their_verdict() {
+        let sample = Count::default().sample(0.0);
+        let told = |counts: [u64; 2]| told(&sample, &Shares::of(counts.into_iter()));
+        let fair = "each client 0.80 to 1.20 of the mean of 100 transactions (fair)";
+        assert_eq!(told([80, 120]), fair);
+        assert!(told([60, 140]).ends_with("(UNFAIR: 0.7 to 1.3 wanted)"));
+        assert!(told([0, 1]).ends_with("(not judged: 50 wanted)"));
+    }
 }

@@ -1,14 +1,16 @@
-//! One measurement of a server under the bench's load.
+//! One measurement of a server under the bench's load, and the line that shows it.
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
+use metrics::HistogramSnapshot;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
 
 /// What the load is made of, beside the kind of statements and the number of clients.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LoadArguments {
     /// Tables, which are sysbench's: `sbtest1`, ...
     #[arg(long, default_value_t = 4)]
@@ -54,11 +56,93 @@ pub(crate) struct Sample {
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
     pub(crate) p99_ms: f64,
+    pub(crate) p999_ms: f64,
+    /// The longest wait, also of what was not answered by the end.
+    pub(crate) longest_ms: f64,
+    /// In an open loop, by how much the load itself was late.
+    pub(crate) lateness: Option<Lateness>,
     /// Of the server, per statement; 0 of a process that was not named.
     pub(crate) cpu_us: f64,
     /// Of the load, per statement.
     pub(crate) load_cpu_us: f64,
     pub(crate) restarts: u64,
+}
+
+/// By how much an open loop's transactions began after they had arrived, for no other reason than
+/// that the load had no processor. It is part of each latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Lateness {
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    /// Of the latency: the mean of the mean, or the 99th percentile of the 99th percentile,
+    /// whichever is more.
+    pub(crate) share: f64,
+}
+
+/// Above this share of the latency the load's own lateness falsifies what it measures.
+pub(crate) const LATE_SHARE_MAX: f64 = 0.1;
+
+impl Lateness {
+    fn of(tally: &Tally, latency_us: &HistogramSnapshot) -> Lateness {
+        let late_us = &tally.lateness_us;
+        let part = |own: u64, whole: u64| stdx::u64_to_f64(own) / stdx::u64_to_f64(whole.max(1));
+        let mean = |of: &HistogramSnapshot| part(of.sum(), of.count());
+        let p99 = part(late_us.quantile(990), latency_us.quantile(990));
+        Lateness {
+            p50_ms: milliseconds(late_us.quantile(500)),
+            p99_ms: milliseconds(late_us.quantile(990)),
+            share: p99.max(mean(late_us) / mean(latency_us).max(1e-9)),
+        }
+    }
+
+    pub(crate) fn is_too_late(&self) -> bool {
+        LATE_SHARE_MAX < self.share
+    }
+}
+
+/// Loud where it falsifies the run.
+impl fmt::Display for Lateness {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lateness {
+            p50_ms,
+            p99_ms,
+            share,
+        } = self;
+        let percent = share * 100.0;
+        write!(
+            formatter,
+            "the load late by p50 {p50_ms:.3} p99 {p99_ms:.3} ms, {percent:.1}% of the latency"
+        )?;
+        if self.is_too_late() {
+            let limit = LATE_SHARE_MAX * 100.0;
+            write!(
+                formatter,
+                " (TOO LATE: this run measures the load, not the server; at most {limit}% wanted: \
+                 give it more --threads, a lower rate, or processors of its own)"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// As drive shows it.
+impl fmt::Display for Sample {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{:>8.0} statements/s  p50 {:.2} p95 {:.2} p99 {:.2} p99.9 {:.2} longest {:.2} ms  \
+             server {:.2} us, load {:.2} us a statement, {} restarts",
+            self.per_second,
+            self.p50_ms,
+            self.p95_ms,
+            self.p99_ms,
+            self.p999_ms,
+            self.longest_ms,
+            self.cpu_us,
+            self.load_cpu_us,
+            self.restarts
+        )
+    }
 }
 
 /// What was counted so far.
@@ -82,23 +166,38 @@ impl Count {
     /// answered (a disk that stands still for a second is enough, with few clients that write) each
     /// quantile is the whole time, which it is at least: one such sample among several must neither
     /// end a long run nor look fast.
-    pub(crate) fn sample(&self, server_us: u64) -> Sample {
+    ///
+    /// In an open loop what was not answered by the end counts by its age. Otherwise a server that
+    /// answers half of what arrives would be as fast as one that answers all.
+    pub(crate) fn sample(&self, server_us: f64) -> Sample {
         let tally = &self.tally;
         let count = stdx::u64_to_f64(tally.statement_count.max(1));
+        let is_open = 0 < tally.lateness_us.count();
+        let mut latency_us = tally.latency_us.clone();
+        if is_open {
+            latency_us.merge(&tally.unanswered_us);
+        }
         let quantile_ms = |permille| match tally.statement_count {
             0 => tally.seconds * 1e3,
-            _ => stdx::u64_to_f64(tally.latency_us.quantile(permille)) / 1e3,
+            _ => milliseconds(latency_us.quantile(permille)),
         };
         Sample {
             per_second: tally.statements_per_second(),
             p50_ms: quantile_ms(500),
             p95_ms: quantile_ms(950),
             p99_ms: quantile_ms(990),
-            cpu_us: stdx::u64_to_f64(server_us) / count,
+            p999_ms: quantile_ms(999),
+            longest_ms: milliseconds(tally.longest_us).max(quantile_ms(1000)),
+            lateness: is_open.then(|| Lateness::of(tally, &latency_us)),
+            cpu_us: server_us / count,
             load_cpu_us: self.load.as_secs_f64() * 1e6 / count,
             restarts: tally.restart_count,
         }
     }
+}
+
+fn milliseconds(micros: u64) -> f64 {
+    stdx::u64_to_f64(micros) / 1e3
 }
 
 /// Of this process, all its threads.
@@ -110,6 +209,7 @@ fn processor_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metrics::Histogram;
 
     #[test]
     fn runs_without_an_answer_are_as_slow_as_they_are_long() {
@@ -120,13 +220,87 @@ mod tests {
         let mut count = Count::default();
         count.tally.append(&silent);
         count.tally.append(&silent);
-        let sample = count.sample(70);
+        let sample = count.sample(70.0);
         let told = [
             sample.per_second,
             sample.p50_ms,
             sample.p99_ms,
+            sample.p999_ms,
+            sample.longest_ms,
             sample.cpu_us,
         ];
-        assert_eq!(told.map(f64::round), [0.0, 2000.0, 2000.0, 70.0]);
+        let wanted = [0.0, 2000.0, 2000.0, 2000.0, 2000.0, 70.0];
+        assert_eq!(told.map(f64::round), wanted);
+    }
+
+    fn histogram(values: impl IntoIterator<Item = u64>) -> HistogramSnapshot {
+        let histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram.snapshot()
+    }
+
+    /// A run of a second: 99 transactions of 1 ms, and one that has waited for 900 ms at its end.
+    fn starved() -> Tally {
+        Tally {
+            seconds: 1.0,
+            statement_count: 99,
+            latency_us: histogram([1000; 99]),
+            unanswered_us: histogram([900_000]),
+            longest_us: 900_000,
+            ..Tally::default()
+        }
+    }
+
+    #[test]
+    fn who_is_never_served_shows_by_age() {
+        let mut count = Count::default();
+        count.tally.append(&starved());
+        let sample = count.sample(0.0);
+        assert_eq!(sample.longest_ms.round(), 900.0);
+        assert_eq!(sample.p99_ms.round(), 1.0);
+        assert_eq!(sample.lateness, None);
+    }
+
+    #[test]
+    fn what_an_open_loop_leaves_unanswered_is_in_its_quantiles() {
+        let mut count = Count::default();
+        let open = Tally {
+            lateness_us: histogram([10; 100]),
+            ..starved()
+        };
+        count.tally.append(&open);
+        let sample = count.sample(0.0);
+        assert_eq!(
+            (sample.p99_ms.round(), sample.p999_ms.round()),
+            (1.0, 900.0)
+        );
+        let lateness = sample.lateness.unwrap();
+        assert!((lateness.p99_ms - 0.01).abs() < 1e-9);
+        assert!((lateness.share - 0.01).abs() < 1e-3 && !lateness.is_too_late());
+        // What the first of two turns left unanswered is seen once, where it ended.
+        let later = Tally {
+            unanswered_us: HistogramSnapshot::empty(),
+            ..open
+        };
+        count.tally.append(&later);
+        let sample = count.sample(0.0);
+        assert_eq!(
+            (sample.p999_ms.round(), sample.longest_ms.round()),
+            (1.0, 900.0)
+        );
+    }
+
+    #[test]
+    fn a_late_load_is_noticed_at_its_limit() {
+        let late = |late_us: u64| {
+            let tally = Tally {
+                statement_count: 1,
+                latency_us: histogram([1000; 10]),
+                lateness_us: histogram([late_us; 10]),
+                ..Tally::default()
+            };
+            Lateness::of(&tally, &tally.latency_us).is_too_late()
+        };
+        assert_eq!([90, 110].map(late), [false, true]);
     }
 }

@@ -42,6 +42,10 @@ enum Command {
     Bench(lab::bench::Arguments),
     /// Compares commits with MariaDB's where many clients lock the same few rows.
     Contention(lab::contention::Arguments),
+    /// Measures what a client among thousands waits, and judges it.
+    Latency(lab::bench::latency::Arguments),
+    /// Compares processor time a statement with an earlier build's.
+    Cost(lab::bench::cost::Arguments),
     /// Runs the load of the bench against a server that runs already.
     Drive(lab::drive::Arguments),
     /// Runs the smoke suites of real clients.
@@ -77,6 +81,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Differential(arguments) => lab::differential::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
+        Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
+        Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),

@@ -3,13 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use testkit::folder::target_directory;
 use testkit::process::run;
 use testkit::{Launch, Server};
 
-use super::Arguments;
+use crate::load::Load;
+use crate::sample::LoadArguments;
 use crate::target::reference;
+
+/// What all measurements of a run have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) load: LoadArguments,
+    /// When the log is flushed: 1 at each commit, 2 and 0 each second.
+    pub(super) flush: u32,
+    /// Settings for Plateau as `name=value`.
+    pub(super) settings: Vec<String>,
+    /// The build of Plateau that is measured.
+    pub(super) program: PathBuf,
+    /// An earlier build of it, to compare with.
+    pub(super) base: Option<PathBuf>,
+}
 
 /// A server and how it is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,6 +37,12 @@ pub(super) enum Program {
     PlateauUring,
     /// Plateau over epoll.
     PlateauEpoll,
+    /// An earlier build of Plateau over io_uring.
+    #[value(skip)]
+    BaseUring,
+    /// An earlier build of Plateau over epoll.
+    #[value(skip)]
+    BaseEpoll,
 }
 
 /// A server under measurement.
@@ -36,13 +57,37 @@ pub(super) struct Contestant {
 pub(super) const URING: &str = "plateau uring";
 pub(super) const EPOLL: &str = "plateau epoll";
 
+/// An earlier build, with the same I/O.
+pub(super) const BASE_URING: &str = "base uring";
+pub(super) const BASE_EPOLL: &str = "base epoll";
+
+const REFERENCES: [&str; 2] = ["mariadb threads", "mariadb pool"];
+
+pub(super) fn is_plateau(server: &str) -> bool {
+    [URING, EPOLL].contains(&server)
+}
+
+/// Whether it is one of MariaDB's two set-ups.
+pub(super) fn is_reference(server: &str) -> bool {
+    REFERENCES.contains(&server)
+}
+
+/// What the earlier build of that server is called.
+pub(super) fn base_of(server: &str) -> Option<&'static str> {
+    match server {
+        URING => Some(BASE_URING),
+        EPOLL => Some(BASE_EPOLL),
+        _ => None,
+    }
+}
+
 const CACHE: &str = "512M";
 const LOG: &str = "512M";
 
-/// Above 10,000 idle clients and the bench's own connections.
+/// Above 10,000 clients and the bench's own connections.
 const CONNECTIONS: u32 = 11_000;
 
-/// 38 statements on each of 4,096 connections are 155,648.
+/// 38 statements on each of 10,000 connections are 380,000.
 const PREPARED: u32 = 1_000_000;
 
 impl Program {
@@ -55,26 +100,40 @@ impl Program {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Program::MariadbThreads => "mariadb threads",
-            Program::MariadbPool => "mariadb pool",
+            Program::MariadbThreads => REFERENCES[0],
+            Program::MariadbPool => REFERENCES[1],
             Program::PlateauUring => URING,
             Program::PlateauEpoll => EPOLL,
+            Program::BaseUring => BASE_URING,
+            Program::BaseEpoll => BASE_EPOLL,
+        }
+    }
+
+    /// The earlier build of it.
+    pub(super) fn base(self) -> Option<Program> {
+        match self {
+            Program::PlateauUring => Some(Program::BaseUring),
+            Program::PlateauEpoll => Some(Program::BaseEpoll),
+            _ => None,
         }
     }
 }
 
 impl Contestant {
-    pub(super) fn start(
-        kind: Program,
-        clients: u32,
-        arguments: &Arguments,
-        plateau: &Path,
-    ) -> Result<Self> {
+    pub(super) fn start(kind: Program, clients: u32, setup: &Setup) -> Result<Self> {
+        let base = || {
+            setup
+                .base
+                .as_deref()
+                .context("the path of an earlier build")
+        };
         let launch = match kind {
-            Program::MariadbThreads => mariadb(arguments, "one-thread-per-connection"),
-            Program::MariadbPool => mariadb(arguments, "pool-of-threads"),
-            Program::PlateauUring => launch(arguments, plateau, "uring"),
-            Program::PlateauEpoll => launch(arguments, plateau, "epoll"),
+            Program::MariadbThreads => mariadb(setup, "one-thread-per-connection"),
+            Program::MariadbPool => mariadb(setup, "pool-of-threads"),
+            Program::PlateauUring => launch(setup, &setup.program, "uring"),
+            Program::PlateauEpoll => launch(setup, &setup.program, "epoll"),
+            Program::BaseUring => launch(setup, base()?, "uring"),
+            Program::BaseEpoll => launch(setup, base()?, "epoll"),
         };
         Ok(Contestant {
             name: kind.name(),
@@ -82,33 +141,59 @@ impl Contestant {
             server: launch.start()?,
         })
     }
+
+    /// Fills the tables, and lets the server stand still.
+    pub(super) fn fill(&mut self, load: &LoadArguments) -> Result<()> {
+        self.server.connect()?.run("CREATE DATABASE sbtest")?;
+        let preparation = Load {
+            script: "oltp_read_write".to_owned(),
+            port: self.server.port(),
+            tables: load.tables,
+            rows: load.rows,
+            clients: 1,
+            seconds: 1,
+            is_prepared: false,
+        };
+        preparation.prepare()?;
+        self.server.process().pause()
+    }
 }
 
-fn mariadb(arguments: &Arguments, threads: &str) -> Launch {
+/// One of each kind for each number of clients.
+pub(super) fn start_all(
+    kinds: &[Program],
+    clients: &[u32],
+    setup: &Setup,
+) -> Result<Vec<Contestant>> {
+    let all = kinds
+        .iter()
+        .flat_map(|kind| clients.iter().map(move |clients| (*kind, *clients)));
+    all.map(|(kind, clients)| Contestant::start(kind, clients, setup))
+        .collect()
+}
+
+fn mariadb(setup: &Setup, threads: &str) -> Launch {
     reference()
         .with(format!("--thread-handling={threads}"))
         .with(format!("--innodb-buffer-pool-size={CACHE}"))
         .with(format!("--innodb-log-file-size={LOG}"))
-        .with(format!(
-            "--innodb-flush-log-at-trx-commit={}",
-            arguments.flush
-        ))
+        .with(format!("--innodb-flush-log-at-trx-commit={}", setup.flush))
         .with("--skip-log-bin")
         .with(format!("--max-connections={CONNECTIONS}"))
         .with(format!("--max-prepared-stmt-count={PREPARED}"))
         .with("--open-files-limit=20000")
 }
 
-fn launch(arguments: &Arguments, program: &Path, io: &str) -> Launch {
+fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
     let own = [
         format!("io={io}"),
         format!("buffer_pool_size={CACHE}"),
         format!("log_size={LOG}"),
         format!("max_connections={CONNECTIONS}"),
         format!("max_prepared_stmt_count={PREPARED}"),
-        format!("flush_log_at_trx_commit={}", arguments.flush),
+        format!("flush_log_at_trx_commit={}", setup.flush),
     ];
-    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
+    Launch::plateau(program).with_settings(own.iter().chain(&setup.settings))
 }
 
 /// Builds the server as users get it.

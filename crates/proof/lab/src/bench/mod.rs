@@ -23,20 +23,27 @@
 //! statement is the server's own.
 
 pub(crate) mod contestant;
+pub mod cost;
+pub mod latency;
+mod open;
+mod pair;
+mod point;
 mod record;
 mod report;
+mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use self::contestant::{Contestant, Program};
+use self::contestant::{Contestant, Program, Setup, start_all};
+use self::pair::{Order, Processor, Timing, measure};
+use self::point::line;
 use self::record::{Heading, folder};
 use self::report::Report;
-use crate::generator::{Address, Generator, IdleClients};
-use crate::load::Load;
-use crate::sample::{Count, LoadArguments, Sample};
+use crate::generator::{Address, IdleClients, WARM_TIME_MAX};
+use crate::sample::LoadArguments;
 
 /// About three quarters of an hour with what stands here as defaults.
 #[derive(Debug, clap::Args)]
@@ -84,6 +91,13 @@ pub struct Arguments {
     /// Settings for Plateau as `name=value`.
     #[arg(long = "set")]
     settings: Vec<String>,
+    /// Rates of an open loop that is measured behind each workload, as parts of the best
+    /// throughput: 0.3,0.6,0.8.
+    #[arg(long, value_delimiter = ',')]
+    open: Vec<String>,
+    /// Clients of the open loop, which are held against 64; both are among `--clients`.
+    #[arg(long, default_value_t = 4096)]
+    open_clients: u32,
     /// Keeps the result in `docs/bench`, with its lines of `history.csv`; without it, both go to
     /// the build directory.
     #[arg(long)]
@@ -106,44 +120,35 @@ struct IdleCost {
     bytes: u64,
 }
 
-/// All samples of one server at one point.
-#[derive(Clone, Debug)]
-struct Point {
-    workload: String,
-    clients: u32,
-    server: &'static str,
-    /// Of each generation.
-    generations: Vec<Vec<Sample>>,
-    /// The fewest and the most transactions that one client finished in all samples of its
-    /// generation.
-    least: u64,
-    most: u64,
-}
-
 /// Measures all points and writes the report. A recorded run that misses a limit is an error behind
 /// that: what is kept has been judged.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = match &arguments.program {
-        Some(path) => path.clone(),
-        None => contestant::build_release()?,
-    };
+    let percents = arguments.open.iter().map(|it| open::percent(it));
+    let percents = percents.collect::<Result<Vec<_>>>()?;
+    let setup = arguments.setup()?;
+    let timing = arguments.timing();
     let folder = folder(arguments.record)?;
-    let mut report = Report::new(Heading::new(arguments)?);
+    let mut report = Report::new(Heading::new(&setup, &arguments.method())?);
     for generation in 1..=arguments.generations {
-        let mut contestants = start_all(arguments, &program)?;
+        let mut contestants = start_all(&arguments.servers, &arguments.clients, &setup)?;
         if generation == 1 && arguments.idle > 0 {
             report.idle = idle_costs(arguments, &mut contestants)?;
         }
         for contestant in &mut contestants {
-            contestant.server.connect()?.run("CREATE DATABASE sbtest")?;
-            preparation(arguments, contestant).prepare()?;
-            contestant.server.process().pause()?;
+            contestant.fill(&setup.load)?;
         }
         let count = contestants.len();
         println!("generation {generation}: {count} servers have their tables");
         for workload in &arguments.workloads {
-            for point in measure(arguments, &mut contestants, workload)? {
-                println!("{}", report::line(&point));
+            let mut all: Vec<_> = contestants.iter_mut().collect();
+            let mut points = measure(&setup, &timing, &mut all, workload)?;
+            if !percents.is_empty() {
+                let rates = (arguments.open_clients, &percents[..]);
+                let open = open::measure((&setup, &timing), &mut all, &points, rates)?;
+                points.extend(open);
+            }
+            for point in points {
+                println!("{}", line(&point));
                 report.add(point);
             }
             // Written after each workload, so that a run cut short leaves what it has.
@@ -163,17 +168,47 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// One of each kind for each number of clients.
-fn start_all(arguments: &Arguments, program: &Path) -> Result<Vec<Contestant>> {
-    let kinds = arguments.servers.iter();
-    let all = kinds.flat_map(|kind| {
-        arguments
-            .clients
-            .iter()
-            .map(move |clients| (*kind, *clients))
-    });
-    all.map(|(kind, clients)| Contestant::start(kind, clients, arguments, program))
-        .collect()
+impl Arguments {
+    fn setup(&self) -> Result<Setup> {
+        Ok(Setup {
+            load: self.load.clone(),
+            flush: self.flush,
+            settings: self.settings.clone(),
+            program: match &self.program {
+                Some(path) => path.clone(),
+                None => contestant::build_release()?,
+            },
+            base: None,
+        })
+    }
+
+    fn timing(&self) -> Timing {
+        Timing {
+            rounds: self.rounds,
+            turns: (self.seconds * 1000).div_ceil(self.turn_ms).max(1),
+            turn: Duration::from_millis(self.turn_ms),
+            settle: Duration::from_millis(self.settle_ms),
+            ramp: Duration::from_millis(self.ramp_ms),
+            processor: Processor::Ticks,
+            order: Order::Same,
+        }
+    }
+
+    /// How often and how long is measured, for the report.
+    fn method(&self) -> String {
+        format!(
+            "{} generations of processes, in each {} rounds of {} s in turns of {} ms, each behind \
+             {} ms uncounted; before all {} ms at least and two transactions of each client (or {} \
+             s); medians of medians",
+            self.generations,
+            self.rounds,
+            self.seconds,
+            self.turn_ms,
+            self.settle_ms,
+            self.ramp_ms,
+            WARM_TIME_MAX.as_secs(),
+        )
+    }
 }
 
 /// Of fresh servers, the first of each kind.
@@ -194,131 +229,6 @@ fn idle_costs(
         Ok((name, cost))
     };
     firsts.map(cost_of).collect()
-}
-
-fn preparation(arguments: &Arguments, contestant: &Contestant) -> Load {
-    Load {
-        script: "oltp_read_write".to_owned(),
-        port: contestant.server.port(),
-        tables: arguments.load.tables,
-        rows: arguments.load.rows,
-        clients: 1,
-        seconds: 1,
-        is_prepared: false,
-    }
-}
-
-/// The points of a workload.
-fn measure(
-    arguments: &Arguments,
-    contestants: &mut [Contestant],
-    workload: &str,
-) -> Result<Vec<Point>> {
-    let mut pairs = Vec::new();
-    for contestant in contestants {
-        let told = format!(
-            "{workload}, {} clients, {}",
-            contestant.clients, contestant.name
-        );
-        pairs.push(Pair::connect(arguments, contestant, workload).context(told)?);
-    }
-    let turn_count = (arguments.seconds * 1000)
-        .div_ceil(arguments.turn_ms)
-        .max(1);
-    for _ in 0..arguments.rounds {
-        for _ in 0..turn_count {
-            for pair in &mut pairs {
-                pair.take_turn(arguments).with_context(|| pair.told())?;
-            }
-        }
-        pairs.iter_mut().for_each(Pair::end_round);
-    }
-    Ok(pairs.into_iter().map(Pair::end).collect())
-}
-
-/// A server and its clients, who stand still but for their turns.
-struct Pair<'a> {
-    contestant: &'a mut Contestant,
-    generator: Generator,
-    point: Point,
-    /// Of the rounds that are over.
-    samples: Vec<Sample>,
-    /// Of the round that is under way.
-    count: Count,
-    /// Processor time of the server in what was counted.
-    server_us: u64,
-}
-
-impl<'a> Pair<'a> {
-    /// Connects and warms the clients of a server that stands still.
-    fn connect(
-        arguments: &Arguments,
-        contestant: &'a mut Contestant,
-        workload: &str,
-    ) -> Result<Self> {
-        let point = Point {
-            workload: workload.to_owned(),
-            clients: contestant.clients,
-            server: contestant.name,
-            generations: Vec::new(),
-            least: 0,
-            most: 0,
-        };
-        contestant.server.process().resume()?;
-        let address = Address::Tcp(contestant.server.port());
-        let shape = arguments.load.shape(address, workload, point.clients);
-        let mut generator = Generator::connect(&shape)?;
-        generator.warm(Duration::from_millis(arguments.ramp_ms))?;
-        contestant.server.process().pause()?;
-        Ok(Self {
-            contestant,
-            generator,
-            point,
-            samples: Vec::new(),
-            count: Count::default(),
-            server_us: 0,
-        })
-    }
-
-    fn told(&self) -> String {
-        let Point {
-            workload,
-            clients,
-            server,
-            ..
-        } = &self.point;
-        format!("{workload}, {clients} clients, {server}")
-    }
-
-    /// Lets server and clients run, at first uncounted.
-    fn take_turn(&mut self, arguments: &Arguments) -> Result<()> {
-        let process = self.contestant.server.process();
-        process.resume()?;
-        let settle = Duration::from_millis(arguments.settle_ms);
-        self.generator.run_uncounted(settle)?;
-        let before_us = process.cpu_us()?;
-        let turn = Duration::from_millis(arguments.turn_ms);
-        self.count.run(&mut self.generator, turn)?;
-        self.server_us += process.cpu_us()? - before_us;
-        process.pause()
-    }
-
-    /// Makes a sample of the turns of a round.
-    fn end_round(&mut self) {
-        let server_us = std::mem::take(&mut self.server_us);
-        let sample = std::mem::take(&mut self.count).sample(server_us);
-        if sample.per_second == 0.0 {
-            println!("{}: no statement was answered in this round", self.told());
-        }
-        self.samples.push(sample);
-    }
-
-    /// The clients go.
-    fn end(mut self) -> Point {
-        self.point.generations.push(self.samples);
-        (self.point.least, self.point.most) = self.generator.least_and_most();
-        self.point
-    }
 }
 
 /// By how much the resident set of a fresh server grows with idle clients. They are logged in and

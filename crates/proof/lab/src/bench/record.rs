@@ -8,11 +8,10 @@ use anyhow::{Context, Result};
 use testkit::folder::target_directory;
 use testkit::process::run;
 
-use super::Arguments;
-use crate::generator::WARM_TIME_MAX;
+use super::contestant::Setup;
 
 /// The circumstances of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Heading {
     /// UTC, as 2026-01-31.
     pub(super) date: String,
@@ -24,7 +23,8 @@ pub(super) struct Heading {
 }
 
 impl Heading {
-    pub(super) fn new(arguments: &Arguments) -> Result<Heading> {
+    /// Of this moment; `times` says how often and how long is measured.
+    pub(super) fn new(setup: &Setup, times: &str) -> Result<Heading> {
         let text = |program: &str, arguments: &[&str]| -> Result<String> {
             Ok(run(Command::new(program).args(arguments))?
                 .trim()
@@ -33,12 +33,8 @@ impl Heading {
         let commit = text("git", &["rev-parse", "--short", "HEAD"])?;
         let changed = text("git", &["status", "--porcelain", "--untracked-files=no"])?;
         let mark = if changed.is_empty() { "" } else { "+" };
-        let protocol = if arguments.load.text {
-            "text"
-        } else {
-            "prepared"
-        };
-        let rows = format!("{:?}", arguments.load.rand).to_lowercase();
+        let protocol = if setup.load.text { "text" } else { "prepared" };
+        let rows = format!("{:?}", setup.load.rand).to_lowercase();
         Ok(Heading {
             date: text("date", &["--utc", "+%F"])?,
             commit: format!("{commit}{mark}"),
@@ -46,21 +42,8 @@ impl Heading {
             reference: text("mariadbd", &["--version"])?,
             method: format!(
                 "{} tables of {} rows, rows drawn {rows}, {protocol} statements, log flushed at \
-                 commit: {}, {} generations of processes, in each {} rounds of {} s in turns of \
-                 {} ms, each behind {} ms uncounted; before all {} ms at least and two \
-                 transactions of each client (or {} s); medians of medians; load on {} threads of \
-                 the same machine over loopback TCP",
-                arguments.load.tables,
-                arguments.load.rows,
-                arguments.flush,
-                arguments.generations,
-                arguments.rounds,
-                arguments.seconds,
-                arguments.turn_ms,
-                arguments.settle_ms,
-                arguments.ramp_ms,
-                WARM_TIME_MAX.as_secs(),
-                arguments.load.threads
+                 commit: {}; {times}; load on {} threads of the same machine over loopback TCP",
+                setup.load.tables, setup.load.rows, setup.flush, setup.load.threads
             ),
         })
     }

@@ -7,9 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::contestant::{EPOLL, URING};
+use super::contestant::{EPOLL, URING, is_plateau, is_reference};
+use super::point::{Point, milliseconds};
 use super::record::Heading;
-use super::{IdleCost, Point};
+use super::verdict::{self, Outcome, Verdict};
+use super::{IdleCost, open};
+use crate::generator::{SHARE_LEAST, SHARE_MOST};
 use crate::sample::Sample;
 
 /// At how many clients processor time and throughput are compared with MariaDB.
@@ -35,16 +38,15 @@ const IDLE_BYTES: u64 = 80_000_000;
 #[derive(Debug)]
 pub(super) struct Report {
     heading: Heading,
+    /// Of the closed loop.
     points: Vec<Point>,
+    /// Of the open loop.
+    open: Vec<Point>,
     pub(super) idle: Vec<(&'static str, IdleCost)>,
-}
-
-/// A limit and what was measured.
-struct Verdict {
-    what: String,
-    measured: String,
-    limit: String,
-    passes: bool,
+    /// Says which limits are held.
+    judge: fn(&Report) -> Vec<Verdict>,
+    /// Behind date and commit in the page's name.
+    suffix: &'static str,
 }
 
 impl Report {
@@ -52,20 +54,39 @@ impl Report {
         Report {
             heading,
             points: Vec::new(),
+            open: Vec::new(),
             idle: Vec::new(),
+            judge: Report::judge,
+            suffix: "",
         }
+    }
+
+    /// Becomes the page of a run of `latency`, which has limits of its own.
+    pub(super) fn become_latency(&mut self, judge: fn(&Report) -> Vec<Verdict>) {
+        self.judge = judge;
+        self.suffix = "-latency";
+    }
+
+    /// The points of the closed loop.
+    pub(super) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The points of the open loop.
+    pub(super) fn open_points(&self) -> &[Point] {
+        &self.open
     }
 
     /// Takes in what a generation measured at a point.
     pub(super) fn add(&mut self, point: Point) {
-        let same = |it: &&mut Point| {
-            (&it.workload, it.clients, it.server) == (&point.workload, point.clients, point.server)
+        let points = match point.percent {
+            None => &mut self.points,
+            Some(_) => &mut self.open,
         };
-        match self.points.iter_mut().find(same) {
-            None => self.points.push(point),
+        match points.iter_mut().find(|it| it.is_same(&point)) {
+            None => points.push(point),
             Some(known) => {
-                known.least = known.least.min(point.least);
-                known.most = known.most.max(point.most);
+                known.shares.extend(point.shares);
                 known.generations.extend(point.generations);
             }
         }
@@ -74,14 +95,14 @@ impl Report {
     /// Writes `DATE-COMMIT.md`.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let Heading { date, commit, .. } = &self.heading;
-        let path = folder.join(format!("{date}-{commit}.md"));
+        let path = folder.join(format!("{date}-{commit}{}.md", self.suffix));
         fs::write(&path, self.text()).with_context(|| path.display().to_string())
     }
 
     /// Appends a line for each point to `history.csv`.
     pub(super) fn append_history(&self, folder: &Path) -> Result<()> {
         let path = folder.join("history.csv");
-        let mut text = fs::read_to_string(&path).unwrap_or_else(|_| HISTORY_HEAD.to_owned());
+        let mut text = with_head(&fs::read_to_string(&path).unwrap_or_default());
         let Heading { date, commit, .. } = &self.heading;
         for point in &self.points {
             let Point {
@@ -94,16 +115,18 @@ impl Report {
             writeln!(
                 text,
                 "{date},{commit},{workload},{clients},{server},{:.0},{:.3},{:.3},{:.3},{:.2},\
-                 {:.2},{},{},{}",
+                 {:.2},{},{},{},{:.3},{:.3}",
                 value(|it| it.per_second),
                 value(|it| it.p50_ms),
                 value(|it| it.p95_ms),
                 value(|it| it.p99_ms),
                 value(|it| it.cpu_us),
                 value(|it| it.load_cpu_us),
-                point.least,
-                point.most,
-                point.restarts()
+                point.least(),
+                point.most(),
+                point.restarts(),
+                value(|it| it.p999_ms),
+                point.longest_ms()
             )?;
         }
         fs::write(&path, text).with_context(|| path.display().to_string())
@@ -130,6 +153,7 @@ impl Report {
         }
         for workload in workloads {
             text.push_str(&self.table(workload));
+            text.push_str(&open::table(&self.open, workload));
         }
         text.push_str(COLUMNS_TEXT);
         text
@@ -137,10 +161,7 @@ impl Report {
 
     /// The limits that were not held, a line for each.
     pub(super) fn missed(&self) -> Vec<String> {
-        let verdicts = self.judge().into_iter().filter(|verdict| !verdict.passes);
-        verdicts
-            .map(|it| format!("{}: {}, wanted {}", it.what, it.measured, it.limit))
-            .collect()
+        verdict::missed(&(self.judge)(self))
     }
 
     /// Each limit for which there are points.
@@ -149,25 +170,16 @@ impl Report {
         for server in [URING, EPOLL] {
             self.against_mariadb(server, &mut verdicts);
             self.plateau(server, &mut verdicts);
+            self.fairness(server, &mut verdicts);
         }
         self.epoll_against_uring(&mut verdicts);
+        verdicts.extend(open::judge(&self.open));
         verdicts
     }
 
     /// The limits as a table.
     pub(super) fn verdicts(&self) -> String {
-        let mut text = String::from("| limit | measured | wanted | |\n|---|---|---|---|\n");
-        for verdict in &self.judge() {
-            let Verdict {
-                what,
-                measured,
-                limit,
-                passes,
-            } = verdict;
-            let sign = if *passes { "pass" } else { "**FAIL**" };
-            text.push_str(&format!("| {what} | {measured} | {limit} | {sign} |\n"));
-        }
-        text
+        verdict::table(&(self.judge)(self))
     }
 
     fn idle_verdicts(&self) -> Vec<Verdict> {
@@ -177,7 +189,7 @@ impl Report {
                 what: format!("memory of {} idle clients, {name}", cost.clients),
                 measured: format!("{:.1} MB", stdx::u64_to_f64(cost.bytes) / 1e6),
                 limit: "< 80 MB".to_owned(),
-                passes: cost.bytes < IDLE_BYTES,
+                outcome: Outcome::of(cost.bytes < IDLE_BYTES),
             })
             .collect();
         if let Some(verdict) = verdicts.first_mut() {
@@ -212,14 +224,14 @@ impl Report {
                 what: format!("{workload}, {COMPARED_CLIENTS} clients, CPU, {server}"),
                 measured: format!("{share:.2} of MariaDB's"),
                 limit: format!("<= {limit}"),
-                passes: share <= limit,
+                outcome: Outcome::of(share <= limit),
             });
             let share = point.per_second() / per_second;
             verdicts.push(Verdict {
                 what: format!("{workload}, {COMPARED_CLIENTS} clients, throughput, {server}"),
                 measured: format!("{share:.2} of MariaDB's"),
                 limit: "> 1".to_owned(),
-                passes: share > 1.0,
+                outcome: Outcome::of(share > 1.0),
             });
         }
     }
@@ -234,7 +246,27 @@ impl Report {
                 what: format!("{}, {MANY_CLIENTS} clients, {server}", point.workload),
                 measured: format!("{share:.2} of its best, with {}", best.clients),
                 limit: format!(">= {PLATEAU_SHARE}"),
-                passes: share >= PLATEAU_SHARE,
+                outcome: Outcome::of(share >= PLATEAU_SHARE),
+            });
+        }
+    }
+
+    /// The shares of clients, in runs that are long enough.
+    fn fairness(&self, server: &str, verdicts: &mut Vec<Verdict>) {
+        let own = self.points.iter().filter(|point| point.server == server);
+        for point in own {
+            let shares = point.worst_shares();
+            let Some(is_fair) = shares.is_fair() else {
+                continue;
+            };
+            let Point {
+                workload, clients, ..
+            } = point;
+            verdicts.push(Verdict {
+                what: format!("{workload}, {clients} clients, each one's share, {server}"),
+                measured: format!("{shares}"),
+                limit: format!("{SHARE_LEAST} to {SHARE_MOST}"),
+                outcome: Outcome::of(is_fair),
             });
         }
     }
@@ -249,7 +281,7 @@ impl Report {
                 what: format!("{}, {COMPARED_CLIENTS} clients, epoll", point.workload),
                 measured: format!("{share:.2} of io_uring's throughput"),
                 limit: format!(">= {EPOLL_SHARE}"),
-                passes: share >= EPOLL_SHARE,
+                outcome: Outcome::of(share >= EPOLL_SHARE),
             });
         }
     }
@@ -262,8 +294,8 @@ impl Report {
             };
             let per_second = point.per_second();
             text.push_str(&format!(
-                "| {} | {} | {per_second:.0} | {} | {:.2} | {} | {} | {} | {} to {} | {:.1} | {} \
-                 | {:.1} | {} |\n",
+                "| {} | {} | {per_second:.0} | {} | {:.2} | {} | {} | {} | {} | {} | {} | {:.1} | \
+                 {} | {:.1} | {} |\n",
                 point.clients,
                 point.server,
                 ratio(per_second, self.reference_per_second(point)),
@@ -271,8 +303,9 @@ impl Report {
                 milliseconds(point.median(|it| it.p50_ms)),
                 milliseconds(point.median(|it| it.p95_ms)),
                 milliseconds(point.median(|it| it.p99_ms)),
-                point.least,
-                point.most,
+                milliseconds(point.median(|it| it.p999_ms)),
+                milliseconds(point.longest_ms()),
+                point.worst_shares(),
                 point.cpu_us(),
                 ratio(point.cpu_us(), self.reference_cpu_us(point)),
                 point.median(|it| it.load_cpu_us),
@@ -283,7 +316,7 @@ impl Report {
     }
 
     /// The same point of all servers.
-    fn peers<'r>(&'r self, point: &'r Point) -> impl Iterator<Item = &'r Point> {
+    pub(super) fn peers<'r>(&'r self, point: &'r Point) -> impl Iterator<Item = &'r Point> {
         self.points
             .iter()
             .filter(|it| it.workload == point.workload && it.clients == point.clients)
@@ -291,18 +324,18 @@ impl Report {
 
     /// The better MariaDB's processor time at a point.
     fn reference_cpu_us(&self, point: &Point) -> Option<f64> {
-        let references = self.peers(point).filter(|peer| !is_plateau(peer.server));
+        let references = self.peers(point).filter(|peer| is_reference(peer.server));
         references.map(Point::cpu_us).min_by(f64::total_cmp)
     }
 
     /// The better MariaDB's throughput at a point.
     fn reference_per_second(&self, point: &Point) -> Option<f64> {
-        let references = self.peers(point).filter(|peer| !is_plateau(peer.server));
+        let references = self.peers(point).filter(|peer| is_reference(peer.server));
         references.map(Point::per_second).max_by(f64::total_cmp)
     }
 
     /// The same server at whatever number of clients gave most.
-    fn own_best<'r>(&'r self, point: &'r Point) -> &'r Point {
+    pub(super) fn own_best<'r>(&'r self, point: &'r Point) -> &'r Point {
         let own = self
             .points
             .iter()
@@ -312,93 +345,29 @@ impl Report {
     }
 }
 
-impl Point {
-    /// The median of the generations' medians.
-    fn median(&self, of: fn(&Sample) -> f64) -> f64 {
-        let of_generation = |samples: &Vec<Sample>| median(samples.iter().map(of));
-        median(self.generations.iter().map(of_generation))
-    }
-
-    fn per_second(&self) -> f64 {
-        self.median(|it| it.per_second)
-    }
-
-    /// Throughput as a share of another point's: of what the two had within seconds of each other
-    /// the generation's median, and of these the median. Shared machines have good and bad minutes,
-    /// which differ by more than points do.
-    fn share_of(&self, other: &Point) -> f64 {
-        let of_generation = |(own, other): (&Vec<Sample>, &Vec<Sample>)| {
-            let pairs = own.iter().zip(other);
-            median(pairs.map(|(own, other)| own.per_second / other.per_second))
-        };
-        median(
-            self.generations
-                .iter()
-                .zip(&other.generations)
-                .map(of_generation),
-        )
-    }
-
-    fn cpu_us(&self) -> f64 {
-        self.median(|it| it.cpu_us)
-    }
-
-    fn restarts(&self) -> u64 {
-        self.generations
-            .iter()
-            .flatten()
-            .map(|it| it.restarts)
-            .sum()
-    }
-}
-
-/// One line for the terminal.
-pub(super) fn line(point: &Point) -> String {
-    format!(
-        "{:<16} {:>5} clients  {:<15} {:>8.0} statements/s  p95 {:>8} ms  {:>6.1} us",
-        point.workload,
-        point.clients,
-        point.server,
-        point.per_second(),
-        milliseconds(point.median(|it| it.p95_ms)),
-        point.cpu_us()
-    )
-}
-
-fn is_plateau(server: &str) -> bool {
-    [URING, EPOLL].contains(&server)
-}
-
-/// Three digits that say something.
-fn milliseconds(value: f64) -> String {
-    match value {
-        small if small < 1.0 => format!("{small:.3}"),
-        medium if medium < 100.0 => format!("{medium:.1}"),
-        large => format!("{large:.0}"),
-    }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+/// A history under today's names of columns. Columns are only ever added at the end, so lines that
+/// are older than one stay as they are.
+fn with_head(history: &str) -> String {
+    let lines = history.split_once('\n').map_or("", |(_, lines)| lines);
+    format!("{HISTORY_HEAD}{lines}")
 }
 
 const HISTORY_HEAD: &str = "date,commit,workload,clients,server,statements_per_second,p50_ms,\
     p95_ms,p99_ms,cpu_us_per_statement,load_cpu_us_per_statement,client_least,client_most,\
-    restarts\n";
+    restarts,p999_ms,longest_ms\n";
 
 const TABLE_HEAD: &str = "\
 | clients | server | statements/s | of MariaDB's | of own best | p50 ms | p95 ms | p99 ms | \
-transactions a client | CPU us | of MariaDB's | load CPU us | restarts |\n\
-|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
+p99.9 ms | longest ms | transactions a client | CPU us | of MariaDB's | load CPU us | restarts |\n\
+|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
 
 const COLUMNS_TEXT: &str = "
 `of MariaDB's` compares with whichever of the two MariaDB set-ups did better at that point; \
 `of own best` with the number of clients that gave most, round by round. \
 Latency is that of a transaction, restarts included, on a clock that stands still between turns. \
-`transactions a client`: the fewest and the most that one client finished in all rounds of a \
-generation. \
+`longest ms`: the longest wait of all rounds, also of what was not answered when one ended. \
+`transactions a client`: the fewest and the most that one client finished while it was connected, \
+as parts of the mean; of several generations the one that was spread most. \
 `CPU us`: processor time of the server per statement; `load CPU us`: of the load. \
 `restarts`: transactions begun again after error 1213 or 1205; any other error ends the run.
 ";
@@ -406,6 +375,11 @@ generation. \
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::Shares;
+
+    fn shares(counts: [u64; 2]) -> Shares {
+        Shares::of(counts.into_iter())
+    }
 
     fn point(workload: &str, clients: u32, server: &'static str, per_second: f64) -> Point {
         let sample = |factor: f64| Sample {
@@ -413,6 +387,9 @@ mod tests {
             p50_ms: 0.5,
             p95_ms: 12.34,
             p99_ms: 1234.5,
+            p999_ms: 2000.0,
+            longest_ms: 2500.0 * factor,
+            lateness: None,
             cpu_us: 1e6 / per_second,
             load_cpu_us: 5.0,
             restarts: 1,
@@ -421,9 +398,10 @@ mod tests {
             workload: workload.to_owned(),
             clients,
             server,
+            percent: None,
+            step_count: 1,
             generations: vec![vec![sample(0.5), sample(1.0), sample(2.0)]],
-            least: 3,
-            most: 9,
+            shares: vec![shares([3, 9])],
         }
     }
 
@@ -447,17 +425,11 @@ mod tests {
     }
 
     #[test]
-    fn medians_are_of_the_middle() {
-        assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < 1e-9);
-        assert!(median([].into_iter()).is_nan());
-    }
-
-    #[test]
     fn generations_of_a_point_count_alike() {
         let mut report = report();
         let before = report.points.len();
         let mut lucky = point("point_select", 64, URING, 300_000.0);
-        (lucky.least, lucky.most) = (1, 20);
+        lucky.shares = vec![shares([1, 20])];
         report.add(lucky);
         let mut unlucky = point("point_select", 64, URING, 50_000.0);
         unlucky.generations[0].truncate(1);
@@ -466,7 +438,7 @@ mod tests {
         let all = report.points.iter().find(|it| it.server == URING);
         let all = all.expect("it was there before");
         assert!((all.per_second() - 100_000.0).abs() < 1.0, "{all:?}");
-        assert_eq!((all.least, all.most, all.restarts()), (1, 20, 7));
+        assert_eq!((all.least(), all.most(), all.restarts()), (1, 20, 7));
         report.add(point("point_select", 512, URING, 1.0));
         assert_eq!(report.points.len(), before + 1);
     }
@@ -517,6 +489,27 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_judged_where_a_run_is_long() {
+        let mut report = report();
+        let line = |report: &Report| {
+            let verdicts = report.verdicts();
+            let mut lines = verdicts.lines();
+            lines.find(|line| line.contains("share")).map(str::to_owned)
+        };
+        assert_eq!(line(&report), None);
+        report.points[2].shares.push(shares([40, 120]));
+        let wanted = "| point_select, 64 clients, each one's share, plateau uring | 0.50 to 1.50 \
+                      of the mean of 80 | 0.7 to 1.3 | **FAIL** |";
+        assert_eq!(line(&report).as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn old_lines_stand_under_new_columns() {
+        assert_eq!(with_head(""), HISTORY_HEAD);
+        assert_eq!(with_head("date,old\n1,2\n"), format!("{HISTORY_HEAD}1,2\n"));
+    }
+
+    #[test]
     fn missed_limits_are_named() {
         let missed = report().missed();
         let many = "point_select, 4096 clients, plateau uring: 0.80 of its best, with 64, wanted \
@@ -529,8 +522,8 @@ mod tests {
     #[test]
     fn report_has_a_table_for_each_workload() {
         let text = report().text();
-        let row = "| 64 | plateau uring | 100000 | 2.00 | 1.00 | 0.500 | 12.3 | 1234 | 3 to 9 | \
-                   10.0 | 0.50 | 5.0 | 3 |";
+        let row = "| 64 | plateau uring | 100000 | 2.00 | 1.00 | 0.500 | 12.3 | 1234 | 2000 | \
+                   5000 | 0.50 to 1.50 of the mean of 6 | 10.0 | 0.50 | 5.0 | 3 |";
         assert!(text.contains(row), "{text}");
     }
 }

@@ -7,31 +7,42 @@
 //!                 Running --1213, 1205--> RollingBack --> Running, anew
 //! ```
 //!
+//! In an open loop ([`Arrivals`]) a client that has ended a transaction begins the next one that
+//! waits for it, or becomes idle; a transaction that arrives for a busy client waits in the
+//! client's queue. Its time is counted from its arrival.
+//!
 //! A run has a length and stops in the middle: replies that have not come are taken by the next.
-//! The loop's clock stands still in between, and so do the clients, if the server does.
+//! The loop's clock stands still in between, and so do the clients, if the server does. What has
+//! not been answered when a run ends is seen by its age, so that a client that is never served
+//! shows.
 //!
 //! The first transaction of a client goes on after BEGIN at any step, so that the clients are not
 //! in step with each other; it is not counted as a transaction.
 //!
 //! Cost of a statement: a receive, a send and a share of a wait, whatever the number of clients;
-//! nothing walks over all of them while the clock runs.
+//! nothing walks over all of them while the clock runs. In an open loop it costs a look at the
+//! clock, too.
 
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use env::linux::SystemClock;
-use env::{Clock as _, Instant};
-use metrics::Histogram;
+use env::Instant;
+use metrics::{Histogram, HistogramSnapshot};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use std::os::fd::OwnedFd;
+use rustix::thread::set_current_timer_slack;
 use wire::{
     BinaryValue, ColumnType, Command, CommandByte, CursorKind, Deframer, Execute, Framed,
     PacketWriter, ParameterType,
 };
 
+use super::arrivals::{Arrival, Arrivals, Plan};
+use super::clock::StoppingClock;
 use super::connection::{Connection, PACKET_BYTES_MAX};
 use super::draw::Draw;
 use super::mix::{Step, Value, with_literals};
@@ -47,6 +58,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// A server that answers nobody for so long hangs; a lock wait ends after 50 s.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// Arrivals that wait in the queues of a thread's clients, at most: some ten seconds of what a fast
+/// server does. A queue that grows beyond that has no end.
+const BACKLOG_MAX: usize = 1 << 20;
 
 /// Deadlock and lock wait timeout: what a correct server may say under load.
 const RESTARTS: [u16; 2] = [1213, 1205];
@@ -67,6 +82,12 @@ pub(super) struct EventLoop {
     heard_at: Instant,
     /// Clients that are not warm.
     cold_count: usize,
+    /// The open loop's schedule; `None` in a closed loop.
+    arrivals: Option<Arrivals>,
+    /// Arrivals in the clients' queues.
+    backlog_count: usize,
+    /// Clients that are not idle.
+    busy_count: usize,
 }
 
 #[derive(Debug)]
@@ -84,8 +105,10 @@ struct Client {
     /// Transactions until it is warm. The first of all, of which a part is left out, is the
     /// [`COLD_COUNT`]th before.
     cold_left: u32,
-    /// When its transaction began, restarts included.
+    /// When its transaction began, restarts included; in an open loop, when it arrived.
     begun_at: Instant,
+    /// Arrivals that wait for it, the oldest first.
+    queue: VecDeque<Instant>,
     /// Transactions that it finished in runs that count.
     transaction_count: u64,
 }
@@ -97,37 +120,14 @@ enum State {
     RollingBack,
 }
 
-/// A clock that runs while the loop does.
-#[derive(Debug, Default)]
-struct StoppingClock {
-    /// What it showed when it was started or stopped last.
-    base: Instant,
-    /// When it was started; `None` while it stands still.
-    started_at: Option<Instant>,
-}
-
-impl StoppingClock {
-    fn start(&mut self) {
-        self.started_at = Some(SystemClock.now());
-    }
-
-    fn now(&self) -> Instant {
-        let ran = |started_at| SystemClock.now().since(started_at);
-        self.base + self.started_at.map_or(Duration::ZERO, ran)
-    }
-
-    fn stop(&mut self) {
-        self.base = self.now();
-        self.started_at = None;
-    }
-}
-
 /// What one run keeps.
 struct Run {
     /// Statements and transactions count.
     is_counting: bool,
     tally: Tally,
     latency_us: Histogram,
+    /// By how much later than it arrived a transaction was sent or put into its client's queue.
+    lateness_us: Histogram,
 }
 
 impl EventLoop {
@@ -154,7 +154,29 @@ impl EventLoop {
             values: Vec::new(),
             clock: StoppingClock::default(),
             heard_at: Instant::default(),
+            arrivals: None,
+            backlog_count: 0,
+            busy_count: 0,
         })
+    }
+
+    pub(super) fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// From now on transactions begin as they arrive: `per_second` of them. What waits of an
+    /// earlier rate is forgotten.
+    pub(super) fn open(&mut self, seed: u64, per_second: f64) {
+        let plan = Plan {
+            seed,
+            per_second,
+            client_count: self.clients.len(),
+        };
+        self.arrivals = Some(Arrivals::new(plan, self.clock.now()));
+        for client in &mut self.clients {
+            client.queue.clear();
+        }
+        self.backlog_count = 0;
     }
 
     /// Each client has ended [`COLD_COUNT`] transactions.
@@ -173,44 +195,110 @@ impl EventLoop {
             is_counting,
             tally: Tally::default(),
             latency_us: Histogram::new(),
+            lateness_us: Histogram::new(),
         };
+        if self.arrivals.is_some() {
+            // The kernel may wake a thread 50 us late, to save wake-ups; arrivals want it on time.
+            set_current_timer_slack(NonZeroU64::new(1))?;
+        }
         self.clock.start();
         let began = self.clock.now();
-        for index in 0..self.clients.len() {
-            if self.clients.get(index).context("a client")?.state == State::Idle {
-                self.begin(index, began)?;
+        if self.arrivals.is_none() {
+            for index in 0..self.clients.len() {
+                if self.client(index)?.state == State::Idle {
+                    self.begin(index, began)?;
+                }
             }
         }
-        let end = began + length;
+        self.serve(&mut run, began + length)?;
+        self.clock.stop();
+        run.tally.seconds = self.clock.now().since(began).as_secs_f64();
+        run.tally.latency_us = run.latency_us.snapshot();
+        run.tally.lateness_us = run.lateness_us.snapshot();
+        run.tally.unanswered_us = self.unanswered_us();
+        let answered_us = run.tally.latency_us.max();
+        run.tally.longest_us = answered_us.max(run.tally.unanswered_us.max());
+        Ok(run.tally)
+    }
+
+    /// Takes what comes until `end`.
+    fn serve(&mut self, run: &mut Run, end: Instant) -> Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
         let mut now = self.clock.now();
         while now < end {
             events.clear();
-            let timeout = timespec(end.since(now));
+            let due = self.arrivals.as_ref().map_or(end, Arrivals::next_at);
+            let timeout = timespec(end.min(due).since(now));
             let spare = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, spare, Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
             now = self.clock.now();
-            if !events.is_empty() {
+            if !events.is_empty() || self.busy_count == 0 {
                 self.heard_at = now;
             }
             let silence = now.since(self.heard_at);
             ensure!(silence < SILENCE_MAX, "no reply for {SILENCE_MAX:?}");
             for event in &events {
-                self.receive(&mut run, stdx::to_usize(event.data.u64()))?;
+                self.receive(run, stdx::to_usize(event.data.u64()))?;
+                self.admit_due(run)?;
+            }
+            self.admit_due(run)?;
+        }
+        Ok(())
+    }
+
+    /// Begins what has arrived, or puts it into the queue of a client that is busy.
+    fn admit_due(&mut self, run: &mut Run) -> Result<()> {
+        if self.arrivals.is_none() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        while let Some(arrival) = self.arrivals.as_mut().and_then(|it| it.take(now)) {
+            if run.is_counting {
+                run.lateness_us.record(micros(now.since(arrival.at)));
+            }
+            self.admit(arrival)?;
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, arrival: Arrival) -> Result<()> {
+        let client = self.client(arrival.client)?;
+        if client.state == State::Idle {
+            return self.begin(arrival.client, arrival.at);
+        }
+        client.queue.push_back(arrival.at);
+        self.backlog_count += 1;
+        ensure!(
+            self.backlog_count <= BACKLOG_MAX,
+            "{BACKLOG_MAX} transactions wait for their clients: the server cannot keep up with the \
+             rate; ask for a lower one"
+        );
+        Ok(())
+    }
+
+    /// The ages of what has not been answered, queues included. The clock stands still.
+    fn unanswered_us(&self) -> HistogramSnapshot {
+        let ages_us = Histogram::new();
+        let now = self.clock.now();
+        for client in self.clients.iter().filter(|it| it.state != State::Idle) {
+            ages_us.record(micros(now.since(client.begun_at)));
+            for &arrived_at in &client.queue {
+                ages_us.record(micros(now.since(arrived_at)));
             }
         }
-        self.clock.stop();
-        run.tally.seconds = self.clock.now().since(began).as_secs_f64();
-        run.tally.latency_us = run.latency_us.snapshot();
-        Ok(run.tally)
+        ages_us.snapshot()
+    }
+
+    fn client(&mut self, index: usize) -> Result<&mut Client> {
+        self.clients.get_mut(index).context("a client's number")
     }
 
     /// Takes what came for a client, and sends its next statement once a reply is whole.
     fn receive(&mut self, run: &mut Run, index: usize) -> Result<()> {
-        let client = self.clients.get_mut(index).context("a client's event")?;
+        let client = self.clients.get_mut(index).context("a client's number")?;
         let count = match recv(
             &client.connection.socket,
             &mut self.buffer[..],
@@ -229,7 +317,7 @@ impl EventLoop {
     }
 
     fn go_on(&mut self, run: &mut Run, index: usize, ending: Ending) -> Result<()> {
-        let client = self.clients.get_mut(index).context("a client's event")?;
+        let client = self.clients.get_mut(index).context("a client's number")?;
         run.tally.statement_count += u64::from(run.is_counting);
         match (client.state, ending) {
             (State::Idle, _) => bail!("a reply that nobody asked for"),
@@ -247,7 +335,7 @@ impl EventLoop {
             (State::Running, Ending::Done) => {
                 let now = self.clock.now();
                 self.cold_count -= usize::from(run.finish(client, now));
-                self.begin(index, now)
+                self.begin_next(index, now)
             }
             (State::Running, Ending::Failed(number, _)) if RESTARTS.contains(&number) => {
                 run.tally.restart_count += u64::from(run.is_counting);
@@ -258,17 +346,34 @@ impl EventLoop {
         }
     }
 
-    /// Begins a client's next transaction.
+    /// Goes on with a client that has ended a transaction.
+    fn begin_next(&mut self, index: usize, now: Instant) -> Result<()> {
+        if self.arrivals.is_none() {
+            return self.begin(index, now);
+        }
+        let client = self.client(index)?;
+        if let Some(arrived_at) = client.queue.pop_front() {
+            self.backlog_count -= 1;
+            return self.begin(index, arrived_at);
+        }
+        client.state = State::Idle;
+        self.busy_count -= 1;
+        Ok(())
+    }
+
+    /// Begins a transaction of a client.
     fn begin(&mut self, index: usize, begun_at: Instant) -> Result<()> {
-        let client = self.clients.get_mut(index).context("a client's event")?;
+        let client = self.client(index)?;
+        let was_idle = client.state == State::Idle;
         client.state = State::Running;
         client.begun_at = begun_at;
         client.step = 0;
+        self.busy_count += usize::from(was_idle);
         self.send_step(index)
     }
 
     fn send_step(&mut self, index: usize) -> Result<()> {
-        let client = self.clients.get_mut(index).context("a client's event")?;
+        let client = self.clients.get_mut(index).context("a client's number")?;
         let step = *self.steps.get(client.step).context("a step of the mix")?;
         if step.new_table {
             client.table = self.draw.table(self.table_count);
@@ -305,7 +410,7 @@ impl EventLoop {
 
     /// Sends what is in `out`. It fits: a client sends only after it has the reply to all before.
     fn send(&mut self, index: usize) -> Result<()> {
-        let client = self.clients.get_mut(index).context("a client's event")?;
+        let client = self.clients.get_mut(index).context("a client's number")?;
         client.reply = Reply::Head;
         client.deframer.set_sequence(1);
         let bytes = self.out.as_bytes();
@@ -344,6 +449,7 @@ impl Client {
             row: 1,
             cold_left: COLD_COUNT,
             begun_at: Instant::default(),
+            queue: VecDeque::new(),
             transaction_count: 0,
         }
     }
@@ -384,9 +490,7 @@ impl Run {
         let cold_left = client.cold_left;
         client.cold_left = cold_left.saturating_sub(1);
         if self.is_counting && cold_left != COLD_COUNT {
-            let took = now.since(client.begun_at);
-            let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            self.latency_us.record(took_us);
+            self.latency_us.record(micros(now.since(client.begun_at)));
             client.transaction_count += 1;
         }
         cold_left == 1
@@ -429,6 +533,10 @@ fn encode(out: &mut PacketWriter, id: u32, values: &[Value]) {
 /// INSERT has the most.
 const PARAMETERS_MAX: usize = 4;
 
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -453,28 +561,6 @@ mod tests {
         for (step, was_seen) in steps.iter().zip(seen) {
             let is_left_out = [Statement::Begin, Statement::Insert].contains(&step.statement);
             assert_eq!(was_seen, !is_left_out, "{step:?}");
-        }
-    }
-
-    fn pass(length: Duration) {
-        let began = SystemClock.now();
-        while SystemClock.now().since(began) < length {}
-    }
-
-    /// What is measured ends with a stop: the time of a run is told by the clock that stands still.
-    #[test]
-    fn a_stopped_clock_shows_when_it_was_stopped() {
-        let mut clock = StoppingClock::default();
-        for _ in 0..2 {
-            let (outside, inside) = (SystemClock.now(), clock.now());
-            clock.start();
-            pass(Duration::from_millis(2));
-            clock.stop();
-            let shown = clock.now();
-            let ran = shown.since(inside);
-            assert!(Duration::from_millis(2) <= ran && ran <= SystemClock.now().since(outside));
-            pass(Duration::from_millis(2));
-            assert_eq!(clock.now(), shown);
         }
     }
 }

@@ -12,11 +12,15 @@
 //! passes in between is nobody's latency. So two servers can be measured by turns of a fraction of
 //! a second, each standing still while the other runs.
 
+mod arrivals;
+mod clock;
 mod connection;
+mod descriptors;
 mod draw;
 mod event_loop;
 mod mix;
 mod reply;
+mod shares;
 
 use std::thread;
 use std::time::Duration;
@@ -25,9 +29,12 @@ use anyhow::{Context, Result};
 use metrics::HistogramSnapshot;
 
 pub(crate) use self::connection::{Address, Protocol};
+pub(crate) use self::descriptors::connections_max;
 pub(crate) use self::draw::Distribution;
+pub(crate) use self::shares::{JUDGED_MEAN, SHARE_LEAST, SHARE_MOST, Shares};
 
 use self::connection::Connection;
+use self::descriptors::ensure_fit;
 use self::draw::Draw;
 use self::event_loop::EventLoop;
 
@@ -44,7 +51,7 @@ pub(crate) struct Shape {
     pub(crate) protocol: Protocol,
     /// Threads that the clients are spread over.
     pub(crate) thread_count: u32,
-    /// Says which rows and texts are drawn.
+    /// Says which rows and texts are drawn, and when transactions arrive.
     pub(crate) seed: u64,
 }
 
@@ -53,6 +60,10 @@ pub(crate) struct Shape {
 pub(crate) struct Generator {
     /// One a thread.
     loops: Vec<EventLoop>,
+    /// Statements of a transaction.
+    step_count: usize,
+    /// As in [`Shape`].
+    seed: u64,
 }
 
 /// Transactions that a client ends before it is warm: the first begins anywhere, and after one more
@@ -76,6 +87,14 @@ pub(crate) struct Tally {
     pub(crate) restart_count: u64,
     /// Of transactions, restarts included.
     pub(crate) latency_us: HistogramSnapshot,
+    /// The ages of transactions that had not ended when the last run did; in an open loop with
+    /// those that waited for their client.
+    pub(crate) unanswered_us: HistogramSnapshot,
+    /// The longest wait of all: of those that ended, and by their age of those that had not when a
+    /// run did.
+    pub(crate) longest_us: u64,
+    /// In an open loop, by how much the load itself was late.
+    pub(crate) lateness_us: HistogramSnapshot,
 }
 
 impl Generator {
@@ -83,11 +102,13 @@ impl Generator {
     pub(crate) fn connect(shape: &Shape) -> Result<Generator> {
         let steps = mix::transaction(&shape.workload)
             .with_context(|| format!("no load called {}", shape.workload))?;
+        ensure_fit(shape.client_count)?;
         let thread_count = shape.thread_count.clamp(1, shape.client_count.max(1));
         let mut hands: Vec<Vec<Connection>> = Vec::new();
         hands.resize_with(stdx::to_usize(u64::from(thread_count)), Vec::new);
         for client in 0..shape.client_count {
-            let connection = Connection::open(&shape.address, Some("sbtest"))?;
+            let connection = Connection::open(&shape.address, Some("sbtest"))
+                .with_context(|| format!("connection {} of {}", client + 1, shape.client_count))?;
             let hand = hands.get_mut(dealt_to(client, thread_count));
             hand.context("a thread of the load")?.push(connection);
         }
@@ -107,7 +128,27 @@ impl Generator {
             let joined = started.into_iter().map(|thread| join(thread.join()));
             joined.collect::<Result<Vec<_>>>()
         })?;
-        Ok(Generator { loops })
+        Ok(Generator {
+            loops,
+            step_count: steps.len(),
+            seed: shape.seed,
+        })
+    }
+
+    /// Statements of a transaction.
+    pub(crate) fn step_count(&self) -> usize {
+        self.step_count
+    }
+
+    /// From now on the loop is open: transactions arrive at that rate and for any client, who
+    /// queues them while it is busy. Until then each client begins the next when one ends.
+    pub(crate) fn open(&mut self, per_second: f64) {
+        let client_count: usize = self.loops.iter().map(EventLoop::client_count).sum();
+        let number = |count| stdx::u64_to_f64(stdx::to_u64(count));
+        for (thread, it) in (0..).zip(&mut self.loops) {
+            let part = number(it.client_count()) / number(client_count);
+            it.open(self.seed + thread, per_second * part);
+        }
     }
 
     /// Runs all clients, uncounted, until they are warm: for `least`, and for [`WARM_TIME_MAX`]
@@ -132,28 +173,26 @@ impl Generator {
         self.run_loops(length, true)
     }
 
-    /// The fewest and the most transactions that one client has finished in all runs.
-    pub(crate) fn least_and_most(&self) -> (u64, u64) {
-        let counts = || self.loops.iter().flat_map(EventLoop::transaction_counts);
-        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    /// How the transactions of all runs that count fell on the clients.
+    pub(crate) fn shares(&self) -> Shares {
+        Shares::of(self.loops.iter().flat_map(EventLoop::transaction_counts))
     }
 
     fn run_loops(&mut self, length: Duration, is_counting: bool) -> Result<Tally> {
-        let (first, others) = self.loops.split_first_mut().context("one loop at least")?;
+        // Threads of their own, so that what a run sets for its thread ends with the run.
         let tallies = thread::scope(|scope| {
-            let others: Vec<_> = others
+            let running: Vec<_> = self
+                .loops
                 .iter_mut()
                 .map(|it| scope.spawn(move || it.run(length, is_counting)))
                 .collect();
-            let mut tallies = vec![first.run(length, is_counting)?];
-            for other in others {
-                tallies.push(join(other.join())?);
-            }
-            Ok::<_, anyhow::Error>(tallies)
+            let joined = running.into_iter().map(|thread| join(thread.join()));
+            joined.collect::<Result<Vec<_>>>()
         })?;
         let mut all = Tally::default();
         for tally in &tallies {
             all.merge(tally);
+            all.unanswered_us.merge(&tally.unanswered_us);
             // They have run beside each other.
             all.seconds = all.seconds.max(tally.seconds);
         }
@@ -179,6 +218,7 @@ pub(crate) struct IdleClients {
 
 impl IdleClients {
     pub(crate) fn connect(address: &Address, count: u32) -> Result<IdleClients> {
+        ensure_fit(count)?;
         let connections = (0..count).map(|index| {
             Connection::open(address, None).with_context(|| format!("connection {index}"))
         });
@@ -204,21 +244,28 @@ impl Default for Tally {
             statement_count: 0,
             restart_count: 0,
             latency_us: HistogramSnapshot::empty(),
+            unanswered_us: HistogramSnapshot::empty(),
+            longest_us: 0,
+            lateness_us: HistogramSnapshot::empty(),
         }
     }
 }
 
 impl Tally {
-    /// Adds another count, but for its time.
+    /// Adds another count, but for its time and for what it left unanswered.
     fn merge(&mut self, other: &Tally) {
         self.statement_count += other.statement_count;
         self.restart_count += other.restart_count;
         self.latency_us.merge(&other.latency_us);
+        self.longest_us = self.longest_us.max(other.longest_us);
+        self.lateness_us.merge(&other.lateness_us);
     }
 
     /// Adds a later run's count.
     pub(crate) fn append(&mut self, later: &Tally) {
         self.merge(later);
+        // What the earlier run left unanswered has been answered since, or is in the later one's.
+        self.unanswered_us = later.unanswered_us.clone();
         self.seconds += later.seconds;
     }
 

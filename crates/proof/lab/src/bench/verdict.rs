@@ -1,0 +1,54 @@
+//! A limit, what was measured, and whether it holds.
+
+/// How a limit was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Pass,
+    Fail,
+    /// The run cannot tell, or there is no limit: the number is shown.
+    Shown,
+}
+
+/// A limit and what was measured.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) what: String,
+    pub(super) measured: String,
+    /// What is wanted; of a number that is only shown, why.
+    pub(super) limit: String,
+    pub(super) outcome: Outcome,
+}
+
+impl Outcome {
+    pub(super) fn of(passes: bool) -> Outcome {
+        if passes { Outcome::Pass } else { Outcome::Fail }
+    }
+}
+
+/// All of them as a table.
+pub(super) fn table(verdicts: &[Verdict]) -> String {
+    let mut text = String::from("| limit | measured | wanted | |\n|---|---|---|---|\n");
+    for verdict in verdicts {
+        let Verdict {
+            what,
+            measured,
+            limit,
+            outcome,
+        } = verdict;
+        let sign = match outcome {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "**FAIL**",
+            Outcome::Shown => "not judged",
+        };
+        text.push_str(&format!("| {what} | {measured} | {limit} | {sign} |\n"));
+    }
+    text
+}
+
+/// The limits that were not held, a line for each.
+pub(super) fn missed(verdicts: &[Verdict]) -> Vec<String> {
+    let missed = verdicts.iter().filter(|it| it.outcome == Outcome::Fail);
+    missed
+        .map(|it| format!("{}: {}, wanted {}", it.what, it.measured, it.limit))
+        .collect()
+}
