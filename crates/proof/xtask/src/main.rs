@@ -46,6 +46,8 @@ enum Command {
     Latency(lab::bench::latency::Arguments),
     /// Compares processor time a statement with an earlier build's.
     Cost(lab::bench::cost::Arguments),
+    /// Draws a recorded run of the bench as SVG: by default the README's picture, of the last one.
+    Draw(lab::bench::picture::Arguments),
     /// Runs the load of the bench against a server that runs already.
     Drive(lab::drive::Arguments),
     /// Runs the smoke suites of real clients.
@@ -83,6 +85,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
+        Command::Draw(arguments) => lab::bench::picture::run(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),

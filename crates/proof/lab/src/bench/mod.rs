@@ -24,12 +24,15 @@
 
 pub(crate) mod contestant;
 pub mod cost;
+mod history;
 pub mod latency;
 mod open;
 mod pair;
+pub mod picture;
 mod point;
 mod record;
 mod report;
+mod svg;
 mod verdict;
 
 use std::path::PathBuf;
@@ -68,7 +71,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1000)]
     settle_ms: u64,
     /// Least time before the measurements of a workload, in milliseconds, in which the clients run
-    /// uncounted: they do until each has ended two transactions, or for five seconds.
+    /// uncounted: they do until each has ended two transactions, or for ten seconds.
     #[arg(long, default_value_t = 1000)]
     ramp_ms: u64,
     /// Generations of server processes; the median of theirs counts.
@@ -156,6 +159,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     report.append_history(&folder)?;
+    if arguments.record {
+        picture::redraw()?;
+    }
     print!("{}", report.verdicts());
     println!("written to {}", folder.display());
     let missed = report.missed();

@@ -235,7 +235,10 @@ impl<'a> Pair<'a> {
                 process.pause()
             }
             Processor::Threads => {
+                // A thread that runs is a tick of the kernel behind; one that stands still is not.
+                process.pause()?;
                 let before = ThreadTimes::of(process.id())?;
+                process.resume()?;
                 self.count.run(generator, self.timing.turn)?;
                 process.pause()?;
                 let used_ns = ThreadTimes::of(process.id())?.since_ns(&before);

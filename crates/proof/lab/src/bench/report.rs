@@ -8,10 +8,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::contestant::{EPOLL, URING, is_plateau, is_reference};
+use super::history::Line;
 use super::point::{Point, milliseconds};
 use super::record::Heading;
 use super::verdict::{self, Outcome, Verdict};
-use super::{IdleCost, open};
+use super::{IdleCost, open, picture};
 use crate::generator::{SHARE_LEAST, SHARE_MOST};
 use crate::sample::Sample;
 
@@ -92,11 +93,44 @@ impl Report {
         }
     }
 
-    /// Writes `DATE-COMMIT.md`.
-    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+    /// What the page is called, as `DATE-COMMIT`.
+    fn name(&self) -> String {
         let Heading { date, commit, .. } = &self.heading;
-        let path = folder.join(format!("{date}-{commit}{}.md", self.suffix));
-        fs::write(&path, self.text()).with_context(|| path.display().to_string())
+        format!("{date}-{commit}{}", self.suffix)
+    }
+
+    /// Writes the page and its picture.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let lines: Vec<Line> = self.points.iter().map(|it| self.line(it)).collect();
+        let picture = picture::draw(&self.name(), &lines, &self.workloads())?;
+        for (ending, text) in [("md", self.text()), ("svg", picture)] {
+            let path = folder.join(format!("{}.{ending}", self.name()));
+            fs::write(&path, text).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What the picture shows of a point.
+    fn line(&self, point: &Point) -> Line {
+        Line {
+            record: self.name(),
+            workload: point.workload.clone(),
+            clients: point.clients,
+            server: point.server.to_owned(),
+            per_second: point.per_second(),
+            p99_ms: point.median(|it| it.p99_ms),
+        }
+    }
+
+    /// In the order in which they were measured.
+    fn workloads(&self) -> Vec<String> {
+        let mut workloads: Vec<String> = Vec::new();
+        for point in &self.points {
+            if !workloads.contains(&point.workload) {
+                workloads.push(point.workload.clone());
+            }
+        }
+        workloads
     }
 
     /// Appends a line for each point to `history.csv`.
@@ -143,15 +177,13 @@ impl Report {
         let mut text = format!(
             "# Bench of {date}, commit {commit}\n\n{machine}. Against {reference}.\n\n{method}.\n\n"
         );
+        let name = self.name();
+        text.push_str(&format!(
+            "![Throughput and 99th percentile against the number of clients]({name}.svg)\n\n"
+        ));
         text.push_str("## Limits\n\n");
         text.push_str(&self.verdicts());
-        let mut workloads: Vec<&str> = Vec::new();
-        for point in &self.points {
-            if !workloads.contains(&point.workload.as_str()) {
-                workloads.push(&point.workload);
-            }
-        }
-        for workload in workloads {
+        for workload in &self.workloads() {
             text.push_str(&self.table(workload));
             text.push_str(&open::table(&self.open, workload));
         }
