@@ -7,6 +7,7 @@ pub mod chunked_vec;
 pub mod circle_check;
 pub mod convert;
 pub mod key_table;
+pub mod merge_sort;
 pub mod pile;
 pub mod slab;
 pub mod stack;
@@ -19,6 +20,7 @@ pub use convert::{
     to_u64, to_usize, u64_to_f64,
 };
 pub use key_table::KeyTable;
+pub use merge_sort::merge_sort;
 pub use pile::Pile;
 pub use slab::Slab;
 pub use stack::stack_place;

@@ -16,7 +16,6 @@ mod halt;
 mod keep;
 mod kept_slots;
 mod keys;
-mod merge_sort;
 mod operator;
 mod sink;
 mod write;

@@ -18,6 +18,7 @@ use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 mod arithmetic;
 mod list;
 mod quantified;
+mod row_list;
 
 /// What evaluates expressions: the rows, and the session around them.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +122,7 @@ impl<'a> Evaluator<'a> {
                 negated,
             } => Ok(Some(self.is(operand, *test)? != *negated)),
             ExpressionKind::In(list) => self.is_in(list),
+            ExpressionKind::InRows(list) => self.is_in_rows(list),
             ExpressionKind::Like(like) => self.like(like),
             ExpressionKind::Exists(number) => Ok(Some(self.exists(*number))),
             ExpressionKind::Quantified(quantified) => self.quantified(quantified),
@@ -171,6 +173,7 @@ impl<'a> Evaluator<'a> {
             | ExpressionKind::Is { .. }
             | ExpressionKind::Compare(_)
             | ExpressionKind::In(_)
+            | ExpressionKind::InRows(_)
             | ExpressionKind::Like(_)
             | ExpressionKind::Exists(_)
             | ExpressionKind::Quantified(_) => Ok(match self.truth(expression)? {

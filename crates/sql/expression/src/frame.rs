@@ -88,6 +88,8 @@ pub(crate) struct ListMembers {
     pub(crate) hasher: RandomState,
     /// A member is NULL.
     pub(crate) has_null: bool,
+    /// Of a list of rows: the numbers of those that have a NULL.
+    pub(crate) partial: Vec<u32>,
 }
 
 /// What was found where a value is looked for.
@@ -108,6 +110,7 @@ impl ListMembers {
             places: vec![0; place_count].into(),
             hasher: RandomState::default(),
             has_null: false,
+            partial: Vec::new(),
         }
     }
 }

@@ -38,7 +38,7 @@ pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundi
 pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
-    Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, Like,
+    Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows, Like,
     Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable, VariableScope,
 };
 

@@ -67,6 +67,8 @@ pub enum ExpressionKind {
     Compare(Box<Compare>),
     /// `operand [NOT] IN (list)`.
     In(Box<InList>),
+    /// `(a, b) [NOT] IN ((1, 2), (3, 4))`.
+    InRows(Box<InRows>),
     /// `[NOT] LIKE`.
     Like(Box<Like>),
     /// `+ - * / DIV %`.
@@ -235,6 +237,37 @@ impl PartialEq for InList {
         self.operand == *operand
             && self.list == *list
             && self.class == *class
+            && self.negated == *negated
+    }
+}
+
+/// `(a, b) [NOT] IN ((1, 2), (3, 4))`.
+#[derive(Debug, Clone)]
+pub struct InRows {
+    /// What is looked for, column by column.
+    pub operands: Vec<Expression>,
+    /// Where: the rows' values, row after row.
+    pub rows: Vec<Expression>,
+    /// The class in which each column is compared.
+    pub classes: Box<[Class]>,
+    /// `NOT IN`.
+    pub negated: bool,
+    /// As [`InList::table`].
+    pub table: Option<usize>,
+}
+
+impl PartialEq for InRows {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            operands,
+            rows,
+            classes,
+            negated,
+            table: _,
+        } = other;
+        self.operands == *operands
+            && self.rows == *rows
+            && self.classes == *classes
             && self.negated == *negated
     }
 }
@@ -603,6 +636,7 @@ impl Expression {
                 visit(&list.operand);
                 list.list.iter().for_each(visit);
             }
+            Kind::InRows(list) => list.operands.iter().chain(&list.rows).for_each(visit),
             Kind::Like(like) => {
                 visit(&like.operand);
                 visit(&like.pattern);
@@ -661,6 +695,10 @@ impl Expression {
             Kind::In(list) => {
                 change(&mut list.operand);
                 list.list.iter_mut().for_each(change);
+            }
+            Kind::InRows(list) => {
+                list.operands.iter_mut().for_each(&mut *change);
+                list.rows.iter_mut().for_each(change);
             }
             Kind::Like(like) => {
                 change(&mut like.operand);

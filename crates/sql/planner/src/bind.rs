@@ -18,6 +18,7 @@ mod call;
 mod compare;
 mod dated;
 mod literal;
+mod row_list;
 mod scope;
 mod stored;
 mod subquery;

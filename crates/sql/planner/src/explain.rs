@@ -285,21 +285,20 @@ impl Explainer<'_> {
                     Some(references(values.iter(), self.plan)),
                 )
             }
-            Access::Ranges(ranges) => {
-                let range = &ranges[0];
-                let is_equal = ranges.len() == 1 && range.lower.is_none() && range.upper.is_none();
-                if is_equal {
+            Access::Range(range) => {
+                let has_bound = range.lower.is_some() || range.upper.is_some();
+                if has_bound {
+                    ("range", range.equal.len() + 1, None)
+                } else {
                     let values = range.equal.iter().map(|equal| &equal.value);
                     (
                         "ref",
                         range.equal.len(),
                         Some(references(values, self.plan)),
                     )
-                } else {
-                    let has_bound = range.lower.is_some() || range.upper.is_some();
-                    ("range", range.equal.len() + usize::from(has_bound), None)
                 }
             }
+            Access::Keys(keys) => ("range", keys.used_parts, None),
         };
         let key_length = index.map(|index| {
             let parts = index.parts.iter().take(parts);

@@ -19,6 +19,7 @@ mod dml;
 mod estimate;
 mod explain;
 mod join;
+mod keys;
 mod limits;
 mod load;
 mod names;
@@ -32,6 +33,9 @@ use errcode::ClientError;
 use syntax::ast;
 
 pub use default::check_default;
+pub use keys::{
+    KeyCondition, KeyPlan, KeySource, RANGE_COUNT_MAX, key_ranges, range_of, unique_range,
+};
 pub use names::{FixedNames, Names, is_reference_type, missing_table};
 pub use plan::*;
 pub use settings::{Settings, StatementLimits, StringRules};

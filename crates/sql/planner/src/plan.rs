@@ -18,6 +18,8 @@ use expression::{AggregateCall, Class, Expression, Lookup, StoredCall, StoredFun
 use store::{Direction, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
+use crate::keys::KeyPlan;
+
 /// A statement, ready to run.
 #[derive(Debug)]
 pub struct Plan {
@@ -358,9 +360,11 @@ pub enum Access {
     All,
     /// One row at most: an expression for each part of a unique index.
     Unique(Vec<Expression>),
-    /// Keys that begin with the given values, in each of several ranges. They may overlap; the
-    /// executor sorts and merges them, so no row comes twice.
-    Ranges(Vec<RangePlan>),
+    /// Keys of one range.
+    Range(RangePlan),
+    /// Keys of ranges that are made of alternatives, lists and rows: disjoint and in the index's
+    /// order, so no row comes twice.
+    Keys(Box<KeyPlan>),
 }
 
 /// One range of an index.

@@ -90,7 +90,7 @@ fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
 fn scanned_by(scan: &Scan, table: &TableUse) -> Option<usize> {
     match scan.access {
         Access::All => None,
-        Access::Unique(_) | Access::Ranges(_) => {
+        Access::Unique(_) | Access::Range(_) | Access::Keys(_) => {
             let index = scan
                 .index
                 .and_then(|place| table.definition.indexes.get(place));

@@ -77,6 +77,8 @@ impl ScanOperator {
     fn seek_next(&mut self) -> bool {
         let ranges = self.ranges.ranges();
         if self.ranges_sought == ranges.len() {
+            self.ranges.finish();
+            self.ranges_sought = self.ranges.ranges().len();
             return false;
         }
         let place = match self.plan.direction {

@@ -9,13 +9,12 @@ use std::rc::Rc;
 
 use expression::{Failure, Rows, Share, Statement, compare_values_metered};
 use planner::Sort;
-use stdx::ChunkedVec;
+use stdx::{ChunkedVec, merge_sort};
 
 use super::LimitCounts;
 use crate::context::{Context, Dependents};
 use crate::keep;
 use crate::kept_slots::KeptSlots;
-use crate::merge_sort::merge_sort;
 use crate::{Operator, Outcome, Rewind};
 
 /// Below this, a limit does not make the sort cut: the memory is small anyway.

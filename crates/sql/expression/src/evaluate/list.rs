@@ -11,7 +11,7 @@ use crate::tree::InList;
 use crate::{Failure, append_class_key, compare_metered};
 
 /// A table costs about as much as so many searches of the list.
-const SEARCHES_MIN: u32 = 8;
+pub(super) const SEARCHES_MIN: u32 = 8;
 
 impl<'a> Evaluator<'a> {
     /// `operand [NOT] IN (list)`.

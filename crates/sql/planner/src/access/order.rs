@@ -1,10 +1,13 @@
 //! Whether an access gives rows in the order that is wanted, and what that is worth.
 
+use std::borrow::Cow;
+
 use expression::{ColumnPlace, Expression};
 use store::{Direction, IndexPart, TableDefinition, Uniqueness};
 
-use super::AccessChoice;
-use crate::plan::{Access, Edge, RangePlan};
+use super::{AccessChoice, Candidate};
+use crate::keys::KeyCondition;
+use crate::plan::{Edge, RangePlan};
 
 /// The order in which rows are wanted.
 #[derive(Debug)]
@@ -36,7 +39,7 @@ pub(super) struct OrderWeigher<'w> {
 impl OrderWeigher<'_> {
     /// Finds out whether the rows come in the wanted order, in which direction, and what that is
     /// worth. `index` is the one whose order they have.
-    pub(super) fn weigh(&self, choice: &mut AccessChoice, index: Option<usize>) {
+    pub(super) fn weigh(&self, choice: &mut AccessChoice<'_>, index: Option<usize>) {
         let Some(wanted) = self.wanted else {
             choice.is_ordered = true;
             return;
@@ -65,7 +68,7 @@ impl OrderWeigher<'_> {
     /// The direction in which the rows come in the wanted order; `None` if they do not.
     fn direction(
         &self,
-        choice: &AccessChoice,
+        choice: &AccessChoice<'_>,
         index: Option<usize>,
         wanted: &WantedOrder,
     ) -> Option<Direction> {
@@ -85,7 +88,7 @@ impl OrderWeigher<'_> {
                 let is_part = place.slot == self.slot && place.column == part.column;
                 is_part && part.prefix_length.is_none() && *desc == descending
             });
-        let is_unique = matches!(choice.access, Access::Unique(_));
+        let is_unique = matches!(choice.access, Candidate::Unique(_));
         (is_unique || follows).then_some(match descending {
             true => Direction::Backward,
             false => Direction::Forward,
@@ -107,13 +110,18 @@ impl OrderWeigher<'_> {
     }
 
     /// True if the access leaves no condition to be tested.
-    fn answers_all(&self, choice: &AccessChoice) -> bool {
+    fn answers_all(&self, choice: &AccessChoice<'_>) -> bool {
         let all = 0..self.condition_count;
         choice.index.is_some() && all.into_iter().all(|place| choice.covered.contains(&place))
     }
 
     /// Makes the access one of a single row.
-    fn make_extreme(&self, choice: &mut AccessChoice, direction: Direction, wanted: &WantedOrder) {
+    fn make_extreme(
+        &self,
+        choice: &mut AccessChoice<'_>,
+        direction: Direction,
+        wanted: &WantedOrder,
+    ) {
         choice.is_ordered = true;
         choice.direction = direction;
         choice.rows = 1.0;
@@ -131,21 +139,29 @@ impl OrderWeigher<'_> {
 }
 
 /// Leaves NULL in the part behind the equal ones out of ranges that have no ends there.
-fn leave_out_null(access: &mut Access, equal_count: usize) {
-    if matches!(access, Access::All) {
-        *access = Access::Ranges(vec![RangePlan {
+fn leave_out_null(access: &mut Candidate<'_>, equal_count: usize) {
+    if matches!(access, Candidate::All) {
+        *access = Candidate::Range(RangePlan {
             equal: Vec::new(),
             lower: None,
             upper: None,
-        }]);
+        });
     }
-    let Access::Ranges(ranges) = access else {
-        return;
-    };
-    for range in ranges {
-        let is_open = range.lower.is_none() && range.upper.is_none();
-        if is_open && range.equal.len() == equal_count {
-            range.lower = Some(Box::new((Expression::null(), Edge::NotNull)));
+    match access {
+        Candidate::All | Candidate::Unique(_) => {}
+        Candidate::Range(range) => {
+            let is_open = range.lower.is_none() && range.upper.is_none();
+            if is_open && range.equal.len() == equal_count {
+                range.lower = Some(Box::new((Expression::null(), Edge::NotNull)));
+            }
+        }
+        Candidate::Keys { conditions, reach } => {
+            conditions.push(KeyCondition::Lower {
+                part: equal_count,
+                value: Cow::Owned(Expression::null()),
+                edge: Edge::NotNull,
+            });
+            reach.depth = reach.depth.max(equal_count + 1);
         }
     }
 }

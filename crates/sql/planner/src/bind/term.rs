@@ -224,7 +224,12 @@ impl Binder<'_> {
     }
 
     /// A comparison of values, or of rows part by part.
-    fn compare_terms(&mut self, operator: CompareOperator, left: &Expr, right: &Expr) -> Bound {
+    pub(super) fn compare_terms(
+        &mut self,
+        operator: CompareOperator,
+        left: &Expr,
+        right: &Expr,
+    ) -> Bound {
         let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) else {
             let (left, right) = (self.term(left)?, self.term(right)?);
             return self.comparison(operator, left, right);
@@ -386,10 +391,8 @@ impl Binder<'_> {
     }
 
     fn in_list(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
-        if matches!(value.kind, ExprKind::Row(_)) {
-            let equal = |candidate| self.compare_terms(CompareOperator::Equal, value, candidate);
-            let any = list.iter().map(equal).collect::<Result<_, _>>()?;
-            return Ok(negated_if(negated, any_of(any)));
+        if let ExprKind::Row(operands) = &value.kind {
+            return self.in_rows(negated, value, operands, list);
         }
         let mut operand = self.term(value)?;
         let list: Result<Vec<_>, _> = list.iter().map(|member| self.term(member)).collect();
@@ -555,7 +558,7 @@ impl Binder<'_> {
 }
 
 /// A shorter list is searched as fast without a table.
-const LONG_LIST: usize = 16;
+pub(super) const LONG_LIST: usize = 16;
 
 /// True if what is not NULL in a list is all of one kind: exact numbers and texts, other numbers,
 /// dates, times, or both in one. MySQL reads the members of such a list alone for their column
@@ -574,7 +577,7 @@ fn are_alike(list: &[Expression]) -> bool {
 }
 
 /// `OR` of all, without nesting one in another.
-fn any_of(conditions: Vec<Expression>) -> Expression {
+pub(super) fn any_of(conditions: Vec<Expression>) -> Expression {
     let nullable = conditions.iter().any(|condition| condition.nullable);
     let mut list = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -590,7 +593,7 @@ fn any_of(conditions: Vec<Expression>) -> Expression {
 }
 
 /// The condition, or its `NOT`: of a comparison the opposite one, which an index can answer.
-fn negated_if(negated: bool, mut condition: Expression) -> Expression {
+pub(super) fn negated_if(negated: bool, mut condition: Expression) -> Expression {
     if !negated {
         return condition;
     }

@@ -13,10 +13,10 @@ use expression::{CompareOperator, Expression, ExpressionKind};
 
 use super::{From, Item, Source};
 use crate::PlanError;
-use crate::access::{AccessChoice, Hints, access_values};
+use crate::access::{AccessChoice, Hints};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
-use crate::plan::{Access, HashJoin, HashKey, JoinKind, Node};
+use crate::plan::{HashJoin, HashKey, JoinKind, Node};
 
 /// What a nested loop pays for each start of its right side, beside the rows that it reads there.
 const START_COST: f64 = 2.0;
@@ -110,15 +110,8 @@ impl Binder<'_> {
     }
 
     /// True if an access finds rows by a value that the rows of other tables of the query have.
-    fn is_lookup(&self, choice: &AccessChoice, item: &[usize]) -> bool {
-        let is_of_others = |value: &&Expression| !self.is_of_item(value, item);
-        match &choice.access {
-            Access::All => false,
-            Access::Unique(_) => access_values(&choice.access).iter().any(is_of_others),
-            Access::Ranges(ranges) => ranges
-                .iter()
-                .any(|range| range.equal.iter().any(|it| is_of_others(&&it.value))),
-        }
+    fn is_lookup(&self, choice: &AccessChoice<'_>, item: &[usize]) -> bool {
+        choice.any_equal_value(&|value| !self.is_of_item(value, item))
     }
 
     /// True if of this query's tables a condition reads the item's alone: not those placed before

@@ -4,13 +4,12 @@ use std::cmp::Ordering;
 
 use errcode::{ClientError, ER_CUT_VALUE_GROUP_CONCAT};
 use expression::{AggregateCall, Failure, Rows, Share, Statement, compare_values_metered};
-use stdx::ChunkedVec;
+use stdx::{ChunkedVec, merge_sort};
 use value::{Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
 use crate::keys::Keys;
-use crate::merge_sort::merge_sort;
 
 /// The texts of a group, each with the keys of its order.
 #[derive(Debug, Default)]

@@ -7,14 +7,14 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use stdx::ChunkedVec;
+use crate::{ChunkedVec, to_u32};
 
 /// Sorts `items`; equal ones keep their order. `moved` is told how many items were moved without
 /// a comparison, again and again. On failure they are in any order, none is lost.
 ///
 /// # Errors
 /// What `compare` and `moved` fail with.
-pub(crate) fn merge_sort<E>(
+pub fn merge_sort<E>(
     items: &mut ChunkedVec<u32>,
     mut compare: impl FnMut(u32, u32) -> Result<Ordering, E>,
     mut moved: impl FnMut(usize) -> Result<(), E>,
@@ -44,7 +44,7 @@ pub(crate) fn merge_sort<E>(
             }
             copy(items, left..middle, &mut merged, &mut moved)?;
             copy(items, right..end, &mut merged, &mut moved)?;
-            merged_ends.push(stdx::to_u32(end));
+            merged_ends.push(to_u32(end));
             start = end;
         }
         assert_eq!(merged.len(), items.len(), "a pass merges all");
@@ -62,10 +62,10 @@ fn run_ends<E>(
     let mut ends = ChunkedVec::new();
     for next in 1..items.len() {
         if compare(items[next - 1], items[next])?.is_gt() {
-            ends.push(stdx::to_u32(next));
+            ends.push(to_u32(next));
         }
     }
-    ends.push(stdx::to_u32(items.len()));
+    ends.push(to_u32(items.len()));
     Ok(ends)
 }
 

@@ -1,0 +1,15 @@
+//! Ranges of whole keys: from conditions to the intervals of an index that a scan reads.
+//!
+//! [`condition`] holds what conditions say of an index, as the plan keeps it; [`set`] the algebra
+//! of intervals; [`build`] computes the one from the other once values are known, when a scan
+//! starts, so a plan serves all values of its parameters.
+
+mod build;
+mod condition;
+mod set;
+#[cfg(test)]
+mod tests;
+
+pub use build::{KeySource, key_ranges, range_of, unique_range};
+pub use condition::{KeyCondition, KeyPlan, RANGE_COUNT_MAX};
+pub(crate) use condition::{Reach, reach};
