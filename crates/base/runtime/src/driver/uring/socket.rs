@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::super::SendBuffers;
 use super::buffers::BufferRing;
 use super::token::{KINDS, Kind, token};
-use crate::received::ReceivedBytes;
+use crate::received::{INLINE_BYTES, ReceivedBytes};
 
 /// Received buffers that may wait for their session: beyond it the kernel is told to pause, so that
 /// a client which sends without end holds no more of the ring than this.
@@ -41,7 +41,7 @@ pub(super) struct Socket {
     /// Operations with a completion still to come, one bit for each [`Kind`].
     armed: u8,
     /// What came and was not asked for yet.
-    pub(super) received: VecDeque<ReceivedBytes>,
+    pub(super) received: Received,
     /// After `received`: no more, or an error.
     pub(super) end: Option<Result<(), Errno>>,
     /// The kernel found no buffer for bytes that are there: fetch them by a call.
@@ -77,13 +77,40 @@ pub(super) struct Sending {
     pub(super) result: Option<Result<(), Errno>>,
 }
 
+/// What came, in order. Mostly one request or none, so the first needs no memory of its own.
+#[derive(Default)]
+pub(super) struct Received {
+    first: Option<ReceivedBytes>,
+    /// Behind `first`; empty if that is `None`.
+    rest: VecDeque<ReceivedBytes>,
+}
+
+impl Received {
+    fn push_back(&mut self, bytes: ReceivedBytes) {
+        match self.first {
+            None => self.first = Some(bytes),
+            Some(_) => self.rest.push_back(bytes),
+        }
+    }
+
+    pub(super) fn pop_front(&mut self) -> Option<ReceivedBytes> {
+        let first = self.first.take()?;
+        self.first = self.rest.pop_front();
+        Some(first)
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+}
+
 impl Socket {
     pub(super) fn new(descriptor: Rc<OwnedFd>) -> Self {
         Self {
             descriptor,
             is_closing: false,
             armed: 0,
-            received: VecDeque::new(),
+            received: Received::default(),
             end: None,
             must_fetch: false,
             is_pausing: false,
@@ -173,7 +200,9 @@ impl Socket {
             }
             (Ok(count), Some(id)) => {
                 let bytes = ring.bytes(id, count);
-                let bytes = if ring.is_short() && count <= COPIED_BYTES_MAX {
+                let is_small = count <= INLINE_BYTES;
+                let is_copied = is_small || ring.is_short() && count <= COPIED_BYTES_MAX;
+                let bytes = if is_copied {
                     ReceivedBytes::copied(&bytes)
                 } else {
                     ReceivedBytes::ring(bytes)
@@ -346,6 +375,23 @@ mod tests {
 
     use super::super::probe::builder;
     use super::*;
+
+    #[test]
+    fn what_came_is_taken_in_order() {
+        let mut received = Received::default();
+        assert!(received.pop_front().is_none());
+        let mut taken = Vec::new();
+        for (pushes, pops) in [(1, 1), (3, 1), (2, 3), (0, 1), (1, 2)] {
+            for _ in 0..pushes {
+                let number = u8::try_from(taken.len() + received.len()).unwrap();
+                received.push_back(ReceivedBytes::copied(&[number]));
+            }
+            let popped = (0..pops).filter_map(|_| received.pop_front());
+            taken.extend(popped.map(|bytes| usize::from(bytes[0])));
+        }
+        assert_eq!(received.len(), 0);
+        assert_eq!(taken, (0..7).collect::<Vec<_>>());
+    }
 
     #[derive(Default)]
     struct Noting(Mutex<bool>);
