@@ -11,6 +11,7 @@ use std::time::Duration;
 use env::{Disk, Instant};
 use sync::parcel;
 
+use crate::hot_memory::{HotPlace, OWN_PLACE_MAX};
 use crate::run_queue::Standing;
 use crate::shared::Message;
 use crate::strand::WayGiven;
@@ -64,6 +65,17 @@ pub fn is_slice_over() -> bool {
 /// Says what the task that calls this waits for, if it now comes to wait; until its next poll.
 pub fn set_standing(standing: Standing) {
     current().set_standing(standing);
+}
+
+/// Says that the running task reads `value` at its next poll: a worker with many clients prefetches
+/// it. A later value at the same `place` takes the earlier one's place. The value may move or go at
+/// any time; its old address is then prefetched in vain.
+///
+/// # Panics
+/// If `place` is beyond 13.
+pub fn note_hot<T: ?Sized>(place: usize, value: &T) {
+    assert!(place <= OWN_PLACE_MAX, "a task has no such place");
+    current().note_hot(HotPlace::Own(place), value);
 }
 
 /// When this turn of the loop began: read once a turn, so it costs nothing.

@@ -34,6 +34,7 @@
 //! yield_now().await                     // behind all that can run
 //! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
 //! set_standing(Standing)                // who it is that now comes to wait: see the run queue
+//! note_hot(place, &value)               // what the task reads at its next poll: prefetched
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
 //! now() -> env::Instant                 // read once a tick
@@ -80,6 +81,7 @@ mod peer_watch;
 mod stream;
 mod termination;
 
+mod hot_memory;
 mod received;
 mod run_queue;
 mod strand;
@@ -95,7 +97,7 @@ mod timer;
 mod tests;
 
 pub use context::{
-    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, is_slice_over, local, now,
+    Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, is_slice_over, local, note_hot, now,
     on_tick_end, send_to, set_local, set_standing, shutdown, shutdown_requested, sleep,
     sleep_until, spawn, spawn_background, spent_buffer, timeout, worker_count, worker_index,
     yield_now,

@@ -354,7 +354,13 @@ impl<T> RunQueue<T> {
         self.warm.len() + self.engaged.len() + self.free.len()
     }
 
-    fn has_cold(&self) -> bool {
+    /// The task that is served after `count` others of those whose clients were heard.
+    pub(crate) fn warm_at(&self, count: usize) -> Option<&T> {
+        self.warm.get(count).map(|(task, _)| task)
+    }
+
+    /// Whether some wait to be admitted: there are more clients than the caches hold.
+    pub(crate) fn has_cold(&self) -> bool {
         !self.engaged.is_empty() || !self.free.is_empty()
     }
 

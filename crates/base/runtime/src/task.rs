@@ -20,6 +20,7 @@ use env::Instant;
 use sync::WakeFlag;
 use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use crate::hot_memory::HotMemory;
 use crate::listener::Placed;
 use crate::run_queue::{Last, Standing, Stay};
 use crate::shared::{Message, Shared};
@@ -46,6 +47,8 @@ pub(crate) struct Header {
     stay_left: AtomicU8,
     /// When that is over at any rate, in nanoseconds (I3).
     stay_until: AtomicU64,
+    /// What its next poll reads (I3).
+    hot: HotMemory,
 }
 
 /// Whether the end of the runtime waits for a task.
@@ -87,6 +90,7 @@ impl Header {
             was_engaged: AtomicBool::new(false),
             stay_left: AtomicU8::new(0),
             stay_until: AtomicU64::new(0),
+            hot: HotMemory::default(),
         })
     }
 
@@ -150,6 +154,10 @@ impl Header {
             committing if committing == Standing::Committing as u8 => Standing::Committing,
             _ => Standing::Busy,
         }
+    }
+
+    pub(crate) fn hot(&self) -> &HotMemory {
+        &self.hot
     }
 
     pub(crate) fn worker_index(&self) -> usize {

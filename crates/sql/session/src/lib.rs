@@ -40,6 +40,7 @@ mod definition_statement;
 mod dispatch;
 mod drop_statement;
 mod field_reader;
+mod hot;
 mod key_length;
 mod limit_parameters;
 mod load_statement;

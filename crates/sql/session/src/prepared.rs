@@ -19,6 +19,7 @@ use crate::admin_statement::{checksum_columns, look_after_columns};
 use crate::bulk::{Mark, marked};
 use crate::cursor::CursorRows;
 use crate::dispatch::{Parsed, counted};
+use crate::hot::HotPlace;
 use crate::limit_parameters::{limit_parameters, limit_value};
 use crate::long_data::LongData;
 use crate::plan_cache::{PlanCache, SharedPlan, Surroundings};
@@ -269,6 +270,8 @@ impl Session {
             return Err(unknown_statement(id, "mysqld_stmt_execute"));
         };
         prepared.cursor = None;
+        HotPlace::Prepared.note(&*prepared);
+        HotPlace::ParameterTypes.note(&prepared.types[..]);
         self.protocol = RowProtocol::Binary;
         let around = self.enter_database(prepared.database.as_ref());
         let reply = self.execute_prepared(&mut prepared, execute).await;

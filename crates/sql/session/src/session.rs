@@ -29,6 +29,7 @@ use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges,
 use crate::accounts::Door;
 use crate::cached_query::QueryBuffers;
 use crate::cursor::CursorRows;
+use crate::hot;
 use crate::locked_tables::LockedTables;
 use crate::prepared::PreparedStatements;
 use crate::registry::{KillOrder, ProcessLine};
@@ -333,6 +334,7 @@ impl Session {
             ..OkPacket::default()
         };
         self.tracker = Tracker::default();
+        hot::note_session(&self);
         let mut end = self.client.welcome(&ok).await.err();
         while end.is_none() {
             end = match self.next_command().await {

@@ -30,8 +30,10 @@ use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
 use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
+use crate::hot_memory::HotPlace;
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
+use crate::worker;
 
 /// Events taken in one call.
 const EVENTS_MAX: usize = 256;
@@ -162,6 +164,15 @@ impl EpollDriver {
     }
 }
 
+impl Socket {
+    /// Notes who waits for bytes.
+    fn await_bytes<T>(&mut self, waker: &Waker) -> Poll<T> {
+        self.receiver = Some(waker.clone());
+        worker::current().note_hot(HotPlace::Socket, self);
+        Poll::Pending
+    }
+}
+
 impl Driver for EpollDriver {
     fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey> {
         let mut sockets = self.sockets.borrow_mut();
@@ -189,8 +200,7 @@ impl Driver for EpollDriver {
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
         self.with_socket(key, |socket| {
             if !socket.is_readable {
-                socket.receiver = Some(waker.clone());
-                return Poll::Pending;
+                return socket.await_bytes(waker);
             }
             let mut buffer = self.buffers.take();
             match retry(|| rustix::net::recv(&socket.descriptor, &mut *buffer, RecvFlags::empty()))
@@ -212,8 +222,7 @@ impl Driver for EpollDriver {
                 Err(Errno::AGAIN) => {
                     self.buffers.give_back(buffer);
                     socket.is_readable = false;
-                    socket.receiver = Some(waker.clone());
-                    Poll::Pending
+                    socket.await_bytes(waker)
                 }
                 Err(error) => {
                     self.buffers.give_back(buffer);

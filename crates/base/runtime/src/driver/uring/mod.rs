@@ -45,8 +45,10 @@ use self::socket::Socket;
 use self::token::{Kind, token, untoken};
 use super::files::WorkerDisk;
 use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
+use crate::hot_memory::HotPlace;
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
+use crate::worker;
 
 /// Further calls in which a turn hears of sockets: some 240 of them in all.
 const HEARING_CALLS_MAX: usize = 11;
@@ -316,6 +318,7 @@ impl Driver for UringDriver {
                 entry = Some(receive.user_data(token(Kind::Receive, key.0)));
             }
             socket.receiver = Some(waker.clone());
+            worker::current().note_hot(HotPlace::Socket, socket);
             Poll::Pending
         });
         if let Some(entry) = entry {
