@@ -1,16 +1,17 @@
 //! Which runnable task is polled next. Knows no task, no clock and no kernel.
 //!
-//! Thousands of clients that are served strictly in turn find everything cold: by the time one has
-//! its turn again, the caches have forgotten its session, its sockets and its buffers, ours and the
-//! kernel's, and a short statement costs half as much again. So an overloaded worker serves a
-//! *cohort* of them over and over while they keep asking (cohort scheduling: Larus and Parkes,
-//! 2002; and as thread pools do, those that are inside a transaction go before those that would
-//! begin one). Each has a *stay* in it: so many statements, and then it goes to the back and
-//! another is admitted. Where only few wait there is no cohort: all are served in turn.
+//! Thousands of clients that are served strictly in turn find everything cold: when a client's turn
+//! comes again, the caches have lost its session, its sockets and its buffers, in the server and in
+//! the kernel. A short statement then costs half as much again. So an overloaded worker serves a
+//! *cohort* (cohort scheduling: Larus and Parkes, 2002). It admits some clients, and serves each
+//! for some statements while the client keeps asking. That is the client's *stay*. After its stay
+//! the client goes to the back of the queue, and the next one is admitted. Few clients need no
+//! cohort: all are served in turn.
 //!
-//! What the length of a stay decides is over how many statements the cold first one is spread, and
-//! how long the others wait; what the number of a cohort decides is how warm it stays meanwhile,
-//! and how many transactions are open. Both are small.
+//! Three numbers decide. The length of a stay spreads the cost of its cold first statement, and it
+//! lengthens the wait of all others. So it is short outside of transactions. It is longer inside of
+//! them, because an open transaction holds locks and snapshots. The size of a cohort decides how
+//! warm it stays, and how many transactions are open.
 //!
 //! ```text
 //! ready ----------------------------------------------------> prompt ---+
@@ -19,55 +20,82 @@
 //! yielded --------------------------------------------------> yielded --+
 //! ```
 //!
-//! What is *ready* goes on with work that has begun: a row lock was granted, a page was read, time
-//! is up. It never waits for a cohort. What was *heard* is a client's next request. What has
-//! *yielded* computes for long and gave way in the middle of it.
+//! A *ready* task goes on with work that it has begun: its row lock was granted, its page was read,
+//! or its timer fired. It never waits for a cohort. A task was *heard* if its client has sent the
+//! next request. A task that *yielded* computes for long and gave way in the middle of its work.
 //!
-//! (Q1) Every task that was put in comes out once.
-//! (Q2) Within `prompt`, `warm`, `engaged`, `free` and `yielded`, first come first served.
-//! (Q3) They are served in rounds: those that are in `prompt` as the round begins, so many of
-//!      `warm`, one of `yielded`. So none stops the others, however many it has. A turn serves
-//!      none of `yielded` for the second time while others wait to be admitted.
-//! (Q4) Each [`FREE_EVERY`]th admission is the oldest of `free`, the others are of `engaged` as
-//!      long as there are any. So one that has `n` others before it in its queue is admitted
-//!      within `(n + 1) * FREE_EVERY` admissions, whatever the others do; and a stay is over after
-//!      [`STAY_COUNT`] statements or [`STAY_MAX`], if the client is heard within it at all.
-//! (Q5) Nothing waits while there is nothing else to do: a turn that finds `warm` short, and
-//!      `prompt` empty or `warm` short for the second time, admits. One that finds few admits all.
-//! (Q6) While a crowd, [`CROWD_COUNT`] or more, wait for their commit, only a turn that finds
-//!      `warm` and `prompt` empty admits, or the second that finds `warm` empty and nobody admitted
-//!      for [`ADMISSION_GAP_MAX`]: a crowd comes back by itself. Before such a turn the worker may
-//!      wait for it a moment, and again, but not more often than [`CROWD_WAITS_MAX`], nor than
-//!      [`VAIN_WAITS_MAX`] in vain, until one of the crowd has come. Whoever has yielded waits
-//!      with it, and is served in between.
+//! (Q1) Every task that is put in comes out once.
+//! (Q2) Each of `prompt`, `warm`, `engaged`, `free` and `yielded` is first come, first served.
+//! (Q3) A turn has rounds. A round serves the tasks that `prompt` had when the round began, then
+//!      [`ROUND_WARM_COUNT`] of `warm` at most, then one of `yielded`. So no queue starves another.
+//!      While tasks wait to be admitted, a turn serves each yielded task once at most.
+//! (Q4) Each [`FREE_EVERY`]th admission takes the oldest of `free`. The others take the oldest of
+//!      `engaged`, if there is one. So a task with `n` others before it in its queue is admitted
+//!      within `(n + 1) * FREE_EVERY` admissions. A stay ends after one or two statements
+//!      outside of transactions ([`FREE_STAY_QUARTERS`]), after [`STAY_COUNT`] inside of them, and
+//!      after [`STAY_MAX`] in any case.
+//! (Q5) Nothing waits while there is nothing else to do. A turn admits if it finds `warm` short and
+//!      `prompt` empty, or `warm` short for the second time. If few tasks wait, it admits all.
+//! (Q6) [`CROWD_COUNT`] or more tasks that wait for their commits are a *crowd*: they come back by
+//!      themselves. While there is a crowd, a turn admits only if `warm` and `prompt` are empty, or
+//!      if `warm` is empty for the second time and the last admission is [`ADMISSION_GAP_MAX`] ago.
+//! (Q7) Before a turn that admits, the worker may wait a moment for a crowd. Until one of the crowd
+//!      comes back it does so [`CROWD_WAITS_MAX`] times at most, and [`VAIN_WAITS_MAX`] times in
+//!      vain. Tasks that yielded wait with it, and are served in between.
 //!
-//! Who ends a transaction leaves the cohort if others wait to begin one.
+//! A task that ends a transaction leaves the cohort if others wait to begin one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use env::Instant;
 
-/// What a task would do next, seen from those who wait beside it.
+/// What a task waits for, as far as it matters to the tasks beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// In the middle of its work; so is every task that does not say otherwise.
+    /// In the middle of its work. The default.
     Busy,
-    /// In the middle of its work, and all that it waits for is the disk that has its commit.
+    /// In the middle of its work, and waits only for its commit to be durable.
     Committing,
-    /// Waits for its client, and holds what others may want: locks, a snapshot.
+    /// Waits for its client, inside a transaction: it holds locks or a snapshot.
     Engaged,
     /// Waits for its client, and holds nothing.
     Free,
 }
 
-/// What is left of a task's stay in the cohort.
+/// A task's stay in the cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stay {
-    /// Statements.
-    pub(crate) left_count: u8,
-    /// When it is over at any rate.
+    /// Statements that were served in it.
+    pub(crate) served_count: u8,
+    /// Statements that it may have outside of transactions.
+    pub(crate) free_count: u8,
+    /// What the next stay has beside [`FREE_STAY_QUARTERS`], in quarters of a statement.
+    pub(crate) credit_quarters: u8,
+    /// When it ends, however few statements it had.
     pub(crate) until: Instant,
+}
+
+impl Stay {
+    /// The stay after this one. Each client has the same number of statements over four stays.
+    fn next(self, now: Instant) -> Self {
+        let quarters = self.credit_quarters + FREE_STAY_QUARTERS;
+        Self {
+            served_count: 0,
+            free_count: quarters / 4,
+            credit_quarters: quarters % 4,
+            until: now + STAY_MAX,
+        }
+    }
+
+    /// Whether the client is to wait for its next admission before another statement.
+    fn is_over(self, standing: Standing, now: Instant) -> bool {
+        let count = match standing {
+            Standing::Free => self.free_count,
+            Standing::Engaged | Standing::Busy | Standing::Committing => STAY_COUNT,
+        };
+        count <= self.served_count || self.until <= now
+    }
 }
 
 /// How a task came to wait.
@@ -75,59 +103,63 @@ pub(crate) struct Stay {
 pub(crate) struct Last {
     pub(crate) standing: Standing,
     pub(crate) stay: Stay,
-    /// It is free and was engaged before: what it had begun is over, and others may begin.
+    /// It is free and was engaged before: its transaction has ended.
     pub(crate) has_disengaged: bool,
 }
 
-/// Statements of a stay. What is cold at the first is spread over so many: measured with 4,096
-/// clients while a whole cohort came and went at once, 12 gave a twentieth more than 4 in
-/// transactions and in single statements, and the slowest of point queries waited half as long
-/// again; 16 gave no more. All of 4,096 clients of point queries have had a turn of two workers
-/// after two fifths of a second.
+/// Statements of a stay inside a transaction. With 4,096 clients, 12 gave a twentieth more
+/// statements than 4, and 16 gave no more.
 const STAY_COUNT: u8 = 12;
 
-/// The longest stay: of those whose statements are long, or who are silent in between. A commit
-/// waits for the disk for some milliseconds, and a stay is to hold more than two or three of them:
-/// with 4,096 clients of single updates 40 ms gave an eighth more than 10 ms.
+/// Statements of a stay outside of transactions, in quarters: 7 of 4 on average. With stays of k
+/// statements, one statement of k waits for a round of all clients, and a round is k times as long
+/// as with k = 1. So k = 12 made a 95th percentile of 360 ms with 4,096 clients, twelve times that
+/// of a fair queue. 7/4 keeps it near twice of that, where the workers' unequal speed is included.
+/// `docs/bench/stays.md` shows what stays of 1 to 12 cost and give.
+const FREE_STAY_QUARTERS: u8 = 7;
+
+/// Each admission serves one statement at least.
+const _: () = assert!(4 <= FREE_STAY_QUARTERS && FREE_STAY_QUARTERS / 4 < STAY_COUNT);
+
+/// The longest stay: for long statements, and for clients that pause between theirs. A commit waits
+/// for the disk for some milliseconds, and a stay should hold more than two or three of them. With
+/// 4,096 clients of single updates, 40 ms gave an eighth more than 10 ms.
 const STAY_MAX: Duration = Duration::from_millis(40);
 
-/// Warm tasks with which a turn begins if there are as many to admit; those whose clients are about
-/// to ask again come on top. What they touch, a score of KiB each with both sides of a socket, fits
-/// into the core's own cache; and fewer would make the call to the kernel, once a turn, a large
-/// part of each. Measured with 4,096 clients against 64 in the same run, 20 gave point queries and
-/// writes 2 to 6 of a hundred more than 12, and transactions that read no less. (As long as commits
-/// were not waited for, 12 had been better than 16 and 24: each brought others in its place.)
+/// Warm tasks with which a turn begins, if there are as many to admit. Those whose clients ask
+/// again come on top. Each task touches some 20 KiB with both sides of a socket, so this many fit
+/// into the core's own cache. Fewer would make the call to the kernel, once a turn, a large part of
+/// the turn. With 4,096 clients, 20 gave point queries and writes 2 to 6 % more than 12; 40 and 80
+/// gave less than 20.
 const COHORT_COUNT: usize = 20;
 
-/// So many that wait for their commit are as good as in the cohort. Were others admitted in the
-/// place of each that waits, there would soon be hundreds, each would wait for all others, and a
-/// stay would be over after three statements: with 4,096 clients of single updates it was. Far
-/// fewer would have a flush of the log for each few: 24 gave a sixth less than 64 there, 128 no
-/// more.
+/// This many tasks that wait for their commits make a crowd (Q6). If others were admitted in the
+/// place of each, there would soon be hundreds, and a stay would be over after three statements.
+/// Far fewer would flush the log for each few commits. With 4,096 clients of single updates, 24
+/// gave a sixth less than 64, and 128 gave no more.
 const CROWD_COUNT: usize = 64;
 
-/// How often the worker waits before one of a crowd has come. A wait ends with the first client
-/// that is heard, mostly one of the cohort that was answered just now.
+/// How many times the worker waits for a crowd until one of it comes back. A wait ends with the
+/// first client that is heard, which is mostly one that was answered just before.
 const CROWD_WAITS_MAX: u8 = 16;
 
-/// How often it waits in vain for that: the disk takes longer today than it is worth waiting for.
+/// How many of these waits may be in vain: the disk is then slower than it is worth waiting for.
 const VAIN_WAITS_MAX: u8 = 4;
 
-/// However many commit, others are admitted after such a time: a crowd may be one of long programs
-/// that commit over and over.
+/// The longest time without an admission during a crowd: some programs commit over and over.
 const ADMISSION_GAP_MAX: Duration = Duration::from_millis(10);
 
-/// So many that wait have no cohort: all that they touch fits, and none need wait for the stays of
-/// others.
+/// Up to this many clients there is no cohort: all that they touch fits into the caches.
 const FEW_COUNT_MAX: usize = 48;
 
-/// One of so many admissions is of `free` though some are engaged. The engaged hold up others, and
-/// come first: so a transaction that was begun goes on stay after stay, and no more are begun than
-/// a cohort can carry. One of twenty statements takes two stays; were it more than eight, in the
-/// end all would be engaged.
+/// One of this many admissions is of `free` while some are engaged. The engaged hold up others and
+/// come first: a transaction then goes on stay after stay, and no more are begun than a cohort can
+/// carry. A transaction of twenty statements takes two stays. With more than eight stays for each,
+/// all clients would be engaged in the end.
 const FREE_EVERY: usize = 8;
 
-/// The most of `warm` in a round: a slice of a long statement to about a millisecond of short ones.
+/// The most of `warm` in a round: about a millisecond of short statements for one slice of a long
+/// one.
 const ROUND_WARM_COUNT: usize = 128;
 
 /// See the module's head.
@@ -142,8 +174,9 @@ pub(crate) struct RunQueue<T> {
     yielded_left: usize,
     /// How many of `yielded` were not served in this turn.
     yielded_unserved: usize,
-    engaged: VecDeque<T>,
-    free: VecDeque<T>,
+    /// Those that wait to be admitted, with the stay that they had.
+    engaged: VecDeque<(T, Stay)>,
+    free: VecDeque<(T, Stay)>,
     /// How many wait for their commit.
     committing_count: usize,
     /// How many were admitted so far.
@@ -193,17 +226,17 @@ impl<T> RunQueue<T> {
     /// Takes a task in whose client was heard.
     pub(crate) fn push_heard(&mut self, task: T, last: Last) {
         let has_ended = last.has_disengaged && !self.free.is_empty();
-        let is_over = last.stay.left_count == 0 || last.stay.until <= self.now;
+        let is_over = last.stay.is_over(last.standing, self.now);
         let stay = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
-            Some(self.new_stay())
+            Some(last.stay.next(self.now))
         } else {
             (!is_over && !has_ended).then_some(last.stay)
         };
         match (last.standing, stay) {
             (Standing::Busy | Standing::Committing, _) => self.prompt.push_back(task),
             (_, Some(stay)) => self.warm.push_back((task, stay)),
-            (Standing::Engaged, None) => self.engaged.push_back(task),
-            (Standing::Free, None) => self.free.push_back(task),
+            (Standing::Engaged, None) => self.engaged.push_back((task, last.stay)),
+            (Standing::Free, None) => self.free.push_back((task, last.stay)),
         }
     }
 
@@ -246,23 +279,16 @@ impl<T> RunQueue<T> {
         } else {
             (&mut self.engaged, &mut self.free)
         };
-        let Some(task) = first.pop_front().or_else(|| second.pop_front()) else {
+        let Some((task, stay)) = first.pop_front().or_else(|| second.pop_front()) else {
             return false;
         };
         self.admitted_count = self.admitted_count.wrapping_add(1);
         self.admitted_at = self.now;
-        self.warm.push_back((task, self.new_stay()));
+        self.warm.push_back((task, stay.next(self.now)));
         true
     }
 
-    fn new_stay(&self) -> Stay {
-        Stay {
-            left_count: STAY_COUNT,
-            until: self.now + STAY_MAX,
-        }
-    }
-
-    /// The next task of this turn; if its client was heard, with what is left of its stay then.
+    /// The next task of this turn; if its client was heard, with its stay, this statement counted.
     /// `None`: the turn is over.
     pub(crate) fn pop(&mut self) -> Option<(T, Option<Stay>)> {
         if let Some(popped) = self.pop_of_round() {
@@ -288,7 +314,7 @@ impl<T> RunQueue<T> {
             && let Some((task, mut stay)) = self.warm.pop_front()
         {
             self.warm_left = left;
-            stay.left_count -= 1;
+            stay.served_count += 1;
             return Some((task, Some(stay)));
         }
         let left = self.yielded_left.checked_sub(1)?;

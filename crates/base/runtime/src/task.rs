@@ -43,8 +43,12 @@ pub(crate) struct Header {
     is_committing: AtomicBool,
     /// As it last waited for its client it was engaged (I3).
     was_engaged: AtomicBool,
-    /// Statements that are left of its stay in the cohort (I3).
-    stay_left: AtomicU8,
+    /// Statements served in its stay in the cohort (I3).
+    stay_served: AtomicU8,
+    /// Statements that the stay may have outside of transactions (I3).
+    stay_free: AtomicU8,
+    /// What the next stay has in addition (I3).
+    stay_credit: AtomicU8,
     /// When that is over at any rate, in nanoseconds (I3).
     stay_until: AtomicU64,
     /// What its next poll reads (I3).
@@ -88,7 +92,9 @@ impl Header {
             standing: AtomicU8::new(Standing::Busy as u8),
             is_committing: AtomicBool::new(false),
             was_engaged: AtomicBool::new(false),
-            stay_left: AtomicU8::new(0),
+            stay_served: AtomicU8::new(0),
+            stay_free: AtomicU8::new(0),
+            stay_credit: AtomicU8::new(0),
             stay_until: AtomicU64::new(0),
             hot: HotMemory::default(),
         })
@@ -99,11 +105,14 @@ impl Header {
     }
 
     /// Just before the poll: from now on a wake-up queues the task again.
-    /// `stay`: what is left of it from now on, if its client was heard.
+    /// `stay`: the one that it is in, if its client was heard.
     pub(crate) fn mark_polled(&self, stay: Option<Stay>) {
         self.is_queued.clear();
         if let Some(stay) = stay {
-            self.stay_left.store(stay.left_count, Ordering::Relaxed);
+            self.stay_served.store(stay.served_count, Ordering::Relaxed);
+            self.stay_free.store(stay.free_count, Ordering::Relaxed);
+            self.stay_credit
+                .store(stay.credit_quarters, Ordering::Relaxed);
             self.stay_until.store(stay.until.nanos(), Ordering::Relaxed);
         }
         match self.standing() {
@@ -136,7 +145,9 @@ impl Header {
         Last {
             standing,
             stay: Stay {
-                left_count: self.stay_left.load(Ordering::Relaxed),
+                served_count: self.stay_served.load(Ordering::Relaxed),
+                free_count: self.stay_free.load(Ordering::Relaxed),
+                credit_quarters: self.stay_credit.load(Ordering::Relaxed),
                 until: Instant::from_nanos(self.stay_until.load(Ordering::Relaxed)),
             },
             has_disengaged: was_engaged && standing == Standing::Free,

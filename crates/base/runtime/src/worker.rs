@@ -316,7 +316,7 @@ impl Worker {
         }
     }
 
-    /// `stay`: what is left of it in the cohort, if its client was heard.
+    /// `stay`: the one that it is in, if its client was heard.
     fn run_task(&self, header: Arc<Header>, stay: Option<Stay>) {
         let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
         // Gone already, or cancelled.

@@ -153,7 +153,7 @@ fn who_is_among_few_waits_for_no_stay_when_the_crowd_has_gone() {
 
 #[test]
 fn a_cohort_is_served_over_and_over_and_then_another() {
-    let mut clients = Clients::new(1024, |_, _| Standing::Free);
+    let mut clients = Clients::new(1024, |_, _| Standing::Engaged);
     let served = |clients: &Clients, range: std::ops::Range<usize>| {
         let counts = clients.clients[range].iter().map(|(_, count, _)| *count);
         counts.collect::<HashSet<_>>()
@@ -171,6 +171,37 @@ fn a_cohort_is_served_over_and_over_and_then_another() {
         assert_eq!(served(&clients, 0..first), HashSet::from([stay]));
         assert_eq!(served(&clients, first..second), HashSet::from([turn]));
         assert_eq!(served(&clients, second..1024), HashSet::from([0]));
+    }
+}
+
+/// Stays outside of transactions are short, and over four of them all clients have the same.
+#[test]
+fn free_clients_have_seven_statements_in_four_stays() {
+    let mut stay = Stay::default();
+    let counts = (0..8).map(|_| {
+        stay = stay.next(Instant::from_nanos(1));
+        stay.free_count
+    });
+    let counts: Vec<u8> = counts.collect();
+    assert_eq!(counts, [1, 2, 2, 2, 1, 2, 2, 2]);
+    let mut clients = Clients::new(1024, |_, _| Standing::Free);
+    clients.run(POLL * 1024 * 70);
+    let (least, most) = clients.counts(Standing::Free);
+    assert!(40 < least && most <= least + 4, "{least} to {most}");
+}
+
+/// The first statement of a transaction is one of its stay: a stay that began outside of it goes on
+/// for as long as one inside of it.
+#[test]
+fn who_begins_a_transaction_keeps_its_stay() {
+    let standing = |_, served| match served {
+        0 => Standing::Free,
+        _ => Standing::Engaged,
+    };
+    let mut clients = Clients::new(1024, standing);
+    for turn in 1..=u64::from(STAY_COUNT) {
+        clients.turn();
+        assert_eq!(clients.clients[0].1, turn);
     }
 }
 
@@ -331,7 +362,7 @@ fn others_wait_for_a_crowd_of_commits() {
     let now = Instant::from_nanos(1);
     let mut queue = overloaded(now);
     let staying = Last {
-        stay: queue.new_stay(),
+        stay: Stay::default().next(queue.now),
         ..newcomer(Standing::Free)
     };
     (1..CROWD_COUNT).for_each(|_| queue.note_committing());
@@ -505,12 +536,12 @@ fn nothing_is_lost_and_equals_keep_their_order() {
     }
 }
 
-/// A stay lasts for `STAY_COUNT` statements, but not beyond `STAY_MAX`.
+/// A stay lasts for its statements, but not beyond `STAY_MAX`.
 #[test]
 fn a_stay_lasts_for_its_statements_or_its_time() {
     let stay = u64::from(STAY_COUNT);
     for (poll_us, least, most) in [(1, stay, stay), (1000, 2, stay / 2), (10_000, 1, 2)] {
-        let mut clients = Clients::new(2000, |_, _| Standing::Free);
+        let mut clients = Clients::new(2000, |_, _| Standing::Engaged);
         clients.poll = Duration::from_micros(poll_us);
         while clients.clients[FEW_COUNT_MAX].1 == 0 {
             clients.turn();
