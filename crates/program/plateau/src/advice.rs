@@ -73,6 +73,10 @@ fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
             of_disk(error.kind)
         }
         RecoveryError::NoControl(_) => Some("put it back, or restore the directory from a copy"),
+        RecoveryError::Log(WalError::Damaged(_)) | RecoveryError::PageAhead { .. } => Some(
+            "put the lost file of the log back, or restore the directory from a copy; to start \
+             without the commits that are lost: `plateau --help`, --accept-log-loss",
+        ),
         RecoveryError::Log(_) => Some("restore the directory from a copy: its log is damaged"),
         _ => None,
     }

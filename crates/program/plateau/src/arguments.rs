@@ -12,6 +12,17 @@ pub(crate) struct Arguments {
     /// Sets one setting; may be repeated, and goes before the file. `--help` lists all.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) assignments: Vec<String>,
+    /// Starts although log is lost, with the commits that can be read.
+    ///
+    /// A server refuses to start where a part of its log is missing or damaged, or where pages are
+    /// newer than the log. Put the lost file back, or restore the data directory from a copy. If
+    /// there is none, copy the directory as it is, then start once with this option. What was
+    /// logged before the damage is there; all commits behind it are lost. Pages that were written
+    /// later stay as they are, and then rows, indexes and old versions may contradict each other:
+    /// the server's log says how many there are and in which tables. Run `plateau check`, dump what
+    /// can be read, and load it into a new data directory.
+    #[arg(long)]
+    pub(crate) accept_log_loss: bool,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }

@@ -15,9 +15,10 @@ use format::version_file::VERSION_FILE_NAME;
 use format::{PageSize, SpaceId};
 use runtime::Runtime;
 use settings::Settings;
+use wal::OnLogLoss;
 
 use crate::advice::{advised_to_check, is_damage};
-use crate::database::Database;
+use crate::database::{Database, Opening};
 
 /// How often a check that takes long says how far it has come.
 const PROGRESS_WAIT: Duration = Duration::from_secs(5);
@@ -38,8 +39,11 @@ pub(crate) fn run(directory: &Path) -> Result<()> {
     };
     let runtime = Runtime::start(options, || {})?;
     // Held to the end: it keeps other processes out.
-    let (report, failure, database) = match Database::open(&settings, &runtime, OnDamage::PassOver)
-    {
+    let opening = Opening {
+        on_damage: OnDamage::PassOver,
+        on_loss: OnLogLoss::Refuse,
+    };
+    let (report, failure, database) = match Database::open(&settings, &runtime, opening) {
         Ok(database) => (check_all(&runtime)?, None, Some(database)),
         Err(error) if is_damage(&error) => (check_files(&runtime, directory)?, Some(error), None),
         Err(error) => return Err(advised_to_check(error)),

@@ -15,14 +15,15 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use anyhow::{Context, Result};
-use buffer::{Pool, PoolOptions, StartOptions};
+use buffer::{LogLoss, Pool, PoolOptions, StartOptions};
 use engine::{Engine, EngineOptions, OnDamage, Shared, Sleep, WorkerOptions};
 use env::linux::SystemClock;
+use format::PageId;
 use runtime::Runtime;
 use settings::Settings;
 use store::StoreError;
 use sync::Mutex;
-use wal::WalOptions;
+use wal::{OnLogLoss, WalOptions};
 
 /// Bytes of a page; a power of two that the format allows.
 const PAGE_BYTES: u64 = 16 << 10;
@@ -48,6 +49,15 @@ pub(crate) struct Database {
     _lock: env::File,
 }
 
+/// What a start does where something is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening {
+    /// A table whose first pages cannot be read.
+    pub(crate) on_damage: OnDamage,
+    /// Log that is lost.
+    pub(crate) on_loss: OnLogLoss,
+}
+
 /// What crosses from the first worker to the others.
 struct Opened {
     pool: Arc<Pool>,
@@ -62,14 +72,14 @@ impl Database {
     pub(crate) fn open(
         settings: &Settings,
         runtime: &Runtime,
-        on_damage: OnDamage,
+        opening: Opening,
     ) -> Result<Database> {
         let worker_count = runtime.handle().worker_count();
-        let options = start_options(settings, worker_count)?;
+        let options = start_options(settings, worker_count, opening.on_loss)?;
         let engine_options = EngineOptions {
             worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
             lock_bytes_max: settings.unsigned("lock_table_size"),
-            on_damage,
+            on_damage: opening.on_damage,
             ..EngineOptions::default()
         };
         let name = options.directory.display().to_string();
@@ -92,7 +102,11 @@ impl Database {
 }
 
 /// Sizes of log and pool from the settings.
-fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOptions> {
+fn start_options(
+    settings: &Settings,
+    worker_count: usize,
+    on_loss: OnLogLoss,
+) -> Result<StartOptions> {
     let log_bytes = settings.unsigned("log_size");
     let defaults = WalOptions::default();
     let segment_blocks = (log_bytes / BLOCK_BYTES / SEGMENTS_MIN).clamp(64, SEGMENT_BLOCKS_MAX);
@@ -114,13 +128,16 @@ fn start_options(settings: &Settings, worker_count: usize) -> Result<StartOption
             frame_count: u32::try_from(pages).context("`buffer_pool_size` is too large")?,
             ..PoolOptions::default()
         },
+        on_loss,
     })
 }
 
 async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Result<Opened> {
+    let on_loss = options.on_loss;
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
-    if !started.repaired.is_empty() {
-        tracing::warn!(count = started.repaired.len(), "torn pages were made whole");
+    tell_repaired(&started.repaired);
+    if on_loss == OnLogLoss::Accept {
+        tell_loss(started.loss.as_ref());
     }
     flush_log_after_ticks(&started.pool);
     let pages = started.pool.pages(0, runtime::disk());
@@ -134,6 +151,39 @@ async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Res
         is_new: started.is_new,
         lock: started.lock,
     })
+}
+
+/// Names the pages that a crash has torn and the start has made whole. A batch of writes is all
+/// that a crash can tear, so the list is short.
+fn tell_repaired(repaired: &[PageId]) {
+    for page in repaired {
+        let file = format!("space_{}.pdb", page.space);
+        tracing::warn!(%file, page = page.page.0, "a torn page was made whole");
+    }
+}
+
+/// Says what a start has accepted to be lost.
+fn tell_loss(loss: Option<&LogLoss>) {
+    let Some(loss) = loss else {
+        tracing::warn!("no log is lost: --accept-log-loss was not needed");
+        return;
+    };
+    let damage = loss.damage.as_ref().map(ToString::to_string);
+    let position = loss.position.0;
+    tracing::error!(
+        damage,
+        position,
+        "log is lost, and all commits behind this position"
+    );
+    if loss.newer_page_count != 0 {
+        let spaces: Vec<u32> = loss.newer_spaces.iter().map(|space| space.0).collect();
+        tracing::error!(
+            pages = loss.newer_page_count,
+            ?spaces,
+            "pages are newer than the log: rows and indexes may contradict each other; \
+             run `plateau check`, dump the data and load it into a new directory"
+        );
+    }
 }
 
 async fn start_worker(
@@ -287,7 +337,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_settings() {
         let mut settings = Settings::default();
-        let options = start_options(&settings, 2).unwrap();
+        let options = start_options(&settings, 2, OnLogLoss::Refuse).unwrap();
         assert_eq!(options.pool.frame_count, 8192);
         assert_eq!(options.wal.log_bytes_max, 96 << 20);
         assert_eq!(options.wal.segment_blocks, 3072);
@@ -295,7 +345,7 @@ mod tests {
         for log_size in ["32M", "96M", "3G"] {
             settings.set("log_size", log_size).unwrap();
             for workers in [1, 64, 126, 127, 200, 255] {
-                let options = start_options(&settings, workers).unwrap();
+                let options = start_options(&settings, workers, OnLogLoss::Refuse).unwrap();
                 assert!((workers + 2) * options.wal.mtr_bytes_max <= options.wal.ring_bytes);
                 assert!(options.wal.ring_bytes.is_power_of_two());
             }

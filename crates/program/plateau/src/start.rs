@@ -20,11 +20,12 @@ use session::Server;
 use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use wal::OnLogLoss;
 
 use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
-use crate::database::Database;
+use crate::database::{Database, Opening};
 use crate::keys::Keys;
 use crate::serve::{self, EndTimes};
 use crate::time_zone;
@@ -56,7 +57,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "both `listen` and `socket` are empty"
     );
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
-    let database = Database::open(&settings, &runtime, OnDamage::Refuse).map_err(advised)?;
+    let on_loss = if arguments.accept_log_loss {
+        OnLogLoss::Accept
+    } else {
+        OnLogLoss::Refuse
+    };
+    let opening = Opening {
+        on_damage: OnDamage::Refuse,
+        on_loss,
+    };
+    let database = Database::open(&settings, &runtime, opening).map_err(advised)?;
     let served = serve(settings, listeners, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.

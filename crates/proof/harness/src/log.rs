@@ -5,12 +5,13 @@ use std::path::Path;
 use env::sim::{SimClock, SimDisk, SimExecutor};
 use env::{Disk, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 use format::control::CheckpointRecord;
+use format::lives::LifeEnds;
 use format::log::{
     LOG_BLOCK_BYTES, LOG_BLOCK_HEADER_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LogBlockHeader,
     MTR_HEADER_BYTES, MtrParse, open_log_block, parse_mtr, seal_log_block, seal_mtr,
 };
 use format::{Lsn, version_file};
-use wal::{Log, WalError};
+use wal::{Log, OnLogLoss, WalError};
 
 use crate::choices::Choices;
 
@@ -76,9 +77,21 @@ fn checkpoint(choices: &mut Choices<'_>) -> CheckpointRecord {
         block_epoch: choices.u32(),
         epoch: choices.u32(),
         segment_blocks: choices.u32(),
-        log_end: Lsn(choices.u64()),
+        durable_block: choices.u64(),
+        is_closed: choices.u8() & 1 != 0,
+        lives: lives(choices),
         payload: choices.short().to_vec(),
     }
+}
+
+fn lives(choices: &mut Choices<'_>) -> LifeEnds {
+    let (mut lives, mut epoch) = (LifeEnds::default(), 0_u32);
+    for _ in 0..choices.u8() % 8 {
+        epoch = epoch.saturating_add(u32::from(choices.u8()));
+        lives.push(epoch, Lsn(choices.u64()));
+        epoch += 1;
+    }
+    lives
 }
 
 /// Builds a log of sealed blocks, most of them continuing each other, and scans it.
@@ -92,13 +105,15 @@ fn scan(mut choices: Choices<'_>) {
         block_epoch: 0,
         epoch: 0,
         segment_blocks: SEGMENT_BLOCKS,
-        log_end: first,
+        durable_block: 0,
+        is_closed: kind & 16 != 0,
+        lives: LifeEnds::default(),
         payload: Vec::new(),
     };
     match kind % 4 {
         0 => record.lsn = Lsn(choices.u64()),
         1 => record.block_no = choices.u64(),
-        2 => record.log_end = Lsn(choices.u64()),
+        2 => record.durable_block = choices.u64(),
         _ => {}
     }
     if kind & 8 != 0 {
@@ -111,15 +126,20 @@ fn scan(mut choices: Choices<'_>) {
     let outcome = executor.block_on(async move {
         write_log(&disk, &record, &blocks).await;
         let bytes = to_u64(blocks.len() * LOG_BLOCK_PAYLOAD_BYTES);
-        read_log(&disk, bytes).await
+        let on_loss = if kind & 32 == 0 {
+            OnLogLoss::Refuse
+        } else {
+            OnLogLoss::Accept
+        };
+        read_log(&disk, bytes, on_loss).await
     });
     // Whether there is a log is the input's choice; that the scan ends is not.
     let _ = outcome.expect("no operation waits for ever");
 }
 
-async fn read_log(disk: &SimDisk, bytes: u64) -> Result<(), WalError> {
+async fn read_log(disk: &SimDisk, bytes: u64, on_loss: OnLogLoss) -> Result<(), WalError> {
     let log = Log::open(disk, Path::new("data")).await?;
-    let mut scan = log.scan();
+    let mut scan = log.scan(on_loss);
     let (mut count, mut position) = (0, scan.position());
     while let Some(mtr) = scan.next(disk).await? {
         assert!(position <= mtr.start && mtr.start < mtr.end);
@@ -155,6 +175,7 @@ fn blocks(choices: &mut Choices<'_>, first: Lsn) -> Vec<Vec<u8>> {
             epoch,
             used,
             first_mtr: 0,
+            durable_lag: 0,
         };
         match change >> 1 {
             1 => header.block_no = choices.u64(),
@@ -162,6 +183,7 @@ fn blocks(choices: &mut Choices<'_>, first: Lsn) -> Vec<Vec<u8>> {
             3 => header.first_mtr = choices.u16(),
             4 => header.first_mtr = u16::MAX,
             5 => header.epoch = choices.u32(),
+            6 => header.durable_lag = choices.u32(),
             _ => {}
         }
         seal_log_block(&mut block, &header);

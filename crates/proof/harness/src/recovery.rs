@@ -130,6 +130,7 @@ fn append(image: &mut Image, mut choices: Choices<'_>) {
         epoch: last.epoch,
         used: u16::try_from(mtr.len()).expect("truncated above"),
         first_mtr: 0,
+        durable_lag: 0,
     };
     seal_log_block(&mut block, &header);
     if let Some(file) = image.get_mut(&path) {

@@ -12,10 +12,10 @@ use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
 use store::StoreError;
-use wal::WalOptions;
+use wal::{OnLogLoss, WalOptions};
 
 /// The data directory.
-const DIRECTORY: &str = "data";
+pub(crate) const DIRECTORY: &str = "data";
 
 /// Between two looks at what there is to be written to the log.
 const TICK: Duration = Duration::from_micros(100);
@@ -31,6 +31,8 @@ pub struct WorldOptions {
     pub worker_count: u8,
     /// Memory for row locks, in bytes.
     pub lock_bytes_max: u64,
+    /// What to do where log is lost.
+    pub on_loss: OnLogLoss,
 }
 
 impl Default for WorldOptions {
@@ -40,6 +42,7 @@ impl Default for WorldOptions {
             frame_count: 64,
             worker_count: 1,
             lock_bytes_max: EngineOptions::default().lock_bytes_max,
+            on_loss: OnLogLoss::Refuse,
         }
     }
 }
@@ -141,6 +144,7 @@ impl World {
 
     fn start_options(&self) -> StartOptions {
         StartOptions {
+            on_loss: self.options.on_loss,
             directory: PathBuf::from(DIRECTORY),
             wal: WalOptions {
                 ring_bytes: 1 << 19,
@@ -303,6 +307,22 @@ impl World {
             executor: self.executor,
             options: self.options,
         }
+    }
+
+    /// Another machine with the same files, which lives apart from this one.
+    #[must_use]
+    pub fn copy(&self, seed: u64) -> Self {
+        let clock = SimClock::new();
+        Self {
+            disk: self.disk.copy(seed, clock.clone()),
+            executor: SimExecutor::new(seed, clock),
+            options: self.options,
+        }
+    }
+
+    /// How engines of this machine are made.
+    pub fn options(&self) -> WorldOptions {
+        self.options
     }
 
     /// The same machine with another size of memory, for what is opened next.

@@ -17,7 +17,7 @@ use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PageId, PageNo, PageSize, PageType, SpaceId};
 use store::{Halt, Outcome};
-use wal::WalOptions;
+use wal::{OnLogLoss, WalOptions};
 
 const SPACE: SpaceId = SpaceId(1);
 const PAGE_COUNT: u32 = 1000;
@@ -49,6 +49,7 @@ async fn open() -> Rc<Pages> {
         clean_batch_pages: 64,
     };
     let options = StartOptions {
+        on_loss: OnLogLoss::Refuse,
         directory: PathBuf::from("bench"),
         wal,
         pool,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use env::{Disk, DiskError, File, IoBuffer, IoFuture, WriteDurability};
-use format::page::{page_lsn, seal};
+use format::page::{page_lsn, seal, set_page_epoch};
 use format::{Lsn, PageId, PageSize, SpaceId};
 use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
@@ -270,8 +270,8 @@ impl Pages {
         }
         self.wait_log(log_needed, LogLevel::Durable).await?;
         let written = stdx::to_u32(copies.len());
-        let size = pool.options.page_size;
-        let outcome = write_pages(&self.disk, &pool.doublewrite, size, copies).await;
+        let shape = (pool.options.page_size, pool.wal.epoch());
+        let outcome = write_pages(&self.disk, &pool.doublewrite, shape, copies).await;
         if let Err(error) = outcome {
             // What is in the files now is not known, and may not be written a second time.
             pool.wal.fail(error.clone().into());
@@ -304,6 +304,15 @@ impl Pages {
         written.map_err(|_| StoreError::LogFailed)?;
         drop(role);
         Ok(lsn)
+    }
+
+    /// The last checkpoint of an orderly end: every page is in its file, and nobody works. From
+    /// then on the log is closed, and the next start needs none of it.
+    pub async fn close(&self, payload: Vec<u8>) -> Result<(), StoreError> {
+        self.clean_all().await?;
+        self.checkpoint(payload.clone()).await?;
+        let closed = self.pool.wal.close(&*self.disk, payload).await;
+        closed.map_err(|_| StoreError::LogFailed)
     }
 
     /// Forgets the pages of a dropped tablespace and removes its file. The note of the drop
@@ -349,14 +358,15 @@ impl Pages {
 }
 
 /// Writes copies of pages so that a crash at any time leaves each page old or new, and what is
-/// done is durable.
+/// done is durable. The log of their changes is durable before: `epoch` says in which life.
 pub(crate) async fn write_pages(
     disk: &Rc<dyn Disk>,
     doublewrite: &crate::doublewrite::Doublewrite,
-    size: PageSize,
+    (size, epoch): (PageSize, u32),
     mut copies: Vec<PageCopy>,
 ) -> Result<(), DiskError> {
     for copy in &mut copies {
+        set_page_epoch(&mut copy.bytes, epoch);
         seal(&mut copy.bytes);
     }
     let pages = copies.iter().map(|copy| (copy.id, &*copy.bytes));

@@ -31,6 +31,7 @@ mod evict;
 mod frames;
 mod growth;
 mod load;
+mod loss;
 pub mod ops;
 mod optimistic;
 mod page_table;
@@ -43,11 +44,12 @@ mod verify;
 
 pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
+pub use crate::loss::LogLoss;
 pub use crate::optimistic::Optimistic;
 pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};
 pub use crate::redo::{Note, RecoveryError};
-pub use crate::space::{list_spaces, page_damage};
+pub use crate::space::{list_spaces, lost_log, page_damage};
 pub use crate::start::{StartOptions, Started, start};
 pub use crate::verify::{Seen, verify_space};
 

@@ -78,9 +78,9 @@ impl Reading {
         let header = page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
         // As redo does with the pages that it meets: who changed this one would find the order of
         // the log broken.
-        let log_end = self.pool.wal.reserved();
+        let log_end = self.pool.wal.newest_lsn(header.epoch);
         if log_end < header.lsn {
-            let lost = format!("it has LSN {}, but the log ends at {log_end}", header.lsn);
+            let lost = space::lost_log(&header, log_end);
             return Err(space::damaged(&self.space.path, self.id, &lost));
         }
         if self.space.is_dropped() {

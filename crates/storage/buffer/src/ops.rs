@@ -53,6 +53,7 @@ pub(crate) fn create(page: &mut [u8], id: PageId, page_type: PageType, size: Pag
         id,
         page_type,
         size,
+        epoch: 0,
     }
     .encode(page);
 }

@@ -14,16 +14,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use env::{Disk, DiskError, DiskErrorKind, File, IoBuffer};
+use format::control::CheckpointRecord;
 use format::log::{LogMtr, LogOp, OpKind};
 use format::page::{page_lsn, set_page_lsn, verify};
 use format::version_file::VersionError;
-use format::{Lsn, PageId, PageSize, SpaceId};
+use format::{Lsn, PageHeader, PageId, PageSize, SpaceId};
 use store::StoreError;
 use thiserror::Error;
-use wal::WalError;
+use wal::{OnLogLoss, WalError};
 
 use crate::clean::{PageCopy, write_pages};
 use crate::doublewrite::{Doublewrite, batch_pages};
+use crate::loss;
 use crate::ops::{self, OpError};
 use crate::pool::PoolOptions;
 use crate::space;
@@ -66,13 +68,13 @@ pub enum RecoveryError {
     #[error("the mini-transaction at {0} makes no sense")]
     Mtr(Lsn),
     /// A page is newer than the log: log was lost.
-    #[error("page {page} has LSN {lsn}, but the log ends at {log_end}")]
+    #[error("log is lost: page {page} has LSN {lsn}, but the log of its time ends at {log_end}")]
     PageAhead {
         /// The page.
         page: PageId,
         /// Its LSN.
         lsn: Lsn,
-        /// Where the log ends.
+        /// Where the log ends of the life that wrote the page.
         log_end: Lsn,
     },
 }
@@ -107,15 +109,19 @@ pub(crate) struct Redo<'a> {
     /// before its file is made), so what the log has on them behind it (a change that was under way
     /// when the drop was noted) needs no file.
     dropped: BTreeSet<SpaceId>,
-    /// The page with the highest LSN that was read.
+    /// What was read before: says of which life the log is, and where those of others ended.
+    checkpoint: &'a CheckpointRecord,
+    on_loss: OnLogLoss,
+    /// The page of the latest life with the highest LSN that was read.
     newest: (Lsn, PageId),
 }
 
 impl<'a> Redo<'a> {
     pub(crate) fn new(
         disk: &Rc<dyn Disk>,
-        directory: &'a Path,
-        options: &'a PoolOptions,
+        (directory, options): (&'a Path, &'a PoolOptions),
+        checkpoint: &'a CheckpointRecord,
+        on_loss: OnLogLoss,
     ) -> Result<Self, RecoveryError> {
         Ok(Self {
             disk: Rc::clone(disk),
@@ -127,6 +133,8 @@ impl<'a> Redo<'a> {
             missing: BTreeSet::new(),
             unreadable: BTreeMap::new(),
             dropped: BTreeSet::new(),
+            checkpoint,
+            on_loss,
             newest: (Lsn::ZERO, PageId::default()),
         })
     }
@@ -202,13 +210,16 @@ impl<'a> Redo<'a> {
         }
         // The operations of one mini-transaction on a page all see an older LSN than its end, so
         // the page is stamped when the last of them is applied.
-        let redone = ops::redo(op, which, page);
-        redone.map_err(|source| RecoveryError::Op {
-            lsn: end,
-            page: id,
-            source,
-        })?;
-        Ok(())
+        match ops::redo(op, which, page) {
+            Ok(()) => Ok(()),
+            // A page that is newer than the log may have changes that this one does not fit.
+            Err(_) if self.on_loss == OnLogLoss::Accept => Ok(()),
+            Err(source) => Err(RecoveryError::Op {
+                lsn: end,
+                page: id,
+                source,
+            }),
+        }
     }
 
     /// Stamps the pages that a mini-transaction has changed.
@@ -239,13 +250,31 @@ impl<'a> Redo<'a> {
         let length = outcome?;
         Ok(match verify(bytes.get(..length).unwrap_or(&[]), id, size) {
             Ok(header) => {
-                self.newest = self.newest.max((header.lsn, id));
+                self.refuse_newer(&header)?;
                 Ok(bytes.to_vec())
             }
             Err(error) => {
                 let path = space::path(self.directory, id.space);
                 Err(space::damaged(&path, id, &error))
             }
+        })
+    }
+
+    /// Refuses a page that is newer than the log of its time. At once, if that log is not the one
+    /// that is read: the page would be stamped with an LSN of this one, and not be known any more.
+    fn refuse_newer(&mut self, page: &PageHeader) -> Result<(), RecoveryError> {
+        if page.epoch == self.checkpoint.epoch {
+            self.newest = self.newest.max((page.lsn, page.id));
+            return Ok(());
+        }
+        let log_end = loss::newest_lsn(self.checkpoint, Lsn::ZERO, page.epoch);
+        if page.lsn <= log_end || self.on_loss == OnLogLoss::Accept {
+            return Ok(());
+        }
+        Err(RecoveryError::PageAhead {
+            page: page.id,
+            lsn: page.lsn,
+            log_end,
         })
     }
 
@@ -298,7 +327,8 @@ impl<'a> Redo<'a> {
                     bytes,
                 });
             }
-            write_pages(&self.disk, &self.doublewrite, size, copies).await?;
+            let shape = (size, self.checkpoint.epoch);
+            write_pages(&self.disk, &self.doublewrite, shape, copies).await?;
         }
         Ok(())
     }
@@ -308,7 +338,7 @@ impl<'a> Redo<'a> {
     pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<Vec<SpaceId>, RecoveryError> {
         self.write_back().await?;
         let (lsn, page) = self.newest;
-        if log_end < lsn {
+        if log_end < lsn && self.on_loss == OnLogLoss::Refuse {
             return Err(RecoveryError::PageAhead { page, lsn, log_end });
         }
         if let Some((_, error)) = self.unreadable.pop_first() {

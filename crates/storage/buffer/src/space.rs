@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
-use format::{PageId, PageNo, PageSize, SpaceId};
+use format::{Lsn, PageHeader, PageId, PageNo, PageSize, SpaceId};
 use store::StoreError;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,6 +119,13 @@ pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> 
     StoreError::Damaged {
         what: format!("{} page {}: {what}", path.display(), id.page),
     }
+}
+
+/// What is wrong with a page whose log is lost: `log_end` is where the log ended of the life that
+/// wrote it.
+pub fn lost_log(header: &PageHeader, log_end: Lsn) -> String {
+    let lsn = header.lsn;
+    format!("it has LSN {lsn}, but the log of its time ends at {log_end}: log is lost")
 }
 
 /// The same for who looks at files by themselves.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use env::{Disk, DiskErrorKind, File, FileAccess, IoBuffer, OpenOptions, WriteDurability};
 use format::version_file::{self, VERSION_FILE_NAME, VersionError};
 use format::{Lsn, PageId, SpaceId};
-use wal::{Log, OnPoison, Wal, WalOptions};
+use wal::{Log, OnLogLoss, OnPoison, Wal, WalOptions};
 
 use crate::doublewrite;
+use crate::loss::{self, LogLoss};
 use crate::pool::{Pool, PoolOptions};
 use crate::redo::{Note, RecoveryError, Redo};
 use crate::space;
@@ -23,6 +24,8 @@ pub struct StartOptions {
     pub wal: WalOptions,
     /// The pool.
     pub pool: PoolOptions,
+    /// What to do where log is lost.
+    pub on_loss: OnLogLoss,
 }
 
 /// An open data directory.
@@ -38,6 +41,8 @@ pub struct Started {
     pub log_end: Lsn,
     /// Pages that were torn and are whole again.
     pub repaired: Vec<PageId>,
+    /// Log that was lost, if the start has accepted that.
+    pub loss: Option<LogLoss>,
     /// Tablespaces that the log has changes on, but that have no file. One that was dropped is no
     /// loss: a change that was under way then may stand behind the note of the drop, and a
     /// checkpoint between both. If there are any, there is no checkpoint at `log_end` yet: who
@@ -71,18 +76,25 @@ pub async fn start(
     };
     let repaired = doublewrite::repair(&*disk, directory).await?;
     let payload = log.checkpoint().payload.clone();
-    let mut scan = log.scan();
-    let mut redo = Redo::new(&disk, directory, &options.pool)?;
+    let mut scan = log.scan(options.on_loss);
+    let place = (directory, &options.pool);
+    let mut redo = Redo::new(&disk, place, log.checkpoint(), options.on_loss)?;
     while let Some(mtr) = scan.next(&*disk).await? {
         redo.apply(&mtr, notes).await?;
     }
-    let log_end = scan.position();
-    let missing = redo.finish(log_end).await?;
+    let missing = redo.finish(scan.position()).await?;
+    let loss = if options.on_loss == OnLogLoss::Accept {
+        let place = (directory, options.pool.page_size);
+        loss::accept(&*disk, place, log.checkpoint(), &mut scan).await?
+    } else {
+        None
+    };
     let wal_options = WalOptions {
         segment_blocks: log.checkpoint().segment_blocks,
         ..options.wal
     };
     let wal = Wal::start(&*disk, log, &scan, wal_options, on_poison).await?;
+    let log_end = wal.durable();
     if missing.is_empty() {
         wal.write_checkpoint(&*disk, log_end, payload.clone())
             .await?;
@@ -96,6 +108,7 @@ pub async fn start(
         payload,
         log_end,
         repaired,
+        loss,
         missing,
         lock,
     })

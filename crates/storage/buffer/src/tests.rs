@@ -15,7 +15,7 @@ use format::page_op::PageOp;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, PageSize, PageType, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
-use wal::{LogLevel, WalOptions};
+use wal::{LogLevel, OnLogLoss, WalOptions};
 
 use super::*;
 use crate::evict::{LOOKS_PER_TURN, Taken};
@@ -36,6 +36,7 @@ fn id(page: u32) -> PageId {
 
 fn options(frame_count: u32, worker_count: usize) -> StartOptions {
     StartOptions {
+        on_loss: OnLogLoss::Refuse,
         directory: PathBuf::from("data"),
         wal: WalOptions {
             ring_bytes: 1 << 16,
@@ -652,7 +653,7 @@ fn a_page_that_is_ahead_of_the_log_is_refused() {
             put(&pages, 0, 2).await.unwrap_err(),
         ] {
             let error = error.to_string();
-            assert!(error.contains("but the log ends at"), "{error}");
+            assert!(error.contains("but the log of its time ends at"), "{error}");
         }
     });
 }

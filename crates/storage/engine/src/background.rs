@@ -114,9 +114,7 @@ impl Engine {
         let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_over);
         let (rested, ()) = join(resting, house).await;
         rested?;
-        worker.pages.clean_all().await?;
-        worker.pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
-        Ok(())
+        worker.pages.close(CHECKPOINT_PAYLOAD.to_vec()).await
     }
 
     /// The part of the end that changes pages, and so needs the house to be kept meanwhile.

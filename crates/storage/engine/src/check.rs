@@ -33,6 +33,7 @@ use crate::table_shape::{IndexShape, TableShape};
 use crate::undo_log::{FIRST_SPACE, TABLE_SPACES_START, space_of};
 use crate::worker::{COUNTERS_PAGE, Worker};
 
+use files::NewestLsn;
 pub use files::check_files;
 use page_set::PageSet;
 use report::Audit;
@@ -471,9 +472,10 @@ impl Worker {
         self.pages.clean_all().await?;
         let pool = self.pages.pool();
         let place = (pool.directory(), pool.options().page_size);
-        let log_end = Some(self.pages.reserved());
+        let newest = |epoch| pool.wal().newest_lsn(epoch);
         let behind = FIRST_SPACE + self.shared.segment_count;
-        let known = (log_end, SpaceId(behind)..SpaceId(TABLE_SPACES_START));
+        let known: (Option<NewestLsn<'_>>, _) =
+            (Some(&newest), SpaceId(behind)..SpaceId(TABLE_SPACES_START));
         check_files(&**self.pages.disk(), place, known, report, progress).await
     }
 }

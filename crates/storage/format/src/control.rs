@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::codec::{self, Reader, Truncated};
 use crate::ids::Lsn;
+use crate::lives::{LIFE_BYTES, LIVES_MAX, LifeEnds};
 use crate::log::{EPOCH_MAX, LOG_COUNT_MAX};
 
 /// Bytes of one of the two blocks.
@@ -15,14 +16,18 @@ pub const CONTROL_BLOCK_BYTES: usize = 4096;
 /// Bytes of the whole file.
 pub const CONTROL_FILE_BYTES: usize = 2 * CONTROL_BLOCK_BYTES;
 /// Bytes that the engine may keep in a record.
-pub const CHECKPOINT_PAYLOAD_BYTES_MAX: usize = CONTROL_BLOCK_BYTES - HEADER_BYTES;
+pub const CHECKPOINT_PAYLOAD_BYTES_MAX: usize =
+    CONTROL_BLOCK_BYTES - HEADER_BYTES - LIVES_MAX * LIFE_BYTES;
 
 /// Blocks of the largest log segment, 256 MiB: a record that names more is damaged, and following
 /// it would fill the disk.
 pub const SEGMENT_BLOCKS_MAX: u32 = 1 << 16;
 
-const HEADER_BYTES: usize = 64;
-const MAGIC: [u8; 8] = *b"PLATCTL1";
+const HEADER_BYTES: usize = 72;
+const MAGIC: [u8; 8] = *b"PLATCTL2";
+
+/// In the field of flags: the log was closed.
+const IS_CLOSED: u32 = 1;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +44,14 @@ pub struct CheckpointRecord {
     pub epoch: u32,
     /// Blocks of one log segment, 1 to [`SEGMENT_BLOCKS_MAX`]; constant for a data directory.
     pub segment_blocks: u32,
-    /// The log was durable up to here: one that ends earlier has lost what was acknowledged.
-    pub log_end: Lsn,
+    /// The blocks before this one were durable: a log that ends earlier has lost what was
+    /// acknowledged.
+    pub durable_block: u64,
+    /// The log was closed in order: nothing was written behind the checkpoint, and no segment is
+    /// needed.
+    pub is_closed: bool,
+    /// Where the logs of earlier lives ended.
+    pub lives: LifeEnds,
     /// What the engine wants to find again (next ids).
     pub payload: Vec<u8>,
 }
@@ -66,7 +77,9 @@ impl CheckpointRecord {
     pub fn encode(&self) -> [u8; CONTROL_BLOCK_BYTES] {
         assert!(self.payload.len() <= CHECKPOINT_PAYLOAD_BYTES_MAX);
         let length = u32::try_from(self.payload.len()).expect("asserted above");
-        let fields: [&[u8]; 10] = [
+        let lives = u32::try_from(self.lives.len()).expect("the list is bounded");
+        let flags = if self.is_closed { IS_CLOSED } else { 0 };
+        let fields: [&[u8]; 12] = [
             &[0; 8],
             &MAGIC,
             &self.sequence.to_le_bytes(),
@@ -76,15 +89,16 @@ impl CheckpointRecord {
             &self.segment_blocks.to_le_bytes(),
             &length.to_le_bytes(),
             &self.block_epoch.to_le_bytes(),
-            &self.log_end.0.to_le_bytes(),
+            &self.durable_block.to_le_bytes(),
+            &flags.to_le_bytes(),
+            &lives.to_le_bytes(),
         ];
+        let mut bytes = fields.concat();
+        assert_eq!(bytes.len(), HEADER_BYTES);
+        self.lives.encode(&mut bytes);
+        bytes.extend_from_slice(&self.payload);
         let mut block = [0; CONTROL_BLOCK_BYTES];
-        let mut at = 0;
-        for field in fields {
-            codec::put_at(&mut block, at, field).expect("the fields are shorter than a block");
-            at += field.len();
-        }
-        codec::put_at(&mut block, HEADER_BYTES, &self.payload).expect("asserted above");
+        codec::put_at(&mut block, 0, &bytes).expect("lives and payload are bounded");
         let sum = codec::checksum(block.get(8..).expect("the block is longer"));
         codec::put_at(&mut block, 0, &sum.to_le_bytes()).expect("the block is longer");
         block
@@ -101,10 +115,10 @@ impl CheckpointRecord {
         if reader.array() != Ok(MAGIC) {
             return None;
         }
-        Self::decode_fields(&mut reader, block).ok()
+        Self::decode_fields(&mut reader).ok()
     }
 
-    fn decode_fields(reader: &mut Reader<'_>, block: &[u8]) -> Result<Self, Truncated> {
+    fn decode_fields(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let sequence = reader.u64()?;
         let lsn = reader.lsn()?;
         let block_no = reader.u64()?;
@@ -112,11 +126,14 @@ impl CheckpointRecord {
         let segment_blocks = reader.u32()?;
         let length = usize::try_from(reader.u32()?).map_err(|_| Truncated)?;
         let block_epoch = reader.u32()?;
-        let log_end = reader.lsn()?;
-        let payload = block
-            .get(HEADER_BYTES..)
-            .and_then(|rest| rest.get(..length));
-        let payload = payload.ok_or(Truncated)?.to_vec();
+        let durable_block = reader.u64()?;
+        let flags = reader.u32()?;
+        let life_count = reader.u32()?;
+        let lives = LifeEnds::decode(reader, life_count)?;
+        let payload = reader.bytes(length)?.to_vec();
+        if CHECKPOINT_PAYLOAD_BYTES_MAX < payload.len() || IS_CLOSED < flags {
+            return Err(Truncated);
+        }
         let record = Self {
             sequence,
             lsn,
@@ -124,7 +141,9 @@ impl CheckpointRecord {
             block_epoch,
             epoch,
             segment_blocks,
-            log_end,
+            durable_block,
+            is_closed: flags == IS_CLOSED,
+            lives,
             payload,
         };
         record.is_possible().then_some(record).ok_or(Truncated)
@@ -133,10 +152,11 @@ impl CheckpointRecord {
     /// Whether a server can have written it: its segments have a size, and its counts leave room
     /// for what follows.
     pub fn is_possible(&self) -> bool {
-        let counts = [self.sequence, self.lsn.0, self.block_no, self.log_end.0];
+        let counts = [self.sequence, self.lsn.0, self.block_no, self.durable_block];
         (1..=SEGMENT_BLOCKS_MAX).contains(&self.segment_blocks)
             && counts.iter().all(|count| *count <= LOG_COUNT_MAX)
             && self.epoch.max(self.block_epoch) <= EPOCH_MAX
+            && self.lives.is_possible()
     }
 
     /// The newest valid record of a control file.
@@ -164,15 +184,25 @@ mod tests {
             block_epoch: 0x54,
             epoch: 0x55,
             segment_blocks: 0x66,
-            log_end: Lsn(0x77),
+            durable_block: 0x77,
+            is_closed: true,
+            lives: lives(&[(0x88, 0x99), (0xAA, 0xBB)]),
             payload: b"next".to_vec(),
         }
+    }
+
+    fn lives(entries: &[(u32, u64)]) -> LifeEnds {
+        let mut lives = LifeEnds::default();
+        for &(epoch, end) in entries {
+            lives.push(epoch, Lsn(end));
+        }
+        lives
     }
 
     #[test]
     fn layout_is_pinned() {
         let block = sample(3).encode();
-        assert_eq!(&block[8..16], b"PLATCTL1");
+        assert_eq!(&block[8..16], b"PLATCTL2");
         assert_eq!(codec::u64_at(&block, 16), Some(3));
         assert_eq!(codec::u64_at(&block, 24), Some(0x1122));
         assert_eq!(codec::u64_at(&block, 32), Some(0x3344));
@@ -181,7 +211,13 @@ mod tests {
         assert_eq!(codec::u32_at(&block, 48), Some(4));
         assert_eq!(codec::u32_at(&block, 52), Some(0x54));
         assert_eq!(codec::u64_at(&block, 56), Some(0x77));
-        assert_eq!(&block[64..68], b"next");
+        assert_eq!(codec::u32_at(&block, 64), Some(1));
+        assert_eq!(codec::u32_at(&block, 68), Some(2));
+        assert_eq!(codec::u32_at(&block, 72), Some(0x88));
+        assert_eq!(codec::u64_at(&block, 76), Some(0x99));
+        assert_eq!(codec::u32_at(&block, 84), Some(0xAA));
+        assert_eq!(codec::u64_at(&block, 88), Some(0xBB));
+        assert_eq!(&block[96..100], b"next");
         assert_eq!(sample(3).file_offset(), 4096);
         assert_eq!(CheckpointRecord::decode(&block), Some(sample(3)));
     }
@@ -219,7 +255,7 @@ mod tests {
             |record, count| record.sequence = count,
             |record, count| record.lsn = Lsn(count),
             |record, count| record.block_no = count,
-            |record, count| record.log_end = Lsn(count),
+            |record, count| record.durable_block = count,
         ];
         for change in changes {
             for (count, fits) in [(LOG_COUNT_MAX - 1, true), (LOG_COUNT_MAX, true)]

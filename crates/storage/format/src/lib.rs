@@ -14,6 +14,7 @@
 //! * [`row_header`]: what stands before a row.
 //! * [`undo`]: older versions.
 //! * [`page_op`]: every change of a page, as the log has it.
+//! * [`lives`]: where the log of earlier lives of the server ended.
 //! * [`control`]: the control file with its two checkpoint records.
 //! * [`version_file`]: which format a data directory has.
 
@@ -22,6 +23,7 @@
 pub mod codec;
 pub mod control;
 pub mod ids;
+pub mod lives;
 pub mod log;
 pub mod page;
 pub mod page_bytes;

@@ -38,6 +38,21 @@ pub struct LogBlockHeader {
     pub used: u16,
     /// Offset in the payload of the first mini-transaction that begins here, or [`NO_FIRST_MTR`].
     pub first_mtr: u16,
+    /// Blocks from the first that was not durable yet when this one was built, to this one. At most
+    /// `block_no`.
+    pub durable_lag: u32,
+}
+
+impl LogBlockHeader {
+    /// The blocks before this one were durable when this block was built.
+    pub fn durable_block(&self) -> u64 {
+        self.block_no.saturating_sub(u64::from(self.durable_lag))
+    }
+
+    /// LSN behind the block's payload.
+    pub fn end(&self) -> Lsn {
+        self.start.advance(u64::from(self.used))
+    }
 }
 
 /// Why bytes are not a block of the log.
@@ -53,7 +68,7 @@ pub enum LogBlockError {
     #[error("the log block says that it carries {0} bytes")]
     Used(u16),
     /// Numbers that no log reaches.
-    #[error("block number, LSN or epoch of the log block is larger than any log's")]
+    #[error("block number, LSN, epoch or durable lag of the log block is larger than any log's")]
     Count,
 }
 
@@ -70,13 +85,14 @@ pub fn seal_log_block(block: &mut [u8], header: &LogBlockHeader) {
         .get_mut(LOG_BLOCK_HEADER_BYTES + used..)
         .expect("asserted above")
         .fill(0);
-    let fields: [&[u8]; 6] = [
+    let fields: [&[u8]; 7] = [
         &header.block_no.to_le_bytes(),
         &header.start.0.to_le_bytes(),
         &header.epoch.to_le_bytes(),
         &header.used.to_le_bytes(),
         &header.first_mtr.to_le_bytes(),
-        &[0; 8],
+        &header.durable_lag.to_le_bytes(),
+        &[0; 4],
     ];
     let mut at = 0;
     for field in fields {
@@ -98,7 +114,8 @@ pub fn open_log_block(block: &[u8]) -> Result<(LogBlockHeader, &[u8]), LogBlockE
     }
     let header = decode_log_block_header(whole).map_err(|_| LogBlockError::Length)?;
     let count = header.block_no.max(header.start.0);
-    if LOG_COUNT_MAX < count || EPOCH_MAX < header.epoch {
+    let lags_too_far = header.block_no < u64::from(header.durable_lag);
+    if LOG_COUNT_MAX < count || EPOCH_MAX < header.epoch || lags_too_far {
         return Err(LogBlockError::Count);
     }
     let payload = block
@@ -118,7 +135,14 @@ fn decode_log_block_header(block: &[u8]) -> Result<LogBlockHeader, Truncated> {
         epoch: reader.u32()?,
         used: reader.u16()?,
         first_mtr: reader.u16()?,
+        durable_lag: reader.u32()?,
     })
+}
+
+/// The number that a block says it has, before anything in it is checked: to pass over blocks of
+/// another place quickly.
+pub fn claimed_block_no(block: &[u8]) -> Option<u64> {
+    codec::u64_at(block, 0)
 }
 
 /// Bytes of a mini-transaction's header.

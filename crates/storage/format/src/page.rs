@@ -12,12 +12,15 @@ use crate::ids::{Lsn, PageId};
 pub const PAGE_HEADER_BYTES: usize = 32;
 
 /// The version of the page header that this program writes.
-pub const PAGE_FORMAT_VERSION: u16 = 1;
+pub const PAGE_FORMAT_VERSION: u16 = 2;
 
 /// Where the page LSN stands.
 pub const PAGE_LSN_AT: usize = 8;
 
 const CHECKSUM_BYTES: usize = 8;
+
+/// Where the epoch stands.
+const EPOCH_AT: usize = 28;
 
 /// A page size that a tablespace may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -121,6 +124,8 @@ pub struct PageHeader {
     pub page_type: PageType,
     /// How large it is.
     pub size: PageSize,
+    /// The life of the server that wrote the page to its file; means nothing in memory.
+    pub epoch: u32,
 }
 
 /// Why bytes are not the page that was asked for.
@@ -163,13 +168,14 @@ impl PageHeader {
         assert_eq!(page.len(), self.size.bytes());
         let mut header = [0; PAGE_HEADER_BYTES];
         let (_, rest) = header.split_at_mut(CHECKSUM_BYTES);
-        let fields: [&[u8]; 6] = [
+        let fields: [&[u8]; 7] = [
             &self.lsn.0.to_le_bytes(),
             &self.id.space.0.to_le_bytes(),
             &self.id.page.0.to_le_bytes(),
             &[self.page_type.code()],
             &[self.size.class()],
             &PAGE_FORMAT_VERSION.to_le_bytes(),
+            &self.epoch.to_le_bytes(),
         ];
         let mut at = 0;
         for field in fields {
@@ -186,9 +192,11 @@ impl PageHeader {
             reader.u64()?;
             let lsn = reader.lsn()?;
             let id = reader.page_id()?;
-            Ok::<_, codec::Truncated>((lsn, id, reader.u8()?, reader.u8()?, reader.u16()?))
+            let kind = (reader.u8()?, reader.u8()?, reader.u16()?);
+            Ok::<_, codec::Truncated>((lsn, id, kind, reader.u32()?))
         })();
-        let (lsn, id, code, class, version) = fields.map_err(|_| PageError::Truncated)?;
+        let (lsn, id, kind, epoch) = fields.map_err(|_| PageError::Truncated)?;
+        let (code, class, version) = kind;
         if version != PAGE_FORMAT_VERSION {
             return Err(PageError::Version(version));
         }
@@ -199,6 +207,7 @@ impl PageHeader {
             id,
             page_type,
             size,
+            epoch,
         })
     }
 }
@@ -214,6 +223,14 @@ pub fn page_lsn(page: &[u8]) -> Option<Lsn> {
 /// If `page` is shorter than a header.
 pub fn set_page_lsn(page: &mut [u8], lsn: Lsn) {
     codec::put_at(page, PAGE_LSN_AT, &lsn.0.to_le_bytes()).expect("a page has a header");
+}
+
+/// Says which life of the server writes the page to its file; before [`seal`].
+///
+/// # Panics
+/// If `page` is shorter than a header.
+pub fn set_page_epoch(page: &mut [u8], epoch: u32) {
+    codec::put_at(page, EPOCH_AT, &epoch.to_le_bytes()).expect("a page has a header");
 }
 
 /// Puts the checksum into a page that is about to be written to its file.
@@ -257,6 +274,7 @@ mod tests {
             id: PageId::new(SpaceId(0x0C0B_0A09), PageNo(0x100F_0E0D)),
             page_type: PageType::BtreeLeaf,
             size: PageSize::KiB16,
+            epoch: 0x1817_1615,
         }
     }
 
@@ -264,9 +282,11 @@ mod tests {
     fn layout_is_pinned() {
         let mut page = vec![0; 16384];
         sample().encode(&mut page);
-        let expected: Vec<u8> = (1..=16).chain([3, 2, 1, 0, 0, 0, 0, 0]).collect();
+        let expected: Vec<u8> = (1..=16).chain([3, 2, 2, 0]).chain(21..=24).collect();
         assert_eq!(&page[8..32], expected);
         assert_eq!(page_lsn(&page), Some(sample().lsn));
+        set_page_epoch(&mut page, 0x0403_0201);
+        assert_eq!(page[28..32], [1, 2, 3, 4]);
         seal(&mut page);
         assert_eq!(codec::u64_at(&page, 0), Some(codec::checksum(&page[8..])));
     }

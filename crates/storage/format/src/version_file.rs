@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 /// The version of the data directory that this program reads and writes.
-pub const DATA_FORMAT_VERSION: u32 = 1;
+pub const DATA_FORMAT_VERSION: u32 = 2;
 
 /// The file's name in the data directory.
 pub const VERSION_FILE_NAME: &str = "PLATEAU_FORMAT";
@@ -63,17 +63,17 @@ mod tests {
 
     #[test]
     fn layout_is_pinned() {
-        assert_eq!(encode(), "plateau data directory, format 1\n");
+        assert_eq!(encode(), "plateau data directory, format 2\n");
         assert_eq!(check(encode().as_bytes()), Ok(()));
     }
 
     #[test]
     fn others_are_refused() {
         let contents = |text: &str| check(text.as_bytes());
-        let newer = "plateau data directory, format 2\n";
-        assert_eq!(contents(newer), Err(VersionError::Newer { found: 2 }));
-        let older = "plateau data directory, format 0\n";
-        assert_eq!(contents(older), Err(VersionError::Older { found: 0 }));
+        let newer = "plateau data directory, format 3\n";
+        assert_eq!(contents(newer), Err(VersionError::Newer { found: 3 }));
+        let older = "plateau data directory, format 1\n";
+        assert_eq!(contents(older), Err(VersionError::Older { found: 1 }));
         for foreign in ["", "10.11", "plateau data directory, format +1\n", "\u{0}"] {
             assert_eq!(contents(foreign), Err(VersionError::Foreign));
         }

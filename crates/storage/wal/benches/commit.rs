@@ -55,7 +55,7 @@ fn open(disk: &dyn Disk, directory: &Path, worker_count: usize) -> Arc<Wal> {
     disk.create_directory(directory).unwrap();
     now(async {
         let log = Log::create(disk, directory, &options).await.unwrap();
-        let mut scan = log.scan();
+        let mut scan = log.scan(wal::OnLogLoss::Refuse);
         assert!(scan.next(disk).await.unwrap().is_none());
         Wal::start(disk, log, &scan, options, Box::new(|_| {}))
             .await

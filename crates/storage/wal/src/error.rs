@@ -1,9 +1,10 @@
 //! What can go wrong with the log.
 
 use env::DiskError;
-use format::Lsn;
 use format::control::ControlError;
 use thiserror::Error;
+
+use crate::damage::LogDamage;
 
 /// Trouble of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -17,18 +18,7 @@ pub enum WalError {
     /// The control file gives no checkpoint.
     #[error("the log's control file")]
     Control(#[from] ControlError),
-    /// The blocks that the checkpoint points to do not lead to it.
-    #[error("the log does not reach the checkpoint at {checkpoint}")]
-    CheckpointUnreachable {
-        /// LSN of the checkpoint.
-        checkpoint: Lsn,
-    },
-    /// Log that was acknowledged is not there any more.
-    #[error("the log ends at {found} but was durable up to {durable}")]
-    LogLost {
-        /// Where it breaks.
-        found: Lsn,
-        /// Up to where it was known to be durable.
-        durable: Lsn,
-    },
+    /// Log that was durable is not there any more.
+    #[error(transparent)]
+    Damaged(Box<LogDamage>),
 }

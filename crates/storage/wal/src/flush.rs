@@ -27,6 +27,8 @@ pub(crate) struct FlushState {
     pub(crate) written: Lsn,
     /// The block that is written next.
     pub(crate) next_block: u64,
+    /// The blocks before this one are durable (D1 of `damage`).
+    pub(crate) durable_block: u64,
     /// Where the next mini-transaction begins that no block header knows of yet.
     pub(crate) next_mtr: Lsn,
     /// In each block header of this life.
@@ -63,14 +65,16 @@ struct Write {
 
 impl FlushState {
     /// Puts what is ready into new blocks: as much as one write may have and the segment holds.
-    fn prepare(&mut self, bytes_max: usize) -> Option<Write> {
+    fn prepare(&mut self, bytes_max: usize, prepared_end: u64) -> Option<Write> {
         let ready = Lsn(self.reader.ready());
         let length = ready.since(self.written);
         let segment = self.place.segment_of(self.next_block);
         let blocks_left = self.place.blocks - self.next_block % self.place.blocks;
-        let blocks_max = stdx::to_u64(bytes_max / LOG_BLOCK_BYTES).clamp(1, blocks_left);
+        // The last prepared block is written when there is one behind it (D3 of `damage`).
+        let blocks_left = blocks_left.min(prepared_end.saturating_sub(self.next_block + 1));
+        let blocks_max = stdx::to_u64(bytes_max / LOG_BLOCK_BYTES).max(1);
         let payload = stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES);
-        let blocks = length.div_ceil(payload).min(blocks_max);
+        let blocks = length.div_ceil(payload).min(blocks_max).min(blocks_left);
         if blocks == 0 {
             return None;
         }
@@ -120,6 +124,8 @@ impl FlushState {
             epoch: self.epoch,
             used,
             first_mtr,
+            durable_lag: u32::try_from(block_no - self.durable_block)
+                .expect("log that nobody waits for is made durable each second"),
         };
         seal_log_block(block, &header);
     }
@@ -158,6 +164,10 @@ impl FlushState {
             self.unsynced.push((write.segment, write.file.clone()));
         }
         self.next_block += write.blocks;
+        if durability == WriteDurability::Sync {
+            assert!(self.unsynced.is_empty(), "all before is durable, too");
+            self.durable_block = self.next_block;
+        }
         self.written = write.end;
         self.reader.release(write.end.0);
     }
@@ -204,7 +214,7 @@ impl FlushJob {
         let (write, has_unsynced) = {
             let mut state = wal.flush_state().lock();
             (
-                state.prepare(wal.options().flush_bytes_max),
+                state.prepare(wal.options().flush_bytes_max, wal.prepared_end()),
                 !state.unsynced.is_empty(),
             )
         };
@@ -252,13 +262,15 @@ impl FlushJob {
     }
 
     async fn sync(&self, disk: &dyn Disk) -> Result<(), WalError> {
-        let (files, end) = {
+        let (files, end, blocks) = {
             let mut state = self.wal.flush_state().lock();
-            (std::mem::take(&mut state.unsynced), state.written)
+            let files = std::mem::take(&mut state.unsynced);
+            (files, state.written, state.next_block)
         };
         for (_, file) in &files {
             disk.sync(file).await?;
         }
+        self.wal.flush_state().lock().durable_block = blocks;
         self.wal.publish_durable(end);
         Ok(())
     }

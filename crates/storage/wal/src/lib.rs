@@ -18,6 +18,9 @@
 //! mini-transaction always finds room in memory and in prepared blocks. Blocks run out only for
 //! those who have no permit yet.
 //! (I5) At most one flush is under way, so the durable bytes are a prefix of the log.
+//! (I6) Each block says how far the log was durable when it was built, and the segment of the next
+//! block is always there: so damage is told from the end that a crash leaves ([`LogDamage`]; the
+//! argument is in the head of `damage`).
 //!
 //! Known limit: bytes that are only `written` when a sync fails can be read by the next process and
 //! still be lost with the power. Log is written durably unless somebody asks for less, so commits
@@ -25,7 +28,9 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod control;
+mod damage;
 mod error;
 mod flush;
 mod log;
@@ -35,11 +40,12 @@ mod segments;
 mod waiters;
 mod wal;
 
+pub use crate::damage::{LogDamage, LogDamageKind};
 pub use crate::error::WalError;
 pub use crate::flush::FlushJob;
 pub use crate::log::Log;
 pub use crate::room::{NoRoom, Purpose, WaitRoom};
-pub use crate::scan::LogScan;
+pub use crate::scan::{LogScan, OnLogLoss};
 pub use crate::waiters::{LogLevel, WaitLog};
 pub use crate::wal::{Commit, OnPoison, Wal, WalWriter};
 

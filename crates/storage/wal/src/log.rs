@@ -5,9 +5,10 @@ use std::path::Path;
 use env::Disk;
 use format::Lsn;
 use format::control::CheckpointRecord;
+use format::lives::LifeEnds;
 
 use crate::control::{self, Control};
-use crate::scan::LogScan;
+use crate::scan::{LogScan, OnLogLoss};
 use crate::segments::SegmentPlace;
 use crate::{WalError, WalOptions};
 
@@ -24,7 +25,9 @@ impl Log {
         control::exists(disk, data_directory)
     }
 
-    /// Makes an empty log. The names are durable when this returns. Blocks.
+    /// Makes an empty log. The names are durable when this returns. The first segment comes before
+    /// the control file: wherever there is one, the segment of the next block is there (D3 of
+    /// `damage`). Blocks.
     pub async fn create(
         disk: &dyn Disk,
         data_directory: &Path,
@@ -37,11 +40,15 @@ impl Log {
             block_epoch: 0,
             epoch: 0,
             segment_blocks: options.segment_blocks,
-            log_end: Lsn::FIRST,
+            durable_block: 0,
+            is_closed: false,
+            lives: LifeEnds::default(),
             payload: Vec::new(),
         };
         let place = SegmentPlace::new(data_directory, options.segment_blocks);
         disk.create_directory(&place.directory)?;
+        drop(place.create(disk, 0).await?);
+        disk.sync_directory(data_directory)?;
         let control = Control::create(disk, data_directory, first).await?;
         disk.sync_directory(data_directory)?;
         Ok(Self { control, place })
@@ -60,7 +67,7 @@ impl Log {
     }
 
     /// Reads the log from the newest checkpoint.
-    pub fn scan(&self) -> LogScan {
-        LogScan::new(self.place.clone(), self.control.latest())
+    pub fn scan(&self, on_loss: OnLogLoss) -> LogScan {
+        LogScan::new(self.place.clone(), self.control.latest(), on_loss)
     }
 }

@@ -2,25 +2,33 @@
 //!
 //! From the block that the checkpoint names, block by block, to the first that is damaged or does
 //! not continue the one before; mini-transactions out of their payloads, to the first that is not
-//! whole. What is behind the break was never acknowledged.
+//! whole. Whether the log ends there or is damaged there is decided in [`crate::damage`].
 //!
 //! (I1) `position` is the end of the last whole mini-transaction; `pending` begins there.
-//! (I2) A block of a later epoch that begins at `position` replaces `pending`: the life that wrote
+//! (I2) A block of a later epoch begins at `position` and replaces `pending`: the life that wrote
 //! it had found the log to end there.
 
-use env::{Disk, File, IoBuffer};
+use env::{Disk, DiskError};
 use format::Lsn;
 use format::control::CheckpointRecord;
 use format::log::{
-    LOG_BLOCK_BYTES, LogBlockHeader, LogMtr, MTR_BYTES_MAX, MtrParse, NO_FIRST_MTR, open_log_block,
-    parse_mtr,
+    LogBlockHeader, LogMtr, MTR_BYTES_MAX, MtrParse, NO_FIRST_MTR, open_log_block, parse_mtr,
 };
 
 use crate::WalError;
+use crate::blocks::BlockReader;
+use crate::damage::{Behind, Break, Cause, LogDamage};
 use crate::segments::SegmentPlace;
 
-/// Blocks of one read.
-const READ_BLOCKS: u64 = 64;
+/// What becomes of a start that finds the log damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLogLoss {
+    /// It fails.
+    #[default]
+    Refuse,
+    /// It goes on with what was logged before the damage. The operator has asked for it.
+    Accept,
+}
 
 /// Where the reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +37,19 @@ enum State {
     Seeking,
     /// Between mini-transactions, or in one.
     Reading,
-    /// At the break.
+    /// At the break, for this cause.
+    Broken(Cause),
+    /// At the break, which was judged.
     Ended,
 }
 
 /// Reads the mini-transactions behind a checkpoint, in order.
 #[derive(Debug)]
 pub struct LogScan {
-    place: SegmentPlace,
-    checkpoint: Lsn,
-    /// The log must reach this far.
-    log_end: Lsn,
+    reader: BlockReader,
+    /// Where the reading begins.
+    checkpoint: CheckpointRecord,
+    on_loss: OnLogLoss,
     state: State,
     /// End of the last whole mini-transaction (I1).
     position: Lsn,
@@ -49,12 +59,12 @@ pub struct LogScan {
     given: usize,
     epoch: u32,
     next_block: u64,
-    /// The open segment.
-    file: Option<(u64, File)>,
-    /// Blocks read from `chunk_block` on.
-    chunk: Option<IoBuffer>,
-    chunk_block: u64,
-    chunk_blocks: u64,
+    /// What lies behind the break, once it was judged.
+    behind: Behind,
+    /// What was accepted.
+    damage: Option<LogDamage>,
+    /// Where the log goes on if not at `position`.
+    restart: Option<Lsn>,
 }
 
 /// Where the log ends.
@@ -66,24 +76,29 @@ pub(crate) struct LogEnd {
     pub(crate) block: u64,
     /// The latest epoch seen.
     pub(crate) epoch: u32,
+    /// The log goes on apart from what is there, as what is there is damaged.
+    pub(crate) is_restart: bool,
 }
 
 impl LogScan {
-    pub(crate) fn new(place: SegmentPlace, checkpoint: &CheckpointRecord) -> Self {
+    pub(crate) fn new(
+        place: SegmentPlace,
+        checkpoint: &CheckpointRecord,
+        on_loss: OnLogLoss,
+    ) -> Self {
         Self {
-            place,
-            checkpoint: checkpoint.lsn,
-            log_end: checkpoint.log_end,
+            reader: BlockReader::new(place),
+            checkpoint: checkpoint.clone(),
+            on_loss,
             state: State::Seeking,
             position: checkpoint.lsn,
             pending: Vec::new(),
             given: 0,
             epoch: checkpoint.block_epoch,
             next_block: checkpoint.block_no,
-            file: None,
-            chunk: None,
-            chunk_block: 0,
-            chunk_blocks: 0,
+            behind: Behind::default(),
+            damage: None,
+            restart: None,
         }
     }
 
@@ -94,7 +109,11 @@ impl LogScan {
             self.pending.drain(..self.given);
             self.given = 0;
             let parsed = match self.state {
-                State::Ended => return self.finish(),
+                State::Broken(cause) => {
+                    self.judge(disk, cause).await?;
+                    return Ok(None);
+                }
+                State::Ended => return Ok(None),
                 State::Seeking => MtrParse::Partial,
                 State::Reading => parse_mtr(&self.pending, self.position),
             };
@@ -102,14 +121,16 @@ impl LogScan {
                 MtrParse::Whole(mtr, length) => {
                     self.given = length;
                     self.position = mtr.end;
-                    if self.checkpoint <= mtr.start {
+                    if self.checkpoint.lsn <= mtr.start {
                         break;
                     }
                 }
                 MtrParse::Partial if self.pending.len() <= MTR_BYTES_MAX => {
-                    self.load_block(disk, true).await?;
+                    self.load_block(disk).await?;
                 }
-                MtrParse::Partial | MtrParse::Broken => self.load_block(disk, false).await?,
+                MtrParse::Partial | MtrParse::Broken => {
+                    self.state = State::Broken(Cause::Senseless);
+                }
             }
         }
         // The borrow checker wants the mini-transaction parsed again to be given out.
@@ -129,19 +150,52 @@ impl LogScan {
             .expect("it begins before it ends"))
     }
 
-    fn finish(&self) -> Result<Option<LogMtr<'_>>, WalError> {
-        if self.position < self.checkpoint {
-            return Err(WalError::CheckpointUnreachable {
-                checkpoint: self.checkpoint,
-            });
+    /// Decides whether the break is the end of the log, or damage.
+    async fn judge(&mut self, disk: &dyn Disk, cause: Cause) -> Result<(), WalError> {
+        let is_unread = self.next_block == self.checkpoint.block_no;
+        if self.checkpoint.is_closed && is_unread && cause == Cause::NoBlock {
+            self.state = State::Ended;
+            return Ok(());
         }
-        // What was durable may have ended inside a mini-transaction: its front counts.
-        let found = self.position.advance(stdx::to_u64(self.pending.len()));
-        if found < self.log_end {
-            let durable = self.log_end;
-            return Err(WalError::LogLost { found, durable });
+        let found = Break {
+            block: self.next_block,
+            position: self.position,
+            epoch: self.epoch,
+            cause,
+        };
+        self.behind = found.look_behind(disk, &mut self.reader).await?;
+        let known = (self.checkpoint.durable_block, &self.behind);
+        match found.judge(disk, self.reader.place(), known)? {
+            Some(damage) if self.on_loss == OnLogLoss::Refuse => {
+                return Err(WalError::Damaged(Box::new(damage)));
+            }
+            damage => self.damage = damage,
         }
-        Ok(None)
+        self.state = State::Ended;
+        Ok(())
+    }
+
+    /// The damage that was accepted, once [`LogScan::next`] has given `None`.
+    pub fn damage(&self) -> Option<&LogDamage> {
+        self.damage.as_ref()
+    }
+
+    /// The highest LSN that anything in the log had, the lost part included.
+    pub fn newest(&self) -> Lsn {
+        let pending = stdx::to_u64(self.pending.len());
+        self.position.advance(pending).max(self.behind.end)
+    }
+
+    /// Lets the log go on at an LSN behind all that is known, apart from what is there.
+    ///
+    /// # Panics
+    /// If the loss of log was not to be accepted, the scan was not read to its end, or the LSN is
+    /// before that end.
+    pub fn restart_at(&mut self, lsn: Lsn) {
+        assert_eq!(self.on_loss, OnLogLoss::Accept);
+        assert_eq!(self.state, State::Ended);
+        assert!(self.newest() <= lsn);
+        self.restart = Some(lsn);
     }
 
     /// Where the log ends, once [`LogScan::next`] has given `None`.
@@ -151,9 +205,10 @@ impl LogScan {
     pub(crate) fn end(&self) -> LogEnd {
         assert_eq!(self.state, State::Ended);
         LogEnd {
-            lsn: self.position,
+            lsn: self.restart.unwrap_or(self.position),
             block: self.next_block,
-            epoch: self.epoch,
+            epoch: self.epoch.max(self.behind.epoch),
+            is_restart: self.restart.is_some(),
         }
     }
 
@@ -162,85 +217,60 @@ impl LogScan {
         self.position
     }
 
-    /// Takes the next block in; `continues` if it may go on with what is pending. At the break the
-    /// scan ends.
-    async fn load_block(&mut self, disk: &dyn Disk, continues: bool) -> Result<(), WalError> {
+    /// Takes the next block in, or notes the break.
+    async fn load_block(&mut self, disk: &dyn Disk) -> Result<(), WalError> {
         let number = self.next_block;
-        if !self.fetch(disk, number).await? {
-            self.state = State::Ended;
-            return Ok(());
-        }
-        let taken = self.take_block(number, continues);
-        if taken.is_none() {
-            self.state = State::Ended;
+        let taken = match self.fetch(disk, number).await {
+            Ok(true) => self.take_block(number),
+            Ok(false) => Err(Cause::NoBlock),
+            Err(error) if self.on_loss == OnLogLoss::Refuse => return Err(error.into()),
+            Err(_) => Err(Cause::Unreadable),
+        };
+        if let Err(cause) = taken {
+            self.state = State::Broken(cause);
         }
         Ok(())
     }
 
-    fn take_block(&mut self, number: u64, continues: bool) -> Option<()> {
-        let at = usize::try_from(number.checked_sub(self.chunk_block)?).ok()?;
-        let at = at.checked_mul(LOG_BLOCK_BYTES)?;
-        let block = self
-            .chunk
-            .as_ref()?
-            .get(at..at.checked_add(LOG_BLOCK_BYTES)?)?;
-        let (header, payload) = open_log_block(block).ok()?;
+    async fn fetch(&mut self, disk: &dyn Disk, number: u64) -> Result<bool, DiskError> {
+        match self.reader.fetch(disk, number).await {
+            // One block of many is enough to fail the whole read.
+            Err(_) => self.reader.fetch_singly(disk, number).await,
+            fetched => fetched,
+        }
+    }
+
+    fn take_block(&mut self, number: u64) -> Result<(), Cause> {
+        let block = self.reader.bytes(number).ok_or(Cause::NoBlock)?;
+        let (header, payload) = open_log_block(block).map_err(|_| Cause::NoBlock)?;
         if header.block_no != number || header.epoch < self.epoch {
-            return None;
+            return Err(Cause::NoBlock);
         }
         if self.state == State::Seeking {
-            let (position, payload) = begin(&header, payload, self.position)?;
+            let begun = begin(&header, payload, self.position).ok_or(Cause::Unlinked)?;
+            let (position, payload) = begun;
             self.pending.clear();
             if let Some(position) = position {
                 self.position = position;
                 self.state = State::Reading;
             }
             self.pending.extend_from_slice(payload);
+        } else if self.epoch < header.epoch {
+            if header.start != self.position {
+                return Err(Cause::Unlinked);
+            }
+            self.pending.clear();
+            self.pending.extend_from_slice(payload);
         } else {
-            let pending_end = self
-                .position
-                .0
-                .checked_add(stdx::to_u64(self.pending.len()))?;
-            if self.epoch < header.epoch && header.start == self.position {
-                self.pending.clear();
-            } else if !continues || header.start.0 != pending_end {
-                return None;
+            let pending = stdx::to_u64(self.pending.len());
+            if self.position.0.checked_add(pending) != Some(header.start.0) {
+                return Err(Cause::Unlinked);
             }
             self.pending.extend_from_slice(payload);
         }
         self.epoch = header.epoch;
-        self.next_block = number.checked_add(1)?;
-        Some(())
-    }
-
-    /// Makes sure that block `number` is in the chunk; false if no file has it.
-    async fn fetch(&mut self, disk: &dyn Disk, number: u64) -> Result<bool, WalError> {
-        let chunk_end = self.chunk_block.saturating_add(self.chunk_blocks);
-        if (self.chunk_block..chunk_end).contains(&number) {
-            return Ok(true);
-        }
-        let segment = self.place.segment_of(number);
-        if self.file.as_ref().is_none_or(|(open, _)| *open != segment) {
-            self.file = self.place.open(disk, segment)?.map(|file| (segment, file));
-            if let Some((_, file)) = &self.file {
-                // The process may have died with the machine alive: what is read here must not
-                // vanish later, when pages in the files depend on it.
-                disk.sync(file).await?;
-            }
-        }
-        let Some((_, file)) = &self.file else {
-            return Ok(false);
-        };
-        let left = self.place.blocks - number % self.place.blocks;
-        let count = left.min(READ_BLOCKS);
-        let buffer = IoBuffer::zeroed(stdx::to_usize(count) * LOG_BLOCK_BYTES);
-        let offset = self.place.offset_of(number);
-        let (buffer, outcome) = disk.read(file, offset, buffer).await;
-        let length = outcome?;
-        self.chunk_block = number;
-        self.chunk_blocks = stdx::to_u64(length / LOG_BLOCK_BYTES);
-        self.chunk = Some(buffer);
-        Ok(0 < self.chunk_blocks)
+        self.next_block = number.checked_add(1).ok_or(Cause::Unlinked)?;
+        Ok(())
     }
 }
 

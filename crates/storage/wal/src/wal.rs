@@ -7,7 +7,8 @@ use std::sync::Arc;
 use env::{Disk, DiskError, DiskErrorKind};
 use format::Lsn;
 use format::control::CheckpointRecord;
-use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, seal_mtr};
+use format::lives::LifeEnds;
+use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LOG_COUNT_MAX, seal_mtr};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
@@ -15,7 +16,7 @@ use crate::control::{self, Control};
 use crate::flush::{BlockStart, FlushJob, FlushState};
 use crate::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
 use crate::scan::{LogEnd, LogScan};
-use crate::segments::Segments;
+use crate::segments::{SegmentPlace, Segments};
 use crate::waiters::{LogLevel, WaitLog, WaitQueues};
 use crate::{Log, WalError, WalOptions};
 
@@ -53,6 +54,10 @@ pub struct Wal {
     segment_error: Mutex<Option<DiskError>>,
     flush: Mutex<FlushState>,
     control: Mutex<Control>,
+    /// This life of the server. Constant.
+    epoch: u32,
+    /// Where the logs of earlier lives ended. Constant.
+    lives: LifeEnds,
     /// Is the preparing of segments under way?
     is_preparing: AtomicBool,
     durable_waiters: WaitQueues,
@@ -62,7 +67,8 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// Starts to write where a finished scan has found the end. Blocks.
+    /// Starts to write where a finished scan has found the end. Blocks. Where the scan restarts the
+    /// log, the record written here is a checkpoint there: before it the loss is not accepted.
     ///
     /// Before the first commit the caller writes a checkpoint there, having made durable what the
     /// scan gave. Without it a torn write of this life could complete a torn block of the life
@@ -83,23 +89,32 @@ impl Wal {
         let mut record = control.latest().clone();
         record.sequence += 1;
         record.epoch = epoch;
-        // The scan has found all that was durable; what it drops is no whole mini-transaction.
-        record.log_end = record.log_end.min(end.lsn);
+        record.is_closed = false;
+        // The next block begins at the end of the log: a checkpoint there needs nothing before.
+        let next_block = BlockStart {
+            block: if end.is_restart {
+                fresh_block(disk, &place, end.block)?
+            } else {
+                end.block
+            },
+            start: end.lsn,
+            epoch,
+        };
+        if end.is_restart {
+            record.lsn = next_block.start;
+            record.block_no = next_block.block;
+            record.block_epoch = epoch;
+            record.durable_block = next_block.block;
+            record.lives = LifeEnds::default();
+        }
+        record.lives.push(control.latest().epoch, end.lsn);
         let checkpoint = record.lsn;
         let first_block = BlockStart {
             block: record.block_no,
             start: record.lsn,
             epoch: record.block_epoch,
         };
-        // The next block begins at the end of the log: a checkpoint there needs nothing before.
-        let next_block = BlockStart {
-            block: end.block,
-            start: end.lsn,
-            epoch,
-        };
         let block_starts = VecDeque::from([first_block, next_block]);
-        control::write(disk, &control.file(), &record).await?;
-        control.advance(record);
         let (ring, reader) = LogRing::new(LogRingOptions {
             start: end.lsn.0,
             capacity: options.ring_bytes,
@@ -110,7 +125,8 @@ impl Wal {
         let mut flush = FlushState {
             reader,
             written: end.lsn,
-            next_block: end.block,
+            next_block: next_block.block,
+            durable_block: next_block.block,
             next_mtr: end.lsn,
             epoch,
             unsynced: Vec::new(),
@@ -119,6 +135,9 @@ impl Wal {
             block_starts,
         };
         let prepared_end = adopt_segments(disk, &mut flush, first).await?;
+        // Behind the segment of the next block (D3 of `damage`), and before anything is written.
+        control::write(disk, &control.file(), &record).await?;
+        control.advance(record);
         let wal = Arc::new(Self::assemble(
             (options, ring, end),
             (flush, prepared_end),
@@ -136,13 +155,17 @@ impl Wal {
         on_poison: OnPoison,
     ) -> Self {
         let position = || AtomicU64::new(end.lsn.0);
+        let record = control.latest();
+        let (epoch, lives) = (record.epoch, record.lives.clone());
         Self {
             ring,
+            epoch,
+            lives,
             written: position(),
             durable: position(),
             wanted_written: position(),
             wanted_durable: position(),
-            next_block: AtomicU64::new(end.block),
+            next_block: AtomicU64::new(flush.next_block),
             prepared_end: AtomicU64::new(prepared_end),
             checkpoint: AtomicU64::new(checkpoint.0),
             checkpoint_block: AtomicU64::new(first_block),
@@ -190,6 +213,21 @@ impl Wal {
     /// What is below survives a crash.
     pub fn durable(&self) -> Lsn {
         self.reached(LogLevel::Durable)
+    }
+
+    /// This life of the server: what it puts into pages that it writes.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The highest LSN that a page written by a life of the server may have. A page with a higher
+    /// one has changes of log that is lost.
+    pub fn newest_lsn(&self, epoch: u32) -> Lsn {
+        match self.lives.newest_lsn(epoch) {
+            Some(end) => end,
+            None if epoch == self.epoch => self.reserved(),
+            None => Lsn::ZERO,
+        }
     }
 
     /// The newest checkpoint.
@@ -259,9 +297,15 @@ impl Wal {
         (fills_up || wants(&self.wanted_written, written)).then_some(LogLevel::Written)
     }
 
+    /// Is there a block to write, and one prepared behind it? The segment of the next block must be
+    /// there whenever the server dies (D3 of `damage`).
     fn has_prepared_block(&self) -> bool {
         let next = self.next_block.load(Ordering::SeqCst);
-        next < self.prepared_end.load(Ordering::SeqCst)
+        next + 1 < self.prepared_end()
+    }
+
+    pub(crate) fn prepared_end(&self) -> u64 {
+        self.prepared_end.load(Ordering::SeqCst)
     }
 
     /// Takes the role of the flusher if there is something to flush and nobody has it. Called at
@@ -334,7 +378,8 @@ impl Wal {
         };
         let blocks = self.blocks_for(unwritten) + kept;
         let next = self.next_block.load(Ordering::SeqCst);
-        if self.prepared_end.load(Ordering::SeqCst) < next + blocks {
+        // One more stays unwritten.
+        if self.prepared_end() < next + blocks + 1 {
             return Err(self.no_segment());
         }
         if self.options.log_bytes_max < self.age() {
@@ -390,10 +435,10 @@ impl Wal {
         // log, they are all ahead of the writing.
         let permits = 2 * self.blocks_for(self.ring.headroom());
         let write = stdx::to_u64(self.options.flush_bytes_max / LOG_BLOCK_BYTES);
-        let least = (permits + write).div_ceil(blocks);
+        let least = (permits + write + 1).div_ceil(blocks);
         let ahead = least.max(stdx::to_u64(self.options.segments_ahead));
         let segments = next / blocks + 1 + ahead;
-        self.prepared_end.load(Ordering::SeqCst) < segments * blocks
+        self.prepared_end() < segments * blocks
     }
 
     /// Blocks that may be needed to write `bytes` of log: each outstanding permit may cost one
@@ -463,13 +508,42 @@ impl Wal {
         lsn: Lsn,
         payload: Vec<u8>,
     ) -> Result<(), WalError> {
-        assert!(lsn <= self.durable());
-        assert!(self.checkpoint() <= lsn);
         // Pages whose write failed are on no dirty list, and nobody may say that they are durable.
         if self.is_poisoned() {
             return Err(WalError::Poisoned);
         }
-        let first = self.flush.lock().checkpoint_block(lsn);
+        self.write_record(disk, (lsn, false), payload).await
+    }
+
+    /// The last checkpoint of an orderly end, when all pages are in their files and nobody works.
+    /// It says that nothing is written behind it, so that the next start needs no log. From then on
+    /// the log is closed. If something was logged meanwhile, nothing is done: the next start
+    /// recovers.
+    pub async fn close(&self, disk: &dyn Disk, payload: Vec<u8>) -> Result<(), WalError> {
+        // From here on nobody gets a permit, and nothing is flushed.
+        if self.is_poisoned.swap(true, Ordering::SeqCst) {
+            return Err(WalError::Poisoned);
+        }
+        let lsn = self.durable();
+        if self.reserved() != lsn || self.checkpoint() != lsn {
+            return Ok(());
+        }
+        self.write_record(disk, (lsn, true), payload).await
+    }
+
+    async fn write_record(
+        &self,
+        disk: &dyn Disk,
+        (lsn, is_closed): (Lsn, bool),
+        payload: Vec<u8>,
+    ) -> Result<(), WalError> {
+        assert!(lsn <= self.durable());
+        assert!(self.checkpoint() <= lsn);
+        let (first, durable_block) = {
+            let mut state = self.flush.lock();
+            (state.checkpoint_block(lsn), state.durable_block)
+        };
+        assert!(first.block <= durable_block);
         let (file, mut record) = {
             let control = self.control.lock();
             let latest = control.latest();
@@ -477,9 +551,10 @@ impl Wal {
                 lsn,
                 block_no: first.block,
                 block_epoch: first.epoch,
-                log_end: self.durable(),
+                durable_block,
+                is_closed,
                 payload,
-                ..*latest
+                ..latest.clone()
             };
             if record == *latest {
                 return Ok(());
@@ -558,11 +633,18 @@ async fn adopt_segments(
     first: u64,
 ) -> Result<u64, WalError> {
     let place = flush.place.clone();
+    disk.create_directory(&place.directory)?;
     let writing = place.segment_of(flush.next_block);
-    let numbers = place.list(disk)?;
-    // Where nothing of it is needed, the one being written may have been taken away: then it is
-    // made anew, and what is behind it goes.
-    let is_begun = !flush.next_block.is_multiple_of(place.blocks) && numbers.contains(&writing);
+    let mut numbers = place.list(disk)?;
+    // Behind an orderly end the one being written may have been taken away, as nothing of it is
+    // needed: then it is made again, and what is behind it goes.
+    if !is_whole(disk, &place, writing)? {
+        numbers.retain(|number| *number != writing);
+        place.create(disk, writing).await?;
+        numbers.push(writing);
+        numbers.sort_unstable();
+    }
+    let is_begun = !flush.next_block.is_multiple_of(place.blocks);
     let mut end = writing + u64::from(is_begun);
     for number in numbers {
         if number < first {
@@ -585,7 +667,25 @@ async fn adopt_segments(
         }
     }
     disk.sync_directory(&place.directory)?;
-    Ok(end * place.blocks)
+    let prepared_end = end * place.blocks;
+    assert!(flush.next_block < prepared_end, "its segment is there");
+    Ok(prepared_end)
+}
+
+fn is_whole(disk: &dyn Disk, place: &SegmentPlace, segment: u64) -> Result<bool, DiskError> {
+    let file = place.open(disk, segment)?;
+    let length = file.map(|file| disk.length(&file)).transpose()?;
+    Ok(length.is_some_and(|length| place.bytes() <= length))
+}
+
+/// The first block of a segment behind all that are there, and behind block `next`.
+fn fresh_block(disk: &dyn Disk, place: &SegmentPlace, next: u64) -> Result<u64, DiskError> {
+    disk.create_directory(&place.directory)?;
+    let numbers = place.list(disk)?;
+    // A file may have any name; none of ours is above the largest block.
+    let possible = |number: &u64| *number < LOG_COUNT_MAX / place.blocks;
+    let last = numbers.into_iter().filter(possible).max().unwrap_or(0);
+    Ok((last.max(place.segment_of(next)) + 1) * place.blocks)
 }
 
 impl fmt::Debug for Wal {

@@ -83,6 +83,17 @@ impl SimDisk {
         }
     }
 
+    /// Another disk with the same files, which lives apart from this one, for what is tried out. No
+    /// operation may be under way.
+    #[must_use]
+    pub fn copy(&self, seed: u64, clock: SimClock) -> Self {
+        let copy = self.world.lock().copy(seed);
+        Self {
+            world: Arc::new(Mutex::new(copy)),
+            clock,
+        }
+    }
+
     /// Changes the chances of EIO from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.world.lock().options.faults = faults;

@@ -357,6 +357,30 @@ impl World {
         survivor
     }
 
+    /// The same files in another world.
+    pub(super) fn copy(&self, seed: u64) -> Self {
+        assert!(self.under_way.is_empty(), "a disk is copied at rest");
+        let files = self.files.iter().map(|(inode, file)| {
+            let copy = Inodal {
+                seen: file.seen.clone(),
+                durable: file.durable.clone(),
+                changes: file.changes.clone(),
+                lock: Weak::new(),
+            };
+            (*inode, copy)
+        });
+        Self {
+            is_alive: true,
+            options: self.options.clone(),
+            random: Random::new(seed),
+            names: self.names.clone(),
+            files: files.collect(),
+            under_way: BTreeMap::new(),
+            number: self.number,
+            held: None,
+        }
+    }
+
     /// A world with these names and their files, still empty.
     fn successor(&mut self, names: Names) -> Self {
         self.is_alive = false;

@@ -8,19 +8,22 @@ use std::ops::Range;
 use std::path::Path;
 
 use btree::space;
-use buffer::{Seen, list_spaces, page_damage, verify_space};
+use buffer::{Seen, list_spaces, lost_log, page_damage, verify_space};
 use env::Disk;
 use format::{Lsn, PageId, PageNo, PageSize, PageType, SpaceId};
 use store::StoreError;
 
 use super::report::CheckReport;
 
-/// Looks at every page of every file, where nobody writes one. `log_end`: no page may be newer.
+/// Says the highest LSN that a page may have that was written in a life of the server.
+pub(crate) type NewestLsn<'a> = &'a dyn Fn(u32) -> Lsn;
+
+/// Looks at every page of every file, where nobody writes one. No page may be newer than `newest`.
 /// `unmade`: tablespaces that nothing is in yet.
 pub async fn check_files(
     disk: &dyn Disk,
     (directory, size): (&Path, PageSize),
-    (log_end, unmade): (Option<Lsn>, Range<SpaceId>),
+    (newest, unmade): (Option<&dyn Fn(u32) -> Lsn>, Range<SpaceId>),
     report: &mut CheckReport,
     progress: &mut dyn FnMut(&CheckReport),
 ) -> Result<(), StoreError> {
@@ -32,7 +35,7 @@ pub async fn check_files(
         let mut see = |page: PageId, seen: Seen<'_>| {
             report.file_page_count += 1;
             progress(report);
-            let fault = fault_of(page, &seen, (size, log_end), map.as_ref());
+            let fault = fault_of(page, &seen, (size, newest), map.as_ref());
             let is_unmade = matches!(seen, Seen::Unwritten) && unmade.contains(&page.space);
             if let Some(what) = fault.filter(|_| !is_unmade) {
                 report.damage(page, &page_damage(directory, page, &what));
@@ -56,14 +59,13 @@ pub async fn check_files(
 fn fault_of(
     id: PageId,
     seen: &Seen<'_>,
-    (size, log_end): (PageSize, Option<Lsn>),
+    (size, newest): (PageSize, Option<NewestLsn<'_>>),
     map: Option<&(PageNo, Vec<u8>)>,
 ) -> Option<String> {
     match seen {
         Seen::Whole(header, _) => {
-            let log_end = log_end.filter(|&log_end| log_end < header.lsn)?;
-            let lsn = header.lsn;
-            Some(format!("it has LSN {lsn}, but the log ends at {log_end}"))
+            let log_end = newest?(header.epoch);
+            (log_end < header.lsn).then(|| lost_log(header, log_end))
         }
         Seen::Unwritten => {
             let first_map = space::map_page(PageNo(0), size.bytes());

@@ -11,6 +11,7 @@ fn header() -> LogBlockHeader {
         epoch: 0x1413_1211,
         used: 0x0003,
         first_mtr: 0x0201,
+        durable_lag: 0x0403_0201,
     }
 }
 
@@ -19,7 +20,7 @@ fn block_layout_is_pinned() {
     let mut block = vec![0xEE; LOG_BLOCK_BYTES];
     block[32..35].copy_from_slice(b"abc");
     seal_log_block(&mut block, &header());
-    let expected: Vec<u8> = (1..=0x14).chain([3, 0, 1, 2, 0, 0, 0, 0]).collect();
+    let expected: Vec<u8> = (1..=0x14).chain([3, 0, 1, 2, 1, 2, 3, 4]).collect();
     assert_eq!(&block[..28], expected);
     assert_eq!(&block[32..36], b"abc\0");
     assert_eq!(open_log_block(&block), Ok((header(), &b"abc"[..])));
@@ -41,6 +42,7 @@ fn a_block_with_counts_that_no_log_reaches_is_damaged() {
             block_no,
             start,
             epoch,
+            durable_lag: 1,
             ..header()
         };
         seal_log_block(&mut block, &header);
@@ -52,6 +54,26 @@ fn a_block_with_counts_that_no_log_reaches_is_damaged() {
     assert_eq!(with(LOG_COUNT_MAX + 1, 1), Err(LogBlockError::Count));
     assert_eq!(with(1, EPOCH_MAX - 1), Ok(()));
     assert_eq!(with(1, EPOCH_MAX + 1), Err(LogBlockError::Count));
+}
+
+/// Block 7 with a lag below, at and above its number.
+#[test]
+fn a_block_lags_behind_no_more_blocks_than_there_are() {
+    let with = |durable_lag| {
+        let mut block = vec![0; LOG_BLOCK_BYTES];
+        let header = LogBlockHeader {
+            block_no: 7,
+            durable_lag,
+            ..header()
+        };
+        seal_log_block(&mut block, &header);
+        open_log_block(&block).map(|(found, _)| found.durable_block())
+    };
+    assert_eq!(with(0), Ok(7));
+    assert_eq!(with(6), Ok(1));
+    assert_eq!(with(7), Ok(0));
+    assert_eq!(with(8), Err(LogBlockError::Count));
+    assert_eq!(with(u32::MAX), Err(LogBlockError::Count));
 }
 
 #[test]

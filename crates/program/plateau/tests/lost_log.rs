@@ -1,0 +1,176 @@
+//! A server whose log is damaged after kill -9: it refuses to start, names file and position, and
+//! starts without what is lost only by the operator's word.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use testkit::Folder;
+use testkit::client::Client;
+use testkit::server::Launch;
+
+const COMMIT_COUNT: i64 = 300;
+const BLOCK: usize = 4096;
+
+/// A data directory with commits that were acknowledged before the process was killed.
+fn killed() -> (Folder, PathBuf) {
+    let folder = Folder::new("lost-log").unwrap();
+    let data = folder.path().join("data");
+    let mut server = launch(&data).start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("create database d").unwrap();
+    client.run("create table d.t (id int primary key)").unwrap();
+    drop(client);
+    // So far all is in the files.
+    server.stop().unwrap();
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    for id in 0..COMMIT_COUNT {
+        let insert = format!("insert into d.t values ({id})");
+        client.run(&insert).unwrap();
+    }
+    server.kill().unwrap();
+    drop(server);
+    (folder, data)
+}
+
+fn launch(data: &Path) -> Launch {
+    let place = format!("data={}", data.display());
+    Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings([place])
+}
+
+fn copy(from: &Path, to: &Path) {
+    let mut command = Command::new("cp");
+    command.arg("-a").arg(from).arg(to);
+    testkit::process::run(&mut command).unwrap();
+}
+
+fn plateau(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    command.args(arguments).output().unwrap()
+}
+
+fn count(client: &mut Client) -> i64 {
+    let rows = client.value("select count(*) from d.t").unwrap();
+    rows.unwrap().parse().unwrap()
+}
+
+/// The segments, in order.
+fn segments(data: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(data.join("log")).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn cut(path: &Path, length: u64) {
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(length).unwrap();
+}
+
+fn rot(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+type Harm = fn(&Path);
+
+const HARMS: [(&str, Harm); 6] = [
+    ("the file is missing", |data| {
+        fs::remove_file(&segments(data)[0]).unwrap();
+    }),
+    ("the file has 0 bytes", |data| cut(&segments(data)[0], 0)),
+    ("and a segment has", |data| {
+        let path = &segments(data)[0];
+        cut(path, fs::metadata(path).unwrap().len() / 2);
+    }),
+    ("the file is missing", |data| {
+        fs::remove_dir_all(data.join("log")).unwrap();
+        fs::create_dir(data.join("log")).unwrap();
+    }),
+    ("the file is missing", |data| {
+        fs::remove_dir_all(data.join("log")).unwrap();
+    }),
+    ("which was durable when the one at byte", |data| {
+        rot(&segments(data)[0], 200 * BLOCK + 40);
+    }),
+];
+
+#[test]
+fn lost_log_is_named_and_refused() {
+    let (folder, data) = killed();
+    for (number, (what, harm)) in HARMS.iter().enumerate() {
+        let harmed = folder.path().join(format!("harmed-{number}"));
+        copy(&data, &harmed);
+        harm(&harmed);
+        let place = format!("data={}", harmed.display());
+        let output = plateau(&["--set", "listen=127.0.0.1:0", "--set", &place]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{what}: {told}");
+        for part in [
+            what,
+            "log_0000000000000000.pdl is damaged at byte ",
+            "--accept-log-loss",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert_eq!(told.trim_end().lines().count(), 1, "{told}");
+        let output = plateau(&["check", &harmed.display().to_string()]);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("log_0000000000000000.pdl"), "{told}");
+        let accepting = launch(&harmed).with("--accept-log-loss");
+        let mut server = accepting.start().unwrap();
+        assert!(server.log().contains("log is lost"), "{}", server.log());
+        let mut client = server.connect().unwrap();
+        assert!(client.query("select 1").is_ok());
+        client.run("create database after").unwrap();
+        drop(client);
+        server.kill().unwrap();
+        drop(server);
+        // What was accepted is not told again.
+        let mut server = launch(&harmed).start().unwrap();
+        let mut client = server.connect().unwrap();
+        client.run("use after").unwrap();
+        drop(client);
+        server.stop().unwrap();
+    }
+    // Nothing was wrong with the original, and the word is not needed.
+    let mut server = launch(&data).with("--accept-log-loss").start().unwrap();
+    assert!(server.log().contains("was not needed"), "{}", server.log());
+    assert_eq!(count(&mut server.connect().unwrap()), COMMIT_COUNT);
+    server.stop().unwrap();
+    // After an orderly end no log is needed.
+    fs::remove_dir_all(data.join("log")).unwrap();
+    let mut server = launch(&data).start().unwrap();
+    assert_eq!(count(&mut server.connect().unwrap()), COMMIT_COUNT);
+    server.stop().unwrap();
+}
+
+/// Up to the damage everything is there.
+#[test]
+fn what_was_logged_before_the_damage_is_kept() {
+    let (_folder, data) = killed();
+    // The last block that is known to be durable, and some before it.
+    let path = segments(&data).remove(0);
+    let bytes = fs::read(&path).unwrap();
+    let used = bytes
+        .chunks_exact(BLOCK)
+        .take_while(|it| it[31] | it[30] != 0);
+    let last = used.count();
+    rot(&path, (last - 20) * BLOCK + 40);
+    let mut server = launch(&data).with("--accept-log-loss").start().unwrap();
+    let kept = count(&mut server.connect().unwrap());
+    assert!((COMMIT_COUNT - 40..COMMIT_COUNT).contains(&kept), "{kept}");
+    server.stop().unwrap();
+    let output = plateau(&["check", &data.display().to_string()]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{told}");
+}

@@ -1,0 +1,93 @@
+//! Starting in spite of lost log, where the operator has asked for it.
+//!
+//! Two things show that log is lost: damage of the log itself ([`wal::LogDamage`]), and pages in
+//! the files that are newer than the log of their time. A change is in the log before it is in a
+//! file, so such a page has changes of the lost part.
+//!
+//! What is done: the readable log is redone up to the damage, and the log goes on in new segments,
+//! behind every LSN that is known. If no page is newer, the data is what it was at the damage: what
+//! was committed later is lost, and nothing else is wrong. If there are newer pages, they stay as
+//! they are, and so rows, indexes and undo may contradict each other. Refused: to take newer pages
+//! for damaged. Undo and the dictionary are written often and are nearly always among them, and
+//! nothing could be opened then.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use env::Disk;
+use format::control::CheckpointRecord;
+use format::log::LOG_COUNT_MAX;
+use format::{Lsn, PageHeader, PageSize, SpaceId};
+use wal::{LogDamage, LogScan};
+
+use crate::redo::RecoveryError;
+use crate::space::list_spaces;
+use crate::verify::{Seen, verify_space};
+
+/// Between the last LSN that is known and the first of the log that goes on: nothing stands there.
+const GAP_BYTES: u64 = 4096;
+
+/// What was lost, and accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLoss {
+    /// The damage of the log; `None` if only pages tell of the loss.
+    pub damage: Option<LogDamage>,
+    /// What was logged before is there.
+    pub position: Lsn,
+    /// Pages that are newer.
+    pub newer_page_count: u64,
+    /// The tablespaces that have them.
+    pub newer_spaces: Vec<SpaceId>,
+}
+
+/// The highest LSN that a page may have that a life wrote, if the log ends at `log_end`.
+pub(crate) fn newest_lsn(record: &CheckpointRecord, log_end: Lsn, epoch: u32) -> Lsn {
+    match record.lives.newest_lsn(epoch) {
+        Some(end) => end,
+        // The latest life; redo writes pages in its name, too.
+        None if epoch == record.epoch => log_end,
+        None => Lsn::ZERO,
+    }
+}
+
+/// Looks whether anything is lost, behind redo, and lets the log go on if something is.
+pub(crate) async fn accept(
+    disk: &dyn Disk,
+    (directory, size): (&Path, PageSize),
+    record: &CheckpointRecord,
+    scan: &mut LogScan,
+) -> Result<Option<LogLoss>, RecoveryError> {
+    let position = scan.position();
+    let (mut newest, mut newer_page_count) = (scan.newest(), 0);
+    let mut newer_spaces = BTreeSet::new();
+    for space in list_spaces(disk, directory)? {
+        let mut see = |page: PageHeader| {
+            // No log comes that far: the page stays as it is, and is refused when it is read.
+            if LOG_COUNT_MAX < page.lsn.0 {
+                return;
+            }
+            newest = newest.max(page.lsn);
+            if newest_lsn(record, position, page.epoch) < page.lsn {
+                newer_page_count += 1;
+                newer_spaces.insert(space);
+            }
+        };
+        verify_space(disk, directory, space, size, &mut |_, seen| {
+            if let Seen::Whole(header, _) = seen {
+                see(header);
+            }
+        })
+        .await?;
+    }
+    let damage = scan.damage().cloned();
+    if damage.is_none() && newer_page_count == 0 {
+        return Ok(None);
+    }
+    scan.restart_at(newest.advance(GAP_BYTES));
+    Ok(Some(LogLoss {
+        damage,
+        position,
+        newer_page_count,
+        newer_spaces: newer_spaces.into_iter().collect(),
+    }))
+}

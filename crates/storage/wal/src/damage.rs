@@ -1,0 +1,243 @@
+//! Tells damage of the log from the end that a crash has left.
+//!
+//! A scan stops at a *break*: the first block, number `X`, that is not there, is not whole, or does
+//! not continue the block before. A crash leaves a break, and so does damage. Some break is always
+//! there, as the log is followed by zeroes or by blocks of other places and lives.
+//!
+//! # What is known for certain
+//!
+//! (D1) **Claims are true.** A block says which blocks were durable when it was built: all before
+//! `durable_block`. It is built from `FlushState::durable_block`, which is raised only after the
+//! disk has said so (a write with sync, or the sync of all files with unsynced writes). At the
+//! start of a life it is the break that the scan found; the scan syncs a segment before it reads
+//! it. The checkpoint record carries the same claim.
+//! (D2) **A durable block stays** until a checkpoint behind it is durable: a block is written once
+//! in a life (I2 of the crate), a life begins at the break that the one before left, and segments
+//! are recycled only before the checkpoint's block. So from the checkpoint's block on, nothing
+//! durable is ever written over.
+//! (D3) **The segment of the next block is there**, durably and in full length. The first one is
+//! made before the control file gets its name. A life writes the last block that it has prepared
+//! only when it has prepared one more (`Wal::has_prepared_block`). A start writes no record before
+//! it has the segment. Where a checkpoint says that the log was closed in order, no segment is
+//! needed.
+//! (D4) **One block, one content.** Epoch and number name what one life has written in one place.
+//! Who starts a life has written a checkpoint with the life's epoch before the first block.
+//!
+//! # What is damage, and why no crash does it
+//!
+//! * The segment of `X` is missing or short: against D3. A half made or missing segment that a
+//!   crash leaves is one behind it.
+//! * The checkpoint says that `X` was durable: D1 and D2. `X` is then not lost in a crash.
+//! * A whole block behind `X`, in its place and not of an earlier life than the last block before
+//!   `X`, says that `X` was durable: the same. A crash with several blocks in flight may lose `X`
+//!   and keep later ones, and a recovery that crashes leaves them in place. None of them claims
+//!   `X`: they were built when it was not durable. A later life's blocks lie behind its own start,
+//!   which is a break before or at `X`; they do not claim it either, unless it was durable.
+//!   Blocks of earlier lives count for nothing: an operator may have started a life in front of
+//!   them in spite of damage (`--accept-log-loss`).
+//! * `X` is whole, in its place, not of an earlier life, and does not continue what is before it:
+//!   D4. Stale blocks have another number or an earlier epoch.
+//! * Blocks are whole and the mini-transaction in them is not: its bytes were written as they are.
+//!
+//! # What is surely found
+//!
+//! A missing, emptied or cut segment from the checkpoint's on. Any harm to a block that was durable
+//! when a later flush was built, or when the checkpoint record was written (each 5 seconds, if
+//! there was any log). Not found: harm to the very last blocks, of which neither knows. They look
+//! as a torn write does. If pages were written that such blocks have changed, those are recognised
+//! by their epoch when they are read (`format::lives`).
+
+use std::path::PathBuf;
+
+use env::{Disk, DiskError};
+use format::Lsn;
+use format::log::{claimed_block_no, open_log_block};
+use thiserror::Error;
+
+use crate::blocks::BlockReader;
+use crate::segments::SegmentPlace;
+
+/// Where the log is damaged, and how that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("log segment {path} is damaged at byte {offset}: {kind}; \
+         what was logged before LSN {position} is whole",
+        path = path.display())]
+pub struct LogDamage {
+    /// The segment.
+    pub path: PathBuf,
+    /// Offset of the first block that is lost.
+    pub offset: u64,
+    /// End of the last mini-transaction before it.
+    pub position: Lsn,
+    /// What is wrong.
+    pub kind: LogDamageKind,
+}
+
+/// What is wrong with a log.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LogDamageKind {
+    /// There is no such file, though the log went on in it.
+    #[error("the file is missing")]
+    Missing,
+    /// The file is shorter than a segment.
+    #[error("the file has {length} bytes, and a segment has {whole}")]
+    Cut {
+        /// What it has.
+        length: u64,
+        /// What a segment has.
+        whole: u64,
+    },
+    /// The block is not there or not whole, and the control file says that it was durable.
+    #[error("the block there is lost, which was durable at the last checkpoint")]
+    KnownToControl,
+    /// The same, and a later block says so.
+    #[error("the block there is lost, which was durable when the one at byte {offset} of {path} \
+             was written",
+            path = path.display())]
+    KnownToBlock {
+        /// Segment of the later block.
+        path: PathBuf,
+        /// Its offset there.
+        offset: u64,
+    },
+    /// The block is whole, and does not continue the one before.
+    #[error("the block there does not continue the one before")]
+    Unlinked,
+    /// The blocks are whole, and what they carry makes no sense.
+    #[error("the mini-transaction before it is not whole, though its blocks are")]
+    Senseless,
+    /// The disk does not give the block.
+    #[error("the block there cannot be read")]
+    Unreadable,
+}
+
+/// Where a scan has stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Break {
+    /// The first block that is not part of the log.
+    pub(crate) block: u64,
+    /// End of the last whole mini-transaction.
+    pub(crate) position: Lsn,
+    /// Of the last block before.
+    pub(crate) epoch: u32,
+    /// Why, as far as the block itself shows it.
+    pub(crate) cause: Cause,
+}
+
+/// Why a scan stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// There is no whole block of the log, as behind its end.
+    NoBlock,
+    /// See [`LogDamageKind::Unlinked`].
+    Unlinked,
+    /// See [`LogDamageKind::Senseless`].
+    Senseless,
+    /// See [`LogDamageKind::Unreadable`].
+    Unreadable,
+}
+
+/// What lies behind a break.
+#[derive(Debug, Default)]
+pub(crate) struct Behind {
+    /// The first block that says that the break is damage: its number.
+    pub(crate) witness: Option<u64>,
+    /// The highest end of a block there.
+    pub(crate) end: Lsn,
+    /// The highest epoch of a block there.
+    pub(crate) epoch: u32,
+}
+
+impl Break {
+    /// Says whether the break is damage. `durable_block` is the checkpoint's claim.
+    pub(crate) fn judge(
+        &self,
+        disk: &dyn Disk,
+        place: &SegmentPlace,
+        (durable_block, behind): (u64, &Behind),
+    ) -> Result<Option<LogDamage>, DiskError> {
+        let segment = place.segment_of(self.block);
+        let whole = place.bytes();
+        let length = match place.open(disk, segment)? {
+            Some(file) => Some(disk.length(&file)?),
+            None => None,
+        };
+        let kind = match (length, self.cause, behind.witness) {
+            (None, _, _) => LogDamageKind::Missing,
+            (Some(length), _, _) if length < whole => LogDamageKind::Cut { length, whole },
+            (_, Cause::Unreadable, _) => LogDamageKind::Unreadable,
+            (_, Cause::Unlinked, _) => LogDamageKind::Unlinked,
+            (_, Cause::Senseless, _) => LogDamageKind::Senseless,
+            _ if self.block < durable_block => LogDamageKind::KnownToControl,
+            (_, Cause::NoBlock, Some(witness)) => LogDamageKind::KnownToBlock {
+                path: place.path(place.segment_of(witness)),
+                offset: place.offset_of(witness),
+            },
+            (_, Cause::NoBlock, None) => return Ok(None),
+        };
+        let (path, offset) = (place.path(segment), place.offset_of(self.block));
+        Ok(Some(LogDamage {
+            path,
+            offset,
+            position: self.position,
+            kind,
+        }))
+    }
+
+    /// Looks at all blocks behind the break, in all segments that are there: a segment in between
+    /// may be missing.
+    pub(crate) async fn look_behind(
+        &self,
+        disk: &dyn Disk,
+        reader: &mut BlockReader,
+    ) -> Result<Behind, DiskError> {
+        let mut behind = Behind {
+            epoch: self.epoch,
+            ..Behind::default()
+        };
+        let blocks = reader.place().blocks;
+        let first = reader.place().segment_of(self.block);
+        let segments = match reader.place().list(disk) {
+            Ok(segments) => segments,
+            // The directory of the log is gone, too.
+            Err(error) if error.kind == env::DiskErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for segment in segments.into_iter().filter(|number| first <= *number) {
+            let Some(start) = segment.checked_mul(blocks) else {
+                continue;
+            };
+            // A block of the log has a number that fits twice.
+            let end = start.saturating_add(blocks);
+            for number in start.max(self.block.saturating_add(1))..end {
+                match reader.fetch(disk, number).await {
+                    Ok(true) => self.look_at(reader.bytes(number), number, &mut behind),
+                    Ok(false) => break,
+                    Err(_) => {
+                        if reader.fetch_singly(disk, number).await == Ok(true) {
+                            self.look_at(reader.bytes(number), number, &mut behind);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(behind)
+    }
+
+    fn look_at(&self, bytes: Option<&[u8]>, number: u64, behind: &mut Behind) {
+        let Some(bytes) = bytes.filter(|bytes| claimed_block_no(bytes) == Some(number)) else {
+            return;
+        };
+        let Ok((header, _)) = open_log_block(bytes) else {
+            return;
+        };
+        if header.epoch < self.epoch {
+            return;
+        }
+        behind.end = behind.end.max(header.end());
+        behind.epoch = behind.epoch.max(header.epoch);
+        if self.block < header.durable_block() && behind.witness.is_none() {
+            behind.witness = Some(number);
+        }
+    }
+}

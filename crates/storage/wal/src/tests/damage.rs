@@ -1,0 +1,275 @@
+//! Damage of the log: found, named by file and position, and accepted only where that was asked
+//! for.
+
+use super::*;
+
+/// Segments of the log that are there.
+fn segments(disk: &SimDisk) -> Vec<PathBuf> {
+    let directory = Path::new(DIRECTORY).join("log");
+    let names = disk.list(&directory).unwrap();
+    names.iter().map(|name| directory.join(name)).collect()
+}
+
+fn segment(number: u64) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("log/log_{number:016x}.pdl"))
+}
+
+/// A log over three segments, of flushes of one block each, that ends by a loss of power. No
+/// checkpoint knows of any of it. Blocks of a segment: 8.
+fn three_segments(block_count: u64) -> (World, Found) {
+    let world = World::with_seed(21);
+    let (wal, _) = world.open(large()).unwrap();
+    let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+    let all = world.run(async move {
+        let end = at_work.durable();
+        at_work
+            .write_checkpoint(&disk, end, Vec::new())
+            .await
+            .unwrap();
+        let mut writer = at_work.writer(0);
+        let mut all = Found::new();
+        for number in 0..block_count {
+            let end = write(&mut writer, number, 900).await.unwrap();
+            at_work.request_all();
+            at_work.try_lead().unwrap().run(&disk).await;
+            at_work.prepare_segments(&disk).await.unwrap();
+            all.push((number, end));
+        }
+        all
+    });
+    drop(wal);
+    (world.crash(), all)
+}
+
+fn large() -> WalOptions {
+    WalOptions {
+        log_bytes_max: 1 << 20,
+        ..options()
+    }
+}
+
+fn damage_of(world: &World) -> LogDamage {
+    match world.open(large()) {
+        Err(WalError::Damaged(damage)) => *damage,
+        Err(other) => panic!("{other}"),
+        Ok((_, found)) => panic!("the log opened with {} of it", found.len()),
+    }
+}
+
+#[test]
+fn a_rotten_block_is_named_with_its_witness() {
+    for block in [0, 5, 7, 8, 18] {
+        let (world, all) = three_segments(20);
+        let path = segment(block / 8);
+        let offset = block % 8 * 4096;
+        world.disk.damage(&path, offset + 40, 3);
+        let damage = damage_of(&world);
+        assert_eq!((damage.path, damage.offset), (path, offset), "{block}");
+        let whole = all[..stdx::to_usize(block)].last();
+        assert_eq!(damage.position, whole.map_or(Lsn::FIRST, |(_, end)| *end));
+        let next = block + 1;
+        let (path, offset) = (segment(next / 8), next % 8 * 4096);
+        assert_eq!(damage.kind, LogDamageKind::KnownToBlock { path, offset });
+    }
+    // Of the last one nothing behind it knows: it looks as if it had been torn by the crash.
+    let (world, all) = three_segments(20);
+    world.disk.damage(&segment(2), 3 * 4096 + 40, 3);
+    let (_, found) = world.open(large()).unwrap();
+    assert_eq!(found[..], all[..19]);
+}
+
+#[test]
+fn a_block_of_zeroes_and_a_stale_segment_are_damage() {
+    let (world, _) = three_segments(20);
+    overwrite(
+        &world.disk,
+        "data/log/log_0000000000000001.pdl",
+        0,
+        &[0; 4096 * 8],
+    );
+    let damage = damage_of(&world);
+    assert_eq!((damage.path, damage.offset), (segment(1), 0));
+    // Another segment in its place.
+    let (world, _) = three_segments(20);
+    world.disk.remove(&segment(1)).unwrap();
+    world.disk.rename(&segment(0), &segment(1)).unwrap();
+    assert_eq!(damage_of(&world).kind, LogDamageKind::Missing);
+}
+
+#[test]
+fn missing_segments_are_damage() {
+    // The checkpoint's own, one in the middle, the last one that has log; and all.
+    for number in 0..3 {
+        let (world, _) = three_segments(20);
+        world.disk.remove(&segment(number)).unwrap();
+        let damage = damage_of(&world);
+        assert_eq!((damage.path, damage.offset), (segment(number), 0));
+        assert_eq!(damage.kind, LogDamageKind::Missing);
+    }
+    let (world, _) = three_segments(20);
+    for path in segments(&world.disk) {
+        world.disk.remove(&path).unwrap();
+    }
+    assert_eq!(damage_of(&world).path, segment(0));
+    // A prepared one that has no log yet is no loss.
+    let (world, all) = three_segments(20);
+    let last = segments(&world.disk).pop().unwrap();
+    assert!(last != segment(2), "one is prepared");
+    world.disk.remove(&last).unwrap();
+    assert_eq!(world.open(large()).unwrap().1, all);
+}
+
+/// The log ends with the last block of a segment: the next one holds nothing, and must be there.
+#[test]
+fn a_log_that_ends_with_its_segment_has_the_next_one() {
+    let (world, all) = three_segments(16);
+    assert_eq!(world.open(large()).unwrap().1, all);
+    let (world, _) = three_segments(16);
+    for path in segments(&world.disk).split_off(2) {
+        world.disk.remove(&path).unwrap();
+    }
+    let damage = damage_of(&world);
+    assert_eq!((damage.path, damage.offset), (segment(2), 0));
+}
+
+#[test]
+fn emptied_and_cut_segments_are_damage() {
+    let whole = 8 * 4096;
+    for number in 0..3 {
+        for length in [0, 100, 4096, 4096 * 3 + 7, whole - 4096, whole - 1] {
+            let (world, _) = three_segments(20);
+            let options = OpenOptions {
+                write: true,
+                create: false,
+                exclusive: false,
+                access: FileAccess::Buffered,
+            };
+            let file = world.disk.open(&segment(number), options).unwrap();
+            world.disk.set_length(&file, length).unwrap();
+            let damage = damage_of(&world);
+            assert_eq!(damage.path, segment(number));
+            assert_eq!(damage.kind, LogDamageKind::Cut { length, whole });
+            let text = WalError::Damaged(Box::new(damage)).to_string();
+            let name = format!("log_{number:016x}.pdl is damaged at byte ");
+            assert!(text.contains(&name), "{text}");
+        }
+    }
+}
+
+/// Opens a damaged log with the operator's word, writes, and opens it as ever.
+#[test]
+fn a_loss_can_be_accepted() {
+    for missing in [vec![0], vec![1], vec![0, 1, 2, 3]] {
+        let (world, all) = three_segments(20);
+        for number in &missing {
+            world.disk.remove(&segment(*number)).ok();
+        }
+        let first_lost = stdx::to_usize(missing[0] * 8);
+        let disk = world.disk.clone();
+        let (wal, found, newest) = world.run(async move {
+            let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
+            let mut scan = log.scan(OnLogLoss::Accept);
+            let mut count = 0;
+            while scan.next(&disk).await.unwrap().is_some() {
+                count += 1;
+            }
+            let damage = scan.damage().unwrap();
+            assert_eq!(damage.kind, LogDamageKind::Missing);
+            let newest = scan.newest();
+            scan.restart_at(newest.advance(4096));
+            let on_poison = Box::new(|error: &WalError| panic!("{error}"));
+            let wal = Wal::start(&disk, log, &scan, large(), on_poison).await;
+            (wal.unwrap(), count, newest)
+        });
+        assert_eq!(found, first_lost);
+        if missing.len() == 1 {
+            assert_eq!(newest, all.last().unwrap().1, "what is behind is known");
+        }
+        assert_eq!(wal.reserved(), newest.advance(4096));
+        assert_eq!(wal.newest_lsn(wal.epoch() - 1), newest.advance(4096));
+        let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+        let written = world.run(async move {
+            let mut writer = at_work.writer(0);
+            let mut written = Found::new();
+            for number in 100..130 {
+                let end = write(&mut writer, number, 900).await.unwrap();
+                at_work.request_all();
+                at_work.try_lead().unwrap().run(&disk).await;
+                at_work.prepare_segments(&disk).await.unwrap();
+                written.push((number, end));
+            }
+            written
+        });
+        drop(wal);
+        let world = world.crash();
+        assert_eq!(world.open(large()).unwrap().1, written);
+    }
+}
+
+/// Blocks of the lost log lie behind those of the new life, and claim what it has not: they are of
+/// an earlier life.
+#[test]
+fn claims_of_earlier_lives_count_for_nothing() {
+    let (world, _) = three_segments(20);
+    let disk = world.disk.clone();
+    let block = world.run(async move {
+        let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
+        let mut latest = log.checkpoint().clone();
+        // A life that the operator has let begin in the middle of the log.
+        latest.sequence += 1;
+        latest.epoch += 1;
+        latest.block_no = 4;
+        latest.durable_block = 4;
+        latest.block_epoch = latest.epoch;
+        latest.lsn = Lsn(4096 * 3);
+        latest.lives.push(latest.epoch - 1, latest.lsn);
+        control::write(&disk, &log.control.file(), &latest)
+            .await
+            .unwrap();
+        latest.block_no
+    });
+    assert_eq!(block, 4);
+    let (wal, found) = world.open(large()).unwrap();
+    assert_eq!((found.len(), wal.durable()), (0, Lsn(4096 * 3)));
+}
+
+/// What each block says was durable is what was durable when it was written.
+#[test]
+fn claims_follow_the_syncs() {
+    let world = World::with_seed(22);
+    let (wal, _) = world.open(large()).unwrap();
+    let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
+    world.run(async move {
+        let mut writer = at_work.writer(0);
+        for level in [
+            LogLevel::Durable,
+            LogLevel::Written,
+            LogLevel::Written,
+            LogLevel::Durable,
+            LogLevel::Durable,
+        ] {
+            let end = write(&mut writer, 1, 10).await.unwrap();
+            at_work.request(end, level);
+            at_work.try_lead().unwrap().run(&disk).await;
+        }
+        let file = disk
+            .open(
+                &segment(0),
+                OpenOptions {
+                    write: false,
+                    create: false,
+                    exclusive: false,
+                    access: FileAccess::Buffered,
+                },
+            )
+            .unwrap();
+        let (bytes, outcome) = disk.read(&file, 0, IoBuffer::zeroed(5 * 4096)).await;
+        assert_eq!(outcome.unwrap(), 5 * 4096);
+        let claims = bytes.chunks_exact(4096).map(|block| {
+            let (header, _) = format::log::open_log_block(block).unwrap();
+            header.durable_block()
+        });
+        // The fourth is written, then synced with the two before it.
+        assert_eq!(claims.collect::<Vec<_>>(), [0, 1, 1, 1, 4]);
+    });
+}
