@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod log_harm;
 pub mod rows;
 mod schema;
 pub mod torture;

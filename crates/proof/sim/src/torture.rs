@@ -28,6 +28,7 @@ use store::{
 };
 use value::{ColumnType, TypeKind, Value};
 
+use crate::log_harm::{self, Harm};
 use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
 use crate::weather::Weather;
@@ -101,6 +102,12 @@ pub struct Tally {
     pub unlocked: u64,
     /// Rounds that ended because the log failed.
     pub log_failures: u64,
+    /// Harms of the log that a start has refused.
+    pub harms_refused: u64,
+    /// Harms of the log after which nothing was lost.
+    pub harms_survived: u64,
+    /// Losses of log that a start was made to accept, and opened.
+    pub losses_accepted: u64,
 }
 
 impl Tally {
@@ -114,6 +121,9 @@ impl Tally {
         self.unread += other.unread;
         self.unlocked += other.unlocked;
         self.log_failures += other.log_failures;
+        self.harms_refused += other.harms_refused;
+        self.harms_survived += other.harms_survived;
+        self.losses_accepted += other.losses_accepted;
     }
 }
 
@@ -185,6 +195,9 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
             world.executor.run_steps(1 + random.below(400));
             world = world.crash();
         }
+        if machine.below(2) == 0 {
+            harm_log(&world, &history, machine.next_u64())?;
+        }
         let goes_on = random.coin();
         if goes_on {
             world = world.with_options(working);
@@ -203,6 +216,34 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let mut tally = history.borrow().tally;
     tally.schema_changes = history.borrow().schema.borrow().step_count;
     Ok(tally)
+}
+
+/// Harms the log of a copy of the machine, and opens it: the harm is told, or nothing is lost.
+fn harm_log(world: &World, history: &Rc<RefCell<History>>, seed: u64) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let copy = world.copy(seed);
+    let Some(harm) = Harm::draw(&copy, &mut random) else {
+        return Ok(());
+    };
+    harm.strike(&copy);
+    let opened = verify(&copy, history);
+    copy.executor.clear();
+    let is_told = opened.as_ref().is_err_and(|told| log_harm::is_told(told));
+    if is_told {
+        history.borrow_mut().tally.harms_refused += 1;
+    } else if harm.must_be_told() {
+        let opened = opened.map(drop);
+        return Err(format!("{harm:?} was not told: {opened:?}"));
+    } else {
+        opened.map_err(|error| format!("{harm:?}: {error}"))?;
+        history.borrow_mut().tally.harms_survived += 1;
+    }
+    if is_told && random.coin() {
+        let accepted = log_harm::accept_loss(&copy);
+        let accepted = accepted.map_err(|error| format!("{harm:?}, accepted: {error}"))?;
+        history.borrow_mut().tally.losses_accepted += u64::from(accepted);
+    }
+    Ok(())
 }
 
 /// Runs up to the moment of the crash.

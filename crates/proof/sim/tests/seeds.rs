@@ -29,6 +29,9 @@ fn fixed_seeds_hold() {
         (sum.unread, "unreadable files"),
         (sum.unlocked, "lock tables that were full"),
         (sum.log_failures, "failures of the log"),
+        (sum.harms_refused, "harms of the log that were told"),
+        (sum.harms_survived, "harms of the log of no consequence"),
+        (sum.losses_accepted, "losses of log that were accepted"),
     ] {
         assert!(0 < count, "no {what}: {sum:?}");
     }
