@@ -124,8 +124,11 @@ impl OwnerLocks {
     }
 
     /// The answer that a pending request of this kind gives, or `None` if there is no such request.
-    /// One that was made for something else is given up: the operation was restarted and found
-    /// another row in its way.
+    ///
+    /// An operation that is repeated asks again for all the locks that it needs, in order. Those
+    /// that it holds already leave the pending request as it is: it keeps its place in the queue,
+    /// and its time. A request for any other lock gives it up: the operation was restarted and
+    /// found another row in its way.
     fn answer_pending(
         &mut self,
         name: &LockName,
@@ -137,6 +140,10 @@ impl OwnerLocks {
             return Ok(None);
         };
         let is_same = pending.waiter.name == *name && pending.waiter.kind == kind;
+        if !is_same && self.table.is_held(self.owner, name, kind) {
+            self.pending = Some(pending);
+            return Ok(Some(Acquired::Held));
+        }
         if !is_same {
             return self.settle(&pending.waiter).map(|()| None);
         }

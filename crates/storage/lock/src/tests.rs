@@ -549,3 +549,31 @@ fn memory_for_locks_has_a_limit() {
     second.release_all();
     assert!(table.is_empty());
 }
+
+/// An operation asks for its locks in order each time that it is repeated. Those that it has do not
+/// cost it its place in the queue, or its time.
+#[test]
+fn a_wait_outlives_requests_for_what_is_held() {
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
+    granted(&mut a, &key("row"), EXCLUSIVE);
+    granted(&mut b, &key("own"), EXCLUSIVE);
+    waits(&mut b, &key("row"), EXCLUSIVE);
+    waits(&mut c, &key("row"), EXCLUSIVE);
+    let again = b.acquire(&key("own"), EXCLUSIVE, PATIENT, 1, 49);
+    assert!(matches!(again, Ok(Acquired::Held)), "{again:?}");
+    let answer = b.acquire(&key("row"), EXCLUSIVE, PATIENT, 1, 49);
+    assert!(matches!(answer, Ok(Acquired::Wait(_))), "{answer:?}");
+    let again = b.acquire(&key("own"), EXCLUSIVE, PATIENT, 1, 50);
+    assert!(matches!(again, Ok(Acquired::Held)), "{again:?}");
+    let answer = b.acquire(&key("row"), EXCLUSIVE, PATIENT, 1, 50);
+    assert_eq!(answer.unwrap_err(), LockError::Timeout);
+    // For any other lock the wait is given up: the operation has found another row in its way.
+    waits(&mut b, &key("row"), EXCLUSIVE);
+    granted(&mut b, &key("other"), EXCLUSIVE);
+    a.release_all();
+    granted(&mut c, &key("row"), EXCLUSIVE);
+    b.release_all();
+    c.release_all();
+    assert!(table.is_empty());
+}
