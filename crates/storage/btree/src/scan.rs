@@ -4,9 +4,9 @@
 //! at the asked number of entries; [`Run::next`] says where the following one begins. Splits and
 //! merges in between move no key across that place.
 
-use format::PageNo;
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
+use format::{Lsn, PageNo};
 use store::Outcome;
 
 use crate::Tree;
@@ -71,6 +71,8 @@ pub struct Run {
     bytes: Vec<u8>,
     /// For each entry where its key and its payload end.
     ends: Vec<(usize, usize)>,
+    /// The leaf, and the LSN of its last change when it was read; `None` before the first read.
+    leaf: Option<(PageNo, Lsn)>,
     /// Where the scan goes on.
     pub next: Place,
 }
@@ -109,6 +111,7 @@ impl Run {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.leaf = None;
     }
 }
 
@@ -175,6 +178,19 @@ impl Tree {
 }
 
 impl Tree {
+    /// True if the leaf that `run` was copied from has not changed since, so that the run is still
+    /// what stands there. False also if the leaf is not in memory any more.
+    pub fn is_current(&self, pages: &Pages, run: &Run) -> bool {
+        let Some((number, lsn)) = run.leaf else {
+            return false;
+        };
+        let Ok(page) = pages.optimistic(self.page_id(number)) else {
+            return false;
+        };
+        let is_same = TreePage::new(&page).is_some_and(|leaf| leaf.lsn() == Some(lsn));
+        is_same && page.is_valid()
+    }
+
     /// How many children the first page of each level has, the entries of the first leaf last: a
     /// base for estimates.
     pub fn fanouts(&self, pages: &Pages) -> Outcome<Vec<u64>> {
@@ -239,6 +255,7 @@ impl LeafRead for Forward<'_> {
     }
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+        self.run.leaf = Some((leaf.number()?, leaf.lsn()?));
         let position = leaf.search(self.key)?;
         if !position.is_match {
             check_place(leaf, Target::At(self.key), position.slot)?;
@@ -282,6 +299,7 @@ impl LeafRead for Backward<'_> {
     }
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
+        self.run.leaf = Some((leaf.number()?, leaf.lsn()?));
         let end = match self.place.from {
             From::Last => {
                 let end = leaf.slot_count()?;

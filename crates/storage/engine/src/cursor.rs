@@ -5,13 +5,18 @@
 //! when it has passed many entries that it does not see.
 //!
 //! A consistent read takes each row back to the version that its transaction sees, and asks the
-//! entries of a secondary index alone where they tell enough ([`Covering`]). A locking read locks
-//! each row and reads the newest version under the same latch.
+//! entries of a secondary index alone where they tell enough ([`Covering`]).
+//!
+//! A locking read locks each row and reads the newest version under the same latch. It goes from
+//! entry to entry of the index as the index is now: once the leaf has changed since the run was
+//! copied, it takes its place again by key and reads another run. Its place is the entry that it
+//! works on, or, between two entries, the gap behind the last one. So after a wait for a lock it
+//! sees all that was committed meanwhile, from the awaited entry on.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use btree::{From, Place, Run, damaged};
+use btree::{From, Place, Run, Tree, damaged};
 use format::PageId;
 use format::row_header::{EntryHeader, RowHeader};
 use store::{
@@ -53,6 +58,8 @@ pub(crate) struct EngineCursor {
     position: usize,
     /// The row at hand, on its way back to the version that is seen.
     version: Version,
+    /// A locking read works on the present entry: it may have waited for the row's lock.
+    is_begun: bool,
     /// `version` and `row_key` belong to the present entry: a repeated call goes on from there.
     is_loaded: bool,
     /// The key of the row at hand.
@@ -87,6 +94,7 @@ impl EngineCursor {
             place: Place::default(),
             run: Run::new(),
             position: 0,
+            is_begun: false,
             version: Version::default(),
             is_loaded: false,
             row_key: Vec::new(),
@@ -101,6 +109,12 @@ impl EngineCursor {
         self.secondary.map(|at| &self.table.secondary[at])
     }
 
+    /// The tree that is scanned.
+    fn tree(&self) -> Tree {
+        let clustered = self.table.clustered;
+        self.index().map_or(clustered, |index| index.tree)
+    }
+
     /// Reads the next run; false at the end of the range.
     fn next_run(&mut self) -> Outcome<bool> {
         if self.place.from == From::Nothing {
@@ -112,14 +126,48 @@ impl EngineCursor {
         } else {
             RUN_LIMIT
         };
-        let tree = self
-            .index()
-            .map_or(self.table.clustered, |index| index.tree);
+        let tree = self.tree();
         self.run.clear();
         self.position = 0;
         tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
         std::mem::swap(&mut self.place, &mut self.run.next);
         Ok(true)
+    }
+
+    /// The lock that rows are read with.
+    fn lock(&self, txn: &EngineTransaction) -> RowLock {
+        match (txn.options.isolation, self.options.lock) {
+            (Isolation::Serializable, RowLock::None) => RowLock::Shared,
+            (_, lock) => lock,
+        }
+    }
+
+    /// Has a locking read something in hand that may not be so any more? The first entry of a run
+    /// is used as soon as the run is read.
+    fn is_outdated(&self) -> bool {
+        let is_used = 0 < self.position || self.is_begun;
+        is_used && !self.tree().is_current(&self.worker.pages, &self.run)
+    }
+
+    /// Forgets the run, and has the next one begin where the scan stands: at the entry that it
+    /// works on, or behind the one that it was done with last.
+    fn leave_run(&mut self) {
+        assert!(
+            !self.is_loaded,
+            "a row that is locked and read is used first"
+        );
+        let (at, from) = match (self.is_begun, self.options.direction) {
+            (true, Direction::Forward) => (self.position, From::AtLeast),
+            (true, Direction::Backward) => (self.position, From::AtMost),
+            (false, Direction::Forward) => (self.position - 1, From::Above),
+            (false, Direction::Backward) => (self.position - 1, From::Below),
+        };
+        self.place.from = from;
+        self.place.key.clear();
+        self.place.key.extend_from_slice(self.run.entry(at).0);
+        self.run.clear();
+        self.position = 0;
+        self.is_begun = false;
     }
 
     /// Whether a key is still in the range, seen in the direction of the scan.
@@ -130,22 +178,18 @@ impl EngineCursor {
         }
     }
 
-    /// Reads the row at the present entry into `version`; false if there is none to be seen.
-    fn read_row(&mut self, txn: &mut EngineTransaction) -> Outcome<bool> {
-        let lock = match txn.options.isolation {
-            Isolation::Serializable if self.options.lock == RowLock::None => RowLock::Shared,
-            _ => self.options.lock,
-        };
+    /// Reads the row at the present entry into `version`.
+    fn read_row(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<Sight> {
         if !self.is_loaded {
-            if !self.load_row(txn, lock)? {
-                return Ok(false);
+            match self.load_row(txn, lock)? {
+                Sight::Seen => self.is_loaded = true,
+                other => return Ok(other),
             }
-            self.is_loaded = true;
         }
         if lock == RowLock::None && !self.version.go_back(txn, &mut self.looks)? {
-            return Ok(false);
+            return Ok(Sight::Unseen);
         }
-        self.has_entry()
+        Ok(Sight::of(self.has_entry()?))
     }
 
     /// Appends the row at the present entry, if that tells all: false where the row has to be
@@ -174,8 +218,8 @@ impl EngineCursor {
         if is_whole { Ok(true) } else { Err(no_key()) }
     }
 
-    /// Finds the newest version of the row at the present entry; false if the entry leads to none.
-    fn load_row(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<bool> {
+    /// Finds the newest version of the row at the present entry.
+    fn load_row(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<Sight> {
         let (key, payload) = self.run.entry(self.position);
         self.row_key.clear();
         if self.secondary.is_none() {
@@ -189,19 +233,26 @@ impl EngineCursor {
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
             if !self.is_entry_worth(txn, (header, lock))? {
-                return Ok(false);
+                // Who had deleted it and has ended may have put it back since it was copied.
+                let is_changed = lock != RowLock::None && self.is_outdated();
+                return Ok(if is_changed {
+                    Sight::Changed
+                } else {
+                    Sight::Unseen
+                });
             }
         }
-        if lock != RowLock::None {
+        let (row_key, version) = (&self.row_key, &mut self.version);
+        let is_there = if lock != RowLock::None {
             let wanted = (lock, self.options.wait);
-            return lock_and_read(txn, &self.table, &self.row_key, wanted, &mut self.version);
-        }
-        if self.secondary.is_none() {
-            return Ok(true);
-        }
-        self.table
-            .clustered
-            .get(&self.worker.pages, &self.row_key, &mut self.version.bytes)
+            lock_and_read(txn, &self.table, row_key, wanted, version)?
+        } else if self.secondary.is_none() {
+            true
+        } else {
+            let rows = self.table.clustered;
+            rows.get(&self.worker.pages, row_key, &mut version.bytes)?
+        };
+        Ok(Sight::of(is_there))
     }
 
     /// False for an entry that leads to no version that the transaction sees. One that it has
@@ -269,7 +320,12 @@ impl EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        let lock = self.lock(txn);
+        let is_locking = lock != RowLock::None;
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
+            if is_locking && !self.is_loaded && self.is_outdated() {
+                self.leave_run();
+            }
             if self.position == self.run.len() {
                 if !self.next_run()? {
                     return Ok(Fetched::End);
@@ -289,18 +345,39 @@ impl EngineCursor {
                 self.position += 1;
                 continue;
             }
-            let is_seen = self.read_row(txn)?;
-            if is_seen {
+            self.is_begun = is_locking;
+            let sight = self.read_row(txn, lock)?;
+            if sight == Sight::Seen {
                 self.push(batch)?;
             }
-            self.position += 1;
-            self.is_loaded = false;
-            self.memo = LobMemo::default();
-            if !is_seen {
+            if sight != Sight::Changed {
+                self.position += 1;
+                self.is_begun = false;
+                self.is_loaded = false;
+                self.memo = LobMemo::default();
+            }
+            if sight != Sight::Seen {
                 self.looks.count()?;
             }
         }
         Ok(Fetched::More)
+    }
+}
+
+/// What a scan finds at an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// A row.
+    Seen,
+    /// No row, or none that the transaction sees.
+    Unseen,
+    /// The entry may be another by now: it is to be read again.
+    Changed,
+}
+
+impl Sight {
+    fn of(is_seen: bool) -> Self {
+        if is_seen { Self::Seen } else { Self::Unseen }
     }
 }
 
@@ -353,6 +430,7 @@ impl Cursor for EngineCursor {
         self.interval = key.map(|key| key.interval(range)).unwrap_or_default();
         self.run.clear();
         self.position = 0;
+        self.is_begun = false;
         self.is_loaded = false;
         self.place.key.clear();
         self.place.from = match (self.options.direction, &self.interval.upper) {

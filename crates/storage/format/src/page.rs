@@ -16,6 +16,8 @@ pub const PAGE_FORMAT_VERSION: u16 = 2;
 
 /// Where the page LSN stands.
 pub const PAGE_LSN_AT: usize = 8;
+/// Where the page's number within its tablespace stands.
+pub const PAGE_NO_AT: usize = 20;
 
 const CHECKSUM_BYTES: usize = 8;
 
@@ -287,6 +289,7 @@ mod tests {
         assert_eq!(page_lsn(&page), Some(sample().lsn));
         set_page_epoch(&mut page, 0x0403_0201);
         assert_eq!(page[28..32], [1, 2, 3, 4]);
+        assert_eq!(codec::u32_at(&page, PAGE_NO_AT), Some(sample().id.page.0));
         seal(&mut page);
         assert_eq!(codec::u64_at(&page, 0), Some(codec::checksum(&page[8..])));
     }

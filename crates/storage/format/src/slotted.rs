@@ -15,8 +15,9 @@
 
 use std::cmp::Ordering;
 
-use crate::page::PAGE_HEADER_BYTES;
+use crate::page::{PAGE_HEADER_BYTES, PAGE_LSN_AT, PAGE_NO_AT};
 use crate::page_bytes::{PageBytes, put, put_u16};
+use crate::{Lsn, PageNo};
 
 /// First byte of the body of every tree page.
 pub const TREE_PAGE_KIND: u8 = 0xB7;
@@ -111,6 +112,16 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
     /// The index that the page belongs to.
     pub fn index_id(self) -> Option<u64> {
         self.page.u64_at(INDEX_ID)
+    }
+
+    /// The page's number within its tablespace.
+    pub fn number(self) -> Option<PageNo> {
+        self.page.u32_at(PAGE_NO_AT).map(PageNo)
+    }
+
+    /// The LSN of the last change of the page.
+    pub fn lsn(self) -> Option<Lsn> {
+        self.page.u64_at(PAGE_LSN_AT).map(Lsn)
     }
 
     /// Bytes that all keys share.

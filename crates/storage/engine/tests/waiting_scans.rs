@@ -1,0 +1,180 @@
+//! Locking reads that wait, and what they find once they go on.
+
+#![forbid(unsafe_code)]
+
+use std::rc::Rc;
+
+use env::Clock;
+use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
+use sim::{Database, World, WorldOptions};
+use store::{
+    Cursor, Fetched, Halt, Inserted, Isolation, Mutation, RowBatch, RowLock, ScanOptions, Store,
+    StoreError, Table, Uniqueness, WaitReason,
+};
+use value::Value;
+
+/// Accounts 1, 2, 4, 5, 7 of balances ten times that, and the rows as they are found. The second
+/// index is of balances, unique or not, if there is to be one.
+async fn fill(database: &Database, balances: Option<Uniqueness>) -> (Rc<dyn Table>, Vec<Row>) {
+    let mut definition = accounts();
+    if let Some(uniqueness) = balances {
+        let by_balance = index("by_balance", uniqueness, &[1]);
+        definition.indexes.push(by_balance);
+    }
+    let created = database.engine.create_table(definition).await;
+    created.expect("a new table");
+    let table = database.table("accounts");
+    let mut txn = database.begin(Isolation::ReadCommitted);
+    for id in [1, 2, 4, 5, 7] {
+        let done = txn.insert(&table, &row(id, id * 10, "")).await;
+        assert_eq!(done, Ok(Inserted::Done));
+    }
+    assert_eq!(txn.commit().await, Ok(()));
+    let mut txn = database.begin(Isolation::ReadCommitted);
+    let rows = txn.scan(&table, all()).await.expect("rows");
+    (table, rows)
+}
+
+/// A locking scan of one of the table's indexes.
+struct Scan {
+    session: Session,
+    cursor: Box<dyn Cursor>,
+    batch: RowBatch,
+}
+
+impl Scan {
+    fn new(database: &Database, table: &Rc<dyn Table>, index: usize) -> Self {
+        let options = ScanOptions {
+            index: Some(index),
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        Self {
+            session: database.begin(Isolation::ReadCommitted),
+            cursor: table.scan(options),
+            batch: RowBatch::new(table.layout().clone()),
+        }
+    }
+
+    /// Goes on until it has to wait for a lock.
+    async fn wait(&mut self) -> store::Suspend {
+        loop {
+            match self
+                .cursor
+                .fetch(&mut *self.session.txn, 100, &mut self.batch)
+            {
+                Err(Halt::Suspend(suspend)) if suspend.reason() == WaitReason::RowLock => {
+                    return suspend;
+                }
+                Err(Halt::Suspend(suspend)) => suspend.await,
+                other => panic!("it waits, and not {other:?}"),
+            }
+        }
+    }
+
+    /// Goes on to the end; the ids that it has found in all.
+    async fn finish(mut self) -> Vec<i64> {
+        loop {
+            let (cursor, txn, batch) = (&mut self.cursor, &mut self.session.txn, &mut self.batch);
+            let fetched = until_done(|| cursor.fetch(&mut **txn, 100, batch)).await;
+            if fetched.expect("no error") == Fetched::End {
+                let ids = (0..self.batch.len()).map(|number| {
+                    let id = self.batch.column(number, 0).expect("a whole row");
+                    integer(&id.to_value())
+                });
+                return ids.collect();
+            }
+        }
+    }
+}
+
+fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database, World) -> F + 'static) {
+    let world = World::new(20, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("a new directory opens");
+        test(database, inner).await;
+    });
+}
+
+/// The entry that a writer has deleted, and has put back by the time that it ends.
+#[test]
+fn a_row_that_comes_back_is_found() {
+    for (uniqueness, is_moved) in [
+        (Uniqueness::Unique, false),
+        (Uniqueness::Unique, true),
+        (Uniqueness::None, false),
+        (Uniqueness::None, true),
+    ] {
+        run(async move |database, _| {
+            let (table, rows) = fill(&database, Some(uniqueness)).await;
+            let mut writer = database.begin(Isolation::ReadCommitted);
+            let done = if is_moved {
+                writer.update(&table, &rows[0].0, &row(1, 15, "")).await
+            } else {
+                writer.delete(&table, &rows[0].0).await
+            };
+            assert_eq!(done, Ok(Mutation::Done));
+            let mut scan = Scan::new(&database, &table, 1);
+            let wait = scan.wait().await;
+            writer.rollback().await.expect("an end");
+            wait.await;
+            assert_eq!(scan.finish().await, [1, 2, 4, 5, 7]);
+        });
+    }
+}
+
+/// Rows that move ahead of a scan while it waits are found where they are then.
+#[test]
+fn a_scan_goes_on_among_the_rows_that_are_there() {
+    for number in [0, 1] {
+        run(async move |database, _| {
+            let (table, rows) = fill(&database, Some(Uniqueness::None)).await;
+            let mut writer = database.begin(Isolation::ReadCommitted);
+            let done = writer.update(&table, &rows[0].0, &row(1, 10, "x")).await;
+            assert_eq!(done, Ok(Mutation::Done));
+            let mut scan = Scan::new(&database, &table, number);
+            let wait = scan.wait().await;
+            let moved = writer.update(&table, &rows[4].0, &row(6, 60, "")).await;
+            assert_eq!(moved, Ok(Mutation::Done));
+            let gone = writer.delete(&table, &rows[2].0).await;
+            assert_eq!(gone, Ok(Mutation::Done));
+            let added = writer.insert(&table, &row(3, 30, "")).await;
+            assert_eq!(added, Ok(Inserted::Done));
+            writer.commit().await.expect("an end");
+            wait.await;
+            assert_eq!(scan.finish().await, [1, 2, 3, 5, 6]);
+        });
+    }
+}
+
+/// The wait for the row that has a key of a unique index ends in time, although what asks for it
+/// locks the key itself first.
+#[test]
+fn a_wait_in_the_check_of_a_unique_key_ends_in_time() {
+    run(async move |database, world| {
+        let (table, rows) = fill(&database, Some(Uniqueness::Unique)).await;
+        let mut holder = database.begin(Isolation::ReadCommitted);
+        let done = holder.delete(&table, &rows[3].0).await;
+        assert_eq!(done, Ok(Mutation::Done));
+        let clock = world.executor.clock();
+        let begun = clock.now();
+        let mut waiter = database.begin(Isolation::ReadCommitted);
+        let added = waiter.insert(&table, &row(6, 50, "")).await;
+        assert_eq!(added, Err(StoreError::LockWaitTimeout));
+        let changed = waiter.update(&table, &rows[0].0, &row(1, 50, "")).await;
+        assert_eq!(changed, Err(StoreError::LockWaitTimeout));
+        let waited_ns = clock.now().nanos() - begun.nanos();
+        let limit_ns = 5_000_000_000;
+        assert!(
+            (2 * limit_ns..3 * limit_ns).contains(&waited_ns),
+            "{waited_ns}"
+        );
+        holder.rollback().await.expect("an end");
+        let Value::Int(balance) = rows[3].1[1] else {
+            panic!("a balance is a number")
+        };
+        let added = waiter.insert(&table, &row(6, balance, "")).await;
+        assert!(matches!(added, Ok(Inserted::Duplicate { index: 1, .. })));
+    });
+}
