@@ -93,6 +93,8 @@ pub(crate) struct Block {
     pub(crate) clause: Clause,
     /// Select items by alias, for HAVING, GROUP BY and ORDER BY.
     pub(crate) aliases: Aliases,
+    /// The terms of GROUP BY, for HAVING.
+    pub(crate) group_keys: Vec<Expression>,
     /// Outer slots that were read from within.
     pub(crate) outer_slots: Vec<usize>,
 }

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_OPERAND_COLUMNS};
+use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_NON_UNIQ_ERROR, ER_OPERAND_COLUMNS};
 use expression::{
     BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
     SqlMode, Test,
@@ -12,6 +12,7 @@ use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 
 use super::compare::constant_for;
 use super::literal::{as_compared, as_number, literal_as_number};
+use super::scope::shown;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
@@ -113,10 +114,23 @@ impl Binder<'_> {
         self.number(expr)
     }
 
-    /// A column's name: a select item's alias where the clause allows it.
+    /// A column's name: a select item's alias where the clause allows it. In HAVING a column that
+    /// GROUP BY names comes before an alias.
     fn named(&mut self, name: &ast::ColumnName) -> Bound {
         use super::Clause;
         let clause = self.block().clause;
+        if clause == Clause::Having
+            && let Some(key) = self.group_key_of(name)
+        {
+            // Both what the alias stands for and the column may be terms of GROUP BY.
+            let alias = self.alias_of(name).filter(|alias| *alias != key);
+            return match alias {
+                Some(alias) if self.block().group_keys.contains(&alias) => {
+                    Err(error(ER_NON_UNIQ_ERROR, &[&shown(name), &clause.text()]))
+                }
+                _ => Ok(key),
+            };
+        }
         let may_be_alias = match clause {
             Clause::Having => true,
             Clause::Group | Clause::Order => !self.has_column(name),
@@ -126,6 +140,19 @@ impl Binder<'_> {
             return Ok(expression);
         }
         self.column(name)
+    }
+
+    /// The column of that plain name, if it is a term of GROUP BY.
+    fn group_key_of(&mut self, name: &ast::ColumnName) -> Option<Expression> {
+        if name.table.is_some() || name.schema.is_some() {
+            return None;
+        }
+        let block = self.block();
+        let is_named = |key: &&Expression| {
+            let described = key.as_column().and_then(|it| block.scope.described(it));
+            described.is_some_and(|(_, column)| column.name.eq_ignore_ascii_case(&name.column.text))
+        };
+        block.group_keys.iter().find(is_named).cloned()
     }
 
     /// The select item of a name that is not of a table.
@@ -540,7 +567,7 @@ impl Binder<'_> {
         };
         let definition = self.tables[table].definition.clone();
         let Some(column) = definition.column_position(&name.column.text) else {
-            let shown = super::scope::shown(name);
+            let shown = shown(name);
             return Err(error(errcode::ER_BAD_FIELD_ERROR, &[&shown, &"UPDATE"]));
         };
         let place = expression::ColumnPlace { slot, column };

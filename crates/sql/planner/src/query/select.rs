@@ -206,6 +206,7 @@ impl Binder<'_> {
             key_order.push((key.clone(), item.descending));
             keys.place_of(&key);
         }
+        self.block().group_keys = key_order.iter().map(|(key, _)| key.clone()).collect();
         self.block().clause = Clause::Having;
         self.block().allows_aggregates = true;
         let having = select
