@@ -1,0 +1,167 @@
+//! Every wait of a statement for others: the process list names it, it ends by its limit, and it
+//! ends by KILL.
+
+#![forbid(unsafe_code)]
+
+use testkit::client::Client;
+use testkit::{Launch, Outcome, Server, wait_for};
+
+/// A wait: what the holder does, what the waiter does then, and what the process list shows.
+struct Wait {
+    hold: &'static [&'static str],
+    wait: &'static str,
+    state: &'static str,
+    limit: Limit,
+}
+
+/// How the wait ends by itself after a second.
+enum Limit {
+    /// This variable is its limit, and it fails with 1205.
+    Variable(&'static str),
+    /// Its own argument; it succeeds.
+    Own,
+}
+
+const ROW_LIMIT: Limit = Limit::Variable("innodb_lock_wait_timeout");
+const TABLE_LIMIT: Limit = Limit::Variable("lock_wait_timeout");
+
+const fn row(hold: &'static [&'static str], wait: &'static str) -> Wait {
+    Wait {
+        hold,
+        wait,
+        state: "Waiting for row lock",
+        limit: ROW_LIMIT,
+    }
+}
+
+const fn table(hold: &'static [&'static str], wait: &'static str) -> Wait {
+    Wait {
+        hold,
+        wait,
+        state: "Waiting for table metadata lock",
+        limit: TABLE_LIMIT,
+    }
+}
+
+const DELETED: &[&str] = &["begin", "delete from d.t where id = 1"];
+const MOVED: &[&str] = &["begin", "update d.t set u = 15 where id = 1"];
+const ADDED: &[&str] = &["begin", "insert into d.t values (9, 10 + 80, 90)"];
+const READ: &[&str] = &["begin", "select count(*) from d.t"];
+const LOCKED: &[&str] = &["lock tables d.t write"];
+
+const WAITS: &[Wait] = &[
+    row(DELETED, "select * from d.t where id = 1 for update"),
+    row(DELETED, "select * from d.t where u = 10 for update"),
+    row(MOVED, "select * from d.t where p = 10 lock in share mode"),
+    row(DELETED, "update d.t set p = 0 where u = 10"),
+    row(MOVED, "delete from d.t where p < 20"),
+    row(DELETED, "insert into d.t values (1, 70, 0)"),
+    row(DELETED, "insert into d.t values (3, 10, 0)"),
+    row(DELETED, "insert ignore into d.t values (3, 10, 0)"),
+    row(DELETED, "replace into d.t values (3, 10, 0)"),
+    row(
+        DELETED,
+        "insert into d.t values (3, 10, 0) on duplicate key update p = 1",
+    ),
+    row(MOVED, "insert into d.t values (4, 40, 0), (3, 10, 0)"),
+    row(MOVED, "insert into d.t select 3, 10, 0"),
+    row(MOVED, "update d.t set u = 10 where id = 2"),
+    row(MOVED, "update ignore d.t set u = 10 where id = 2"),
+    row(ADDED, "insert into d.t values (3, 90, 0)"),
+    row(ADDED, "update d.t set u = 90 where id = 2"),
+    table(READ, "alter table d.t add x int"),
+    table(READ, "drop table d.t"),
+    table(READ, "truncate table d.t"),
+    table(READ, "lock tables d.t write"),
+    table(READ, "rename table d.t to d.r"),
+    table(LOCKED, "select * from d.t"),
+    table(LOCKED, "insert into d.t values (3, 30, 30)"),
+    Wait {
+        hold: &["do get_lock('name', 0)"],
+        wait: "do get_lock('name', 1)",
+        state: "User lock",
+        limit: Limit::Own,
+    },
+    Wait {
+        hold: &[],
+        wait: "do sleep(1)",
+        state: "User sleep",
+        limit: Limit::Own,
+    },
+];
+
+fn start() -> (Server, Client) {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let server = launch.start().expect("the server starts");
+    let mut client = server.connect().expect("it serves");
+    for statement in [
+        "create database d",
+        "create table d.t (id int primary key, u int unique, p int, key (p))",
+        "insert into d.t values (1, 10, 10), (2, 20, 20)",
+    ] {
+        client.run(statement).expect(statement);
+    }
+    (server, client)
+}
+
+/// The holder of what is waited for.
+fn hold(server: &Server, wait: &Wait) -> Client {
+    let mut holder = server.connect().expect("it serves");
+    for statement in wait.hold {
+        holder.query(statement).expect(statement);
+    }
+    holder
+}
+
+/// The number that the one answer fails with, 0 for none.
+fn error_number(client: &mut Client) -> u16 {
+    match &client.read_outcomes().expect("an answer")[..] {
+        [Outcome::Error(error)] => error.number,
+        _ => 0,
+    }
+}
+
+#[test]
+fn every_wait_has_a_limit() {
+    let (server, _client) = start();
+    for wait in WAITS {
+        let mut holder = hold(&server, wait);
+        let mut waiter = server.connect().expect("it serves");
+        let expected = match wait.limit {
+            Limit::Variable(name) => {
+                waiter.run(&format!("set {name} = 1")).expect("a limit");
+                1205
+            }
+            Limit::Own => 0,
+        };
+        waiter.send_query(wait.wait.as_bytes()).expect("it reads");
+        assert_eq!(error_number(&mut waiter), expected, "{}", wait.wait);
+        // So does the time of the whole statement.
+        let timed = format!("set statement max_statement_time = 0.1 for {}", wait.wait);
+        waiter.send_query(timed.as_bytes()).expect("it reads");
+        let number = error_number(&mut waiter);
+        let is_lock_tables = wait.wait.starts_with("lock tables");
+        assert!(number == 1969 || is_lock_tables, "{}: {number}", wait.wait);
+        holder.query("rollback").expect("an end");
+    }
+}
+
+#[test]
+fn every_wait_is_named_and_ends_by_kill() {
+    let (server, mut client) = start();
+    for wait in WAITS {
+        let mut holder = hold(&server, wait);
+        let mut waiter = server.connect().expect("it serves");
+        let statement = wait.wait.replace("(1)", "(100)").replace(", 1)", ", 100)");
+        waiter.send_query(statement.as_bytes()).expect("it reads");
+        let id = waiter.connection_id;
+        let state = format!("select state from information_schema.processlist where id = {id}");
+        let mut shown = || client.value(&state).expect("a state").unwrap_or_default();
+        wait_for(wait.wait, &mut shown, |shown| shown == wait.state);
+        client
+            .run(&format!("kill query {id}"))
+            .expect("it is there");
+        assert_eq!(error_number(&mut waiter), 1317, "{}", wait.wait);
+        holder.query("rollback").expect("an end");
+    }
+}
