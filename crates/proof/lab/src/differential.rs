@@ -3,7 +3,8 @@
 //!
 //! Compared are the rows (in order where the statement orders them, else as a multiset), the
 //! names of the columns, and for a refused statement the number and SQLSTATE. Types of columns are
-//! compared with `--types`. Both servers are prepared by the same `setup.sql`.
+//! compared with `--types`. Both servers are prepared by the same `setup.sql`. Behind them come
+//! the schedules, steps of several sessions ([`crate::schedules`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,6 +18,7 @@ use testkit::{Client, Outcome};
 
 use crate::corpus::{Statement, expand};
 use crate::drawn;
+use crate::schedules;
 use crate::target::{Target, reference};
 
 #[derive(Debug, clap::Args)]
@@ -35,6 +37,13 @@ pub struct Arguments {
     /// Writes every statement that differs to this file, in the form of the list of differences.
     #[arg(long)]
     write: Option<PathBuf>,
+    /// Plays only the schedules of several sessions whose name contains this; an empty text
+    /// plays all and leaves the statements of the corpus out.
+    #[arg(long)]
+    schedule: Option<String>,
+    /// Plays all variants of the schedules, not a sample; it takes minutes.
+    #[arg(long)]
+    thorough: bool,
     #[command(flatten)]
     drawn: drawn::Options,
 }
@@ -63,11 +72,34 @@ struct Difference {
     got: String,
 }
 
+impl Arguments {
+    fn schedules<'a>(&'a self, name: &'a str) -> schedules::Wanted<'a> {
+        schedules::Wanted {
+            target: &self.target,
+            name,
+            is_thorough: self.thorough,
+            show: self.show,
+            write: self.write.as_deref(),
+        }
+    }
+}
+
 /// Runs the suite; an error if anything differs that is not listed, or is listed and does not.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.drawn.random {
         return drawn::run(&arguments.drawn, &arguments.target, arguments.show);
     }
+    if let Some(name) = &arguments.schedule {
+        return schedules::run(&arguments.schedules(name));
+    }
+    run_corpus(arguments)?;
+    if arguments.group.is_empty() && !arguments.types && arguments.target.is_own() {
+        schedules::run(&arguments.schedules(""))?;
+    }
+    Ok(())
+}
+
+fn run_corpus(arguments: &Arguments) -> Result<()> {
     let statements = corpus()?;
     ensure!(
         statements.len() >= STATEMENTS_MIN,
@@ -172,7 +204,7 @@ fn data(name: &str) -> PathBuf {
     repository_root().join("crates/proof/lab/data").join(name)
 }
 
-fn read(name: &str) -> Result<String> {
+pub(crate) fn read(name: &str) -> Result<String> {
     let path = data(name);
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
@@ -190,9 +222,14 @@ fn corpus() -> Result<Vec<Statement>> {
 
 /// The statements of the list; each must stand below a reason.
 fn listed_differences() -> Result<BTreeSet<String>> {
+    read_list("differences.txt")
+}
+
+/// The lines of a list, each of which stands below its reason.
+pub(crate) fn read_list(name: &str) -> Result<BTreeSet<String>> {
     let mut listed = BTreeSet::new();
     let mut has_reason = false;
-    for line in read("differences.txt")?.lines() {
+    for line in read(name)?.lines() {
         if line.starts_with("#: ") {
             has_reason = true;
         } else if !line.is_empty() && !line.starts_with("# ") {
@@ -219,8 +256,19 @@ fn prepare(mut client: Client) -> Result<Client> {
 
 /// What the server says to a statement, as text that compares.
 fn answer(client: &mut Client, statement: &str, has_types: bool) -> Result<String> {
+    let outcomes = client.query_all(statement.as_bytes())?;
+    show_outcomes(outcomes, statement, has_types)
+}
+
+/// The answers to a statement as text that compares. Rows are sorted unless the statement orders
+/// them.
+pub(crate) fn show_outcomes(
+    outcomes: Vec<Outcome>,
+    statement: &str,
+    has_types: bool,
+) -> Result<String> {
     let mut text = String::new();
-    for outcome in client.query_all(statement.as_bytes())? {
+    for outcome in outcomes {
         match outcome {
             Outcome::Done(done) => writeln!(
                 text,

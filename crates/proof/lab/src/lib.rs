@@ -18,6 +18,7 @@ mod generator;
 mod load;
 mod random;
 mod sample;
+mod schedules;
 pub mod smoke;
 pub mod suites;
 pub mod sysbench;

@@ -43,6 +43,11 @@ impl Target {
         Ok(Running::of(self.launch().start()?))
     }
 
+    /// True if the suite starts it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.port.is_none()
+    }
+
     /// Whether it is Plateau, of which a suite may demand what MariaDB has not.
     pub(crate) fn is_plateau(&self) -> bool {
         self.server == Program::Plateau

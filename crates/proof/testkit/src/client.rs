@@ -5,6 +5,7 @@
 //! results and several of them, packets over 16 MiB, and prepared statements whose parameters are
 //! texts. Anything else is an error, never a guess.
 
+use std::io::ErrorKind::{TimedOut, WouldBlock};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -191,6 +192,19 @@ impl Client {
             if !has_more {
                 return Ok(outcomes);
             }
+        }
+    }
+
+    /// Whether the answer to what `send_query` sent has begun to come, within `patience`.
+    pub fn has_answer(&mut self, patience: Duration) -> Result<bool> {
+        self.stream.set_read_timeout(Some(patience))?;
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_read_timeout(Some(READ_LIMIT))?;
+        match peeked {
+            // The end of the stream is an answer, too: reading it fails.
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -1,0 +1,208 @@
+//! Schedules: steps of several sessions, one after the other, played against Plateau and against
+//! MariaDB.
+//!
+//! `data/schedules.txt` has the schedules (see `script`). Each is played in every variant of
+//! table and isolation level. For each step both servers must agree whether it blocks, and else
+//! on its answer; then on what each blocked step answers, and when. A play ends with what the
+//! table holds. `data/schedule_differences.txt` lists the variants that differ, each below its
+//! reason, by patterns of their names.
+//!
+//! Plays are independent: each has a database of its own, and some are under way at a time.
+
+mod play;
+mod script;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use sync::Mutex;
+
+use crate::differential::{read, read_list};
+use crate::target::{Running, Target, reference};
+
+use play::Player;
+use script::{Script, parse};
+
+/// Plays under way at a time: most of the time of each is spent in commits and lock waits.
+const PLAYER_COUNT: usize = 12;
+
+/// Of all variants, one in so many is played unless all are asked for. It divides by none of the
+/// counts of tables, levels and texts, so each pair of these comes to be played.
+const SAMPLE_STEP: usize = 13;
+
+/// Fewer variants than this in all would be no proof.
+const VARIANTS_MIN: usize = 1000;
+
+/// What is to be played.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The server under test.
+    pub(crate) target: &'a Target,
+    /// Only variants whose name contains this.
+    pub(crate) name: &'a str,
+    /// All variants, not a sample.
+    pub(crate) is_thorough: bool,
+    /// How many differences are printed.
+    pub(crate) show: usize,
+    /// Where the names of the variants that differ are written.
+    pub(crate) write: Option<&'a Path>,
+}
+
+/// A variant whose plays differ.
+struct Difference {
+    name: String,
+    expected: String,
+    got: String,
+}
+
+/// Plays all schedules; an error if a variant differs that is not listed, or agrees and is listed.
+pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
+    let mut scripts = parse(&read("schedules.txt")?)?;
+    ensure!(
+        VARIANTS_MIN <= scripts.len(),
+        "there are {} variants of schedules",
+        scripts.len()
+    );
+    scripts.retain(|script| script.name.contains(wanted.name));
+    if wanted.name.is_empty() && !wanted.is_thorough {
+        scripts.retain(|script| script.number.is_multiple_of(SAMPLE_STEP));
+    }
+    let listed = read_list("schedule_differences.txt")?;
+    let mut candidate = wanted.target.launch();
+    if wanted.target.is_plateau() {
+        // Once a watcher is answered, whoever was woken before it asked has run.
+        candidate = candidate.with_settings(["workers=1"]);
+    }
+    let candidate = Running::of(candidate.start()?);
+    let reference = reference()
+        .with("--innodb-flush-log-at-trx-commit=0")
+        .with("--innodb-file-per-table=0")
+        .with("--innodb-stats-persistent=0");
+    let reference = Running::of(reference.start()?);
+    let differences = play_all(&scripts, reference.port(), candidate.port())?;
+    report(wanted, scripts.len(), &differences, &listed)
+}
+
+/// Plays each script on the servers of both ports, some at a time; what differs, in the order of
+/// the scripts.
+fn play_all(scripts: &[Script], reference: u16, candidate: u16) -> Result<Vec<Difference>> {
+    let next = Mutex::new(scripts.iter().enumerate());
+    let found = Mutex::new(Vec::new());
+    let play_some = |number: usize| -> Result<()> {
+        let mut left = Player::new(reference, number)?;
+        let mut right = Player::new(candidate, number)?;
+        loop {
+            let taken = next.lock().next();
+            let Some((place, script)) = taken else {
+                return Ok(());
+            };
+            let name = &script.name;
+            let expected = left.play(script);
+            let expected = expected.with_context(|| format!("the reference: {name}"))?;
+            let got = right.play(script);
+            let got = got.with_context(|| format!("the server under test: {name}"))?;
+            if expected != got {
+                let name = name.clone();
+                let difference = Difference {
+                    name,
+                    expected,
+                    got,
+                };
+                found.lock().push((place, difference));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let players: Vec<_> = (0..PLAYER_COUNT)
+            .map(|number| scope.spawn(move || play_some(number)))
+            .collect();
+        players.into_iter().try_for_each(|player| {
+            let played = player.join();
+            played.expect("a player does not panic")
+        })
+    })?;
+    let mut found = std::mem::take(&mut *found.lock());
+    found.sort_by_key(|(place, _)| *place);
+    Ok(found.into_iter().map(|(_, it)| it).collect())
+}
+
+fn report(
+    wanted: &Wanted<'_>,
+    played: usize,
+    differences: &[Difference],
+    listed: &BTreeSet<String>,
+) -> Result<()> {
+    let is_listed = |name: &str| listed.iter().any(|pattern| matches(pattern, name));
+    let is_new = |it: &&Difference| !is_listed(&it.name);
+    let new: Vec<_> = differences.iter().filter(is_new).collect();
+    for it in new.iter().take(wanted.show) {
+        println!("[{}]\n{}--- but got\n{}", it.name, it.expected, it.got);
+    }
+    if let Some(path) = wanted.write {
+        let lines = new.iter().map(|it| format!("{}\n", it.name));
+        let lines: String = lines.collect();
+        fs::write(path, lines).with_context(|| path.display().to_string())?;
+    }
+    // A sample says nothing about a pattern of which it has few variants.
+    let is_complete = wanted.is_thorough && wanted.name.is_empty();
+    let is_met = |pattern: &&String| differences.iter().any(|it| matches(pattern, &it.name));
+    let agreeing: Vec<_> = match is_complete {
+        true => listed.iter().filter(|it| !is_met(it)).collect(),
+        false => Vec::new(),
+    };
+    for pattern in &agreeing {
+        println!("listed as different, but agrees now: {pattern}");
+    }
+    println!(
+        "{played} variants of schedules: {} agree, {} differ as listed, {} differ",
+        played - differences.len(),
+        differences.len() - new.len(),
+        new.len()
+    );
+    ensure!(
+        new.is_empty() && agreeing.is_empty(),
+        "{} schedules differ from MariaDB and are not listed, {} are listed and agree",
+        new.len(),
+        agreeing.len()
+    );
+    Ok(())
+}
+
+/// Whether a pattern of the list is of that variant: each part is the name's, or `*`, or a choice
+/// `a|b`. A pattern may leave the last parts out.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = name.split('/');
+    pattern.split('/').all(|wanted| {
+        let part = parts.next();
+        part.is_some_and(|part| wanted == "*" || wanted.split('|').any(|it| it == part))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_name_variants_by_their_parts() {
+        for pattern in ["s", "s/plain/rc/1", "s/*/rc|rr", "s/*/*/*"] {
+            assert!(matches(pattern, "s/plain/rc/1"), "{pattern}");
+        }
+        for pattern in ["t", "s/pl", "s/*/rr|ser", "s/plain/rc/1/1"] {
+            assert!(!matches(pattern, "s/plain/rc/1"), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn there_are_many_variants_and_every_listed_difference_is_one() {
+        let scripts = parse(&read("schedules.txt").unwrap()).unwrap();
+        assert!(VARIANTS_MIN <= scripts.len(), "{}", scripts.len());
+        let names: BTreeSet<_> = scripts.iter().map(|script| &script.name).collect();
+        assert_eq!(names.len(), scripts.len(), "each name is one variant's");
+        for listed in read_list("schedule_differences.txt").unwrap() {
+            let is_one = names.iter().any(|name| matches(&listed, name));
+            assert!(is_one, "{listed}");
+        }
+    }
+}
