@@ -315,6 +315,21 @@ pub const TABLE: &[Setting] = &[
          Error 1041 beyond.",
     ),
     start(
+        "packet_memory_size",
+        size(1 << 20, 1 << 44),
+        "256M",
+        "Memory for statements and other packets of more than 64 KiB that clients are sending or \
+         have sent. An account has half of it at the most. What has no room waits for \
+         net_read_timeout, then error 1041 ends the connection.",
+    ),
+    start(
+        "server_memory_limit",
+        size(0, 1 << 44),
+        "0",
+        "The most memory that the process may have for a statement to get more: beyond, error \
+         1041. It counts all that is resident: pages, locks, packets, sessions. 0: no limit.",
+    ),
+    start(
         "lock_table_size",
         size(1 << 20, 1 << 44),
         "4G",
@@ -547,8 +562,9 @@ pub const TABLE: &[Setting] = &[
         size(8 << 10, 1 << 44),
         "1G",
         "What a statement may keep in memory: rows that it sorts, groups or joins, texts of a row \
-         that it computes; and, apart from it, what the session keeps: user variables, savepoints, \
-         prepared statements with their cursors and long data. Error 1290 beyond.",
+         that it computes; and, apart from it, what the session keeps: the statement's text, tree \
+         and plan, user variables, savepoints, prepared statements with their cursors and long \
+         data. Error 1290 beyond.",
     ),
     session(
         "max_sort_length",

@@ -148,6 +148,9 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         tls: keys.tls,
         rsa_key: Some(keys.rsa),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
+        packet_memory: front::PacketMemory::new(usize::try_from(
+            settings.unsigned("packet_memory_size"),
+        )?),
         // Without MariaDB's old prefix 5.5.5-, as MariaDB 11 greets: clients of MariaDB look for
         // its name, and Connector/J takes the prefix for a server that frames logins otherwise.
         ..front::Options::new(version, front::system_random())

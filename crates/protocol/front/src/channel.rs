@@ -23,10 +23,11 @@ use std::rc::Rc;
 use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
-    CompressionError, CompressionMethod, DecompressStep, Deframer, FrameError, Located,
-    PacketWriter,
+    CompressionError, CompressionMethod, DecompressStep, Deframer, FrameError, HEADER_BYTES,
+    Located, PacketWriter,
 };
 
+use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
 use crate::shared::Shared;
 use crate::tls::Tls;
 
@@ -55,6 +56,8 @@ pub struct PacketBytes {
     shared: Rc<Shared>,
     buffer: Vec<u8>,
     payload: Range<usize>,
+    /// Memory that the packet holds, if it is large.
+    _share: Option<PacketShare>,
 }
 
 impl Deref for PacketBytes {
@@ -81,8 +84,19 @@ impl Drop for PacketBytes {
 /// What is encrypted before others may go on: some 100 us of work, and whole records.
 const ENCRYPTED_BYTES_MAX: usize = 128 << 10;
 
+/// A compressed packet's header: two lengths and a sequence id.
+const COMPRESSED_HEADER_BYTES: usize = 7;
+
 /// Where a compressed packet's header has its sequence id.
 const COMPRESSED_SEQUENCE_AT: usize = 3;
+
+/// The length that a frame's header announces, behind it; 0 while that is not there.
+fn announced_bytes(input: &[u8]) -> usize {
+    match *input {
+        [a, b, c, _, ..] => usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16,
+        _ => 0,
+    }
+}
 
 /// Bytes that wait to be understood.
 #[derive(Debug, Default)]
@@ -156,11 +170,14 @@ pub(crate) struct Channel {
     /// How many bytes at the front of `out` belong to replies that are whole: never more than it
     /// has, so whoever takes from the front sets this to zero first.
     reply_bytes: usize,
+    /// Memory for the packet that is being received.
+    pub(crate) share: PacketShare,
 }
 
 impl Channel {
     pub(crate) fn new(shared: Rc<Shared>, packet_bytes_max: usize) -> Channel {
         Channel {
+            share: shared.options().packet_memory.share(),
             shared,
             tls: None,
             compression: None,
@@ -264,6 +281,12 @@ impl Channel {
 
     /// Gives buffers back to the worker while the client is waited for.
     pub(crate) fn rest(&mut self) {
+        if self.plain.bytes.is_empty() && self.deframer.joined_bytes() == 0 {
+            let compression = self.compression.as_ref();
+            if compression.is_none_or(|it| it.compressed.bytes.is_empty()) {
+                self.share.clear();
+            }
+        }
         self.plain.rest_if_empty(&self.shared);
         if let Some(compression) = &mut self.compression {
             compression.compressed.rest_if_empty(&self.shared);
@@ -274,13 +297,34 @@ impl Channel {
         self.deframer.release();
     }
 
+    /// How much memory the packet needs that is being received, as far as it has been announced.
+    pub(crate) fn needed_bytes(&self) -> usize {
+        let compressed = self.compression.as_ref();
+        let compressed = compressed.map_or(0, |compression| {
+            let rest = compression.compressed.rest();
+            let announced = announced_bytes(rest) + COMPRESSED_HEADER_BYTES;
+            announced.max(rest.len())
+        });
+        let plain = self.plain.rest();
+        let plain_bytes = (announced_bytes(plain) + HEADER_BYTES).max(plain.len());
+        compressed + plain_bytes + self.deframer.joined_bytes()
+    }
+
     /// Takes received bytes.
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
         let input = match &mut self.compression {
             Some(compression) => &mut compression.compressed,
             None => &mut self.plain,
         };
+        let announced = announced_bytes(input.rest());
         let buffer = input.appendable(&self.shared);
+        if UNCOUNTED_BYTES < buffer.len() {
+            // By a quarter: a buffer that doubles would take twice the packet.
+            let wanted = (buffer.len() / 4).min(announced);
+            if buffer.capacity() - buffer.len() < bytes.len() {
+                buffer.reserve_exact(wanted.max(bytes.len()));
+            }
+        }
         match &mut self.tls {
             Some(tls) => tls.receive(bytes, buffer)?,
             None => buffer.extend_from_slice(bytes),
@@ -306,6 +350,7 @@ impl Channel {
                         shared,
                         buffer,
                         payload,
+                        _share: self.share.split(),
                     }));
                 }
                 Located::Incomplete { used, .. } => {
@@ -378,6 +423,7 @@ impl Channel {
                 shared,
                 payload: 0..end - start,
                 buffer,
+                _share: self.share.split(),
             };
         }
         let mut others = if behind == 0 {
@@ -393,6 +439,7 @@ impl Channel {
             shared,
             buffer,
             payload,
+            _share: self.share.split(),
         }
     }
 
@@ -484,9 +531,8 @@ impl Channel {
     /// The length that the frame at the front announces, if its header is there.
     pub(crate) fn peek_frame_bytes(&mut self) -> Result<Option<usize>, ChannelError> {
         loop {
-            if let [a, b, c, _, ..] = *self.plain.rest() {
-                let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-                return Ok(Some(length));
+            if HEADER_BYTES <= self.plain.rest().len() {
+                return Ok(Some(announced_bytes(self.plain.rest())));
             }
             if !self.decompress_piece()? {
                 return Ok(None);

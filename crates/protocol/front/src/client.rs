@@ -28,6 +28,7 @@ use std::time::Duration;
 use auth::Nonce;
 use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
+    ER_OUT_OF_RESOURCES,
 };
 use runtime::{Alarm, PeerWatch, Standing, Stream};
 use wire::{
@@ -128,6 +129,7 @@ impl Client {
         connection
             .channel
             .set_packet_bytes_max(shared.options().max_allowed_packet);
+        connection.channel.share.set_account(&account_name(&info));
         Ok(Client {
             connection,
             info,
@@ -295,6 +297,8 @@ impl Client {
         match Box::pin(drive).await {
             Ok(info) => {
                 self.info = *info;
+                let account = account_name(&self.info);
+                self.connection.channel.share.set_account(&account);
                 Ok(())
             }
             Err(failure) => {
@@ -346,7 +350,19 @@ impl Client {
     ) -> Result<PacketBytes, Disconnect> {
         match received {
             Err(Disconnect::Protocol(error)) => Err(Box::pin(self.fail(error)).await),
+            Err(Disconnect::NoMemory) => Err(Box::pin(self.refuse_packet()).await),
             outcome => outcome,
+        }
+    }
+
+    /// Tells the client that there is no memory for its packet. The connection is over: what is
+    /// left of the packet is read by nobody.
+    async fn refuse_packet(&mut self) -> Disconnect {
+        self.connection.channel.begin_error_reply(1);
+        ErrorPacket::encode(self.out(), &ClientError::new(ER_OUT_OF_RESOURCES, &[]));
+        match self.flush().await {
+            Ok(()) => Disconnect::NoMemory,
+            Err(disconnect) => disconnect,
         }
     }
 
@@ -377,6 +393,12 @@ impl Client {
             Err(disconnect) => disconnect,
         }
     }
+}
+
+/// Whose memory a client's packets take.
+fn account_name(info: &ClientInfo) -> String {
+    let (user, host) = &info.account;
+    format!("{user}@{host}")
 }
 
 /// In a login, to be idle is to be too slow.

@@ -20,6 +20,7 @@ use crate::accounts::AccountSource;
 use crate::channel::{Channel, ChannelError, PacketBytes};
 use crate::failure::{Disconnect, LoginFailure};
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
+use crate::packet_memory::UNCOUNTED_BYTES;
 use crate::shared::Shared;
 
 /// Most that is read and dropped of a packet that is too large, so that its sender gets to read
@@ -102,6 +103,10 @@ impl Connection {
         if self.channel.has_peer_ended() {
             return Err(Disconnect::PeerClosed);
         }
+        let needed = self.channel.needed_bytes();
+        if UNCOUNTED_BYTES < needed {
+            Box::pin(self.hold(needed)).await?;
+        }
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;
         let bytes = poll_fn(|context| {
@@ -128,6 +133,21 @@ impl Connection {
             self.send(records).await?;
         }
         outcome
+    }
+
+    /// Waits for memory for the packet that is being received. Meanwhile nothing more of it is
+    /// read: [`Disconnect::NoMemory`] if there is none within the read timeout.
+    async fn hold(&mut self, needed: usize) -> Result<(), Disconnect> {
+        let limit = Limit::after(self.read_timeout);
+        let (share, alarm) = (&mut self.channel.share, &mut self.alarm);
+        poll_fn(|context| {
+            if share.poll_hold(needed, context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let waited = alarm.poll_until(limit.0, context);
+            waited.map(|()| Err(Disconnect::NoMemory))
+        })
+        .await
     }
 
     fn received(&mut self, bytes: &ReceivedBytes) -> Result<(), Disconnect> {

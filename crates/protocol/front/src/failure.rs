@@ -27,6 +27,9 @@ pub enum Disconnect {
     /// A packet was larger than `max_allowed_packet`; the client has been told.
     #[error("a packet was larger than max_allowed_packet")]
     TooLarge,
+    /// There was no memory for a packet (`packet_memory_size`); the client has been told.
+    #[error("there was no memory for a packet")]
+    NoMemory,
     /// What came is not the protocol; the client has been told as far as it could be.
     #[error("what the client sent is not the protocol")]
     Protocol(#[source] ChannelError),

@@ -9,11 +9,12 @@
 //!
 //! What a hostile client can cost is bounded: a login has a time limit, a number of packets and a
 //! size for each; a command is limited by `max_allowed_packet` and takes memory as its bytes
-//! arrive; a client that does not read its reply holds [`FLUSH_BYTES`] and one row.
+//! arrive, of which all connections have a bounded amount ([`PacketMemory`]); a client that does not read its reply holds [`FLUSH_BYTES`] and one row.
 
 #![forbid(unsafe_code)]
 
 mod failure;
+mod packet_memory;
 mod shared;
 
 mod accounts;
@@ -31,6 +32,7 @@ pub use channel::{ChannelError, PacketBytes};
 pub use client::{Client, FLUSH_BYTES};
 pub use failure::{Disconnect, LoginFailure};
 pub use login::ClientInfo;
+pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
 pub use runtime::{PeerState, PeerWatch};
 pub use shared::{
     Counters, LoginRules, Options, ProvenPasswords, RandomSource, Shared, system_random,

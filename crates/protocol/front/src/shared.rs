@@ -16,6 +16,7 @@ use sync::Mutex;
 use wire::{Compressor, Decompressor};
 
 use crate::failure::LoginFailure;
+use crate::packet_memory::PacketMemory;
 
 /// A source of random bytes that nobody can guess; fills its whole argument.
 pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -37,6 +38,8 @@ pub struct Options {
     pub rules: LoginRules,
     /// Largest packet of a client that is logged in.
     pub max_allowed_packet: usize,
+    /// Memory for the packets of all clones, and so of all workers.
+    pub packet_memory: PacketMemory,
     /// Random bytes for challenges.
     pub random: RandomSource,
     /// Passwords that were proven before. One for all clones, and so for all workers: whether a
@@ -102,6 +105,7 @@ impl Options {
             offers_compression: true,
             rules: LoginRules::default(),
             max_allowed_packet: 16 << 20,
+            packet_memory: PacketMemory::new(256 << 20),
             random,
             proven: ProvenPasswords::default(),
         }

@@ -117,6 +117,15 @@ impl Deframer {
         self.sequence = sequence;
     }
 
+    /// Bytes of the frames of a packet that is not over.
+    pub fn joined_bytes(&self) -> usize {
+        if self.is_joining {
+            self.joined.len()
+        } else {
+            0
+        }
+    }
+
     /// Frees the memory of the last joined packet. Call it when its payload is done with.
     pub fn release(&mut self) {
         if !self.is_joining {
@@ -191,12 +200,7 @@ impl Deframer {
                 found,
             });
         }
-        let joined_bytes = if self.is_joining {
-            self.joined.len()
-        } else {
-            0
-        };
-        if joined_bytes + frame_bytes > self.payload_bytes_max {
+        if self.joined_bytes() + frame_bytes > self.payload_bytes_max {
             let unread_bytes = HEADER_BYTES + frame_bytes;
             return Err(FrameError::TooLarge {
                 limit: self.payload_bytes_max,
