@@ -268,6 +268,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// True within an executable comment.
+    #[must_use]
+    pub fn is_in_comment(&self) -> bool {
+        self.is_in_comment
+    }
+
     /// The offset of the next unread byte.
     #[must_use]
     pub fn offset(&self) -> usize {

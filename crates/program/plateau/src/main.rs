@@ -11,6 +11,7 @@ mod arguments;
 mod check;
 mod configuration;
 mod database;
+mod heap;
 mod keys;
 mod serve;
 mod start;
@@ -21,10 +22,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
-
-/// Bounded fragmentation over months, and statistics of the heap.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -44,7 +44,12 @@ pub(crate) fn start(
 ) -> Result<Arc<Server>> {
     let worker_count = runtime.handle().worker_count();
     let started_us = SystemClock.now().nanos() / 1000;
-    let server = Server::new(settings.clone(), worker_count, started_us);
+    let server = Server::over(
+        crate::heap::heap(),
+        settings.clone(),
+        worker_count,
+        started_us,
+    );
     let handle = runtime.handle().clone();
     server.on_shutdown(move || handle.shutdown(end.total()));
     let front = configuration::front_options(settings, keys)?;

@@ -76,14 +76,13 @@ pub enum SubqueryResult {
 pub(crate) struct ListTable {
     /// Searches of this run, up to the one that made the table.
     pub(crate) searches: Cell<u32>,
-    pub(crate) members: OnceCell<ListMembers>,
+    pub(crate) members: OnceCell<ListPlaces>,
 }
 
-/// Where the members of a list stand in a table of open addresses. It takes eight to sixteen bytes
-/// a member, a small part of what the plan takes for one, so it is not counted.
+/// Where the members of a list stand in a table of open addresses: six bytes a member.
 #[derive(Debug)]
-pub(crate) struct ListMembers {
-    /// The number of a member and 1, or 0; a power of two of them, at most half of them taken.
+pub(crate) struct ListPlaces {
+    /// The number of a member and 1, or 0; at most two in three of them are taken.
     pub(crate) places: Box<[u32]>,
     pub(crate) hasher: RandomState,
     /// A member is NULL.
@@ -101,16 +100,31 @@ pub(crate) enum Place {
     Free(usize),
 }
 
-impl ListMembers {
+impl ListPlaces {
     /// Room for so many members.
     pub(crate) fn new(count: usize) -> Self {
-        let place_count = (2 * count).next_power_of_two();
+        let place_count = count + count / 2 + 2;
         assert!(count < place_count, "a search ends at a free place");
         Self {
             places: vec![0; place_count].into(),
             hasher: RandomState::default(),
             has_null: false,
             partial: Vec::new(),
+        }
+    }
+
+    /// Where the search for a hash begins.
+    pub(crate) fn place_of(&self, hash: u64) -> usize {
+        let count = u128::from(stdx::to_u64(self.places.len()));
+        let scaled = (u128::from(hash) * count) >> 64;
+        stdx::to_usize(u64::try_from(scaled).expect("it is below the count"))
+    }
+
+    /// Where it goes on.
+    pub(crate) fn behind(&self, place: usize) -> usize {
+        match place + 1 == self.places.len() {
+            true => 0,
+            false => place + 1,
         }
     }
 }

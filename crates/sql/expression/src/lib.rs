@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod constants;
 mod convert;
 mod digest;
 mod domain;
@@ -23,6 +24,7 @@ mod statement;
 mod stored;
 mod tree;
 
+pub use constants::Constants;
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
 pub use frame::{Frame, Slot, SlotContent, SubqueryResult, clear_values};
@@ -32,14 +34,15 @@ pub use key::{
 };
 pub use library::Call;
 pub use members::{Lookup, LookupKind, Members};
-pub use memory::{Memory, MemoryPool, Share};
+pub use memory::{Memory, MemoryPool, ProcessLimit, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
 pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows, Like,
-    Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable, VariableScope,
+    ListMembers, Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable,
+    VariableScope,
 };
 
 /// Why an expression has no value.

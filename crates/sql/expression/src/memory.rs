@@ -23,10 +23,21 @@ const UNCOUNTED_BYTES: usize = 64 << 10;
 /// What is taken from the pool at a time.
 const GRAIN_BYTES: usize = 1 << 20;
 
+/// A limit on what the whole process has in memory (`server_memory_limit`).
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessLimit {
+    /// Bytes.
+    pub limit: u64,
+    /// What the process has now.
+    pub resident_bytes: fn() -> u64,
+}
+
 /// Memory for what the statements of all sessions keep.
 #[derive(Debug)]
 pub struct MemoryPool {
     limit: u64,
+    /// Asked with each grain.
+    process: Option<ProcessLimit>,
     /// Relaxed: the number alone counts; nothing is read by its leave.
     used: AtomicU64,
 }
@@ -36,7 +47,16 @@ impl MemoryPool {
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
+            process: None,
             used: AtomicU64::new(0),
+        }
+    }
+
+    /// So many bytes, as long as the process stays below a limit of its own.
+    pub fn within(limit: u64, process: ProcessLimit) -> Self {
+        Self {
+            process: Some(process),
+            ..Self::new(limit)
         }
     }
 
@@ -48,11 +68,16 @@ impl MemoryPool {
     fn take(&self, bytes: usize) -> bool {
         let bytes = stdx::to_u64(bytes);
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before.saturating_add(bytes) <= self.limit;
+        let fits = before.saturating_add(bytes) <= self.limit && self.process_has_room(bytes);
         if !fits {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         }
         fits
+    }
+
+    fn process_has_room(&self, bytes: u64) -> bool {
+        self.process
+            .is_none_or(|it| (it.resident_bytes)().saturating_add(bytes) <= it.limit)
     }
 
     fn give_back(&self, bytes: usize) {
@@ -172,6 +197,11 @@ impl Share {
         Ok(())
     }
 
+    /// What the part keeps.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The part keeps nothing any more.
     pub fn clear(&mut self) {
         if let Some(memory) = &self.memory {
@@ -218,6 +248,23 @@ mod tests {
         assert_eq!(set(&mut c, 3 << 20, &other, &pool), 0, "what went is free");
         drop((b, c));
         assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn the_process_has_a_limit_of_its_own() {
+        let process = ProcessLimit {
+            limit: 5 << 20,
+            resident_bytes: || 3 << 20,
+        };
+        let pool = Arc::new(MemoryPool::within(10 << 20, process));
+        let memory = Rc::new(Memory::default());
+        let mut share = Share::default();
+        let most = (2 << 20) + UNCOUNTED_BYTES;
+        assert_eq!(set(&mut share, most, &memory, &pool), 0, "at the limit");
+        let mut other = Share::default();
+        let rest = Rc::new(Memory::default());
+        assert_eq!(set(&mut other, most + 1, &rest, &pool), 1041, "above it");
+        assert_eq!(pool.used(), 2 << 20);
     }
 
     #[test]

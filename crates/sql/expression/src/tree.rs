@@ -3,8 +3,11 @@
 //! The planner makes it, the executor evaluates it. Columns are places in the frame, operators know
 //! in which class of type they work, so evaluation looks nothing up.
 
+use std::rc::Rc;
+
 use value::{CollationId, ColumnType, TypeKind, Value};
 
+use crate::constants::Constants;
 use crate::library::Call;
 use crate::stored::StoredCall;
 
@@ -215,7 +218,7 @@ pub struct InList {
     /// What is looked for.
     pub operand: Expression,
     /// Where.
-    pub list: Vec<Expression>,
+    pub list: ListMembers,
     /// In what class.
     pub class: Class,
     /// `NOT IN`.
@@ -223,6 +226,38 @@ pub struct InList {
     /// The number of the table that an execution makes of a long list whose members are known
     /// before it reads a row. No part of what the list means: two lists are equal without it.
     pub table: Option<usize>,
+}
+
+/// The members of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListMembers {
+    /// Any expressions.
+    Expressions(Vec<Expression>),
+    /// Many constants. Clones of the list share them.
+    Constants(Rc<Constants>),
+}
+
+impl ListMembers {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Expressions(list) => list.len(),
+            Self::Constants(list) => list.len(),
+        }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those that are expressions, with parts of their own.
+    pub fn expressions(&self) -> &[Expression] {
+        match self {
+            Self::Expressions(list) => list,
+            Self::Constants(_) => &[],
+        }
+    }
 }
 
 impl PartialEq for InList {
@@ -634,7 +669,7 @@ impl Expression {
             }
             Kind::In(list) => {
                 visit(&list.operand);
-                list.list.iter().for_each(visit);
+                list.list.expressions().iter().for_each(visit);
             }
             Kind::InRows(list) => list.operands.iter().chain(&list.rows).for_each(visit),
             Kind::Like(like) => {
@@ -694,7 +729,9 @@ impl Expression {
             }
             Kind::In(list) => {
                 change(&mut list.operand);
-                list.list.iter_mut().for_each(change);
+                if let ListMembers::Expressions(list) = &mut list.list {
+                    list.iter_mut().for_each(change);
+                }
             }
             Kind::InRows(list) => {
                 list.operands.iter_mut().for_each(&mut *change);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use errcode::ClientError;
-use expression::{AggregateCall, ColumnPlace, Expression, StoredFunction};
+use expression::{AggregateCall, ColumnPlace, Expression, Share, StoredFunction};
 use syntax::ast;
 
 use crate::join::{CommonTable, Recursion};
@@ -16,6 +16,7 @@ use crate::{Names, PlanError, Settings, not_supported};
 mod absent;
 mod call;
 mod compare;
+mod constants;
 mod dated;
 mod literal;
 mod row_list;
@@ -230,6 +231,7 @@ impl<'a> Binder<'a> {
             warnings: Vec::new(),
             text_checks: self.text_checks.into_inner(),
             user_variables: self.user_variables.into_types(),
+            memory: Share::default(),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::join::From;
 use crate::numbered::Numbered;
 use crate::plan::{
     Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
-    OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget,
+    OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget, ValueRows,
 };
 use crate::{PlanError, not_supported};
 
@@ -41,14 +41,17 @@ impl Binder<'_> {
         let source = match &insert.source {
             ast::InsertSource::Values(rows) => {
                 let rows = self.value_rows(rows, &columns, new_slot)?;
-                let dependent = self.row_dependents(&rows);
+                let dependent = self.row_dependents(rows.expressions());
                 InsertSource::Values { rows, dependent }
             }
             ast::InsertSource::Query(query) => self.insert_query(query, table, columns.len())?,
         };
         let columns = match &source {
             // `VALUES ()` gives every column its default.
-            InsertSource::Values { rows, .. } if rows.iter().all(Vec::is_empty) => Vec::new(),
+            InsertSource::Values {
+                rows: ValueRows::Expressions(rows),
+                ..
+            } if rows.iter().all(Vec::is_empty) => Vec::new(),
             _ => columns,
         };
         let duplicate = if insert.is_replace {
@@ -97,11 +100,17 @@ impl Binder<'_> {
 
     fn value_rows(
         &mut self,
-        rows: &[Vec<ast::Expr>],
+        rows: &ast::ValueRows,
         columns: &[usize],
         new_slot: usize,
-    ) -> Result<Vec<Vec<Option<Expression>>>, PlanError> {
+    ) -> Result<ValueRows, PlanError> {
         self.block().clause = Clause::Values;
+        let rows = match rows {
+            ast::ValueRows::Trees(rows) => rows,
+            ast::ValueRows::Constants { values, width } => {
+                return self.constant_rows(values, stdx::to_usize(*width), columns.len());
+            }
+        };
         // A value may read a column that was assigned before it: the new row is in sight.
         let relation = &mut self.block().scope.relations[0];
         let old_slot = std::mem::replace(&mut relation.slot, new_slot);
@@ -120,7 +129,7 @@ impl Binder<'_> {
         }
         self.block().scope.relations[0].slot = old_slot;
         self.new_value_slot = None;
-        Ok(bound)
+        Ok(ValueRows::Expressions(bound))
     }
 
     /// What is to be run before each row of VALUES; nothing at all where no row needs it. Queries

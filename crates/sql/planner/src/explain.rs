@@ -71,6 +71,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
     explainer.subqueries();
     let rows = explainer.lines.iter().map(Line::values).collect();
     Plan {
+        memory: expression::Share::default(),
         reads_for_update: false,
         action: Action::Rows(rows),
         tables: plan.tables.clone(),

@@ -646,9 +646,15 @@ fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {
 /// The parts of a condition that must all hold.
 pub(crate) fn conjuncts(condition: Expression) -> Vec<Expression> {
     match condition.kind {
+        // Long chains are flat: there is nothing to be collected anew.
+        ExpressionKind::And(list) if !list.iter().any(is_and) => list,
         ExpressionKind::And(list) => list.into_iter().flat_map(conjuncts).collect(),
         _ => vec![condition],
     }
+}
+
+fn is_and(condition: &Expression) -> bool {
+    matches!(condition.kind, ExpressionKind::And(_))
 }
 
 /// True for a condition that is false or NULL whatever the data.

@@ -8,7 +8,7 @@ use store::TableDefinition;
 use syntax::ast;
 
 use crate::bind::{Binder, Block, Clause, error};
-use crate::plan::{Action, Insert, InsertSource, OnDuplicate, SlotShape};
+use crate::plan::{Action, Insert, InsertSource, OnDuplicate, SlotShape, ValueRows};
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
@@ -58,7 +58,7 @@ impl Binder<'_> {
             old_slot,
             columns,
             source: InsertSource::Values {
-                rows: vec![values],
+                rows: ValueRows::Expressions(vec![values]),
                 dependent: Vec::new(),
             },
             duplicate,

@@ -14,7 +14,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{AggregateCall, Class, Expression, Lookup, StoredCall, StoredFunction};
+use expression::{
+    AggregateCall, Class, Constants, Expression, Lookup, Share, StoredCall, StoredFunction,
+};
 use store::{Direction, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
@@ -53,6 +55,8 @@ pub struct Plan {
     /// The user variables that are read, by their names in lower case, with the types that they
     /// had: the plan holds for these.
     pub user_variables: Box<[(Box<str>, ColumnType)]>,
+    /// What the plan takes, as whoever has it made counts it; nothing where nobody does.
+    pub memory: Share,
 }
 
 /// A parameter whose text must be one of a character set: that of the column that it is compared
@@ -621,10 +625,10 @@ pub struct Insert {
 /// Where inserted rows come from.
 #[derive(Debug)]
 pub enum InsertSource {
-    /// `VALUES` and `SET`: rows of expressions; `None` is `DEFAULT`.
+    /// `VALUES` and `SET`.
     Values {
         /// The rows.
-        rows: Vec<Vec<Option<Expression>>>,
+        rows: ValueRows,
         /// Subqueries and calls to run before each of the rows; empty if there are none at all.
         dependent: Vec<Vec<Dependent>>,
     },
@@ -635,6 +639,43 @@ pub enum InsertSource {
         /// The query reads the table that is written.
         is_kept: bool,
     },
+}
+
+/// Rows of `VALUES`.
+#[derive(Debug)]
+pub enum ValueRows {
+    /// Rows of expressions; `None` is `DEFAULT`.
+    Expressions(Vec<Vec<Option<Expression>>>),
+    /// Many constants, row after row.
+    Constants {
+        /// The values.
+        values: Constants,
+        /// Values of a row; at least one.
+        width: usize,
+    },
+}
+
+impl ValueRows {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Expressions(rows) => rows.len(),
+            Self::Constants { values, width } => values.len() / width,
+        }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows that are expressions.
+    pub fn expressions(&self) -> &[Vec<Option<Expression>>] {
+        match self {
+            Self::Expressions(rows) => rows,
+            Self::Constants { .. } => &[],
+        }
+    }
 }
 
 /// What happens to a row whose key is taken.

@@ -16,7 +16,7 @@ use errcode::{
 };
 use executor::{Effect, Execution, Summary};
 use planner::StringRules;
-use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind};
+use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind, ValueRows};
 use value::{CollationId, ColumnType, TypeKind, Value};
 use wire::{BulkExecute, BulkRows, BulkValue, Capabilities, ParameterType, StatusFlags};
 
@@ -299,7 +299,7 @@ pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientEr
     let mut used = 0;
     match &mut statement.kind {
         StatementKind::Insert(insert) => {
-            if let InsertSource::Values(rows) = &mut insert.source {
+            if let InsertSource::Values(ValueRows::Trees(rows)) = &mut insert.source {
                 for value in rows.iter_mut().flatten() {
                     used += usize::from(take_mark(value, marks) != Mark::Value);
                 }
@@ -314,10 +314,7 @@ pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientEr
     if used != marks.iter().filter(|mark| **mark != Mark::Value).count() {
         return Err(ClientError::new(ER_INVALID_DEFAULT_PARAM, &[]));
     }
-    Ok(Parsed {
-        statement,
-        text: parsed.text.clone(),
-    })
+    Ok(Parsed::new(statement, parsed.text.clone()))
 }
 
 /// Applies the marks of assignments; gives how many there were.
@@ -352,16 +349,16 @@ mod tests {
     /// How many values became DEFAULT and how many assignments are left, or the error.
     fn with_marks(text: &str, marks: &[Mark]) -> Result<(usize, usize), u16> {
         let statement = syntax::parse::parse(text.as_bytes(), syntax::Mode::default()).unwrap();
-        let parsed = Parsed {
-            statement,
-            text: Source::new(text.as_bytes(), StringRules::default()),
-        };
+        let text = Source::new(text.as_bytes(), StringRules::default());
+        let parsed = Parsed::new(statement, text);
         let marked = marked(&parsed, marks).map_err(|error| error.code.number())?;
         let is_default = |value: &&Expr| value.kind == ExprKind::Default(None);
         Ok(match marked.statement.kind {
             StatementKind::Insert(insert) => match &insert.source {
-                InsertSource::Values(rows) => (rows.iter().flatten().filter(is_default).count(), 0),
-                InsertSource::Query(_) => (0, 0),
+                InsertSource::Values(ValueRows::Trees(rows)) => {
+                    (rows.iter().flatten().filter(is_default).count(), 0)
+                }
+                _ => (0, 0),
             },
             StatementKind::Update(update) => {
                 let values = update

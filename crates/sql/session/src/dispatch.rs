@@ -4,12 +4,12 @@
 //! everything else has a function of its own in a module of its own. What neither knows is refused
 //! by name with error 1235.
 
-use std::cell::OnceCell;
+use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
-use expression::Surroundings as _;
+use expression::{Share, Surroundings as _};
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
 use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
@@ -42,9 +42,29 @@ pub(crate) struct Parsed {
     pub(crate) statement: Statement,
     /// Spans of the tree count from its start.
     pub(crate) text: Source,
+    /// What both take, if it is much.
+    memory: Share,
 }
 
 impl Parsed {
+    /// A statement of this text, which nobody counts.
+    pub(crate) fn new(statement: Statement, text: Source) -> Self {
+        Self::counted(statement, text, Share::default())
+    }
+
+    fn counted(statement: Statement, text: Source, memory: Share) -> Self {
+        Self {
+            statement,
+            text,
+            memory,
+        }
+    }
+
+    /// Bytes that the tree and the text take, if they are many; else 0.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
     /// True if the statement runs as a plan over tables.
     pub(crate) fn is_planned(&self) -> bool {
         matches!(
@@ -78,15 +98,16 @@ impl Session {
         let (mut at, mut count) = (0, 0_u32);
         loop {
             let mut rest = text.get(at..).unwrap_or_default();
-            let parsed = self
-                .in_turns(|may_go_on| syntax::parse::parse_one_while(rest, self.mode(), may_go_on));
-            let parsed = parsed.map(|(statement, length)| {
+            let parsed = self.in_turns(|may_go_on| {
+                let mode = self.mode();
+                let (statement, length) = syntax::parse::parse_one_while(rest, mode, may_go_on)?;
                 let (own, behind) = rest.split_at(length.min(rest.len()));
-                (rest, at) = (behind, at + own.len());
-                Parsed {
-                    statement,
-                    text: Source::new(own, self.strings()),
-                }
+                let text = Source::new(own, self.strings());
+                Ok((statement, text, behind))
+            });
+            let parsed = parsed.map(|((statement, text, behind), share)| {
+                (rest, at) = (behind, at + text.len());
+                Parsed::counted(statement, text, share)
             });
             let is_multi = self.has_multi_statements;
             let has_more =
@@ -186,35 +207,38 @@ impl Session {
         text: &[u8],
         strings: StringRules,
     ) -> Result<Parsed, ClientError> {
-        let statement =
-            self.in_turns(|may_go_on| syntax::parse::parse_while(text, self.mode(), may_go_on))?;
-        Ok(Parsed {
-            statement,
-            text: Source::new(text, strings),
-        })
+        let ((statement, text), share) = self.in_turns(|may_go_on| {
+            let statement = syntax::parse::parse_while(text, self.mode(), may_go_on)?;
+            Ok((statement, Source::new(text, strings)))
+        })?;
+        Ok(Parsed::counted(statement, text, share))
     }
 
-    /// Reads a text that may be long: others run meanwhile, and KILL ends it.
+    /// Reads a text that may be long: others run meanwhile, KILL ends it, and what is made of it
+    /// is counted.
     fn in_turns<T>(
         &self,
         read: impl FnOnce(&dyn Fn() -> bool) -> Result<T, syntax::parse::SyntaxError>,
-    ) -> Result<T, ClientError> {
-        let ended = OnceCell::new();
+    ) -> Result<(T, Share), ClientError> {
+        let ended = Cell::new(None);
         let may_go_on = || {
             self.statement_deadline();
             match self.state.give_way() {
                 Ok(()) => true,
                 Err(failure) => {
-                    let _ = ended.set(failure);
+                    ended.set(Some(failure));
                     false
                 }
             }
         };
-        let read = read(&may_go_on);
-        read.map_err(|error| match ended.into_inner() {
-            Some(failure) => *failure,
-            None => syntax_error(&error),
-        })
+        let drafted = self.state.drafted(|| {
+            let read = read(&may_go_on);
+            read.map_err(|error| match ended.take() {
+                Some(failure) => failure,
+                None => Box::new(syntax_error(&error)),
+            })
+        });
+        drafted.map_err(|error| *error)
     }
 
     /// How the strings of a text are read now.
@@ -318,8 +342,11 @@ impl Session {
         };
         names.set_needed(needed(&parsed.statement.kind));
         self.statement_deadline();
-        let planned = planner::plan(&parsed.statement, &parsed.text, names, &settings);
-        planned.map_err(|error| names.told(error))
+        let plan = || planner::plan(&parsed.statement, &parsed.text, names, &settings);
+        let drafted = self.state.drafted(plan);
+        let (mut plan, share) = drafted.map_err(|error| names.told(error))?;
+        plan.memory = share;
+        Ok(plan)
     }
 
     /// Statements that are not plans.
@@ -353,10 +380,7 @@ impl Session {
                 variables,
                 statement,
             } => {
-                let inner = Parsed {
-                    statement: (**statement).clone(),
-                    text: parsed.text.clone(),
-                };
+                let inner = Parsed::new((**statement).clone(), parsed.text.clone());
                 Box::pin(self.set_for_statement(variables, &inner, parsed)).await
             }
             _ => self.definition_statement(parsed).await,

@@ -38,6 +38,7 @@ mod cursor;
 mod define;
 mod definition_statement;
 mod dispatch;
+mod draft;
 mod drop_statement;
 mod field_reader;
 mod hot;
@@ -64,6 +65,7 @@ mod transaction_statement;
 mod user_variables;
 mod wait;
 
+pub use draft::Heap;
 pub use server::Server;
 pub use session::serve;
 pub use worker::Worker;

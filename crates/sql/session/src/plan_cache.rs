@@ -11,7 +11,8 @@
 //! with an execution of its own; a few idle ones are kept with the plan. The one that ran last runs
 //! next: its memory is warm.
 //! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
-//! not used since the hand of its clock came by last.
+//! not used since the hand of its clock came by last. Their memory is bounded, too: it is counted
+//! from when a plan comes until all go, also of plans that were given up meanwhile.
 //! (I4) A plan serves sessions whose user variables have the types that it has read
 //! (`State::has_types_of`): who finds another plans anew, and puts his own in its place.
 
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use catalog::Account;
 use executor::Execution;
-use expression::SqlMode;
+use expression::{Memory, MemoryPool, Share, SqlMode};
 use foldhash::fast::FixedState;
 use planner::{Plan, StatementLimits, StringRules};
 use syntax::canonical::Canonical;
@@ -37,6 +38,13 @@ pub const PLAN_COUNT_MAX: usize = 1024;
 
 /// A longer key is not kept: such statements are inserts of many rows, rarely sent twice.
 pub const KEY_BYTES_MAX: usize = 8 << 10;
+
+/// A larger plan is not kept.
+const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// What the plans of a worker take together; all go when one is too many. A thousand plans of
+/// usual statements take a fifth of it.
+const ALL_PLANS_BYTES_MAX: usize = 64 << 20;
 
 /// Executions that wait for the next run of one plan: as many as may be waiting for pages or locks
 /// at once without being made anew each time.
@@ -93,6 +101,8 @@ impl Surroundings<'_> {
 #[derive(Debug)]
 pub struct SharedPlan {
     plan: Rc<Plan>,
+    /// What the plan takes, as long as it is not in a cache, which counts it by itself.
+    memory: RefCell<Share>,
     /// How the statement is counted.
     pub kind: StatementKind,
     /// The account that was last found to have the privileges, as it then was.
@@ -109,9 +119,11 @@ pub struct SharedPlan {
 
 impl SharedPlan {
     /// A plan that nobody has run yet.
-    pub fn new(plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
+    pub fn new(mut plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
+        let memory = RefCell::new(std::mem::take(&mut plan.memory));
         Rc::new(SharedPlan {
             plan: Rc::new(plan),
+            memory,
             kind,
             allowed: RefCell::default(),
             idle: RefCell::default(),
@@ -171,9 +183,45 @@ pub struct PlanCache {
     /// The clock's hand: which entry is looked at next when one must go.
     hand: ClockHand,
     schema_version: u64,
+    /// What all plans take.
+    share: Share,
+    memory: Rc<Memory>,
+    /// Where that comes from, if it is counted.
+    pool: Option<Arc<MemoryPool>>,
 }
 
 impl PlanCache {
+    /// A cache whose plans take memory of a pool.
+    pub fn of_pool(pool: Arc<MemoryPool>) -> Self {
+        Self {
+            pool: Some(pool),
+            ..Self::default()
+        }
+    }
+
+    /// Counts one more plan; false if it is too large, or there is no memory for it. All others go
+    /// where it is one too many.
+    fn has_room(&mut self, shared: &SharedPlan) -> bool {
+        let bytes = shared.memory.borrow().bytes();
+        if PLAN_BYTES_MAX < bytes {
+            return false;
+        }
+        if ALL_PLANS_BYTES_MAX < self.share.bytes() + bytes {
+            self.clear(self.schema_version);
+        }
+        let all = self.share.bytes() + bytes;
+        let Some(pool) = &self.pool else {
+            return true;
+        };
+        let taken = self
+            .share
+            .set(all, &self.memory, usize::MAX, || Arc::clone(pool));
+        if taken.is_ok() {
+            shared.memory.borrow_mut().clear();
+        }
+        taken.is_ok()
+    }
+
     /// Makes the key of a statement with these literals.
     pub fn write_key(
         key: &mut Vec<u8>,
@@ -227,6 +275,9 @@ impl PlanCache {
         if schema_version != self.schema_version || KEY_BYTES_MAX < key.len() {
             return false;
         }
+        if !self.has_room(shared) {
+            return false;
+        }
         let entry = Entry {
             key: Rc::from(key),
             shared: Rc::clone(shared),
@@ -262,6 +313,7 @@ impl PlanCache {
     fn clear(&mut self, schema_version: u64) {
         self.places.clear();
         self.entries.clear();
+        self.share.clear();
         self.hand = ClockHand::default();
         self.schema_version = schema_version;
     }

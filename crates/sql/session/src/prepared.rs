@@ -199,8 +199,9 @@ impl Session {
             ClientError::new(errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&limit])
         })?;
         let mut share = Share::default();
+        let usual_bytes = parsed.text.len() * TREE_BYTES_PER_BYTE;
         self.state
-            .keep(&mut share, parsed.text.len() * TREE_BYTES_PER_BYTE)?;
+            .keep(&mut share, usual_bytes.max(parsed.memory_bytes()))?;
         Ok((place, share))
     }
 

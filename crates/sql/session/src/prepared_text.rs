@@ -67,10 +67,9 @@ mod tests {
     use crate::source::Source;
 
     fn parsed(text: &[u8]) -> Rc<Parsed> {
-        Rc::new(Parsed {
-            statement: syntax::parse::parse(text, syntax::Mode::default()).unwrap(),
-            text: Source::new(text, StringRules::default()),
-        })
+        let statement = syntax::parse::parse(text, syntax::Mode::default()).unwrap();
+        let text = Source::new(text, StringRules::default());
+        Rc::new(Parsed::new(statement, text))
     }
 
     #[test]

@@ -8,13 +8,14 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
-use expression::MemoryPool;
+use expression::{MemoryPool, ProcessLimit};
 use metrics::Counter;
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
+use crate::draft::Heap;
 use crate::logins::Logins;
 use crate::metadata::MetadataLocks;
 use crate::named_locks::NamedLocks;
@@ -45,6 +46,8 @@ pub struct Server {
     counters: Box<[CachePadded<Counters>]>,
     /// Memory for what statements keep.
     pub(crate) memory_pool: Arc<MemoryPool>,
+    /// What the allocator tells.
+    pub(crate) heap: Heap,
     /// When the server started, on the steady clock, in microseconds.
     started_us: u64,
     /// Ends the program in order; set once by it.
@@ -141,9 +144,26 @@ impl Counters {
 impl Server {
     /// A server that has just started.
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
+        Self::over(Heap::default(), settings, worker_count, started_us)
+    }
+
+    /// The same over a heap that tells what is allocated.
+    pub fn over(heap: Heap, settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
         let memory_bytes = settings.unsigned("statement_memory_size");
+        let memory_pool = match settings.unsigned("server_memory_limit") {
+            0 => MemoryPool::new(memory_bytes),
+            limit => {
+                let resident_bytes = heap.resident_bytes;
+                let process = ProcessLimit {
+                    limit,
+                    resident_bytes,
+                };
+                MemoryPool::within(memory_bytes, process)
+            }
+        };
         Arc::new(Self {
-            memory_pool: Arc::new(MemoryPool::new(memory_bytes)),
+            memory_pool: Arc::new(memory_pool),
+            heap,
             registry: Registry::default(),
             logins: Arc::default(),
             metadata: MetadataLocks::new(worker_count),

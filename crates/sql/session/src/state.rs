@@ -23,6 +23,7 @@ use store::TableId;
 use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
+use crate::draft::Draft;
 use crate::peer_look::PeerLook;
 use crate::registry::{KillOrder, Seat};
 use crate::user_variables::{self, UserVariables};
@@ -70,6 +71,8 @@ pub struct State {
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
     memory: Rc<Memory>,
+    /// The tree or the plan that is being made.
+    draft: RefCell<Draft>,
     /// Of what the user variables take.
     user_variables_share: RefCell<Share>,
     /// How often it has taken named locks.
@@ -173,6 +176,7 @@ impl State {
             in_transaction: Cell::new(false),
             waits: RefCell::default(),
             memory: Rc::default(),
+            draft: RefCell::default(),
             user_variables_share: RefCell::default(),
             named_lock_count: Cell::new(0),
             named_locks_share: RefCell::default(),
@@ -194,6 +198,34 @@ impl State {
         let limit = self.variables.borrow().active().options.kept_bytes_max;
         let kept = share.set(bytes, &self.memory, limit, || self.memory_pool());
         kept.map_err(|failure| *failure)
+    }
+
+    /// Makes a tree or a plan, and counts what it takes among what the session keeps, also while
+    /// it is being made ([`Surroundings::give_way`]).
+    ///
+    /// # Errors
+    /// Those of `make`, and those of [`State::keep`].
+    pub(crate) fn drafted<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, Box<ClientError>>,
+    ) -> Result<(T, Share), Box<ClientError>> {
+        let thread_bytes = self.worker.server.heap.thread_bytes;
+        self.draft.borrow_mut().begin(thread_bytes());
+        let made = make();
+        let counted = self.count_draft();
+        let share = self.draft.borrow_mut().end();
+        let made = made?;
+        counted?;
+        Ok((made, share))
+    }
+
+    /// Counts what was made of the draft so far.
+    fn count_draft(&self) -> Result<(), expression::Failure> {
+        let now = (self.worker.server.heap.thread_bytes)();
+        match self.draft.borrow_mut().pause(now) {
+            Some((bytes, share)) => Ok(self.keep(share, bytes)?),
+            None => Ok(()),
+        }
     }
 
     /// How often the session has taken named locks.
@@ -628,7 +660,11 @@ impl Surroundings for State {
 
     fn give_way(&self) -> Result<(), expression::Failure> {
         let stopped = |code| Err(Box::new(ClientError::new(code, &[])));
-        if runtime::give_way() == runtime::WayGiven::Ending {
+        self.count_draft()?;
+        let given = runtime::give_way();
+        let now = (self.worker.server.heap.thread_bytes)();
+        self.draft.borrow_mut().resume(now);
+        if given == runtime::WayGiven::Ending {
             return stopped(ER_SERVER_SHUTDOWN);
         }
         self.look_at_peer();

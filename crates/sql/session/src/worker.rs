@@ -63,6 +63,7 @@ impl Worker {
         // What is large is freed piece by piece, by tasks that sessions start behind a command.
         stdx::pile::free_later();
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
+        let plan_memory = Arc::clone(&server.memory_pool);
         let metadata = MetadataWorker::new(index);
         Rc::new(Self {
             server,
@@ -71,7 +72,7 @@ impl Worker {
             index,
             metadata,
             clock,
-            plans: RefCell::default(),
+            plans: RefCell::new(PlanCache::of_pool(plan_memory)),
             prepared_texts: RefCell::default(),
             programs: RefCell::default(),
             held_plans: RefCell::default(),

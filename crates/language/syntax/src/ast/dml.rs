@@ -1,6 +1,8 @@
 //! Statements that change rows.
 
-use super::{Expr, Ident, IntoTarget, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef};
+use super::{
+    Expr, Ident, IntoTarget, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef, ValueRows,
+};
 
 /// `INSERT` and `REPLACE`.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +32,8 @@ pub struct Insert {
 /// What an `INSERT` inserts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InsertSource {
-    /// `VALUES (..), ..`; `DEFAULT` is [`super::ExprKind::Default`] of none; a row may be empty.
-    Values(Vec<Vec<Expr>>),
+    /// `VALUES (..), ..`.
+    Values(ValueRows),
     /// `SET a = 1, ..` is a row of values too; this is `SELECT ..`.
     Query(Box<Query>),
 }

@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Ident, Limit, ObjectName, OrderItem, Query};
+use super::{ExprList, Ident, Limit, ObjectName, OrderItem, Query};
 use crate::token::Span;
 
 /// An expression. Parentheses leave no trace but in the tree's shape.
@@ -48,6 +48,13 @@ pub enum ExprKind {
         /// The right side.
         right: Box<Expr>,
     },
+    /// `a AND b AND ..`, `a OR b OR ..`: a chain that is long ([`ExprKind::Binary`] otherwise).
+    Chain {
+        /// [`BinaryOperator::And`] or [`BinaryOperator::Or`].
+        operator: BinaryOperator,
+        /// At least two.
+        operands: Vec<Expr>,
+    },
     /// `a [NOT] LIKE b [ESCAPE c]`.
     Like {
         /// `NOT`.
@@ -77,7 +84,7 @@ pub enum ExprKind {
         /// What is looked for.
         value: Box<Expr>,
         /// Where; at least one.
-        list: Vec<Expr>,
+        list: ExprList,
     },
     /// `a [NOT] IN (SELECT ..)`.
     InQuery {

@@ -7,6 +7,7 @@ pub mod admin;
 pub mod ddl;
 pub mod dml;
 pub mod expr;
+pub mod list;
 pub mod query;
 pub mod routine;
 
@@ -14,6 +15,7 @@ pub use admin::*;
 pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
+pub use list::*;
 pub use query::*;
 pub use routine::*;
 

@@ -21,9 +21,13 @@ pub(super) type Parsed<T> = Result<T, Fail>;
 pub(super) struct Cursor<'a> {
     source: &'a [u8],
     lexer: Lexer<'a>,
-    /// Everything lexed so far; the parser looks ahead and never back.
+    /// The last token that was taken, those that were looked at ahead, and some before them; the
+    /// parser never goes back.
     tokens: Vec<Token>,
+    /// Where in `tokens` the current one stands.
     at: usize,
+    /// Tokens lexed so far.
+    lexed_count: usize,
     /// How deep the rules are in each other now.
     depth: u32,
     /// The height of the highest expression parsed since it was last reset.
@@ -41,10 +45,19 @@ pub(super) struct Cursor<'a> {
     may_go_on: &'a dyn Fn() -> bool,
     /// It may not: the text ends where it was told so.
     is_stopped: bool,
+    /// Long lists of constants stay in the text ([`crate::ast::Constants`]).
+    pub(super) leaves_constants: bool,
 }
 
 /// After how many tokens a reader asks whether it may go on: some 100 us of reading.
 pub const TOKENS_PER_LOOK: usize = 512;
+
+/// As many tokens that were taken are dropped at a time.
+const TOKENS_DROPPED: usize = 512;
+
+/// A list grows by parts of so many things: a vector of millions would be copied whole, again and
+/// again, and nobody else runs meanwhile.
+pub(super) const PART_LEN: usize = 4096;
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a [u8], mode: Mode) -> Cursor<'a> {
@@ -56,13 +69,27 @@ impl<'a> Cursor<'a> {
         mode: Mode,
         may_go_on: &'a dyn Fn() -> bool,
     ) -> Cursor<'a> {
-        let lexer = Lexer::new(source, mode);
+        Cursor::at_lexer(Lexer::new(source, mode), source, mode, may_go_on)
+    }
+
+    /// A cursor in the middle of a text, where no comment is open.
+    pub(super) fn starting_at(source: &'a [u8], at: usize, mode: Mode) -> Cursor<'a> {
+        Cursor::at_lexer(Lexer::starting_at(source, at, mode), source, mode, &|| true)
+    }
+
+    fn at_lexer(
+        lexer: Lexer<'a>,
+        source: &'a [u8],
+        mode: Mode,
+        may_go_on: &'a dyn Fn() -> bool,
+    ) -> Cursor<'a> {
         let tokens = Vec::with_capacity(32);
         Cursor {
             source,
             lexer,
             tokens,
             at: 0,
+            lexed_count: 0,
             depth: 0,
             height: 0,
             subquery_depth: 0,
@@ -72,6 +99,7 @@ impl<'a> Cursor<'a> {
             mode,
             may_go_on,
             is_stopped: false,
+            leaves_constants: false,
         }
     }
 
@@ -89,14 +117,27 @@ impl<'a> Cursor<'a> {
     /// Reads one more token.
     fn lex(&mut self) {
         let mut token = self.lexer.next_keyword();
-        if self.tokens.len() % TOKENS_PER_LOOK == TOKENS_PER_LOOK - 1 {
+        self.lexed_count += 1;
+        if self.lexed_count.is_multiple_of(TOKENS_PER_LOOK) {
             self.is_stopped |= !(self.may_go_on)();
+        }
+        if TOKENS_DROPPED < self.at {
+            // The one before the current token stays: it says where a tree ends.
+            self.tokens.drain(..self.at - 1);
+            self.at = 1;
         }
         if self.is_stopped {
             token.kind = Kind::End;
             token.keyword = None;
         }
         self.tokens.push(token);
+    }
+
+    /// True if the current token is the last that was lexed, and stands in no executable comment:
+    /// a cursor that starts there reads the same.
+    pub(super) fn can_start_here(&mut self) -> bool {
+        self.peek();
+        self.tokens.len() == self.at + 1 && !self.lexer.is_in_comment()
     }
 
     pub(super) fn peek_at(&mut self, ahead: usize) -> Token {
@@ -142,6 +183,11 @@ impl<'a> Cursor<'a> {
         for _ in 0..count {
             self.bump();
         }
+    }
+
+    /// The whole text.
+    pub(super) fn source(&self) -> &'a [u8] {
+        self.source
     }
 
     pub(super) fn text(&self, span: Span) -> &'a [u8] {
@@ -320,10 +366,27 @@ impl<'a> Cursor<'a> {
         mut rule: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut list = vec![rule(self)?];
+        let mut parts = Vec::new();
         while self.eat_kind(Kind::Comma) {
+            if list.len() == PART_LEN {
+                parts.push(std::mem::take(&mut list));
+            }
             list.push(rule(self)?);
         }
-        Ok(list)
+        Ok(self.list_of_parts(parts, list))
+    }
+
+    /// The things of all parts, in order.
+    pub(super) fn list_of_parts<T>(&mut self, parts: Vec<Vec<T>>, last: Vec<T>) -> Vec<T> {
+        if parts.is_empty() {
+            return last;
+        }
+        let mut list = Vec::with_capacity(parts.len() * PART_LEN + last.len());
+        for mut part in parts.into_iter().chain([last]) {
+            list.append(&mut part);
+            self.is_stopped |= !(self.may_go_on)();
+        }
+        list
     }
 
     /// `(rule, rule, ..)`.

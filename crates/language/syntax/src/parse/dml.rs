@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     Assignment, Delete, Expr, ExprKind, Insert, InsertSource, LoadData, LoadDuplicates, ObjectName,
-    Priority, Refused, SelectItem, StatementKind, TableRef, Update,
+    Priority, Refused, SelectItem, StatementKind, TableRef, Update, ValueRows,
 };
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
@@ -28,7 +28,7 @@ impl Cursor<'_> {
             partitions,
             columns: Vec::new(),
             has_columns: false,
-            source: InsertSource::Values(Vec::new()),
+            source: InsertSource::Values(ValueRows::Trees(Vec::new())),
             on_duplicate: Vec::new(),
             returning: Vec::new(),
         };
@@ -53,12 +53,12 @@ impl Cursor<'_> {
                 insert.columns.push(assignment.column.column);
                 row.push(assignment.value);
             }
-            insert.source = InsertSource::Values(vec![row]);
+            insert.source = InsertSource::Values(ValueRows::Trees(vec![row]));
             return Ok(());
         }
         if self.is_any(&[K::Values, K::Value]) {
             self.bump();
-            insert.source = InsertSource::Values(self.list(Self::insert_row)?);
+            insert.source = InsertSource::Values(self.value_rows()?);
             return Ok(());
         }
         insert.source = InsertSource::Query(Box::new(self.query()?));
@@ -76,7 +76,7 @@ impl Cursor<'_> {
         Ok(columns)
     }
 
-    fn insert_row(&mut self) -> Parsed<Vec<Expr>> {
+    pub(super) fn insert_row(&mut self) -> Parsed<Vec<Expr>> {
         self.expect_kind(Kind::LeftParen)?;
         if self.eat_kind(Kind::RightParen) {
             return Ok(Vec::new());
@@ -87,7 +87,7 @@ impl Cursor<'_> {
     }
 
     /// An expression, or `DEFAULT`, or `IGNORE`, which is the same there.
-    fn value(&mut self) -> Parsed<Expr> {
+    pub(super) fn value(&mut self) -> Parsed<Expr> {
         if self.is(K::Ignore) {
             let span = self.bump().span;
             return Ok(Expr {

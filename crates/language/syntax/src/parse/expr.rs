@@ -8,7 +8,7 @@
 //! Rules return the height of their tree beside it, so that chains, which do not recurse
 //! while they are read, still have a bounded height.
 
-use super::cursor::{Cursor, Parsed};
+use super::cursor::{Cursor, PART_LEN, Parsed};
 use crate::ast::{
     BinaryOperator, CastType, ColumnName, Expr, ExprKind, Function, Ident, IntervalUnit,
     UnaryOperator,
@@ -19,7 +19,7 @@ use crate::token::{Kind, Span};
 /// An expression and its height.
 type High = (Expr, u32);
 
-/// Chains of `AND` and `OR` that are longer than this become balanced trees.
+/// Chains of `AND` and `OR` that are longer than this are flat.
 const CHAIN_LEFT_DEEP_MAX: usize = 32;
 
 /// Levels of the predicates.
@@ -57,7 +57,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// `a AND b AND ..`: left-deep as written, or balanced when long.
+    /// `a AND b AND ..`: left-deep as written, or flat when long.
     fn chain(
         &mut self,
         operator: BinaryOperator,
@@ -72,36 +72,46 @@ impl Cursor<'_> {
         while is_next(self) {
             self.bump();
             operands.push(operand(self)?);
-        }
-        if operands.len() <= CHAIN_LEFT_DEEP_MAX {
-            let mut operands = operands.into_iter();
-            let mut left = match operands.next() {
-                Some(first) => first,
-                None => return Err(self.fail()),
-            };
-            for right in operands {
-                left = self.binary(operator, left, right)?;
+            if CHAIN_LEFT_DEEP_MAX < operands.len() {
+                return self.flat_chain(operator, operands, operand, is_next);
             }
-            return Ok(left);
         }
-        self.balance(operator, operands)
+        let mut operands = operands.into_iter();
+        let mut left = match operands.next() {
+            Some(first) => first,
+            None => return Err(self.fail()),
+        };
+        for right in operands {
+            left = self.binary(operator, left, right)?;
+        }
+        Ok(left)
     }
 
-    /// Joins neighbours until one is left.
+    /// The chain that goes on behind `first`.
     #[inline(never)]
-    fn balance(&mut self, operator: BinaryOperator, mut operands: Vec<High>) -> Parsed<High> {
-        while 1 < operands.len() {
-            let mut joined = Vec::with_capacity(operands.len().div_ceil(2));
-            let mut pairs = operands.into_iter();
-            while let Some(left) = pairs.next() {
-                joined.push(match pairs.next() {
-                    Some(right) => self.binary(operator, left, right)?,
-                    None => left,
-                });
+    fn flat_chain(
+        &mut self,
+        operator: BinaryOperator,
+        first: Vec<High>,
+        operand: impl Fn(&mut Self) -> Parsed<High>,
+        is_next: impl Fn(&mut Self) -> bool,
+    ) -> Parsed<High> {
+        let start = first.first().map(|(first, _)| first.span);
+        let mut height = first.iter().map(|(_, height)| *height).max().unwrap_or(0);
+        let mut parts = Vec::new();
+        let mut operands: Vec<Expr> = first.into_iter().map(|(operand, _)| operand).collect();
+        while is_next(self) {
+            self.bump();
+            let (next, its_height) = operand(self)?;
+            height = height.max(its_height);
+            if operands.len() == PART_LEN {
+                parts.push(std::mem::take(&mut operands));
             }
-            operands = joined;
+            operands.push(next);
         }
-        operands.pop().ok_or_else(|| self.fail())
+        let operands = self.list_of_parts(parts, operands);
+        let span = self.span_from(start.unwrap_or_default());
+        self.grown(ExprKind::Chain { operator, operands }, span, height + 1)
     }
 
     fn binary(&mut self, operator: BinaryOperator, left: High, right: High) -> Parsed<High> {
@@ -345,7 +355,7 @@ impl Cursor<'_> {
             ExprKind::InList {
                 negated,
                 value,
-                list: self.paren_list(Self::expr)?,
+                list: self.member_list()?,
             }
         };
         let height = left.1.max(self.height) + 1;

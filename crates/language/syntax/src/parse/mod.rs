@@ -15,6 +15,7 @@ mod admin;
 mod aggregate;
 mod alter;
 mod arity;
+mod constants;
 mod create;
 mod cursor;
 mod data_type;
@@ -38,10 +39,13 @@ mod table_option;
 mod table_ref;
 mod transaction;
 
+pub use constants::{CONSTANTS_MIN, ConstantReader, read_constants};
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX, TOKENS_PER_LOOK};
 pub use error::{RoutineError, SyntaxError, SyntaxErrorKind, quoted};
 pub use routine::check_in_function;
 
+#[cfg(doc)]
+use crate::ast;
 use crate::ast::{Expr, Statement};
 use crate::token::{Kind, Mode};
 use cursor::Cursor;
@@ -59,7 +63,7 @@ pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxEr
 }
 
 /// As [`parse_one`], of a text that may be long: every [`TOKENS_PER_LOOK`] tokens, some 100 us, it
-/// asks whether it may go on.
+/// asks whether it may go on. Long lists of constants stay in the text ([`ast::Constants`]).
 ///
 /// # Errors
 ///
@@ -70,6 +74,7 @@ pub fn parse_one_while(
     may_go_on: &dyn Fn() -> bool,
 ) -> Result<(Statement, usize), SyntaxError> {
     let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
+    cursor.leaves_constants = true;
     let parsed = statement::whole(&mut cursor);
     let end = cursor.peek().span.end as usize;
     let parsed = cursor.unless_stopped(parsed);
@@ -84,10 +89,10 @@ pub fn parse_one_while(
 ///
 /// As [`parse_one`]; a second statement is an error at its first token.
 pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
-    parse_while(text, mode, &|| true)
+    only(&mut Cursor::new(text, mode), text)
 }
 
-/// As [`parse`], asking as [`parse_one_while`] does.
+/// As [`parse`], asking, and leaving constants in the text, as [`parse_one_while`] does.
 ///
 /// # Errors
 ///
@@ -98,7 +103,12 @@ pub fn parse_while(
     may_go_on: &dyn Fn() -> bool,
 ) -> Result<Statement, SyntaxError> {
     let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
-    let parsed = statement::whole(&mut cursor).and_then(|statement| {
+    cursor.leaves_constants = true;
+    only(&mut cursor, text)
+}
+
+fn only(cursor: &mut Cursor<'_>, text: &[u8]) -> Result<Statement, SyntaxError> {
+    let parsed = statement::whole(cursor).and_then(|statement| {
         cursor.eat_kind(Kind::Semicolon);
         if cursor.peek().kind == Kind::End {
             Ok(statement)

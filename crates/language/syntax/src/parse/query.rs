@@ -1,6 +1,6 @@
 //! Queries.
 
-use super::cursor::{Cursor, Parsed};
+use super::cursor::{Cursor, DEPTH_MAX, Parsed};
 use super::error::RoutineError;
 use super::scope::routine_fail;
 use crate::ast::{
@@ -30,6 +30,10 @@ impl Cursor<'_> {
         let mut first = open + 1;
         while self.kind_at(first) == Kind::LeftParen {
             first += 1;
+            if DEPTH_MAX as usize + open < first {
+                // Too deep for a query and for an expression, which says so.
+                return false;
+            }
         }
         if !matches!(
             self.keyword_at(first),

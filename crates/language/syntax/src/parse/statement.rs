@@ -45,6 +45,25 @@ pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
 }
 
+/// True of what begins a statement that is planned beside its text. Of others a part may be kept
+/// without the text around it.
+fn is_planned(word: K) -> bool {
+    matches!(
+        word,
+        K::Select
+            | K::With
+            | K::Values
+            | K::Insert
+            | K::Replace
+            | K::Update
+            | K::Delete
+            | K::Do
+            | K::Explain
+            | K::Describe
+            | K::Desc
+    )
+}
+
 impl Cursor<'_> {
     /// A statement; what follows it is not looked at.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
@@ -67,6 +86,7 @@ impl Cursor<'_> {
         let Some(word) = self.keyword() else {
             return Err(self.fail());
         };
+        self.leaves_constants &= is_planned(word);
         match word {
             K::Select | K::With | K::Values => Ok(StatementKind::Query(Box::new(self.query()?))),
             K::Insert | K::Replace => self.insert(),

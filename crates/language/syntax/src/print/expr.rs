@@ -1,9 +1,9 @@
 //! Expressions as text.
 
-use super::{Printer, quoted_name};
+use super::{Printer, left_in_text, quoted_name};
 use crate::ast::{
-    Aggregate, AggregateFunction, BinaryOperator, CastType, ColumnName, Expr, ExprKind, Frame,
-    FrameBound, Function, Ident, IntervalUnit, MatchMode, Over, SystemVariable, TrimSide,
+    Aggregate, AggregateFunction, BinaryOperator, CastType, ColumnName, Expr, ExprKind, ExprList,
+    Frame, FrameBound, Function, Ident, IntervalUnit, MatchMode, Over, SystemVariable, TrimSide,
     UnaryOperator, VariableScope, Window,
 };
 use crate::keyword::{Class, Keyword};
@@ -74,6 +74,16 @@ impl Printer<'_> {
                 self.expr(left);
                 self.put(operator_text(*operator));
                 self.expr(right);
+                self.put(")");
+            }
+            ExprKind::Chain { operator, operands } => {
+                self.put("(");
+                for (place, operand) in operands.iter().enumerate() {
+                    if 0 < place {
+                        self.put(operator_text(*operator));
+                    }
+                    self.expr(operand);
+                }
                 self.put(")");
             }
             ExprKind::Row(list) => {
@@ -176,7 +186,10 @@ impl Printer<'_> {
                 self.put("(");
                 self.expr(value);
                 self.put(if *negated { " NOT IN (" } else { " IN (" });
-                self.list(list, Self::expr);
+                match list {
+                    ExprList::Trees(list) => self.list(list, Self::expr),
+                    ExprList::Constants(_) => left_in_text(),
+                }
                 self.put("))");
             }
             ExprKind::InQuery {

@@ -80,6 +80,15 @@ pub fn quoted_string(text: &str) -> String {
     quoted
 }
 
+/// A list that was left in the text.
+///
+/// # Panics
+/// Always: what is printed is made by [`crate::parse()`] and [`crate::parse_expr`], which make
+/// trees of all lists.
+fn left_in_text() -> ! {
+    unreachable!("a list that was left in its text is not printed")
+}
+
 struct Printer<'a> {
     out: String,
     parameters: &'a [Option<Literal>],

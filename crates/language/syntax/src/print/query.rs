@@ -1,10 +1,10 @@
 //! Queries, and statements that change rows, as text.
 
-use super::{Printer, quoted_string};
+use super::{Printer, left_in_text, quoted_string};
 use crate::ast::{
     Assignment, Delete, FileFormat, IndexHintKind, IndexHintScope, Insert, InsertSource,
     IntoTarget, JoinKind, Limit, LockWait, NamedTable, OrderItem, Priority, Query, QueryBody,
-    RowLock, Select, SelectInto, SelectItem, SetOperator, TableRef, Update,
+    RowLock, Select, SelectInto, SelectItem, SetOperator, TableRef, Update, ValueRows,
 };
 
 impl Printer<'_> {
@@ -392,7 +392,8 @@ impl Printer<'_> {
             self.put(")");
         }
         match &insert.source {
-            InsertSource::Values(rows) => {
+            InsertSource::Values(ValueRows::Constants { .. }) => left_in_text(),
+            InsertSource::Values(ValueRows::Trees(rows)) => {
                 self.put(" VALUES ");
                 self.list(rows, |this, row| {
                     this.put("(");

@@ -3,7 +3,7 @@
 use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, ER_WARN_NULL_TO_NOTNULL};
 use expression::{Expression, ExpressionKind, Rows, fits_as_is, store_value, zero_of};
 use store::{ColumnDefinition, TableDefinition};
-use value::{DateTime, Place, TypeKind, Value, ValueRef};
+use value::{ColumnType, DateTime, Place, TypeKind, Value, ValueRef};
 
 use crate::Outcome;
 use crate::context::Context;
@@ -60,16 +60,30 @@ pub(super) fn assigned<'a>(
     if let Some(instant) = instant(cx, expression, target)? {
         return Ok(Assigned::AsItIs(instant));
     }
-    let value = cx.evaluate(expression)?;
+    let value = (cx.evaluate(expression)?, &expression.column_type);
+    converted(cx, (definition, column, row_number), value, null_rule)
+}
+
+/// Which column of a table, and of which row of the statement.
+type ColumnOfRow<'d> = (&'d TableDefinition, usize, u64);
+
+/// A value of a type, converted to the column.
+fn converted<'a>(
+    cx: &'a Context<'_>,
+    (definition, column, row_number): ColumnOfRow<'_>,
+    (value, column_type): (ValueRef<'a>, &ColumnType),
+    null_rule: NullRule,
+) -> Outcome<Assigned<'a>> {
+    let target = &definition.columns[column];
     if value.is_null() {
         return null_of(cx, target, row_number, null_rule);
     }
-    if fits_as_is(value, &expression.column_type, &target.column_type) {
+    if fits_as_is(value, column_type, &target.column_type) {
         return Ok(Assigned::AsItIs(value));
     }
     let stored = store_value(
         value,
-        &expression.column_type,
+        column_type,
         &target.column_type,
         Place {
             database: &definition.name.database,
@@ -120,6 +134,19 @@ pub(super) fn assign(
 ) -> Outcome<()> {
     let value = assigned(cx, definition, column, expression, row_number, null_rule)?;
     rows.set(0, column, value.as_ref());
+    Ok(())
+}
+
+/// Puts a value of a type into `rows[0][column]`, converted to the column.
+pub(super) fn assign_value(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    place: ColumnOfRow<'_>,
+    value: (ValueRef<'_>, &ColumnType),
+    null_rule: NullRule,
+) -> Outcome<()> {
+    let value = converted(cx, place, value, null_rule)?;
+    rows.set(0, place.1, value.as_ref());
     Ok(())
 }
 

@@ -12,10 +12,13 @@
 use std::rc::Rc;
 
 use expression::{Expression, ExpressionKind, Rows, Share, SqlMode};
-use planner::{Dependent, Insert, InsertSource, OnDuplicate};
+use planner::{Dependent, Insert, InsertSource, OnDuplicate, ValueRows};
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniqueness};
+use value::{ColumnType, ValueRef};
 
-use super::assign::{self, NullRule, assign, assign_default, assigned, duplicate_entry, row_refs};
+use super::assign::{
+    self, NullRule, assign, assign_default, assign_value, assigned, duplicate_entry, row_refs,
+};
 use super::check;
 use super::row_change::{RowChange, differs};
 use super::update::{assigns, pass_number};
@@ -201,13 +204,29 @@ impl InsertRunner {
     fn next_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let plan = self.plan.clone();
         match &plan.source {
-            InsertSource::Values { rows, dependent } => {
+            InsertSource::Values {
+                rows: ValueRows::Expressions(rows),
+                dependent,
+            } => {
                 let Some(row) = rows.get(self.taken) else {
                     return Ok(false);
                 };
                 self.run_dependents(dependent, cx)?;
                 cx.charge(1)?;
                 self.make_row(cx, |column, _| row[column].as_ref().map(Source::Expression))?;
+            }
+            InsertSource::Values {
+                rows: ValueRows::Constants { values, width },
+                ..
+            } => {
+                let first = self.taken * width;
+                if first == values.len() {
+                    return Ok(false);
+                }
+                cx.charge(1)?;
+                self.make_row(cx, |column, _| {
+                    values.get(first + column).map(Source::Constant)
+                })?;
             }
             InsertSource::Query {
                 query,
@@ -316,6 +335,12 @@ impl InsertRunner {
                 Some(Source::Expression(value)) => {
                     with_row(cx, slot, |cx, rows| {
                         assign(cx, rows, definition, column, value, row_number, rule)
+                    })?;
+                }
+                Some(Source::Constant((value, column_type))) => {
+                    with_row(cx, slot, |cx, rows| {
+                        let place = (&**definition, column, row_number);
+                        assign_value(cx, rows, place, (value, column_type), rule)
                     })?;
                 }
                 Some(Source::Kept {
@@ -627,6 +652,7 @@ impl InsertRunner {
 /// Where a column's value comes from.
 enum Source<'p> {
     Expression(&'p Expression),
+    Constant((ValueRef<'p>, &'p ColumnType)),
     Kept {
         row: usize,
         column: usize,
@@ -652,7 +678,7 @@ fn reads_slot(plan: &Insert, slot: usize) -> bool {
     let InsertSource::Values { rows, .. } = &plan.source else {
         return false;
     };
-    let mut values = rows.iter().flatten().flatten();
+    let mut values = rows.expressions().iter().flatten().flatten();
     values.any(|value| reads(value, slot))
 }
 

@@ -5,9 +5,9 @@ use std::hash::BuildHasher;
 use value::ValueRef;
 
 use super::Evaluator;
-use crate::frame::{ListMembers, ListTable, Place};
+use crate::frame::{ListPlaces, ListTable, Place};
 use crate::key::COMPARE_COST;
-use crate::tree::InList;
+use crate::tree::{InList, ListMembers};
 use crate::{Failure, append_class_key, compare_metered};
 
 /// A table costs about as much as so many searches of the list.
@@ -31,9 +31,9 @@ impl<'a> Evaluator<'a> {
             });
         }
         let mut has_null = false;
-        for candidate in &list.list {
+        for number in 0..list.list.len() {
             self.statement.spend(COMPARE_COST)?;
-            let candidate = self.evaluate_as(candidate, list.class)?;
+            let candidate = self.member(list, number)?;
             if candidate.is_null() {
                 has_null = true;
             } else if compare_metered(operand, candidate, list.class, self.statement)?.is_eq() {
@@ -48,7 +48,7 @@ impl<'a> Evaluator<'a> {
         &self,
         list: &'a InList,
         table: &'a ListTable,
-    ) -> Result<Option<&'a ListMembers>, Failure> {
+    ) -> Result<Option<&'a ListPlaces>, Failure> {
         if let Some(members) = table.members.get() {
             return Ok(Some(members));
         }
@@ -57,9 +57,9 @@ impl<'a> Evaluator<'a> {
         if searches < SEARCHES_MIN {
             return Ok(None);
         }
-        let mut members = ListMembers::new(list.list.len());
-        for (number, member) in list.list.iter().enumerate() {
-            let member = self.evaluate_as(member, list.class)?;
+        let mut members = ListPlaces::new(list.list.len());
+        for number in 0..list.list.len() {
+            let member = self.member(list, number)?;
             if member.is_null() {
                 members.has_null = true;
                 continue;
@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
     fn find(
         &self,
         list: &'a InList,
-        members: &ListMembers,
+        members: &ListPlaces,
         value: ValueRef<'a>,
     ) -> Result<Place, Failure> {
         self.spend_on(value)?;
@@ -83,19 +83,28 @@ impl<'a> Evaluator<'a> {
             |key| append_class_key(value, list.class, key),
             |key| members.hasher.hash_one(key),
         );
-        let mask = members.places.len() - 1;
-        let mut at = stdx::to_usize(hash) & mask;
+        let mut at = members.place_of(hash);
         loop {
             self.statement.spend(COMPARE_COST)?;
             let Some(number) = members.places[at].checked_sub(1) else {
                 return Ok(Place::Free(at));
             };
-            let member = &list.list[stdx::to_usize(number)];
-            let member = self.evaluate_as(member, list.class)?;
+            let member = self.member(list, stdx::to_usize(number))?;
             if compare_metered(value, member, list.class, self.statement)?.is_eq() {
                 return Ok(Place::Taken);
             }
-            at = (at + 1) & mask;
+            at = members.behind(at);
+        }
+    }
+
+    /// A member in the list's class.
+    fn member(&self, list: &'a InList, number: usize) -> Result<ValueRef<'a>, Failure> {
+        match &list.list {
+            ListMembers::Expressions(members) => self.evaluate_as(&members[number], list.class),
+            ListMembers::Constants(members) => {
+                let (value, column_type) = members.value(number);
+                Ok(self.bring(value, column_type, list.class))
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use value::ValueRef;
 
 use super::Evaluator;
 use super::list::SEARCHES_MIN;
-use crate::frame::{ListMembers, ListTable, Place};
+use crate::frame::{ListPlaces, ListTable, Place};
 use crate::key::COMPARE_COST;
 use crate::tree::InRows;
 use crate::{Failure, append_class_key, compare_metered};
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
         &self,
         list: &'a InRows,
         table: &'a ListTable,
-    ) -> Result<Option<&'a ListMembers>, Failure> {
+    ) -> Result<Option<&'a ListPlaces>, Failure> {
         if let Some(members) = table.members.get() {
             return Ok(Some(members));
         }
@@ -109,7 +109,7 @@ impl<'a> Evaluator<'a> {
             return Ok(None);
         }
         let count = list.rows.len() / list.operands.len();
-        let mut members = ListMembers::new(count);
+        let mut members = ListPlaces::new(count);
         for number in 0..stdx::to_u32(count) {
             let row = self.row_of(list, number)?;
             if row.iter().any(|value| value.is_null()) {
@@ -127,7 +127,7 @@ impl<'a> Evaluator<'a> {
     fn find_row(
         &self,
         list: &'a InRows,
-        members: &ListMembers,
+        members: &ListPlaces,
         row: &[ValueRef<'a>],
     ) -> Result<Place, Failure> {
         for value in row {
@@ -141,8 +141,7 @@ impl<'a> Evaluator<'a> {
             },
             |key| members.hasher.hash_one(key),
         );
-        let mask = members.places.len() - 1;
-        let mut at = stdx::to_usize(hash) & mask;
+        let mut at = members.place_of(hash);
         loop {
             self.statement.spend(COMPARE_COST)?;
             let Some(number) = members.places[at].checked_sub(1) else {
@@ -152,7 +151,7 @@ impl<'a> Evaluator<'a> {
             if self.are_equal(list, row, &member)? == Some(true) {
                 return Ok(Place::Taken);
             }
-            at = (at + 1) & mask;
+            at = members.behind(at);
         }
     }
 }

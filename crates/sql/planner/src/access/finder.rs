@@ -9,14 +9,14 @@ use std::borrow::Cow;
 
 use expression::{
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows, Like,
-    Test,
+    ListMembers, Test,
 };
 use store::{Direction, IndexDefinition, TableDefinition, TableStatistics, Uniqueness};
 use value::{ColumnType, TypeKind, Warnings};
 
 use super::{AccessChoice, Candidate};
 use crate::bind::Binder;
-use crate::keys::{KeyCondition, reach};
+use crate::keys::{KeyCondition, RANGE_COUNT_MAX, reach};
 use crate::plan::{Edge, KeyEqual, RangePlan};
 
 /// A lookup of the row behind a secondary index, against reading on in the same index.
@@ -366,30 +366,52 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
 
     fn not_in(&self, list: &'e InList) -> Option<(KeyCondition<'e>, bool)> {
         let (part, column_type, is_whole) = self.part_of(&list.operand)?;
-        let can_use = list.list.len() <= NOT_IN_MAX
+        let ListMembers::Expressions(members) = &list.list else {
+            return None;
+        };
+        let can_use = members.len() <= NOT_IN_MAX
             && is_usable(column_type, list.class, CompareOperator::NotEqual)
-            && list.list.iter().all(|value| self.is_value(value));
-        let apart = || list.list.iter().map(|value| unlike(part, value)).collect();
+            && members.iter().all(|value| self.is_value(value));
+        let apart = || members.iter().map(|value| unlike(part, value)).collect();
         can_use.then(|| (KeyCondition::All(apart()), is_whole))
     }
 
     fn list(&self, list: &'e InList) -> Option<(KeyCondition<'e>, bool)> {
         let (part, column_type, is_whole) = self.part_of(&list.operand)?;
-        let can_use = is_usable(column_type, list.class, CompareOperator::Equal)
-            && list.list.iter().all(|value| self.is_value(value));
-        if !can_use {
+        if !is_usable(column_type, list.class, CompareOperator::Equal) {
             return None;
         }
-        let condition = match &list.list[..] {
-            [value] => bound(part, CompareOperator::Equal, value),
-            values => KeyCondition::Rows {
+        let values = self.members(&list.list)?;
+        let condition = match &list.list {
+            ListMembers::Expressions(members) if members.len() == 1 => {
+                bound(part, CompareOperator::Equal, &members[0])
+            }
+            _ => KeyCondition::Rows {
                 parts: [part].into(),
                 places: [0].into(),
                 width: 1,
-                values: Cow::Borrowed(values),
+                values,
             },
         };
         Some((condition, is_whole))
+    }
+
+    /// The members of a list, if they are values and not too many.
+    fn members(&self, list: &'e ListMembers) -> Option<Cow<'e, [Expression]>> {
+        match list {
+            ListMembers::Expressions(members) => {
+                let are_values = members.iter().all(|value| self.is_value(value));
+                are_values.then(|| Cow::Borrowed(&members[..]))
+            }
+            ListMembers::Constants(members) if members.len() <= RANGE_COUNT_MAX => {
+                let expressions = (0..members.len()).map(|place| {
+                    self.spend();
+                    members.expression(place)
+                });
+                Some(expressions.collect())
+            }
+            ListMembers::Constants(_) => None,
+        }
     }
 
     /// Texts that begin as the pattern does up to its first wildcard.

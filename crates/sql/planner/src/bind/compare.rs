@@ -124,10 +124,7 @@ impl Binder<'_> {
             if !is_text || from == to || from == Charset::Binary || to == Charset::Binary {
                 continue;
             }
-            let refusal = || {
-                let rules: Vec<TextRule> = texts.iter().map(|it| self.text_rule(it)).collect();
-                failure(illegal_mix(&rules, operation))
-            };
+            let refusal = || self.illegal_mix(texts, operation);
             match &text.kind {
                 ExpressionKind::Constant(Value::Bytes(bytes)) if !to.can_hold(from, bytes) => {
                     return Err(refusal());
@@ -145,6 +142,12 @@ impl Binder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What is said of texts that have no collation in common.
+    pub(super) fn illegal_mix(&self, texts: &[&Expression], operation: &str) -> PlanError {
+        let rules: Vec<TextRule> = texts.iter().map(|it| self.text_rule(it)).collect();
+        failure(illegal_mix(&rules, operation))
     }
 
     /// The collation of an expression and how strongly it holds.

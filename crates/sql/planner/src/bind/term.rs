@@ -5,9 +5,9 @@ use std::iter;
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_NON_UNIQ_ERROR, ER_OPERAND_COLUMNS};
 use expression::{
     BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
-    SqlMode, Test,
+    ListMembers, SqlMode, Test,
 };
-use syntax::ast::{self, BinaryOperator, Expr, ExprKind, UnaryOperator};
+use syntax::ast::{self, BinaryOperator, Expr, ExprKind, ExprList, UnaryOperator};
 use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 
 use super::compare::constant_for;
@@ -47,7 +47,11 @@ impl Binder<'_> {
                 negated,
                 value,
                 list,
-            } => self.in_list(*negated, value, list),
+            } => match list {
+                ExprList::Trees(list) => self.in_trees(*negated, value, list),
+                ExprList::Constants(list) => self.in_constants(*negated, value, list),
+            },
+            ExprKind::Chain { operator, operands } => self.chain(*operator, operands),
             ExprKind::InQuery {
                 negated,
                 value,
@@ -250,6 +254,25 @@ impl Binder<'_> {
         }
     }
 
+    /// `a AND b AND ..`, `a OR b OR ..`.
+    fn chain(&mut self, operator: BinaryOperator, operands: &[Expr]) -> Bound {
+        let mut list = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let bound = self.condition(operand)?;
+            match (operator, bound.kind) {
+                (BinaryOperator::And, ExpressionKind::And(parts))
+                | (BinaryOperator::Or, ExpressionKind::Or(parts)) => list.extend(parts),
+                (_, kind) => list.push(Expression { kind, ..bound }),
+            }
+        }
+        let nullable = list.iter().any(|part| part.nullable);
+        let kind = match operator {
+            BinaryOperator::And => ExpressionKind::And(list),
+            _ => ExpressionKind::Or(list),
+        };
+        Ok(Expression::condition(kind, nullable))
+    }
+
     /// A comparison of values, or of rows part by part.
     pub(super) fn compare_terms(
         &mut self,
@@ -417,7 +440,7 @@ impl Binder<'_> {
         Ok(negated_if(negated, join_conditions(true, above, below)))
     }
 
-    fn in_list(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
+    pub(super) fn in_trees(&mut self, negated: bool, value: &Expr, list: &[Expr]) -> Bound {
         if let ExprKind::Row(operands) = &value.kind {
             return self.in_rows(negated, value, operands, list);
         }
@@ -464,6 +487,7 @@ impl Binder<'_> {
             self.list_count += 1;
             self.list_count - 1
         });
+        let list = ListMembers::Expressions(list);
         let kind = ExpressionKind::In(Box::new(InList {
             operand,
             list,

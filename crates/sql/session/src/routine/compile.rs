@@ -691,10 +691,7 @@ pub(crate) fn call_with_parameters(call: &ast::Call, text: &Source, count: usize
 fn fragment(statement: Statement, text: &Source, locals: &[ast::LocalUse]) -> Fragment {
     let of = |local: &ast::LocalUse| (stdx::to_usize(local.slot), local.span);
     Fragment {
-        parsed: Parsed {
-            statement,
-            text: text.clone(),
-        },
+        parsed: Parsed::new(statement, text.clone()),
         locals: locals.iter().map(of).collect(),
         only: None,
         held: std::cell::Cell::default(),

@@ -1,0 +1,184 @@
+//! A long list of constants is kept unlike a short one: it answers as the short one does.
+
+#![forbid(unsafe_code)]
+
+use testkit::client::Client;
+use testkit::{Launch, Server};
+
+fn start() -> (Server, Client) {
+    let server = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .expect("the server starts");
+    let mut client = server.connect().expect("it serves");
+    client.run("create database d").expect("a database");
+    client.run("use d").expect("it is there");
+    (server, client)
+}
+
+/// Above the number from which on lists stay in the text.
+const COUNT: usize = 1500;
+
+fn repeated(members: &[&str]) -> String {
+    let list: Vec<&str> = members.iter().copied().cycle().take(COUNT).collect();
+    list.join(",")
+}
+
+const COLUMNS: [(&str, &str); 10] = [
+    ("i", "int"),
+    ("b", "bigint unsigned"),
+    ("n", "decimal(10,2)"),
+    ("f", "double"),
+    ("s", "varchar(20)"),
+    ("l", "varchar(20) character set latin1"),
+    ("y", "year"),
+    ("t", "date"),
+    ("m", "datetime"),
+    ("e", "enum('1','a','b')"),
+];
+
+const ROWS: [&str; 5] = [
+    "1, 1, 1.00, 1, '1', '1', 2001, '2001-01-01', '2001-01-01 00:00:00', '1'",
+    "2, 18446744073709551615, 2.50, 2.5, 'a', 'a', 2002, '2002-02-02', '2002-02-02 02:02:02', 'a'",
+    "-3, 3, -3.00, -3, 'A ', 'A ', 1999, '1999-12-31', '1999-12-31 23:59:59', 'b'",
+    "20010101, 20010101, 0.00, 20010101, '2001-01-01', 'b', 2010, '2010-10-10', '2010-10-10', 'a'",
+    "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+];
+
+const LISTS: [&[&str]; 16] = [
+    &["1", "2"],
+    &["-3", "+2"],
+    &["1", "NULL"],
+    &["NULL"],
+    &["2.50", "1.0"],
+    &["1e0", "2.5"],
+    &["18446744073709551615", "-1"],
+    &["'1'", "'a'"],
+    &["'A'", "'b'", "NULL"],
+    &["1", "'a'"],
+    &["2.5", "'2001-01-01'", "1"],
+    &["'2002-02-02'", "'2010-10-10'"],
+    &["DATE'2001-01-01'", "TIMESTAMP'1999-12-31 23:59:59'"],
+    &["0x61", "x'31'", "b'1'"],
+    &["TRUE", "FALSE"],
+    &["1", "2002", "99"],
+];
+
+#[test]
+fn long_lists_find_what_short_ones_find() {
+    let (_server, mut client) = start();
+    for (table, key) in [("t", ", key"), ("u", "")] {
+        let column = |(name, of): &(&str, &str)| match key {
+            "" => format!("{name} {of}"),
+            key => format!("{name} {of}{key} ({name})"),
+        };
+        let columns: Vec<String> = COLUMNS.iter().map(column).collect();
+        let id = "id int primary key auto_increment";
+        let create = format!("create table {table} ({id}, {})", columns.join(","));
+        client.run(&create).expect("a table");
+    }
+    for row in ROWS {
+        for table in ["t", "u"] {
+            client
+                .run(&format!("insert into {table} values (null, {row})"))
+                .expect("a row");
+        }
+    }
+    for (column, _) in COLUMNS {
+        for list in LISTS {
+            for word in ["in", "not in"] {
+                for table in ["t", "u"] {
+                    let ask = |list: &str| {
+                        let is_in = format!("{column} {word} ({list})");
+                        format!("select id, {is_in} from {table} where {is_in}")
+                    };
+                    let short = client.query(&ask(&list.join(","))).expect("an answer");
+                    let long = client.query(&ask(&repeated(list))).expect("an answer");
+                    assert_eq!(
+                        rows_of(short),
+                        rows_of(long),
+                        "{column} {word} {list:?} of {table}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The rows, in order, or the number of the error.
+fn rows_of(outcome: testkit::Outcome) -> Result<Vec<Vec<Option<Vec<u8>>>>, u16> {
+    match outcome {
+        testkit::Outcome::Rows(mut result) => {
+            result.rows.sort();
+            Ok(result.rows)
+        }
+        testkit::Outcome::Error(error) => Err(error.number),
+        testkit::Outcome::Done(_) => Ok(Vec::new()),
+    }
+}
+
+#[test]
+fn long_values_write_what_short_ones_write() {
+    let (_server, mut client) = start();
+    let columns: Vec<String> = COLUMNS
+        .iter()
+        .map(|(name, of)| format!("{name} {of}"))
+        .collect();
+    for table in ["short", "long_", "trees"] {
+        let id = "id int primary key auto_increment";
+        let create = format!(
+            "create table {table} ({id}, {}, d int default 7)",
+            columns.join(",")
+        );
+        client.run(&create).expect("a table");
+    }
+    let rows: Vec<String> = ROWS
+        .iter()
+        .cycle()
+        .take(COUNT)
+        .map(|row| format!("(NULL, {row}, DEFAULT)"))
+        .collect();
+    for part in rows.chunks(10) {
+        let insert = format!("insert into short values {}", part.join(","));
+        client.run(&insert).expect("rows");
+    }
+    let done = client
+        .run(&format!("insert into long_ values {}", rows.join(",")))
+        .expect("rows");
+    assert_eq!(done.affected_rows, 1500);
+    assert_eq!(done.last_insert_id, 1);
+    let mut trees = rows;
+    trees[1400] = trees[1400].replacen("(NULL", "(NULL + 0", 1);
+    client
+        .run(&format!("insert into trees values {}", trees.join(",")))
+        .expect("rows");
+    let mut of = |table: &str| {
+        client
+            .rows(&format!("select * from {table} order by id"))
+            .expect("rows")
+    };
+    assert_eq!(of("short"), of("long_"));
+    assert_eq!(of("short"), of("trees"));
+}
+
+#[test]
+fn errors_of_long_values_name_the_row() {
+    let (_server, mut client) = start();
+    client
+        .run("create table t (a tinyint, b int not null)")
+        .expect("a table");
+    let mut error = |rows: &[&str]| {
+        let insert = format!("insert into t values {}", rows.join(","));
+        match client.query(&insert).expect("an answer") {
+            testkit::Outcome::Error(error) => (error.number, error.message),
+            other => panic!("an error, not {other:?}"),
+        }
+    };
+    let mut rows = vec!["(1, 2)"; COUNT];
+    rows[1299] = "(1000, 2)";
+    let (number, message) = error(&rows);
+    assert_eq!(number, 1264);
+    assert!(message.ends_with("at row 1300"), "{message}");
+    rows[1299] = "(1, NULL)";
+    assert_eq!(error(&rows).0, 1048);
+    assert_eq!(error(&vec!["(1)"; COUNT]).0, 1136);
+}
