@@ -15,6 +15,7 @@ pub mod differential;
 mod drawn;
 pub mod drive;
 mod generator;
+pub mod hostile;
 mod load;
 mod random;
 mod sample;

@@ -10,6 +10,7 @@
 pub mod client;
 pub mod definitions;
 pub mod folder;
+pub mod hostile;
 pub mod naive_store;
 pub mod process;
 pub mod server;

@@ -60,6 +60,9 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Runs seeds of the storage crates' crash simulation.
     Sim(sim::Arguments),
+    /// Attacks the server with clients without rights: memory against the limits, and what another
+    /// client waits.
+    Hostile(lab::hostile::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
     Torture(lab::torture::Arguments),
 }
@@ -92,6 +95,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&shell, &arguments),
         Command::Sim(arguments) => sim::run(&shell, &arguments),
+        Command::Hostile(arguments) => optimized(|| lab::hostile::run(&arguments)),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }
 }

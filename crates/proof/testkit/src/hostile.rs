@@ -1,0 +1,217 @@
+//! Clients without rights that send what costs most: statements of many MiB, and packets whose end
+//! never comes. Beside them another client asks something small and counts how long it waits.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::client::{Client, Login};
+use crate::server::Server;
+
+/// The name of the account that the clients log in as. It has no right at all.
+const ACCOUNT: &str = "nobody";
+
+/// A client whose packets nobody reads any more looks up this often whether it is over.
+const WRITE_LIMIT: Duration = Duration::from_millis(500);
+
+/// How much is attacked.
+#[derive(Clone, Copy, Debug)]
+pub struct Attack {
+    /// Clients that mean harm: half of them send statements, half unfinished packets.
+    pub clients: usize,
+    /// Of a statement.
+    pub statement_bytes: usize,
+    /// That an unfinished packet announces.
+    pub packet_bytes: usize,
+    /// How long the attack lasts, and before it the quiet that it is compared with.
+    pub duration: Duration,
+    /// Between two of them a client that does nothing connects. A new connection goes to the worker
+    /// with the fewest, so of two workers one then has none of those that mean harm.
+    pub spares_a_worker: bool,
+}
+
+/// What an attack came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the other client waited for an answer, in order, while nobody attacked ...
+    pub quiet: Vec<Duration>,
+    /// ... and during the attack.
+    pub attacked: Vec<Duration>,
+    /// The process's resident memory when the clients had connected.
+    pub resident_bytes_before: u64,
+    /// The most that it was since the server began.
+    pub resident_bytes_max: u64,
+    /// Statements that were answered, with rows or with an error.
+    pub answers: u64,
+}
+
+/// The time that all but `share` (of 1000) of the waits were below.
+///
+/// # Panics
+/// Where there was none.
+pub fn percentile(waits: &[Duration], share: usize) -> Duration {
+    waits[(waits.len() * share / 1000).min(waits.len() - 1)]
+}
+
+/// Statements of about so many bytes that need no right, each the costliest of its kind.
+pub fn statements(bytes: usize) -> Vec<String> {
+    let filled = |head: &str, item: &str, tail: &str| {
+        let count = bytes.saturating_sub(head.len() + tail.len()) / item.len();
+        format!("{head}{}{tail}", item.repeat(count))
+    };
+    vec![
+        filled("select 1 in (", "2,", "2)"),
+        filled("select 'b' in (", "'a',", "'a')"),
+        filled("select 1 in (", "2.5,", "2)"),
+        filled("select 1 where 1", " and 1", ""),
+        filled("select 1 where 0", " or 0", ""),
+        filled("insert into no.t values (1)", ",(1)", ""),
+        filled("select 1", ",1", ""),
+        filled("select concat(1", ",1", ")"),
+        filled("select (1, 1) in ((1, 2)", ",(1,2)", ")"),
+        filled("select 1 in (2", ",1+2", ")"),
+        filled("select case", " when 0 then 1", " end"),
+        filled("select ", "(", "1"),
+        filled("select '", "a", "'"),
+        filled("select 1 from (select 1 a) t where a in (2", ",-2", ")"),
+        filled("do 1 in (NULL", ",NULL", ")"),
+    ]
+}
+
+/// Attacks a server, which is killed behind it, and tells what came of it.
+///
+/// # Errors
+/// If the other client gets no answer, or the server ends.
+pub fn attack(mut server: Server, attack: &Attack) -> Result<Report> {
+    let mut root = server.connect()?;
+    root.run(&format!("create user {ACCOUNT}"))?;
+    let victim = server.connect()?;
+    let mut idle = Vec::new();
+    let mut clients = Vec::new();
+    let login = Login {
+        user: ACCOUNT.to_owned(),
+        ..Login::root(server.port())
+    };
+    // The two that are there already are one on each of two workers.
+    drop(root);
+    for _ in 0..attack.clients {
+        clients.push(Client::connect(&login)?);
+        if attack.spares_a_worker {
+            idle.push(Client::connect(&login)?);
+        }
+    }
+    let (victim, quiet) = ask(victim, attack.duration)?;
+    let resident_bytes_before = server.process().resident_bytes()?;
+    let texts = Arc::new(statements(attack.statement_bytes));
+    let mut ends: Vec<Sender<()>> = Vec::new();
+    let mut threads: Vec<JoinHandle<u64>> = Vec::new();
+    for (place, client) in clients.into_iter().enumerate() {
+        let (end, is_over) = channel();
+        ends.push(end);
+        let (texts, login) = (Arc::clone(&texts), login.clone());
+        let packet_bytes = attack.packet_bytes;
+        threads.push(spawned(move || match place % 2 {
+            0 => send_statements(client, &login, &texts, place / 2, &is_over),
+            _ => send_unfinished(client, packet_bytes, &is_over),
+        })?);
+    }
+    let (_, attacked) = ask(victim, attack.duration)?;
+    ensure!(server.process().is_running(), "the server has ended");
+    let resident_bytes_max = server.process().resident_bytes_max()?;
+    // So no statement has to come to its end, of which each may take a minute here.
+    drop(ends);
+    server.kill()?;
+    drop(idle);
+    let mut answers = 0;
+    for thread in threads {
+        let of_client = thread.join();
+        answers += of_client.map_err(|_| anyhow::anyhow!("a client failed"))?;
+    }
+    Ok(Report {
+        quiet,
+        attacked,
+        resident_bytes_before,
+        resident_bytes_max,
+        answers,
+    })
+}
+
+/// A thread with a small stack: there are a thousand.
+fn spawned(work: impl FnOnce() -> u64 + Send + 'static) -> Result<JoinHandle<u64>> {
+    let builder = std::thread::Builder::new().stack_size(256 << 10);
+    builder.spawn(work).context("no thread for a client")
+}
+
+/// Asks something small again and again.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a real server is measured, in real time"
+)]
+fn ask(mut client: Client, duration: Duration) -> Result<(Client, Vec<Duration>)> {
+    let begun = Instant::now();
+    let mut waits = Vec::new();
+    while begun.elapsed() < duration {
+        let asked = Instant::now();
+        client.value("select 1")?;
+        waits.push(asked.elapsed());
+    }
+    waits.sort();
+    Ok((client, waits))
+}
+
+fn is_over(end: &Receiver<()>, wait: Duration) -> bool {
+    !matches!(end.recv_timeout(wait), Err(RecvTimeoutError::Timeout))
+}
+
+/// Sends one statement after the other; a connection that was ended is made again.
+fn send_statements(
+    mut client: Client,
+    login: &Login,
+    texts: &[String],
+    first: usize,
+    end: &Receiver<()>,
+) -> u64 {
+    let mut answers = 0;
+    for text in texts.iter().cycle().skip(first) {
+        if is_over(end, Duration::ZERO) {
+            break;
+        }
+        match client.query(text) {
+            Ok(_) => answers += 1,
+            Err(_) => match Client::connect(login) {
+                Ok(again) => client = again,
+                Err(_) if is_over(end, WRITE_LIMIT) => break,
+                Err(_) => {}
+            },
+        }
+    }
+    answers
+}
+
+/// Sends all of a packet but its last byte and waits.
+fn send_unfinished(mut client: Client, packet_bytes: usize, end: &Receiver<()>) -> u64 {
+    let announced = packet_bytes.min(0xff_fffe).to_le_bytes();
+    let mut packet = vec![announced[0], announced[1], announced[2], 0, 3];
+    packet.resize(packet_bytes + 3, b' ');
+    let stream = client.stream();
+    // What the server does not read now it may read later: there is no more to send.
+    let mut rest = packet.as_slice();
+    if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
+        return 0;
+    }
+    while !rest.is_empty() && !is_over(end, Duration::ZERO) {
+        match stream.write(rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => break,
+        }
+    }
+    drop(packet);
+    // Until it is over.
+    let _ = end.recv();
+    0
+}
