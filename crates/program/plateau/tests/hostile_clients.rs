@@ -42,7 +42,6 @@ fn many_clients_stay_below_the_limits() {
         limit / MIB
     );
     assert!(!report.attacked.is_empty());
-    assert!(0 < report.answers);
 }
 
 /// Sixteen bytes an element above its text, which is there twice; and what was there before.
