@@ -334,7 +334,7 @@ pub const TABLE: &[Setting] = &[
         size(1 << 20, 1 << 44),
         "4G",
         "Memory for row locks, some 350 bytes each. Error 1206 beyond, and the transaction that \
-         asks is rolled back.",
+         asks is rolled back; one may hold seven eighths of it.",
     ),
     start(
         "log_size",

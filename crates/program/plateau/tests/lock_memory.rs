@@ -84,6 +84,42 @@ fn one_lock_too_many_ends_its_transaction_alone() {
     run(&mut greedy, &["update d.n set v = 2 where i = 8000"]);
 }
 
+/// The one that is refused is the one that holds the most; whoever locks a few rows goes on.
+#[test]
+fn a_full_lock_table_fails_the_transaction_that_fills_it() {
+    let server = start();
+    let (mut greedy, mut modest) = (server.connect().unwrap(), server.connect().unwrap());
+    numbers(&mut greedy);
+    run(&mut greedy, &["begin"]);
+    let locked = |client: &mut Client, first: u32| {
+        let last = first + 99;
+        let rows = format!("select i from d.n where i between {first} and {last} for update");
+        error_number(client, &rows)
+    };
+    // Below the limit, in steps of 100 rows, then at it.
+    let mut count = 0;
+    while locked(&mut greedy, count) == 0 {
+        count += 100;
+        assert!(count < 10_000, "the memory has a limit");
+        if count == 2000 {
+            run(
+                &mut modest,
+                &["begin", "update d.n set v = 2 where i = 9000"],
+            );
+        }
+    }
+    assert!(2000 < count);
+    run(&mut greedy, &["begin"]);
+    for first in (0..count).step_by(100) {
+        assert_eq!(locked(&mut greedy, first), 0, "its memory was given back");
+    }
+    // There is no room for 100 rows more of the one that has most, and there is for another.
+    assert_eq!(locked(&mut modest, 9900), 0);
+    assert_eq!(locked(&mut greedy, count), 1206);
+    run(&mut modest, &["commit"]);
+    assert_eq!(single(&mut modest, "select v from d.n where i = 9000"), "2");
+}
+
 /// A row that is locked again takes no more memory, and what was locked is given back at the end.
 #[test]
 fn the_same_rows_can_be_locked_without_end() {

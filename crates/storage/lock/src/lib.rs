@@ -26,8 +26,9 @@
 //!
 //! **Memory.** Each lock that is on a list, its owner's own or that of what others entered for it,
 //! counts as what it takes. A request for which there is no room is refused ([`LockError::Full`]),
-//! and its owner must roll back: what it holds others wait for, and it has most likely taken the
-//! memory, too.
+//! and its owner must roll back. An owner that holds much is refused while there is still room for
+//! others: what one owner may hold is bounded by what is left. So the transaction that fills the
+//! memory is the one that fails.
 
 #![forbid(unsafe_code)]
 

@@ -27,6 +27,8 @@ pub struct OwnerLocks {
     /// Names with at least one granted lock, in the order of granting. One stands here as often as
     /// it was granted: shared and then exclusive, say.
     held: Vec<LockName>,
+    /// Memory of these, in bytes.
+    held_bytes: u64,
     /// The request that was answered by `Wait` last.
     pending: Option<Pending>,
 }
@@ -70,6 +72,7 @@ impl OwnerLocks {
             table,
             owner,
             held: Vec::new(),
+            held_bytes: 0,
             pending: None,
         }
     }
@@ -100,6 +103,7 @@ impl OwnerLocks {
             kind,
             weight,
             may_wait,
+            held_bytes: self.held_bytes,
         };
         match self.table.request(request) {
             Requested::Held => Ok(Acquired::Held),
@@ -179,7 +183,7 @@ impl OwnerLocks {
 
     fn note_granted(&mut self, name: &LockName, kind: LockKind) {
         if kind.covers_record() || kind.covers_gap() {
-            self.table.charge(name);
+            self.held_bytes += self.table.charge(name);
             self.held.push(name.clone());
         }
     }
@@ -198,7 +202,7 @@ impl OwnerLocks {
     pub fn release_one(&mut self, name: &LockName) {
         if let Some(position) = self.held.iter().rposition(|held| held == name) {
             self.held.swap_remove(position);
-            self.table.discharge(std::iter::once(name));
+            self.held_bytes -= self.table.discharge(std::iter::once(name));
             if !self.held.contains(name) {
                 self.table.release(self.owner, std::iter::once(name));
             }
@@ -222,9 +226,10 @@ impl OwnerLocks {
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
         self.table.release(self.owner, released.iter());
-        self.table.discharge(released.iter());
+        self.held_bytes -= self.table.discharge(released.iter());
         self.held.truncate(rest);
         if rest == 0 {
+            assert_eq!(self.held_bytes, 0, "who holds nothing has no memory");
             self.table.finish(self.owner);
         }
         rest != 0

@@ -26,6 +26,12 @@ const LOCK_BYTES: u64 = 320;
 
 const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
 
+/// How many times the memory that is left one owner may hold: it is refused more beyond that. So
+/// one alone comes to seven eighths of the memory and two of them to seven fifteenths each, and
+/// whoever holds little finds room until all of it is taken. The one that fills the memory is the
+/// one that is refused.
+const HELD_PER_LEFT_MAX: u64 = 7;
+
 /// A map that iterates in the same order in every run.
 type SeededMap<K, V> = HashMap<K, V, FixedState>;
 
@@ -72,6 +78,8 @@ pub struct Request<'a> {
     pub weight: u64,
     /// False: rather fail than wait.
     pub may_wait: bool,
+    /// Memory of the locks that the owner has asked for and been given, in bytes.
+    pub held_bytes: u64,
 }
 
 /// What became of a request.
@@ -116,9 +124,10 @@ pub struct LockStatistics {
 }
 
 impl LockTable {
-    /// An empty table that refuses a lock for which it would exceed so many bytes. Locks that were
-    /// waited for or inherited are counted and not refused: each of the ones costs its owner a wait
-    /// for another, the others are of whoever has locked a neighbour.
+    /// An empty table that refuses a lock for which it would exceed so many bytes, and one for an
+    /// owner that holds [`HELD_PER_LEFT_MAX`] times what is left. Locks that were waited for or
+    /// inherited are counted and not refused: each of the ones costs its owner a wait for another,
+    /// the others are of whoever has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
         Self {
             queues: (0..QUEUE_SHARD_COUNT)
@@ -149,7 +158,7 @@ impl LockTable {
         }
         let is_known = |names: &SeededMap<LockName, u32>| names.contains_key(name);
         if !shard.converted.get(&holder).is_some_and(is_known) {
-            if !self.has_room(name) {
+            if !self.has_room(name, 0) {
                 return Converted::Full;
             }
             let names = shard.converted.entry(holder).or_default();
@@ -351,7 +360,7 @@ impl LockTable {
             }
             if !queue.must_wait(request.owner, request.kind) {
                 let leaves_lock = request.kind.covers_record() || request.kind.covers_gap();
-                let has_room = !leaves_lock || self.has_room(request.name);
+                let has_room = !leaves_lock || self.has_room(request.name, request.held_bytes);
                 if leaves_lock && has_room {
                     queue.grant(request.owner, request.kind);
                 }
@@ -493,25 +502,27 @@ impl LockTable {
         *self.statistics.lock()
     }
 
-    /// True if one more lock would not exceed the limit. Several that ask at once may each be the
-    /// one for which there is room.
-    fn has_room(&self, name: &LockName) -> bool {
-        self.bytes
-            .load(Ordering::Relaxed)
-            .saturating_add(cost(name))
-            <= self.bytes_max
+    /// True if one more lock may be made for an owner that holds `held_bytes`. Several that ask at
+    /// once may each be the one for which there is room.
+    fn has_room(&self, name: &LockName, held_bytes: u64) -> bool {
+        let left = self.bytes_max.saturating_sub(self.bytes());
+        let cost = cost(name);
+        cost <= left && held_bytes.saturating_add(cost) <= left.saturating_mul(HELD_PER_LEFT_MAX)
     }
 
-    /// Counts the memory of a lock that was put on somebody's list.
-    pub(crate) fn charge(&self, name: &LockName) {
-        self.bytes.fetch_add(cost(name), Ordering::Relaxed);
+    /// Counts the memory of a lock that was put on somebody's list; how much it is.
+    pub(crate) fn charge(&self, name: &LockName) -> u64 {
+        let bytes = cost(name);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        bytes
     }
 
-    /// Takes back what was counted for these.
-    pub(crate) fn discharge<'a>(&self, names: impl Iterator<Item = &'a LockName>) {
+    /// Takes back what was counted for these; how much it was.
+    pub(crate) fn discharge<'a>(&self, names: impl Iterator<Item = &'a LockName>) -> u64 {
         let bytes = names.map(cost).sum();
         let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         assert!(bytes <= before, "what is given back was counted");
+        bytes
     }
 
     /// Memory of all locks, in bytes.
@@ -581,6 +592,7 @@ mod tests {
             kind: LockKind::EXCLUSIVE_RECORD,
             weight: owner,
             may_wait: true,
+            held_bytes: 0,
         }
     }
 

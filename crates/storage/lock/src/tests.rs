@@ -577,3 +577,62 @@ fn a_wait_outlives_requests_for_what_is_held() {
     c.release_all();
     assert!(table.is_empty());
 }
+
+/// Locks rows until one is refused; how many were granted.
+fn fill(locks: &mut OwnerLocks, prefix: &str) -> u64 {
+    let mut count = 0;
+    loop {
+        let name = key(&format!("{prefix}{count:06}"));
+        match locks.acquire(&name, EXCLUSIVE, PATIENT, 1, 0) {
+            Ok(_) => count += 1,
+            Err(error) => {
+                assert_eq!(error, LockError::Full);
+                return count;
+            }
+        }
+    }
+}
+
+/// Whoever fills the memory is refused at seven eighths of it; whoever holds little is served to
+/// the last byte.
+#[test]
+fn who_fills_the_memory_is_the_one_that_is_refused() {
+    const ROOM: u64 = 800;
+    let one = {
+        let table = Arc::new(LockTable::new(u64::MAX));
+        let mut locks = owner(&table, 1);
+        granted(&mut locks, &key("a000000"), EXCLUSIVE);
+        table.bytes()
+    };
+    let table = Arc::new(LockTable::new(ROOM * one));
+    let mut hog = owner(&table, 1);
+    assert_eq!(fill(&mut hog, "a"), ROOM * 7 / 8);
+    let mut small: Vec<_> = (2..102).map(|id| owner(&table, id)).collect();
+    for (number, locks) in small.iter_mut().enumerate() {
+        granted(locks, &key(&format!("b{number:06}")), EXCLUSIVE);
+    }
+    assert_eq!(table.bytes(), ROOM * one, "the last byte");
+    let answer = small[0].acquire(&key("c000000"), EXCLUSIVE, PATIENT, 1, 0);
+    assert_eq!(answer.unwrap_err(), LockError::Full, "one more is too many");
+    hog.release_all();
+    small.iter_mut().for_each(OwnerLocks::release_all);
+    assert!(table.is_empty());
+}
+
+/// A second transaction that takes much leaves room for small ones, too.
+#[test]
+fn two_who_hold_much_leave_room() {
+    let table = Arc::new(LockTable::new(1 << 20));
+    let (mut first, mut second, mut third) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
+    let first_count = fill(&mut first, "a");
+    let second_count = fill(&mut second, "b");
+    assert!(second_count < first_count);
+    granted(&mut third, &key("c"), EXCLUSIVE);
+    let answer = first.acquire(&key("d"), EXCLUSIVE, PATIENT, 1, 0);
+    assert_eq!(
+        answer.unwrap_err(),
+        LockError::Full,
+        "it still holds the most"
+    );
+    second.release_all();
+}
