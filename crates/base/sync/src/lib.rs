@@ -8,8 +8,9 @@
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
 //! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
 //! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
-//! [`LogRing`] (the log in memory, filled by all workers at once),
-//! [`WakeFlag`] (whether a task is queued). Behind a [`Mutex`]: [`parcel`] (one value for a task).
+//! [`LogRing`] (the log in memory, filled by all workers at once), [`Notify`] (a task sleeps until
+//! there is work), [`WakeFlag`] (whether a task is queued). Behind a [`Mutex`]: [`parcel`] (one
+//! value for a task).
 
 pub mod atomic;
 
@@ -19,6 +20,7 @@ mod hybrid_latch;
 mod inbox;
 mod log_ring;
 mod mutex;
+mod notify;
 mod padded;
 mod parcel;
 mod wake_flag;
@@ -29,6 +31,7 @@ pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
+pub use notify::Notify;
 pub use padded::CachePadded;
 pub use parcel::{ParcelReceiver, ParcelSender, parcel};
 pub use wake_flag::WakeFlag;

@@ -201,6 +201,21 @@ impl ThreadTimes {
     }
 }
 
+/// How often the threads of a process have gone to sleep so far, of their own will: each is a
+/// wake-up before or after.
+pub fn sleep_count(id: u32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{id}/task"))? {
+        let status = fs::read_to_string(thread?.path().join("status"))?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+            .context("a thread's status counts its switches")?;
+        sum += count.trim().parse::<u64>()?;
+    }
+    Ok(sum)
+}
+
 /// Resident set of a process in bytes.
 pub fn resident_bytes(id: u32) -> Result<u64> {
     status_bytes(id, "VmRSS:")

@@ -117,6 +117,7 @@ impl Pool {
             };
         }
         self.wants_frames.store(true, Ordering::SeqCst);
+        self.call_house(worker);
         Taken::Nothing
     }
 

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use env::{Disk, DiskError};
 use format::{Lsn, PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use sync::Notify;
 use sync::atomic::Ordering;
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
@@ -112,6 +113,26 @@ impl Pages {
     /// The next LSN to be given out: the number of a snapshot taken now.
     pub fn reserved(&self) -> Lsn {
         self.pool.wal.reserved()
+    }
+
+    /// Says that this worker begins or ends changes, so that there may soon be pages to clean and
+    /// log to make durable. What waits for a frame or for room says so by itself.
+    pub fn call_house(&self) {
+        self.house_call(self.worker).notify_own();
+    }
+
+    /// Ready once the house-keeping of this worker was called since this was ready last. The first
+    /// worker's is called, too: it alone writes checkpoints.
+    pub async fn house_called(&self) {
+        self.house_call(self.worker).notified().await;
+        if self.worker != 0 {
+            self.house_call(0).notify();
+        }
+    }
+
+    fn house_call(&self, worker: usize) -> &Notify {
+        let call = self.pool.house_calls.get(worker);
+        call.expect("each worker has its house-keeping")
     }
 
     /// Waits until the log below `lsn` has reached a level; the error is [`StoreError::LogFailed`].
@@ -301,10 +322,14 @@ impl Pages {
         match self.log.borrow_mut().permit(purpose) {
             Ok(()) => Ok(()),
             Err(NoRoom::Wait) => {
+                self.pool.call_house(self.worker);
                 let wait = self.pool.wal.wait_room(purpose);
                 Err(self.suspend(WaitReason::LogSpace, wait).into())
             }
-            Err(NoRoom::NoSegment(error)) => Err(space::disk_error(&error).into()),
+            Err(NoRoom::NoSegment(error)) => {
+                self.pool.call_house(self.worker);
+                Err(space::disk_error(&error).into())
+            }
             Err(NoRoom::Closed(_)) => Err(StoreError::LogFailed.into()),
         }
     }

@@ -11,7 +11,7 @@ use env::{Disk, DiskError};
 use format::{PageId, PageSize, SpaceId};
 use store::StoreError;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use sync::{CachePadded, Mutex};
+use sync::{CachePadded, Mutex, Notify};
 use wal::Wal;
 
 use crate::dirty::DirtyLists;
@@ -66,6 +66,8 @@ pub struct Pool {
     pub(crate) frame_waiters: Mutex<Vec<Waker>>,
     /// Has somebody found no clean frame since the cleaner ran?
     pub(crate) wants_frames: AtomicBool,
+    /// Where each worker's house-keeping sleeps while nothing is to be done.
+    pub(crate) house_calls: Box<[CachePadded<Notify>]>,
     /// Is a cleaner or a checkpoint at work?
     pub(crate) is_cleaning: AtomicBool,
     /// Where the cleaner looks for cold dirty pages next.
@@ -100,12 +102,22 @@ impl Pool {
             loads: (0..LOAD_SHARDS).map(|_| Mutex::default()).collect(),
             frame_waiters: Mutex::default(),
             wants_frames: AtomicBool::new(false),
+            house_calls: (0..worker_count).map(|_| CachePadded::default()).collect(),
             is_cleaning: AtomicBool::new(false),
             cold_hand: AtomicU32::new(0),
             doublewrite,
             pages_read: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
         }))
+    }
+
+    /// Wakes the house-keeping of this worker, which cleans, and of the first, which also writes
+    /// checkpoints and makes segments of the log: somebody waits for it.
+    pub(crate) fn call_house(&self, worker: usize) {
+        for index in [0, worker] {
+            let call = self.house_calls.get(index);
+            call.expect("each worker has its house-keeping").notify();
+        }
     }
 
     /// The pages of one worker, which exist once: they hold its writer of the log.

@@ -7,6 +7,21 @@
 //! of orphans change pages, may wait for room in the log or for a frame, and so for house-
 //! keeping; a rollback may take minutes, or fail again and again, and nothing else is to wait for
 //! it. In one loop they would wait for each other.
+//!
+//! **An idle server sleeps.** Each loop has a timer only while it has something to do. Otherwise it
+//! waits for a `sync::Notify`, which keeps a notification that comes too early:
+//!
+//! * Watching sleeps when maintenance changes nothing. It is woken by the end of a transaction or
+//!   of the oldest snapshot on this worker, and by another worker's maintenance that moved
+//!   something.
+//! * Purge sleeps when it found nothing that may go. Each round of watching wakes it.
+//! * The rollback sleeps while there is no orphan. An orphan wakes it.
+//! * House-keeping sleeps when no log was written for a second and all of it is in the checkpoint.
+//!   It is woken when a transaction of this worker begins or ends, and by whoever waits for a frame
+//!   or for room in the log. The first worker's is woken by those of all others, too.
+//!
+//! A loop that was woken goes on with its timer until it has nothing to do again, so a busy server
+//! is not woken for each transaction.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -16,8 +31,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use btree::Pages;
+use format::Lsn;
 use store::{StoreError, Suspend};
 use tracing::error;
+use txn::Maintained;
 
 use crate::engine::Engine;
 use crate::recovery::CHECKPOINT_PAYLOAD;
@@ -48,12 +65,16 @@ impl Engine {
         let ending = async {
             stop.await;
             is_over.set(true);
+            worker.txns.note_end();
+            worker.purge_due.notify();
+            worker.orphans_due.notify();
         };
         let tending = async {
             let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
             join(ending, join(self.watch(&is_over), changing)).await;
             // Their last rounds may have waited for a clean page.
             is_idle.set(true);
+            worker.pages.call_house();
         };
         let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_idle);
         join(tending, house).await;
@@ -63,7 +84,11 @@ impl Engine {
     async fn watch(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
-            worker.txns.maintain(|| worker.pages.reserved());
+            let maintained = worker.txns.maintain(|| worker.pages.reserved());
+            worker.purge_due.notify_own();
+            if maintained == Maintained::Idle {
+                worker.txns.maintenance_due().await;
+            }
             (worker.options.sleep)(IDLE_WAIT).await;
         }
     }
@@ -73,8 +98,12 @@ impl Engine {
         let worker = &self.worker;
         while !is_over.get() {
             // As far as possible: what is settled may go.
-            worker.txns.maintain(|| worker.pages.reserved());
+            let _ = worker.txns.maintain(|| worker.pages.reserved());
             let wait = match worker.purge(PURGE_BUDGET).await {
+                Ok(0) => {
+                    worker.purge_due.notified().await;
+                    continue;
+                }
                 Ok(PURGE_BUDGET) => BUSY_WAIT,
                 Ok(_) => IDLE_WAIT,
                 Err(failure) => {
@@ -82,6 +111,7 @@ impl Engine {
                     FAILURE_WAIT
                 }
             };
+            worker.pages.call_house();
             (worker.options.sleep)(wait).await;
         }
     }
@@ -90,14 +120,13 @@ impl Engine {
     async fn run_rollbacks(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
-            let wait = match worker.roll_back_orphans().await {
-                Ok(()) => IDLE_WAIT,
+            match worker.roll_back_orphans().await {
+                Ok(()) => worker.orphans_due.notified().await,
                 Err(failure) => {
                     error!(%failure, "a transaction that was given up cannot be rolled back");
-                    FAILURE_WAIT
+                    (worker.options.sleep)(FAILURE_WAIT).await;
                 }
-            };
-            (worker.options.sleep)(wait).await;
+            }
         }
     }
 
@@ -109,6 +138,7 @@ impl Engine {
         let resting = async {
             let outcome = self.come_to_rest().await;
             is_over.set(true);
+            worker.pages.call_house();
             outcome
         };
         let house = keep_house(&worker.pages, &worker.options, CHECKPOINT_PAYLOAD, &is_over);
@@ -136,53 +166,101 @@ impl Engine {
 
 /// Cleans pages, writes checkpoints and prepares log segments until it is over; a round that has
 /// begun is finished. Whoever waits for a frame or for room in the log waits for this, so this
-/// waits for neither.
+/// waits for neither. Whoever ends it calls it (`Pages::call_house`), for it may sleep.
 pub(crate) async fn keep_house(
     pages: &Pages,
     options: &WorkerOptions,
     payload: &[u8],
     is_over: &Cell<bool>,
 ) {
-    let mut round: u32 = 0;
+    let mut house = House::new(pages, options.index);
     while !is_over.get() {
-        let wait = match house_round(pages, payload, (round, options.index)).await {
+        let wait = match house.round(payload).await {
             Ok(()) if pages.needs_checkpoint() || pages.needs_cleaning() => BUSY_WAIT,
+            Ok(()) if house.has_come_to_rest() => {
+                pages.house_called().await;
+                continue;
+            }
             Ok(()) => IDLE_WAIT,
             Err(failure) => {
                 error!(%failure, "pages or log cannot be written");
                 FAILURE_WAIT
             }
         };
-        round = round.wrapping_add(1);
         (options.sleep)(wait).await;
     }
 }
 
-async fn house_round(
-    pages: &Pages,
-    payload: &[u8],
-    (round, worker): (u32, u8),
-) -> Result<(), StoreError> {
-    if pages.needs_cleaning() {
-        pages.clean(CLEAN_BUDGET).await?;
+/// The house-keeping of one worker.
+struct House<'p> {
+    pages: &'p Pages,
+    /// The first one writes checkpoints and makes segments.
+    worker: u8,
+    /// Rounds so far.
+    round: u32,
+    /// Where the log was in the last round, and for how many rounds it has been there.
+    position: Lsn,
+    still_rounds: u32,
+    /// Where the log was at the last checkpoint.
+    checkpoint_position: Option<Lsn>,
+}
+
+impl<'p> House<'p> {
+    fn new(pages: &'p Pages, worker: u8) -> Self {
+        Self {
+            pages,
+            worker,
+            round: 0,
+            position: pages.reserved(),
+            still_rounds: 0,
+            checkpoint_position: None,
+        }
     }
-    if worker != 0 {
-        return Ok(());
+
+    /// Does what is due.
+    async fn round(&mut self, payload: &[u8]) -> Result<(), StoreError> {
+        let pages = self.pages;
+        let position = pages.reserved();
+        self.still_rounds = match position == self.position {
+            true => self.still_rounds.saturating_add(1),
+            false => 0,
+        };
+        self.position = position;
+        self.round = self.round.wrapping_add(1);
+        if pages.needs_cleaning() {
+            pages.clean(CLEAN_BUDGET).await?;
+        }
+        if self.worker != 0 {
+            return Ok(());
+        }
+        let prepared = if pages.wal().needs_segments() {
+            pages.wal().prepare_segments(&**pages.disk()).await
+        } else {
+            Ok(())
+        };
+        if self.round.is_multiple_of(LOG_ROUNDS) {
+            pages.wal().request_all();
+        }
+        let is_due = self.round.is_multiple_of(CHECKPOINT_ROUNDS) || self.is_still();
+        let is_new = self.checkpoint_position != Some(position);
+        if is_due && is_new || pages.needs_checkpoint() {
+            pages.checkpoint(payload.to_vec()).await?;
+            self.checkpoint_position = Some(position);
+        }
+        // Last: where no segment can be made, a checkpoint may free one.
+        prepared.map_err(|_| StoreError::LogFailed)
     }
-    let prepared = if pages.wal().needs_segments() {
-        pages.wal().prepare_segments(&**pages.disk()).await
-    } else {
-        Ok(())
-    };
-    if round.is_multiple_of(LOG_ROUNDS) {
-        pages.wal().request_all();
+
+    /// Nothing was written for so long that all log was asked to be durable since.
+    fn is_still(&self) -> bool {
+        LOG_ROUNDS <= self.still_rounds
     }
-    let is_due = round % CHECKPOINT_ROUNDS == CHECKPOINT_ROUNDS - 1;
-    if is_due || pages.needs_checkpoint() {
-        pages.checkpoint(payload.to_vec()).await?;
+
+    /// True if the next round would do nothing, unless somebody writes or waits.
+    fn has_come_to_rest(&self) -> bool {
+        let is_in_checkpoint = self.checkpoint_position == Some(self.pages.reserved());
+        self.is_still() && (self.worker != 0 || is_in_checkpoint)
     }
-    // Last: where no segment can be made, a checkpoint may free one.
-    prepared.map_err(|_| StoreError::LogFailed)
 }
 
 /// Runs both to their ends.
@@ -247,6 +325,7 @@ impl Worker {
         } else {
             self.shared.txns.finish_rollback(id);
         }
+        self.note_end();
         if let Some(mut locks) = orphan.locks.take() {
             while locks.release_some(LOCKS_PER_TURN) {
                 Suspend::turn().await;

@@ -21,7 +21,7 @@ use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
 use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
-use sync::Mutex;
+use sync::{Mutex, Notify};
 use sync::atomic::AtomicU64;
 use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
@@ -104,6 +104,7 @@ impl Engine {
         let recovering = async {
             let engine = Self::recover(&pages, payload, options, worker.clone()).await;
             is_over.set(true);
+            pages.call_house();
             engine
         };
         let house = keep_house(&pages, &worker, payload, &is_over);
@@ -189,6 +190,8 @@ impl Engine {
             orphans,
             seen_dictionary,
             purge,
+            purge_due: Notify::default(),
+            orphans_due: Notify::default(),
         };
         Ok(Self {
             worker: Rc::new(worker),

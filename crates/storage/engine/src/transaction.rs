@@ -275,6 +275,9 @@ impl EngineTransaction {
 
     /// Forgets everything that ends with the transaction, but for its locks.
     fn release(&mut self) {
+        if self.id.is_some() {
+            self.worker.note_end();
+        }
         self.pending = Pending::default();
         self.snapshot = None;
         self.id = None;
@@ -407,6 +410,7 @@ impl Drop for EngineTransaction {
                 kept: self.kept.take(),
             };
             self.worker.orphans.borrow_mut().push(orphan);
+            self.worker.orphans_due.notify_own();
         }
     }
 }

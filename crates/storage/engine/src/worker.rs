@@ -17,8 +17,8 @@ use format::{
 };
 use lock::LockTable;
 use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
-use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
+use sync::{Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
@@ -134,6 +134,10 @@ pub(crate) struct Worker {
     pub(crate) orphans: RefCell<Vec<Orphan>>,
     /// How far purge has come.
     pub(crate) purge: RefCell<Purge>,
+    /// Where purge sleeps while it has nothing to do.
+    pub(crate) purge_due: Notify,
+    /// Where the rollback of orphans sleeps while there are none.
+    pub(crate) orphans_due: Notify,
 }
 
 impl fmt::Debug for Worker {
@@ -171,9 +175,13 @@ impl Worker {
             self.raise_txn_ceiling()?;
         }
         match self.shared.txns.allocate() {
-            Some(id) => Ok(id),
+            Some(id) => {
+                // Changes will follow.
+                self.pages.call_house();
+                Ok(id)
+            }
             None => {
-                self.txns.maintain(|| self.pages.reserved());
+                let _ = self.txns.maintain(|| self.pages.reserved());
                 Err(Suspend::turn().into())
             }
         }
@@ -194,6 +202,12 @@ impl Worker {
         change.commit();
         *ceiling = raised;
         Ok(())
+    }
+
+    /// Wakes whatever has work after the end of a transaction, whose fate was published.
+    pub(crate) fn note_end(&self) {
+        self.txns.note_end();
+        self.pages.call_house();
     }
 
     /// A new id for a table or an index, unique over these and tablespaces. What names it in a file

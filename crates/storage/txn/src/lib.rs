@@ -41,7 +41,7 @@ mod system;
 mod worker;
 
 pub use snapshot::{Snapshot, WriterEnding};
-pub use system::{Fate, RING_LENGTH_DEFAULT, TransactionSystem};
+pub use system::{Fate, Maintained, RING_LENGTH_DEFAULT, TransactionSystem, Visibility};
 pub use worker::TransactionWorker;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use format::{Lsn, TxnId};
 use sync::atomic::{AtomicU64, Ordering, fence};
-use sync::{CachePadded, CommitRing, MovedOut, Mutex, RingState};
+use sync::{CachePadded, CommitRing, MovedOut, Mutex, Notify, RingState};
 
 /// Words of the ring: 8 MiB; at 50,000 writing transactions a second, twenty seconds of them.
 pub const RING_LENGTH_DEFAULT: usize = 1 << 20;
@@ -54,6 +54,8 @@ pub struct TransactionSystem {
     recycle_target: CachePadded<AtomicU64>,
     /// Taken by the one who settles and recycles.
     maintenance: Mutex<Maintenance>,
+    /// Its parts, as of its last turn: it may hold them for long.
+    parts: Mutex<Arc<[UnsettledPart]>>,
 }
 
 /// What is known between two maintenances.
@@ -64,6 +66,8 @@ struct Maintenance {
     /// Numbers whose words are being moved out (T1); empty if none are. It stops at a transaction
     /// that is just ending, and the next maintenance goes on there.
     moving: Range<u64>,
+    /// The horizon of the last one.
+    horizon: Lsn,
 }
 
 /// Transactions that were recycled after a conversion.
@@ -82,6 +86,28 @@ struct WorkerWords {
     oldest_snapshot: AtomicU64,
     /// It has converted its snapshots for all transactions below this.
     converted_below: AtomicU64,
+    /// Where it sleeps while its turn at maintenance would change nothing.
+    maintenance_due: Notify,
+}
+
+/// Who sees how a transaction has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visibility {
+    /// Every snapshot, open or to come: nobody needs what was before its changes. Stays so.
+    All,
+    /// It has ended, but a snapshot may be older; or it is just ending.
+    Some,
+    /// It has not ended.
+    None,
+}
+
+/// What a maintenance has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maintained {
+    /// Nothing more happens before a transaction ends or a snapshot is closed, on any worker.
+    Idle,
+    /// There may be more to do: come again.
+    Busy,
 }
 
 impl TransactionSystem {
@@ -107,6 +133,7 @@ impl TransactionSystem {
         let words = || WorkerWords {
             oldest_snapshot: AtomicU64::new(NO_SNAPSHOT),
             converted_below: AtomicU64::new(first.get()),
+            maintenance_due: Notify::default(),
         };
         Self {
             ring: CommitRing::new(ring_length, first.get()),
@@ -118,6 +145,7 @@ impl TransactionSystem {
                 .collect(),
             recycle_target: CachePadded::new(AtomicU64::new(first.get())),
             maintenance: Mutex::default(),
+            parts: Mutex::new(Arc::from([])),
         }
     }
 
@@ -230,6 +258,62 @@ impl TransactionSystem {
         TxnId::new(self.settled.load(Ordering::Acquire)).expect("it is at most the next number")
     }
 
+    /// Who sees how a transaction has ended, by a horizon of before. A transaction that is open for
+    /// long holds nobody else back by this, as it does by [`settled`](Self::settled).
+    pub fn visibility(&self, id: TxnId, horizon: Lsn) -> Visibility {
+        if id < self.settled() {
+            return Visibility::All;
+        }
+        let fate = match self.ring.state(id.get()) {
+            RingState::Active => Fate::Active,
+            RingState::Ending => Fate::Ending,
+            RingState::Committed(number) => Fate::Committed(Lsn(number)),
+            RingState::RolledBack => Fate::RolledBack,
+            RingState::Moved | RingState::Recycled => self.fate_in_parts(id),
+        };
+        let is_seen = match fate {
+            Fate::Active => return Visibility::None,
+            Fate::Ending => false,
+            Fate::Settled => true,
+            Fate::Committed(lsn) => lsn <= horizon,
+            Fate::RolledBack => self
+                .rolled_back_at(id.get())
+                .is_none_or(|position| position <= horizon),
+        };
+        if is_seen {
+            Visibility::All
+        } else {
+            Visibility::Some
+        }
+    }
+
+    /// The fate of a transaction that has left the ring and may not be settled. If it is no
+    /// straggler, it has ended before its part left.
+    fn fate_in_parts(&self, id: TxnId) -> Fate {
+        if let Some(&fate) = self.stragglers.lock().get(&id.get()) {
+            return fate;
+        }
+        if id < self.settled() {
+            return Fate::Settled;
+        }
+        let parts = Arc::clone(&self.parts.lock());
+        let at = parts.partition_point(|part| part.end <= id.get());
+        // A part that is not published yet: it is known by the next maintenance.
+        parts
+            .get(at)
+            .map_or(Fate::Ending, |part| Fate::Committed(part.position))
+    }
+
+    fn publish_parts(&self, parts: &VecDeque<UnsettledPart>) {
+        let mut published = self.parts.lock();
+        let ends = |part: &UnsettledPart| part.end;
+        let is_same =
+            published.len() == parts.len() && published.last().map(ends) == parts.back().map(ends);
+        if !is_same {
+            *published = parts.iter().copied().collect();
+        }
+    }
+
     /// The oldest commit number that some snapshot may still need older versions for: a version
     /// that was replaced by a commit not above it is needed by nobody. `position` loads the log's
     /// reserved position, and is called first (H2).
@@ -243,16 +327,51 @@ impl TransactionSystem {
         Lsn(now.0.min(oldest_published))
     }
 
-    /// Settles what can be, and keeps room in the ring. Called by each worker now and then, at
-    /// least every 50 ms; one of them does the work. `position` as in [`horizon`](Self::horizon).
-    pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
+    /// Settles what can be, and keeps room in the ring. One worker at a time does the work.
+    /// `position` as in [`horizon`](Self::horizon). What it has changed may be work for each worker
+    /// (purge, snapshots to convert), so all are woken for it.
+    pub fn maintain(&self, position: impl FnOnce() -> Lsn) -> Maintained {
         let Some(mut maintenance) = self.maintenance.try_lock() else {
-            return;
+            // Who has it may have looked before what the caller comes for.
+            return Maintained::Busy;
         };
         let now = position();
         let horizon = self.horizon(|| now);
+        let before = self.progress(&maintenance);
         self.settle(horizon, &mut maintenance.parts);
         self.recycle(now, &mut maintenance);
+        maintenance.horizon = horizon;
+        self.publish_parts(&maintenance.parts);
+        let after = self.progress(&maintenance);
+        let is_recycling = after.1 < after.2 || !maintenance.moving.is_empty();
+        drop(maintenance);
+        if before != after {
+            for worker in &self.workers {
+                worker.maintenance_due.notify();
+            }
+        }
+        if before != after || is_recycling {
+            Maintained::Busy
+        } else {
+            Maintained::Idle
+        }
+    }
+
+    /// What maintenance moves: `settled`, `low` and its target, and the horizon.
+    fn progress(&self, maintenance: &Maintenance) -> (u64, u64, u64, Lsn) {
+        let settled = self.settled.load(Ordering::Relaxed);
+        let target = self.recycle_target.load(Ordering::Relaxed);
+        (settled, self.ring.low(), target, maintenance.horizon)
+    }
+
+    /// True if a transaction may be waiting for the horizon to be settled or purged.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.settled.load(Ordering::Relaxed) < self.ring.next()
+    }
+
+    /// Where a worker sleeps while its maintenance is [`Maintained::Idle`].
+    pub(crate) fn maintenance_due(&self, worker_index: usize) -> &Notify {
+        &self.workers[worker_index].maintenance_due
     }
 
     /// Moves `settled` over every transaction that has ended and is visible to all.
@@ -277,9 +396,10 @@ impl TransactionSystem {
         self.stragglers
             .lock()
             .retain(|&number, _| settled <= number);
+        // One that every snapshot is younger than need not be known, however long others are open.
         self.rolled_back
             .lock()
-            .retain(|&number, _| settled <= number);
+            .retain(|&number, &mut position| settled <= number && horizon < position);
     }
 
     /// The number behind those that left the ring together with `number`, and of which as little

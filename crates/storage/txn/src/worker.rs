@@ -10,7 +10,7 @@ use sync::RingState;
 use sync::atomic::{Ordering, fence};
 
 use crate::snapshot::{Snapshot, SnapshotEntry, WriterEnding};
-use crate::system::{Fate, TransactionSystem};
+use crate::system::{Fate, Maintained, TransactionSystem};
 
 /// A worker's part of the transaction system.
 #[derive(Debug)]
@@ -88,14 +88,26 @@ impl TransactionWorker {
     }
 
     /// Converts the worker's snapshots if the ring is about to recycle what they need, and takes
-    /// its turn at the system's maintenance. Call it at least every 50 ms.
-    pub fn maintain(&self, position: impl FnOnce() -> Lsn) {
+    /// its turn at the system's maintenance. To be called again soon while it is busy, and whenever
+    /// [`maintenance_due`](Self::maintenance_due) says so.
+    pub fn maintain(&self, position: impl FnOnce() -> Lsn) -> Maintained {
         if let Some(part) = self.system.conversion_due(self.index) {
             let target = part.end;
             self.convert(part);
             self.system.acknowledge_conversion(self.index, target);
         }
-        self.system.maintain(position);
+        self.system.maintain(position)
+    }
+
+    /// Says that a transaction of this worker has ended.
+    pub fn note_end(&self) {
+        self.system.maintenance_due(self.index).notify_own();
+    }
+
+    /// Ready once something has happened since this was ready last that maintenance may make
+    /// something of: an end on this worker, or progress that another worker has made.
+    pub async fn maintenance_due(&self) {
+        self.system.maintenance_due(self.index).notified().await;
     }
 
     /// Notes in each open snapshot which ended transactions of `part` it does not see: whose commit
@@ -162,6 +174,9 @@ impl TransactionWorker {
         if was_oldest {
             let oldest = open.first_key_value().map(|(_, oldest)| oldest.lsn);
             self.system.publish_oldest(self.index, oldest);
+            if self.system.is_behind() {
+                self.note_end();
+            }
         }
     }
 }
