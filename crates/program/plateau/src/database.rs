@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 
 use anyhow::{Context, Result};
 use buffer::{LogLoss, Pool, PoolOptions, StartOptions};
-use engine::{Engine, EngineOptions, OnDamage, Shared, Sleep, WorkerOptions};
+use engine::{Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Shared, Sleep, WorkerOptions};
 use env::linux::SystemClock;
 use format::PageId;
 use runtime::Runtime;
@@ -231,6 +231,7 @@ fn worker_options(index: usize) -> WorkerOptions {
         index: u8::try_from(index).expect("opening refused more than 255 workers"),
         clock: Rc::new(SystemClock),
         sleep,
+        purge_patience: PURGE_PATIENCE,
     }
 }
 

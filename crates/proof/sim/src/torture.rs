@@ -44,6 +44,13 @@ const FRAME_COUNT_MIN: u32 = 24;
 /// some 350 bytes.
 const LOCK_BYTES_MAX: u64 = 6_000;
 
+/// What purge's patience is drawn from: none, a few transactions long, and what a server has.
+const PURGE_PATIENCES: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(1),
+    engine::PURGE_PATIENCE,
+];
+
 /// The longest that a client thinks between two transactions, in microseconds. Without it, who is
 /// refused at once (a full disk) would try again for ever in one moment.
 const THINK_US_MAX: u64 = 100;
@@ -171,6 +178,8 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     if machine.below(4) == 0 {
         working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
     }
+    // Purge goes on behind open transactions at once, soon or hardly ever.
+    working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
     set_up(&world, more_index_count)?;
     let mut recovered = None;
     for _ in 0..options.crash_count {

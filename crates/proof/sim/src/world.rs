@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions, start};
-use engine::{CheckReport, Engine, EngineOptions, Sleep, WorkerOptions};
+use engine::{CheckReport, Engine, EngineOptions, PURGE_PATIENCE, Sleep, WorkerOptions};
 use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
@@ -33,6 +33,8 @@ pub struct WorldOptions {
     pub lock_bytes_max: u64,
     /// What to do where log is lost.
     pub on_loss: OnLogLoss,
+    /// How long purge waits for an open transaction.
+    pub purge_patience: Duration,
 }
 
 impl Default for WorldOptions {
@@ -43,6 +45,7 @@ impl Default for WorldOptions {
             worker_count: 1,
             lock_bytes_max: EngineOptions::default().lock_bytes_max,
             on_loss: OnLogLoss::Refuse,
+            purge_patience: PURGE_PATIENCE,
         }
     }
 }
@@ -174,6 +177,7 @@ impl World {
             index,
             clock: Rc::new(clock),
             sleep,
+            purge_patience: self.options.purge_patience,
         }
     }
 

@@ -45,6 +45,7 @@ mod write;
 pub use check::{CheckReport, check_files};
 pub use dictionary::reencode_dictionary_entry;
 pub use engine::Engine;
+pub use purge::PURGE_PATIENCE;
 pub use recovery::{EngineOptions, OnDamage};
 pub use transaction::EngineTransaction;
 pub use worker::{Shared, Sleep, WorkerOptions};

@@ -5,13 +5,23 @@
 //! row that its transaction has deleted, entries that only its older version had, a large value.
 //! Whatever was undone is passed over. A page of undo that purge is through with is given back.
 //!
-//! (P1) A record is looked at only when its transaction's fate is settled: ended, and its commit
-//! visible to every snapshot. So no snapshot goes back beyond the version that it wrote.
+//! (P1) A record is looked at only when everybody sees how its transaction has ended: no snapshot
+//! goes back beyond the version that it wrote.
 //! (P2) Removals ask the page, not the record: a row is removed if it still is the version that the
-//! record was written for; an entry if it is deleted and its last writer is settled. So a crash
-//! repeats what changes nothing.
+//! record was written for; an entry if it is deleted and everybody sees its last writer's end. So a
+//! crash repeats what changes nothing, and the order of records does not matter.
+//!
+//! **Long transactions** hold up nobody else. Purge waits for a transaction that has just begun,
+//! because it will end soon. The records of one that is open for longer ([`PURGE_PATIENCE`]) are
+//! skipped, and their pages kept; the pages around them are given back. When it has ended, purge
+//! goes back to the kept pages. What keeps recovery right: it rolls back whoever has a record that
+//! is not settled and no end.
+//! (P3) When purge leaves a page that it keeps, it settles all records there but the skipped ones:
+//! the ends of their transactions may be given back before the page.
+//! (P4) Purge does not pass the end of a transaction that it has skipped before it has gone back
+//! and settled that transaction's records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,17 +30,21 @@ use btree::lob;
 use btree::space::Release;
 use btree::{Tree, damaged};
 use env::Instant;
+use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::undo::{self, Remains, UndoKind, UndoRecord};
-use format::{PageId, PageNo, SpaceId, TxnId, UndoPointer};
+use format::{Lsn, PageId, PageNo, SpaceId, TxnId, UndoPointer};
 use store::{Outcome, StoreError, Suspend};
 use tracing::warn;
+use txn::Visibility;
 
 use crate::entries;
 use crate::rollback::UndoTable;
 use crate::undo_log::{self, apply, page_of, settle, space_of};
 use crate::worker::Worker;
+#[cfg(doc)]
+use crate::worker::WorkerOptions;
 
 /// How often a purge looks whether another one of the worker is through.
 const TURN_WAIT: Duration = Duration::from_millis(1);
@@ -51,6 +65,11 @@ const TURN_RECORDS_MAX: usize = 512;
 /// However far behind, others have their turn after such a time.
 const TURN_MAX: Duration = Duration::from_micros(500);
 
+/// How long purge waits for a transaction rather than skip its records, which costs a write for
+/// each page that is kept: longer than almost all take that nobody has forgotten. See
+/// [`WorkerOptions::purge_patience`].
+pub const PURGE_PATIENCE: Duration = Duration::from_millis(100);
+
 /// How far purge has come in the segments of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
@@ -58,10 +77,29 @@ pub(crate) struct Purge {
     is_running: bool,
     /// Reads that have failed in a row.
     failures: u32,
-    /// Transactions that have begun, and are settled, since that of the record looked at last.
+    /// Transactions that have begun since that of the record looked at last.
     debt: u64,
-    /// For each segment the next record.
-    places: BTreeMap<u8, (PageNo, usize)>,
+    /// Transactions below this have begun [`PURGE_PATIENCE`] ago or earlier.
+    old_below: u64,
+    /// The next transaction when that was looked at last, and when.
+    sample: (u64, Instant),
+    /// For each segment how far it has come.
+    places: BTreeMap<u8, Place>,
+}
+
+/// How far purge has come in a segment. It is forgotten when a purge is given up in the middle, as
+/// by a crash: the next one begins at the tail and meets what changes nothing (P2).
+#[derive(Debug, Clone)]
+struct Place {
+    /// Pages with skipped records, in the order of the chain: all that stand before `no`.
+    kept: Vec<PageNo>,
+    /// Whose records were skipped.
+    skipped: BTreeSet<TxnId>,
+    /// The page of the next record, and where in it that begins.
+    no: PageNo,
+    at: usize,
+    /// A record of this page was skipped.
+    has_skipped: bool,
 }
 
 /// What one step of purge found.
@@ -85,6 +123,8 @@ impl Worker {
 
     async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
         let workers = self.pages.wal().options().worker_count;
+        self.sample_age();
+        let horizon = self.horizon();
         let mut done = 0;
         let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
         for segment in 0..self.shared.segment_count {
@@ -93,8 +133,10 @@ impl Worker {
             if owner != usize::from(self.options.index) {
                 continue;
             }
+            let mut place = self.purge_place(segment).await?;
+            self.return_to_skipped(segment, &mut place, horizon).await?;
             while done < budget {
-                if self.purge_step(segment).await? == Step::Idle {
+                if self.purge_step(segment, &mut place, horizon).await? == Step::Idle {
                     break;
                 }
                 done += 1;
@@ -106,8 +148,38 @@ impl Worker {
                     (in_turn, turn_began) = (0, self.options.clock.now());
                 }
             }
+            self.purge.borrow_mut().places.insert(segment, place);
         }
         Ok(done)
+    }
+
+    /// Where purge goes on in a segment.
+    async fn purge_place(self: &Rc<Self>, segment: u8) -> Result<Place, StoreError> {
+        let known = self.purge.borrow_mut().places.remove(&segment);
+        if let Some(place) = known {
+            return Ok(place);
+        }
+        let (tail, _) = self
+            .until_done(|| undo_log::ends(&self.pages, segment))
+            .await?;
+        Ok(Place {
+            kept: Vec::new(),
+            skipped: BTreeSet::new(),
+            no: tail,
+            at: undo::UNDO_RECORDS_START,
+            has_skipped: false,
+        })
+    }
+
+    /// Notes how old transactions are.
+    fn sample_age(&self) {
+        let mut purge = self.purge.borrow_mut();
+        let (next, at) = purge.sample;
+        let now = self.options.clock.now();
+        if self.options.purge_patience <= now.since(at) {
+            purge.old_below = next;
+            purge.sample = (self.shared.txns.next().get(), now);
+        }
     }
 
     /// Whether others come now, after so many records.
@@ -116,41 +188,141 @@ impl Worker {
         turn_records(debt) <= count || TURN_MAX <= self.options.clock.now().since(began)
     }
 
-    async fn purge_step(self: &Rc<Self>, segment: u8) -> Result<Step, StoreError> {
-        let known = self.purge.borrow().places.get(&segment).copied();
-        let (no, at) = match known {
-            Some(place) => place,
-            None => {
-                let (tail, _) = self
-                    .until_done(|| undo_log::ends(&self.pages, segment))
-                    .await?;
-                (tail, undo::UNDO_RECORDS_START)
-            }
-        };
+    async fn purge_step(
+        self: &Rc<Self>,
+        segment: u8,
+        place: &mut Place,
+        horizon: Lsn,
+    ) -> Result<Step, StoreError> {
         let mut bytes = Vec::new();
-        let look = || self.look_at(segment, (no, at), &mut bytes);
-        let next = match self.until_done(look).await? {
+        let look = || self.look_at(segment, (place.no, place.at), &mut bytes);
+        match self.until_done(look).await? {
             Look::Record(pointer) => {
-                let record = UndoRecord::decode(&bytes).ok_or_else(|| StoreError::Damaged {
-                    what: format!("undo page {}", page_of(pointer)),
-                })?;
-                if !self.is_settled(record.txn) {
-                    return Ok(Step::Idle);
+                let record = decode(pointer, &bytes)?;
+                let next = self.shared.txns.next().get();
+                self.purge.borrow_mut().debt = next.saturating_sub(record.txn.get());
+                match self.visibility(record.txn, horizon) {
+                    Visibility::All => {
+                        // (P4)
+                        if place.skipped.contains(&record.txn) {
+                            self.return_to_skipped(segment, place, horizon).await?;
+                        }
+                        self.purge_record(pointer, &record).await?;
+                    }
+                    Visibility::None if self.is_skipped(place, &record) => {
+                        place.skipped.insert(record.txn);
+                        place.has_skipped = true;
+                    }
+                    Visibility::None | Visibility::Some => return Ok(Step::Idle),
                 }
-                let settled = self.shared.txns.settled();
-                self.purge.borrow_mut().debt = settled.get() - record.txn.get();
-                self.purge_record(pointer, &record).await?;
-                (no, at + bytes.len())
+                place.at += bytes.len();
             }
             Look::PageEnd(next) => {
-                self.until_done(|| undo_log::drop_tail(&self.pages, segment))
-                    .await?;
-                (next, undo::UNDO_RECORDS_START)
+                self.leave_page(segment, place).await?;
+                (place.no, place.at) = (next, undo::UNDO_RECORDS_START);
             }
             Look::Nothing => return Ok(Step::Idle),
-        };
-        self.purge.borrow_mut().places.insert(segment, next);
+        }
         Ok(Step::Done)
+    }
+
+    /// Whether purge goes on behind a record of a transaction that is open.
+    fn is_skipped(&self, place: &Place, record: &UndoRecord<'_>) -> bool {
+        let is_old = || record.txn.get() < self.purge.borrow().old_below;
+        !record.kind.is_end() && (place.skipped.contains(&record.txn) || is_old())
+    }
+
+    /// Gives back the page whose end was reached, or keeps it for those that were skipped.
+    async fn leave_page(self: &Rc<Self>, segment: u8, place: &mut Place) -> Result<(), StoreError> {
+        let (no, before) = (place.no, place.kept.last().copied());
+        if !std::mem::take(&mut place.has_skipped) {
+            let drop = || undo_log::drop_page(&self.pages, segment, before, no);
+            return self.until_done(drop).await;
+        }
+        self.until_done(|| self.settle_page(segment, no, &place.skipped))
+            .await?;
+        place.kept.push(no);
+        Ok(())
+    }
+
+    /// Settles the records of a page that purge is through with: all but those of the skipped (P3).
+    fn settle_page(&self, segment: u8, no: PageNo, skipped: &BTreeSet<TxnId>) -> Outcome<()> {
+        let mut change = self.pages.change()?;
+        let page = change.latch(PageId::new(space_of(segment), no))?;
+        let records = read_page(change.bytes(page), segment, no)?;
+        for (pointer, bytes) in &records {
+            let record = decode(*pointer, bytes)?;
+            let is_due = !record.kind.is_end() && !record.is_settled;
+            if is_due && !skipped.contains(&record.txn) {
+                settle(&mut change, page, *pointer)?;
+            }
+        }
+        change.commit();
+        Ok(())
+    }
+
+    /// Goes back to the records of skipped transactions whose ends everybody sees now, and gives
+    /// back the pages that were kept for them alone.
+    async fn return_to_skipped(
+        self: &Rc<Self>,
+        segment: u8,
+        place: &mut Place,
+        horizon: Lsn,
+    ) -> Result<(), StoreError> {
+        let is_over = |txn: &TxnId| self.visibility(*txn, horizon) == Visibility::All;
+        let ended: BTreeSet<TxnId> = place.skipped.iter().copied().filter(is_over).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let left: BTreeSet<TxnId> = place.skipped.difference(&ended).copied().collect();
+        let mut kept = Vec::new();
+        for &no in &place.kept {
+            let end = usize::MAX;
+            if self.purge_ended(segment, (no, end), &ended, &left).await? {
+                self.until_done(|| self.settle_page(segment, no, &left))
+                    .await?;
+                kept.push(no);
+            } else {
+                let before = kept.last().copied();
+                self.until_done(|| undo_log::drop_page(&self.pages, segment, before, no))
+                    .await?;
+            }
+        }
+        let present = (place.no, place.at);
+        place.has_skipped = self.purge_ended(segment, present, &ended, &left).await?;
+        (place.kept, place.skipped) = (kept, left);
+        Ok(())
+    }
+
+    /// Looks at the records of ended transactions in a page, up to an offset; whether there are
+    /// records of those that are left.
+    async fn purge_ended(
+        self: &Rc<Self>,
+        segment: u8,
+        (no, end): (PageNo, usize),
+        ended: &BTreeSet<TxnId>,
+        left: &BTreeSet<TxnId>,
+    ) -> Result<bool, StoreError> {
+        let id = PageId::new(space_of(segment), no);
+        let read = || {
+            let page = self.pages.shared(id)?;
+            read_page(page.bytes(), segment, no)
+        };
+        let mut is_kept = false;
+        for (count, (pointer, bytes)) in self.until_done(read).await?.into_iter().enumerate() {
+            if end <= usize::from(pointer.offset()) {
+                break;
+            }
+            let record = decode(pointer, &bytes)?;
+            is_kept |= left.contains(&record.txn);
+            if ended.contains(&record.txn) {
+                self.purge_record(pointer, &record).await?;
+            }
+            if count % TURN_RECORDS_MIN == TURN_RECORDS_MIN - 1 {
+                Suspend::turn().await;
+            }
+        }
+        Ok(is_kept)
     }
 
     fn look_at(
@@ -171,9 +343,14 @@ impl Worker {
         Ok(undo::next_page(page.bytes()).map_or(Look::Nothing, |next| Look::PageEnd(PageNo(next))))
     }
 
-    /// Whether every snapshot, open or to come, sees how the transaction has ended (P1).
-    fn is_settled(&self, id: TxnId) -> bool {
-        id < self.shared.txns.settled()
+    /// What [`visibility`](Self::visibility) is judged by: it stays true.
+    pub(crate) fn horizon(&self) -> Lsn {
+        self.shared.txns.horizon(|| self.pages.reserved())
+    }
+
+    /// Who sees how a transaction has ended (P1).
+    pub(crate) fn visibility(&self, id: TxnId, horizon: Lsn) -> Visibility {
+        self.shared.txns.visibility(id, horizon)
     }
 
     async fn purge_record(
@@ -255,12 +432,14 @@ impl Worker {
     /// Removes an entry that belongs to no version that can be seen.
     fn purge_entry(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
+        let horizon = self.horizon();
         let removed = tree.modify(&self.pages, key, |payload| {
             let Some(payload) = payload else {
                 return Ok(Edit::Keep);
             };
             let header = entries::decode(payload, root)?;
-            let is_garbage = header.is_deleted && self.is_settled(header.txn);
+            let is_seen = self.visibility(header.txn, horizon) == Visibility::All;
+            let is_garbage = header.is_deleted && is_seen;
             Ok(if is_garbage { Edit::Remove } else { Edit::Keep })
         })?;
         if removed {
@@ -312,6 +491,31 @@ impl Worker {
         change.commit();
         Ok(())
     }
+}
+
+fn decode(pointer: UndoPointer, bytes: &[u8]) -> Result<UndoRecord<'_>, StoreError> {
+    UndoRecord::decode(bytes).ok_or_else(|| StoreError::Damaged {
+        what: format!("undo page {}", page_of(pointer)),
+    })
+}
+
+/// All records of an undo page, copied out.
+fn read_page<P: PageBytes + ?Sized>(
+    page: &P,
+    segment: u8,
+    no: PageNo,
+) -> Outcome<Vec<(UndoPointer, Vec<u8>)>> {
+    let id = PageId::new(space_of(segment), no);
+    let end = undo::used(page).ok_or_else(|| damaged(id, "no undo page"))?;
+    let (mut records, mut at) = (Vec::new(), undo::UNDO_RECORDS_START);
+    while at < end {
+        let mut bytes = Vec::new();
+        undo::copy_record(page, at, &mut bytes).ok_or_else(|| damaged(id, "no undo record"))?;
+        let offset = u16::try_from(at).expect("an offset in a page");
+        at += bytes.len();
+        records.push((UndoPointer::new(segment, no, offset), bytes));
+    }
+    Ok(records)
 }
 
 /// A purge of the worker; over when this is dropped, be it in the middle: a step that is not done

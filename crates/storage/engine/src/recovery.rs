@@ -21,8 +21,8 @@ use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
 use lock::LockTable;
 use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
-use sync::{Mutex, Notify};
 use sync::atomic::AtomicU64;
+use sync::{Mutex, Notify};
 use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
@@ -315,7 +315,9 @@ async fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError
     pages.pool().create_space(disk, space).await
 }
 
-/// The transactions that have undo and no end, each with its last record.
+/// The transactions that have something to be undone and no end, each with the last such record.
+/// What is settled is undone, or purge was through with it: then the transaction has ended, and its
+/// end may have been given back before a page that an older transaction keeps.
 async fn find_losers(
     pages: &Pages,
     segments: u32,
@@ -333,10 +335,10 @@ async fn find_losers(
                 return Err(StoreError::Damaged { what });
             }
             let records = until_done(|| read_page(pages, segment, page)).await?;
-            for (pointer, kind, txn) in records.found {
+            for (pointer, kind, txn, is_settled) in records.found {
                 if kind.is_end() {
                     ended.insert(txn);
-                } else {
+                } else if !is_settled {
                     last.insert(txn, pointer);
                 }
             }
@@ -352,7 +354,8 @@ async fn find_losers(
 
 /// The records of an undo page.
 struct PageRecords {
-    found: Vec<(UndoPointer, UndoKind, TxnId)>,
+    /// Where, what, whose, and whether it is settled.
+    found: Vec<(UndoPointer, UndoKind, TxnId, bool)>,
     next: Option<PageNo>,
 }
 
@@ -367,11 +370,11 @@ fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
     while at < end {
         let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
             let record = UndoRecord::decode(&copy)?;
-            Some((record.kind, record.txn))
+            Some((record.kind, record.txn, record.is_settled))
         });
-        let (kind, txn) = record.ok_or_else(|| btree::damaged(id, "no undo record"))?;
+        let (kind, txn, is_settled) = record.ok_or_else(|| btree::damaged(id, "no undo record"))?;
         let offset = u16::try_from(at).expect("an offset in a page");
-        found.push((UndoPointer::new(segment, no, offset), kind, txn));
+        found.push((UndoPointer::new(segment, no, offset), kind, txn, is_settled));
         at += copy.len();
     }
     let next = undo::next_page(bytes).map(PageNo);

@@ -24,6 +24,7 @@ use format::slotted::Splice;
 use format::undo::{Remains, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use txn::Visibility;
 
 use crate::dictionary;
 use crate::read::{LobMemo, restore_version};
@@ -203,9 +204,13 @@ impl Worker {
 
     /// Whether what a record leads back to is a deleted row that nobody sees any more. Purge may
     /// have looked for it already, while the newer version stood in its place, and given back its
-    /// large value.
+    /// large value. So the question is the same as purge's.
     fn is_gone_for_all(&self, record: &UndoRecord<'_>) -> bool {
-        record.old_header.is_deleted && record.old_header.txn < self.shared.txns.settled()
+        let is_seen = || {
+            let horizon = self.horizon();
+            self.visibility(record.old_header.txn, horizon) == Visibility::All
+        };
+        record.old_header.is_deleted && is_seen()
     }
 
     /// Makes the entries again what the older version needs, one by one.

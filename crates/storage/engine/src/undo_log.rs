@@ -150,21 +150,42 @@ pub(crate) fn ends(pages: &Pages, segment: u8) -> Outcome<(PageNo, PageNo)> {
     Ok((PageNo(tail), PageNo(last)))
 }
 
-/// Gives back the first page of the chain, which is not the last.
-pub(crate) fn drop_tail(pages: &Pages, segment: u8) -> Outcome<()> {
+/// Gives back a page of the chain, which is not the last. `before` is the page before it; `None` if
+/// it is the first.
+pub(crate) fn drop_page(
+    pages: &Pages,
+    segment: u8,
+    before: Option<PageNo>,
+    no: PageNo,
+) -> Outcome<()> {
     let space = space_of(segment);
+    let id = PageId::new(space, no);
     let (tail, last) = ends(pages, segment)?;
-    if tail == last {
-        let id = PageId::new(space, tail);
+    if no == last {
         return Err(damaged(id, "the last undo page has a next one"));
     }
+    assert_eq!(
+        before.is_none(),
+        no == tail,
+        "the chain begins with its tail"
+    );
     let mut change = pages.change()?;
     let directory = change.latch(PageId::new(space, DIRECTORY))?;
-    let page = change.latch(PageId::new(space, tail))?;
+    let page = change.latch(id)?;
+    let before = before.map(|before| change.latch(PageId::new(space, before)));
+    let before = before.transpose()?;
     let next = undo::next_page(change.bytes(page))
-        .ok_or_else(|| damaged(PageId::new(space, tail), "the undo chain ends early"))?;
+        .ok_or_else(|| damaged(id, "the undo chain ends early"))?
+        .to_le_bytes();
     let release = space::Release::make(&mut change, page)?;
-    put(&mut change, directory, TAIL_AT, &next.to_le_bytes())?;
+    match before {
+        None => put(&mut change, directory, TAIL_AT, &next)?,
+        Some(before) => {
+            let old = undo::next_page(change.bytes(before));
+            assert_eq!(old, Some(no.0), "the pages stand behind each other");
+            put(&mut change, before, undo::UNDO_NEXT, &next)?;
+        }
+    }
     release.give_back(&mut change)?;
     change.commit();
     Ok(())

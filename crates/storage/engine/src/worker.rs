@@ -58,6 +58,8 @@ pub struct WorkerOptions {
     pub clock: Rc<dyn Clock>,
     /// For lock wait timeouts and background work.
     pub sleep: Sleep,
+    /// How long purge waits for an open transaction before it goes on behind it.
+    pub purge_patience: Duration,
 }
 
 impl fmt::Debug for WorkerOptions {
