@@ -25,5 +25,6 @@ pub mod suites;
 pub mod sysbench;
 mod target;
 pub mod torture;
+pub mod tpcc;
 
 pub use target::Target;

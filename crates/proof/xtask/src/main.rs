@@ -56,6 +56,8 @@ enum Command {
     Suites(lab::suites::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
     Sysbench(lab::sysbench::Arguments),
+    /// Compares TPC-C by go-tpc with MariaDB in one interleaved run.
+    Tpcc(lab::tpcc::Arguments),
     /// Runs the fuzz targets: decoders, parser, recovery.
     Fuzz(fuzz::Arguments),
     /// Runs seeds of the storage crates' crash simulation.
@@ -93,6 +95,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
+        Command::Tpcc(arguments) => optimized(|| lab::tpcc::run(&arguments)),
         Command::Fuzz(arguments) => fuzz::run(&shell, &arguments),
         Command::Sim(arguments) => sim::run(&shell, &arguments),
         Command::Hostile(arguments) => optimized(|| lab::hostile::run(&arguments)),

@@ -154,6 +154,11 @@ const CLIENT_SETS: &[ClientSet] = &[
                  chmod -R u+w $OUT/driver",
     },
     ClientSet {
+        name: "go-tpc",
+        list: "suites/go-tpc/go.mod",
+        script: "cd suites/go-tpc && go build -o $OUT/go-tpc github.com/pingcap/go-tpc/cmd/go-tpc",
+    },
+    ClientSet {
         name: "java",
         list: "suites/java/pom.xml",
         script: "mvn -q -B -f $LIST dependency:copy-dependencies -DoutputDirectory=$OUT/jars && \

@@ -1,0 +1,354 @@
+//! TPC-C by `go-tpc`, Plateau and MariaDB by turns in one run: transactions, processor time of
+//! server and client, errors, and the time of its consistency checks.
+//!
+//! Each round runs the load against one server and then against the other, so that both see the
+//! same machine. The medians of the rounds are compared with the limits. `cargo xtask setup` builds
+//! `go-tpc` in the version that `suites/go-tpc/go.mod` names.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use env::Clock as _;
+use env::linux::SystemClock;
+use testkit::folder::target_directory;
+use testkit::process::{cpu_us, run as run_program};
+use testkit::{Client, Launch, Login, Server};
+
+use crate::target::reference;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[arg(long, default_value_t = 4)]
+    warehouses: u32,
+    /// Numbers of threads, each with runs of its own.
+    #[arg(long, value_delimiter = ',', default_values_t = [16, 64])]
+    threads: Vec<u32>,
+    /// Length of each run.
+    #[arg(long, default_value_t = 30)]
+    seconds: u32,
+    /// Runs of each server and number of threads; their median counts.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Of both servers.
+    #[arg(long, default_value = "1G")]
+    buffer_pool_size: String,
+    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Settings for Plateau as `name=value`.
+    #[arg(long = "set")]
+    settings: Vec<String>,
+    /// Tells the numbers and judges nothing but errors.
+    #[arg(long)]
+    no_limits: bool,
+}
+
+/// At least so many times MariaDB's transactions.
+const RATE_MIN: f64 = 1.4;
+/// At most so much of MariaDB's processor time for a transaction.
+const CPU_MAX: f64 = 0.5;
+/// At most so many times MariaDB's time for the checks.
+const CHECK_MAX: f64 = 2.0;
+/// Deadlock and lock wait timeout: a client of TPC-C tries again.
+const ALLOWED_ERRORS: [u16; 2] = [1213, 1205];
+
+/// A server under load.
+struct Contestant {
+    name: &'static str,
+    server: Server,
+    check_s: f64,
+}
+
+/// What one run told.
+#[derive(Debug, Clone, Default)]
+struct Sample {
+    /// New orders a minute.
+    tpm_c: f64,
+    /// Of the server, for each transaction of any kind.
+    server_us: f64,
+    /// Of `go-tpc`.
+    client_us: f64,
+    /// By number.
+    errors: BTreeMap<u16, u64>,
+}
+
+/// Runs the comparison; an error if a limit is missed.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let program = match &arguments.program {
+        Some(path) => path.clone(),
+        None => {
+            run_program(Command::new("cargo").args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                "plateau",
+            ]))?;
+            target_directory().join("release").join("plateau")
+        }
+    };
+    let mut contestants = [
+        Contestant::start("plateau", plateau(arguments, &program))?,
+        Contestant::start("mariadb", mariadb(arguments))?,
+    ];
+    for contestant in &mut contestants {
+        let begun_at = SystemClock.now();
+        contestant.tpc(arguments, "prepare", 4, &[])?;
+        println!(
+            "{:<8} prepare {:.1} s",
+            contestant.name,
+            SystemClock.now().since(begun_at).as_secs_f64()
+        );
+    }
+    let mut failures = Vec::new();
+    for &threads in &arguments.threads {
+        let mut samples = [Vec::new(), Vec::new()];
+        for _ in 0..arguments.rounds {
+            for (contestant, samples) in contestants.iter_mut().zip(&mut samples) {
+                let sample = contestant.load(arguments, threads)?;
+                println!("{}", sample.line(contestant.name, threads));
+                failures.extend(sample.refused(contestant.name));
+                samples.push(sample);
+            }
+        }
+        let [ours, theirs] = samples;
+        failures.extend(judge(&ours, &theirs, threads));
+    }
+    for contestant in &mut contestants {
+        let begun_at = SystemClock.now();
+        contestant.tpc(arguments, "check", 1, &[])?;
+        contestant.check_s = SystemClock.now().since(begun_at).as_secs_f64();
+        println!("{:<8} check {:.1} s", contestant.name, contestant.check_s);
+    }
+    let [ours, theirs] = &contestants;
+    if CHECK_MAX * theirs.check_s < ours.check_s {
+        failures.push(format!(
+            "check takes {:.1} s, MariaDB {:.1}",
+            ours.check_s, theirs.check_s
+        ));
+    }
+    if arguments.no_limits {
+        failures.retain(|failure| failure.contains("error"));
+    }
+    ensure!(failures.is_empty(), "missed: {}", failures.join("; "));
+    Ok(())
+}
+
+fn plateau(arguments: &Arguments, program: &Path) -> Launch {
+    let own = [
+        format!("buffer_pool_size={}", arguments.buffer_pool_size),
+        String::from("log_size=1G"),
+        String::from("flush_log_at_trx_commit=1"),
+    ];
+    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
+}
+
+fn mariadb(arguments: &Arguments) -> Launch {
+    reference()
+        .with(format!(
+            "--innodb-buffer-pool-size={}",
+            arguments.buffer_pool_size
+        ))
+        .with("--innodb-log-file-size=1G")
+        .with("--innodb-flush-log-at-trx-commit=1")
+        .with("--skip-log-bin")
+}
+
+impl Contestant {
+    fn start(name: &'static str, launch: Launch) -> Result<Self> {
+        let server = launch.start()?;
+        let mut client = Client::connect(&Login::root(server.port()))?;
+        client.run("CREATE DATABASE tpcc")?;
+        Ok(Self {
+            name,
+            server,
+            check_s: 0.0,
+        })
+    }
+
+    /// Runs `go-tpc` and gives what it said, and its processor time.
+    fn tpc(
+        &self,
+        arguments: &Arguments,
+        action: &str,
+        threads: u32,
+        more: &[String],
+    ) -> Result<(String, u64)> {
+        let program = target_directory().join("clients/go-tpc/go-tpc");
+        ensure!(program.exists(), "no go-tpc: run `cargo xtask setup` first");
+        let mut child = Command::new(program)
+            .args([
+                "tpcc",
+                action,
+                "-H",
+                "127.0.0.1",
+                "-U",
+                "root",
+                "-D",
+                "tpcc",
+            ])
+            .args(["-P", &self.server.port().to_string()])
+            .args(["--warehouses", &arguments.warehouses.to_string()])
+            .args(["-T", &threads.to_string()])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .context("cannot start go-tpc")?;
+        let mut said = String::new();
+        let mut output = child.stdout.take().context("its output is a pipe")?;
+        output.read_to_string(&mut said)?;
+        // Its output ends with it; as long as nobody has waited for it, its times can be read.
+        let client_us = cpu_us(child.id())?;
+        let status = child.wait()?;
+        ensure!(
+            status.success(),
+            "go-tpc {action} ended with {status}:\n{said}"
+        );
+        Ok((said, client_us))
+    }
+
+    fn load(&mut self, arguments: &Arguments, threads: u32) -> Result<Sample> {
+        let before = self.server.process().cpu_us()?;
+        let length = [
+            String::from("--time"),
+            format!("{}s", arguments.seconds),
+            // A deadlock ends the transaction, not the thread.
+            String::from("--ignore-error"),
+        ];
+        let (said, client_us) = self.tpc(arguments, "run", threads, &length)?;
+        let server_us = self.server.process().cpu_us()? - before;
+        let told = Told::of(&said);
+        ensure!(
+            0.0 < told.tpm_c,
+            "no new order in {} s:\n{said}",
+            arguments.seconds
+        );
+        let count = stdx::u64_to_f64(told.transaction_count.max(1));
+        Ok(Sample {
+            tpm_c: told.tpm_c,
+            server_us: stdx::u64_to_f64(server_us) / count,
+            client_us: stdx::u64_to_f64(client_us) / count,
+            errors: told.errors,
+        })
+    }
+}
+
+impl Sample {
+    fn line(&self, name: &str, threads: u32) -> String {
+        let errors: Vec<String> = self
+            .errors
+            .iter()
+            .map(|(it, count)| format!("{count} x {it}"))
+            .collect();
+        format!(
+            "{name:<8} {threads:>4} threads {:>8.0} tpmC  server {:>6.0} us  client {:>6.0} us  \
+             errors: {}",
+            self.tpm_c,
+            self.server_us,
+            self.client_us,
+            if errors.is_empty() {
+                String::from("none")
+            } else {
+                errors.join(", ")
+            },
+        )
+    }
+
+    /// Errors that no client has to expect.
+    fn refused(&self, name: &str) -> Option<String> {
+        let mut numbers = self.errors.keys();
+        let number = numbers.find(|number| !ALLOWED_ERRORS.contains(number))?;
+        Some(format!("{name} gave error {number}"))
+    }
+}
+
+/// Which limits the medians miss.
+fn judge(ours: &[Sample], theirs: &[Sample], threads: u32) -> Vec<String> {
+    let ratio = |of: fn(&Sample) -> f64| median(ours, of) / median(theirs, of);
+    let (rate, cpu) = (ratio(|it| it.tpm_c), ratio(|it| it.server_us));
+    println!(
+        "{threads} threads: {rate:.2} of MariaDB's tpmC, {cpu:.2} of its server CPU a transaction"
+    );
+    let mut failures = Vec::new();
+    if rate < RATE_MIN {
+        failures.push(format!(
+            "{threads} threads: {rate:.2} of MariaDB's tpmC, not {RATE_MIN}"
+        ));
+    }
+    if CPU_MAX < cpu {
+        failures.push(format!(
+            "{threads} threads: {cpu:.2} of MariaDB's CPU, not {CPU_MAX}"
+        ));
+    }
+    failures
+}
+
+fn median(samples: &[Sample], of: fn(&Sample) -> f64) -> f64 {
+    let mut values: Vec<f64> = samples.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What `go-tpc run` says at its end.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    tpm_c: f64,
+    transaction_count: u64,
+    errors: BTreeMap<u16, u64>,
+}
+
+impl Told {
+    fn of(said: &str) -> Self {
+        let mut told = Self::default();
+        for line in said.lines() {
+            if let Some(number) = between(line, "Error ", &[' ', ':'])
+                && let Ok(number) = number.parse()
+            {
+                *told.errors.entry(number).or_default() += 1;
+            } else if line.starts_with("[Summary]") && !line.contains("_ERR") {
+                let count =
+                    between(line, "Count: ", &[',']).and_then(|count| count.parse::<u64>().ok());
+                told.transaction_count += count.unwrap_or(0);
+            } else if line.starts_with("tpmC: ") {
+                let rate = between(line, "tpmC: ", &[',']).and_then(|rate| rate.parse().ok());
+                told.tpm_c = rate.unwrap_or(0.0);
+            }
+        }
+        told
+    }
+}
+
+/// What stands behind a word, up to one of these characters.
+fn between<'t>(line: &'t str, before: &str, ends: &[char]) -> Option<&'t str> {
+    let (_, rest) = line.split_once(before)?;
+    rest.split(ends).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_is_read() {
+        let said = "[Current] NEW_ORDER - Takes(s): 9.9, Count: 7, TPM: 42.0\n\
+                    execute run failed, err exec: Error 1213 (40001): Deadlock found\n\
+                    execute run failed, err exec: Error 1205: Lock wait timeout\n\
+                    Finished\n\
+                    [Summary] DELIVERY - Takes(s): 59.1, Count: 12, TPM: 12.2, Sum(ms): 1.0\n\
+                    [Summary] NEW_ORDER - Takes(s): 59.9, Count: 130, TPM: 130.1, Sum(ms): 1.0\n\
+                    [Summary] NEW_ORDER_ERR - Takes(s): 59.9, Count: 2, TPM: 2.0, Sum(ms): 1.0\n\
+                    tpmC: 130.1, tpmTotal: 142.3, efficiency: 1.0%\n";
+        let told = Told {
+            tpm_c: 130.1,
+            transaction_count: 142,
+            errors: BTreeMap::from([(1205, 1), (1213, 1)]),
+        };
+        assert_eq!(Told::of(said), told);
+        assert_eq!(Told::of(""), Told::default());
+    }
+}
