@@ -1,4 +1,5 @@
-//! Which memory of a session the next statement reads: the worker prefetches it (`runtime::note_hot`).
+//! Which memory of a session the next statement reads: the worker prefetches it
+//! (`runtime::note_hot`).
 //!
 //! What is allocated once is noted when the session begins, the rest where it is used. A place that
 //! is not noted again after its value moved costs a prefetch in vain and nothing else.
