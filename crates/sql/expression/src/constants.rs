@@ -14,11 +14,14 @@
 //! (I2) A word of bytes is the number of their chunk in its upper half, their place in its lower.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 use stdx::{ChunkedVec, Pile};
 use value::decimal::{DecimalRef, append_binary, binary_bytes};
 use value::{ColumnType, Date, DateTime, Time, ValueRef};
+
+use crate::Expression;
 
 /// What is allocated at a time for bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -249,9 +252,41 @@ impl Constants {
     }
 
     /// An expression of a value that is not `DEFAULT`.
-    pub fn expression(&self, place: usize) -> crate::Expression {
+    pub fn expression(&self, place: usize) -> Expression {
         let (value, column_type) = self.value(place);
-        crate::Expression::constant(value.to_value(), column_type.clone())
+        Expression::constant(value.to_value(), column_type.clone())
+    }
+}
+
+/// The members of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ListMembers {
+    /// Any expressions.
+    Expressions(Vec<Expression>),
+    /// Many constants. Clones of the list share them.
+    Constants(Rc<Constants>),
+}
+
+impl ListMembers {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Expressions(list) => list.len(),
+            Self::Constants(list) => list.len(),
+        }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those that are expressions, with parts of their own.
+    pub fn expressions(&self) -> &[Expression] {
+        match self {
+            Self::Expressions(list) => list,
+            Self::Constants(_) => &[],
+        }
     }
 }
 

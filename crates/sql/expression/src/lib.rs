@@ -24,7 +24,7 @@ mod statement;
 mod stored;
 mod tree;
 
-pub use constants::Constants;
+pub use constants::{Constants, ListMembers};
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
 pub use frame::{Frame, Slot, SlotContent, SubqueryResult, clear_values};
@@ -41,8 +41,7 @@ pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
     Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows, Like,
-    ListMembers, Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable,
-    VariableScope,
+    Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable, VariableScope,
 };
 
 /// Why an expression has no value.

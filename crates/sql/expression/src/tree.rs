@@ -3,11 +3,9 @@
 //! The planner makes it, the executor evaluates it. Columns are places in the frame, operators know
 //! in which class of type they work, so evaluation looks nothing up.
 
-use std::rc::Rc;
-
 use value::{CollationId, ColumnType, TypeKind, Value};
 
-use crate::constants::Constants;
+use crate::constants::ListMembers;
 use crate::library::Call;
 use crate::stored::StoredCall;
 
@@ -226,38 +224,6 @@ pub struct InList {
     /// The number of the table that an execution makes of a long list whose members are known
     /// before it reads a row. No part of what the list means: two lists are equal without it.
     pub table: Option<usize>,
-}
-
-/// The members of a list.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ListMembers {
-    /// Any expressions.
-    Expressions(Vec<Expression>),
-    /// Many constants. Clones of the list share them.
-    Constants(Rc<Constants>),
-}
-
-impl ListMembers {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Expressions(list) => list.len(),
-            Self::Constants(list) => list.len(),
-        }
-    }
-
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Those that are expressions, with parts of their own.
-    pub fn expressions(&self) -> &[Expression] {
-        match self {
-            Self::Expressions(list) => list,
-            Self::Constants(_) => &[],
-        }
-    }
 }
 
 impl PartialEq for InList {

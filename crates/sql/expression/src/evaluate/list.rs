@@ -5,9 +5,10 @@ use std::hash::BuildHasher;
 use value::ValueRef;
 
 use super::Evaluator;
+use crate::constants::ListMembers;
 use crate::frame::{ListPlaces, ListTable, Place};
 use crate::key::COMPARE_COST;
-use crate::tree::{InList, ListMembers};
+use crate::tree::InList;
 use crate::{Failure, append_class_key, compare_metered};
 
 /// A table costs about as much as so many searches of the list.
