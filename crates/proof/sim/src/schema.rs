@@ -25,6 +25,8 @@ struct Picture {
     has_index: bool,
     /// Its rows' ids.
     rows: BTreeSet<i64>,
+    /// The next number of its AUTO_INCREMENT counter, which changes with the index alone.
+    next_number: u64,
 }
 
 type Pictures = BTreeMap<String, Picture>;
@@ -45,7 +47,8 @@ pub(crate) struct SchemaHistory {
 enum Step {
     Create(&'static str, bool),
     Insert(String, Vec<i64>),
-    Alter(String),
+    /// The second index comes or goes, and the counter is set.
+    Alter(String, u64),
     Rename(String, &'static str),
     Truncate(String),
     Drop(String),
@@ -62,7 +65,7 @@ impl Step {
             0 => Self::Truncate(name.to_owned()),
             1 => Self::Drop(name.to_owned()),
             2 if !pictures.contains_key(other) => Self::Rename(name.to_owned(), other),
-            3 | 4 => Self::Alter(name.to_owned()),
+            3 | 4 => Self::Alter(name.to_owned(), 1 + random.below(1 << 40)),
             _ => {
                 let last = picture.rows.last().copied().unwrap_or(0);
                 let count = i64::try_from(1 + random.below(60)).unwrap_or(1);
@@ -76,20 +79,26 @@ impl Step {
             Self::Create(name, has_index) => {
                 let picture = Picture {
                     has_index: *has_index,
+                    next_number: 1,
                     ..Picture::default()
                 };
                 pictures.insert((*name).to_owned(), picture);
             }
             Self::Insert(name, ids) => pictures.entry(name.clone()).or_default().rows.extend(ids),
-            Self::Alter(name) => {
+            Self::Alter(name, next) => {
                 let picture = pictures.entry(name.clone()).or_default();
                 picture.has_index = !picture.has_index;
+                picture.next_number = *next;
             }
             Self::Rename(name, other) => {
                 let picture = pictures.remove(name).unwrap_or_default();
                 pictures.insert((*other).to_owned(), picture);
             }
-            Self::Truncate(name) => pictures.entry(name.clone()).or_default().rows.clear(),
+            Self::Truncate(name) => {
+                let picture = pictures.entry(name.clone()).or_default();
+                picture.rows.clear();
+                picture.next_number = 1;
+            }
             Self::Drop(name) => drop(pictures.remove(name)),
         }
     }
@@ -112,14 +121,14 @@ impl Step {
                 }
                 session.commit().await
             }
-            Self::Alter(name) => {
+            Self::Alter(name, next) => {
                 let mut definition = (**database.table(name).definition()).clone();
                 if definition.indexes.len() == 1 {
                     definition.indexes.push(second_index());
                 } else {
                     definition.indexes.truncate(1);
                 }
-                engine.alter_table(definition).await
+                engine.alter_table(definition, Some(*next)).await
             }
             Self::Rename(name, other) => {
                 let (id, database) = (database.table(name).definition().id, "test".to_owned());
@@ -178,13 +187,12 @@ pub(crate) async fn verify_schema(
             continue;
         }
         let mut session = database.begin(Isolation::RepeatableRead);
-        let rows = session
-            .scan(&database.table(name), all())
-            .await
-            .map_err(text)?;
+        let table = database.table(name);
+        let rows = session.scan(&table, all()).await.map_err(text)?;
         let picture = Picture {
             has_index: definition.indexes.len() == 2,
             rows: rows.iter().map(|(_, row)| rows::integer(&row[0])).collect(),
+            next_number: table.next_auto_increment(),
         };
         found.insert(name.to_owned(), picture);
     }

@@ -236,7 +236,11 @@ impl Store for NaiveStore {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn alter_table(&self, _: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>> {
+    fn alter_table(
+        &self,
+        _: TableDefinition,
+        _: Option<u64>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
         refused("alter")
     }
 
@@ -247,17 +251,6 @@ impl Store for NaiveStore {
         _: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
         refused("replace")
-    }
-
-    fn set_auto_increment(
-        &self,
-        id: TableId,
-        next: u64,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        if let Some(table) = self.inner.tables.borrow().get(&id.0) {
-            table.next_number.set(next);
-        }
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 

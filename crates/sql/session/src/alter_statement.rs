@@ -77,10 +77,11 @@ impl Session {
         if changed.needs_copy {
             return self.copy_table(&old, &changed).await;
         }
-        if changed.definition != *old {
+        if changed.definition != *old || changed.auto_increment.is_some() {
             let name = changed.definition.name.clone();
-            // Its name changes with all else, or nothing does.
-            match store.alter_table(changed.definition.clone()).await {
+            // Its name and its counter change with all else, or nothing does.
+            let altering = store.alter_table(changed.definition.clone(), changed.auto_increment);
+            match altering.await {
                 // Only the key is known there. Who writes the rows finds the words for it.
                 Err(StoreError::DuplicateKey { .. }) => {
                     return self.copy_table(&old, &changed).await;
@@ -91,9 +92,6 @@ impl Session {
             if name != old.name {
                 self.locked.forget_renamed(old.id);
             }
-        }
-        if let Some(next) = changed.auto_increment {
-            store.set_auto_increment(old.id, next).await?;
         }
         Ok(())
     }

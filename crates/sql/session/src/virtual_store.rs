@@ -202,8 +202,12 @@ impl Store for VirtualStore {
         self.store.truncate_table(id)
     }
 
-    fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.alter_table(definition)
+    fn alter_table(
+        &self,
+        definition: TableDefinition,
+        next_number: Option<u64>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.alter_table(definition, next_number)
     }
 
     fn replace_table(
@@ -213,14 +217,6 @@ impl Store for VirtualStore {
         name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
         self.store.replace_table(old, copy, name)
-    }
-
-    fn set_auto_increment(
-        &self,
-        id: TableId,
-        next: u64,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.set_auto_increment(id, next)
     }
 }
 

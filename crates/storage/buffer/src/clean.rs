@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::{Disk, DiskError, File, IoBuffer, IoFuture, WriteDurability};
+use env::{Disk, DiskError, DiskErrorKind, File, IoBuffer, IoFuture, WriteDurability};
 use format::page::{page_lsn, seal, set_page_epoch};
 use format::{Lsn, PageId, PageSize, SpaceId};
 use store::{StoreError, Suspend, WaitReason};
@@ -317,9 +317,9 @@ impl Pages {
 
     /// Forgets the pages of a dropped tablespace and removes its file. The note of the drop
     /// ([`crate::Change::note_space_drop`]) is durable before this is called, and nobody uses the
-    /// tablespace any more.
+    /// tablespace any more. Called again where it failed or was given up, it goes on.
     pub async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
-        let Some(space) = self.pool.spaces.remove(id) else {
+        let Some(space) = self.pool.spaces.begin_removal(id) else {
             return Ok(());
         };
         space.is_dropped.store(true, Ordering::SeqCst);
@@ -349,11 +349,17 @@ impl Pages {
         let path = space.path.clone();
         let directory = self.pool.directory.clone();
         let remove = move |disk: &dyn Disk| {
-            disk.remove(&path)?;
+            match disk.remove(&path) {
+                // An earlier call came as far as this.
+                Err(gone) if gone.kind == DiskErrorKind::NotFound => {}
+                removed => removed?,
+            }
             disk.sync_directory(&directory)
         };
         let removed = self.disk.later(Box::new(remove)).await;
-        removed.map_err(|error| space::disk_error(&error))
+        removed.map_err(|error| space::disk_error(&error))?;
+        self.pool.spaces.end_removal(id);
+        Ok(())
     }
 }
 

@@ -169,12 +169,12 @@ impl Pool {
         let path = space::path(&self.directory, id);
         let file =
             space::open_file(disk, &path, true).map_err(|error| space::disk_error(&error))?;
+        // First, so that it can be removed where what follows fails or is given up.
+        self.add_space(id, path, file, 0);
         let directory = self.directory.clone();
         let sync = move |disk: &dyn Disk| disk.sync_directory(&directory);
         let synced = disk.later(Box::new(sync)).await;
-        synced.map_err(|error| space::disk_error(&error))?;
-        self.add_space(id, path, file, 0);
-        Ok(())
+        synced.map_err(|error| space::disk_error(&error))
     }
 
     /// Opens a tablespace. Blocks.

@@ -161,6 +161,8 @@ pub(crate) fn read_error(error: &DiskError, path: &Path, id: PageId) -> StoreErr
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     open: Mutex<HashMap<SpaceId, Arc<Space>>>,
+    /// Those whose removal has begun and not ended.
+    going: Mutex<HashMap<SpaceId, Arc<Space>>>,
     /// Counts removals, so that workers know when their copies are outdated.
     removals: AtomicU64,
 }
@@ -175,10 +177,20 @@ impl Spaces {
         assert!(before.is_none(), "a tablespace is opened once");
     }
 
-    pub(crate) fn remove(&self, id: SpaceId) -> Option<Arc<Space>> {
+    /// Closes a tablespace to be removed. Finds one whose removal has begun, too.
+    pub(crate) fn begin_removal(&self, id: SpaceId) -> Option<Arc<Space>> {
         let removed = self.open.lock().remove(&id);
         self.removals.fetch_add(1, Ordering::SeqCst);
-        removed
+        let mut going = self.going.lock();
+        if let Some(space) = removed {
+            going.insert(id, space);
+        }
+        going.get(&id).cloned()
+    }
+
+    /// Nothing is left of a tablespace.
+    pub(crate) fn end_removal(&self, id: SpaceId) {
+        self.going.lock().remove(&id);
     }
 
     pub(crate) fn removals(&self) -> u64 {

@@ -116,16 +116,23 @@ impl Engine {
         }
     }
 
-    /// Rolls back orphans until it is over.
+    /// Rolls back orphans and removes tablespaces that are left until it is over.
     async fn run_rollbacks(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
-            match worker.roll_back_orphans().await {
-                Ok(()) => worker.orphans_due.notified().await,
-                Err(failure) => {
-                    error!(%failure, "a transaction that was given up cannot be rolled back");
-                    (worker.options.sleep)(FAILURE_WAIT).await;
-                }
+            let mut is_failing = false;
+            if let Err(failure) = worker.roll_back_orphans().await {
+                error!(%failure, "a transaction that was given up cannot be rolled back");
+                is_failing = true;
+            }
+            if let Err(failure) = worker.remove_left_spaces().await {
+                error!(%failure, "the file of a table that is gone cannot be removed");
+                is_failing = true;
+            }
+            if is_failing {
+                (worker.options.sleep)(FAILURE_WAIT).await;
+            } else {
+                worker.orphans_due.notified().await;
             }
         }
     }
@@ -151,6 +158,7 @@ impl Engine {
     async fn come_to_rest(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
+        worker.remove_left_spaces().await?;
         let tables: Vec<_> = worker.dictionary().tables.values().cloned().collect();
         for table in tables {
             let auto = *table.live.auto.lock();

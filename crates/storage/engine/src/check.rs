@@ -51,6 +51,7 @@ impl Engine {
     pub async fn clear_remains(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
+        worker.remove_left_spaces().await?;
         loop {
             worker.txns.maintain(|| worker.pages.reserved());
             if worker.purge(PURGE_BUDGET).await? == 0 {

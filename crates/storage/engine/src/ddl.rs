@@ -2,7 +2,9 @@
 //!
 //! A change makes what is new (a tablespace, trees), then rewrites the dictionary's rows in one
 //! transaction, then publishes the new picture, then removes what is old. A crash before the commit
-//! leaves tablespaces that no row names, a crash after it the same: recovery removes those. One
+//! leaves tablespaces that no row names, a crash after it the same: recovery removes those. The
+//! picture is published with the commit record, before that is durable: were a statement given up
+//! while it waits for the disk, memory and dictionary would differ until the next start. One
 //! change at a time; whoever uses the table at the same time is kept away by the session's metadata
 //! locks.
 
@@ -20,7 +22,9 @@ use store::{
 };
 use value::CollationId;
 
+use crate::auto_increment::NewCounter;
 use crate::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
+use crate::left_space::UnnamedSpace;
 use crate::schema_turn::SchemaTurn;
 use crate::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
@@ -39,6 +43,26 @@ enum Row {
     Remove(Vec<u8>),
 }
 
+/// What one transaction does to the dictionary.
+#[derive(Debug, Default)]
+struct Rewrite {
+    /// Its rows.
+    rows: Vec<Row>,
+    /// A table's counter becomes this with them.
+    new_counter: Option<Box<NewCounter>>,
+    /// The tablespace that they are the first to name.
+    made: Option<Rc<UnnamedSpace>>,
+}
+
+impl From<Vec<Row>> for Rewrite {
+    fn from(rows: Vec<Row>) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+}
+
 impl Worker {
     pub(crate) async fn create_database(
         self: &Rc<Self>,
@@ -53,11 +77,12 @@ impl Worker {
             name: name.to_owned(),
             collation,
         };
-        self.rewrite(&turn, vec![Row::Put(entry)]).await?;
-        self.publish(|_, databases| {
-            databases.insert(name.to_owned(), collation);
-        });
-        Ok(())
+        let publish = || {
+            self.publish(|_, databases| {
+                databases.insert(name.to_owned(), collation);
+            });
+        };
+        self.rewrite(&turn, vec![Row::Put(entry)], publish).await
     }
 
     pub(crate) async fn drop_database(self: &Rc<Self>, name: &str) -> Result<(), StoreError> {
@@ -65,12 +90,13 @@ impl Worker {
         if !self.dictionary().databases.contains_key(name) {
             return Err(StoreError::NoSuchTable);
         }
-        self.rewrite(&turn, vec![Row::Remove(dictionary::database_key(name))])
-            .await?;
-        self.publish(|_, databases| {
-            databases.remove(name);
-        });
-        Ok(())
+        let rows = vec![Row::Remove(dictionary::database_key(name))];
+        let publish = || {
+            self.publish(|_, databases| {
+                databases.remove(name);
+            });
+        };
+        self.rewrite(&turn, rows, publish).await
     }
 
     fn check_name_free(&self, name: &TableName) -> Result<(), StoreError> {
@@ -102,29 +128,49 @@ impl Worker {
         if definition.created_us == 0 {
             definition.created_us = self.options.clock.wall_micros();
         }
-        let entry = self.make_table(definition).await?;
-        let id = entry.definition.id;
-        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
-            .await?;
-        self.publish_table(entry, None);
-        Ok(id)
+        let id = definition.id;
+        self.make_table(&turn, definition).await.map(|()| id)
     }
 
-    /// Makes an empty tablespace with the trees of a definition.
+    /// Makes an empty tablespace with the trees of a definition, which the table of that id has
+    /// from then on. If it fails, the tablespace is removed.
     async fn make_table(
         self: &Rc<Self>,
+        turn: &Rc<SchemaTurn>,
         definition: TableDefinition,
-    ) -> Result<TableEntry, StoreError> {
-        let space = self.allocate_space().await?;
-        self.pages
-            .pool()
-            .create_space(&**self.pages.disk(), space)
-            .await?;
-        let made = self.fill_space(space, definition).await;
+    ) -> Result<(), StoreError> {
+        let made = self.make_named_space(turn, definition).await;
         if made.is_err() {
-            self.remove_space(space).await?;
+            // What cannot be removed now is left to the background, which says so.
+            let _ = self.remove_left_spaces().await;
         }
         made
+    }
+
+    async fn make_named_space(
+        self: &Rc<Self>,
+        turn: &Rc<SchemaTurn>,
+        definition: TableDefinition,
+    ) -> Result<(), StoreError> {
+        let id = self.allocate_space().await?;
+        let space = UnnamedSpace::new(self, id);
+        let pool = self.pages.pool();
+        pool.create_space(&**self.pages.disk(), id).await?;
+        let entry = self.fill_space(id, definition).await?;
+        let rewrite = Rewrite {
+            made: Some(Rc::new(space)),
+            ..vec![Row::Put(Entry::Table(entry.clone()))].into()
+        };
+        self.rewrite(turn, rewrite, || self.publish_table(entry, None))
+            .await
+    }
+
+    /// Removes the tablespace that a table had before. If that fails the background goes on with
+    /// it: the schema change itself is done.
+    async fn leave_space(&self, id: SpaceId) {
+        drop(UnnamedSpace::new(self, id));
+        // The background says what is wrong.
+        let _ = self.remove_left_spaces().await;
     }
 
     async fn fill_space(
@@ -165,12 +211,15 @@ impl Worker {
     pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
         let turn = self.shared.schema_turns.take().await;
         let shape = self.shape(id)?;
-        self.rewrite(&turn, vec![Row::Remove(dictionary::table_key(id))])
-            .await?;
-        self.publish(|tables, _| {
-            tables.remove(&id);
-        });
-        self.remove_space(shape.space()).await
+        let rows = vec![Row::Remove(dictionary::table_key(id))];
+        let publish = || {
+            self.publish(|tables, _| {
+                tables.remove(&id);
+            });
+        };
+        self.rewrite(&turn, rows, publish).await?;
+        self.leave_space(shape.space()).await;
+        Ok(())
     }
 
     pub(crate) async fn rename_tables(
@@ -200,18 +249,19 @@ impl Worker {
             definition.version += 1;
             entries.push(entry);
         }
-        let rows = entries
+        let rows: Vec<Row> = entries
             .iter()
             .cloned()
             .map(|entry| Row::Put(Entry::Table(entry)))
             .collect();
-        self.rewrite(&turn, rows).await?;
-        self.publish(|tables, _| {
-            for entry in entries {
-                replace(tables, entry);
-            }
-        });
-        Ok(())
+        let publish = || {
+            self.publish(|tables, _| {
+                for entry in entries {
+                    replace(tables, entry);
+                }
+            });
+        };
+        self.rewrite(&turn, rows, publish).await
     }
 
     pub(crate) async fn truncate_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
@@ -220,11 +270,9 @@ impl Worker {
         let mut definition = TableDefinition::clone(&old.entry.definition);
         definition.version += 1;
         definition.auto_increment_start = 1;
-        let entry = self.make_table(definition).await?;
-        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
-            .await?;
-        self.publish_table(entry, None);
-        self.remove_space(old.space()).await
+        self.make_table(&turn, definition).await?;
+        self.leave_space(old.space()).await;
+        Ok(())
     }
 
     pub(crate) async fn replace_table(
@@ -248,19 +296,23 @@ impl Worker {
             Row::Remove(dictionary::table_key(old)),
             Row::Put(Entry::Table(entry.clone())),
         ];
-        self.rewrite(&turn, rows).await?;
-        let rows = copy_shape.clustered.index;
-        copy_shape.live.set_remade(rows, self.pages.reserved());
-        self.publish(|tables, _| {
-            tables.remove(&old);
-            replace(tables, entry);
-        });
-        self.remove_space(old_shape.space()).await
+        let publish = || {
+            let rows = copy_shape.clustered.index;
+            copy_shape.live.set_remade(rows, self.pages.reserved());
+            self.publish(|tables, _| {
+                tables.remove(&old);
+                replace(tables, entry);
+            });
+        };
+        self.rewrite(&turn, rows, publish).await?;
+        self.leave_space(old_shape.space()).await;
+        Ok(())
     }
 
     pub(crate) async fn alter_table(
         self: &Rc<Self>,
         mut definition: TableDefinition,
+        next_number: Option<u64>,
     ) -> Result<(), StoreError> {
         let turn = self.shared.schema_turns.take().await;
         let old = self.shape(definition.id)?;
@@ -285,14 +337,11 @@ impl Worker {
             self.end_building(space, has_remains).await?;
             return Err(error);
         }
-        let start = entry.definition.auto_increment_start;
-        if old.entry.definition.auto_increment_start < start {
-            let next = old.live.auto.lock().next.max(start);
-            self.until_done(|| self.set_auto(&shape, next)).await?;
-        }
         Arc::make_mut(&mut entry.definition).created_us = old.entry.definition.created_us;
-        self.rewrite(&turn, vec![Row::Put(Entry::Table(entry.clone()))])
-            .await?;
+        let rewrite = Rewrite {
+            new_counter: next_number.map(|next| Box::new(NewCounter::new(&old, next))),
+            ..vec![Row::Put(Entry::Table(entry.clone()))].into()
+        };
         let gone: Vec<TreePlace> = old
             .entry
             .trees
@@ -300,11 +349,14 @@ impl Worker {
             .copied()
             .filter(|place| !entry.trees.contains(place))
             .collect();
-        for &made in &new {
-            let index = entry.trees[made].index;
-            old.live.set_remade(index, self.pages.reserved());
-        }
-        self.publish_table(entry, Some(Arc::clone(&old.live)));
+        let publish = || {
+            for &made in &new {
+                let index = entry.trees[made].index;
+                old.live.set_remade(index, self.pages.reserved());
+            }
+            self.publish_table(entry, Some(Arc::clone(&old.live)));
+        };
+        self.rewrite(&turn, rewrite, publish).await?;
         for place in gone {
             self.drop_tree(space, place).await?;
         }
@@ -359,13 +411,16 @@ impl Worker {
         self.until_done(|| tree.destroy(&self.pages)).await
     }
 
-    /// Changes rows of the dictionary in one durable transaction. If it fails, what it has changed
-    /// is undone before the turn passes on: the next change would find rows that are half there.
+    /// Changes rows of the dictionary in one durable transaction, and calls `publish` as soon as it
+    /// cannot fail any more. If it fails, what it has changed is undone before the turn passes on:
+    /// the next change would find rows that are half there.
     async fn rewrite(
         self: &Rc<Self>,
         turn: &Rc<SchemaTurn>,
-        rows: Vec<Row>,
+        rewrite: impl Into<Rewrite>,
+        publish: impl FnOnce(),
     ) -> Result<(), StoreError> {
+        let rewrite = rewrite.into();
         let options = TransactionOptions {
             isolation: Isolation::ReadCommitted,
             read_only: false,
@@ -373,8 +428,16 @@ impl Worker {
         };
         let mut txn = EngineTransaction::new(Rc::clone(self), options);
         // Where the statement is given up in the middle, or undoing fails, the orphan has it.
-        txn.kept = Some(Box::new(Rc::clone(turn)));
-        let outcome = self.rewrite_rows(&mut txn, &rows).await;
+        txn.kept = Some(Box::new((rewrite.made.clone(), Rc::clone(turn))));
+        txn.new_counter = rewrite.new_counter;
+        let made = rewrite.made;
+        let named = || {
+            if let Some(space) = made {
+                space.settle();
+            }
+            publish();
+        };
+        let outcome = self.rewrite_rows(&mut txn, &rewrite.rows, named).await;
         if outcome.is_err() {
             // Whether this succeeds or is left to the background, the first failure is told.
             let _ = self.until_done(|| txn.rollback()).await;
@@ -386,12 +449,24 @@ impl Worker {
         &self,
         txn: &mut EngineTransaction,
         rows: &[Row],
+        committed: impl FnOnce(),
     ) -> Result<(), StoreError> {
         for row in rows {
             self.until_done(|| txn.rewrite_row(row)).await?;
             txn.pending = Pending::default();
         }
-        self.until_done(|| txn.commit(Durability::Durable)).await
+        let mut committed = Some(committed);
+        let commit = || {
+            let outcome = txn.commit(Durability::Durable);
+            // From the commit record on a restart may find the rows, durable or not.
+            if (outcome.is_ok() || txn.is_committing())
+                && let Some(committed) = committed.take()
+            {
+                committed();
+            }
+            outcome
+        };
+        self.until_done(commit).await
     }
 
     /// Puts a new picture of the dictionary in place.

@@ -91,8 +91,12 @@ impl Store for Engine {
         Box::pin(async move { self.worker.truncate_table(id).await })
     }
 
-    fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.worker.alter_table(definition).await })
+    fn alter_table(
+        &self,
+        definition: TableDefinition,
+        next_number: Option<u64>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.alter_table(definition, next_number).await })
     }
 
     fn replace_table(
@@ -102,18 +106,5 @@ impl Store for Engine {
         name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.worker.replace_table(old, copy, name).await })
-    }
-
-    fn set_auto_increment(
-        &self,
-        id: TableId,
-        next: u64,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            let shape = self.worker.table_shape(id).ok_or(StoreError::NoSuchTable)?;
-            self.worker
-                .until_done(|| self.worker.set_auto(&shape, next))
-                .await
-        })
     }
 }

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod auto_increment;
 mod background;
 mod check;
 mod conflict;
@@ -27,6 +28,7 @@ mod dictionary;
 mod engine;
 mod entries;
 mod index_build;
+mod left_space;
 mod purge;
 mod read;
 mod reclaim;

@@ -29,6 +29,7 @@ use txn::{TransactionSystem, TransactionWorker};
 use crate::background::{join, keep_house};
 use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
+use crate::left_space::LeftSpaces;
 use crate::read::{LobMemo, restore_version};
 use crate::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
@@ -188,10 +189,11 @@ impl Engine {
             undo,
             options,
             orphans,
+            left_spaces: LeftSpaces::default(),
             seen_dictionary,
             purge,
             purge_due: Notify::default(),
-            orphans_due: Notify::default(),
+            orphans_due: Rc::default(),
         };
         Ok(Self {
             worker: Rc::new(worker),

@@ -7,11 +7,9 @@ use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use format::page_bytes::PageBytes;
 use format::row::{RowError, RowLayout};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::Remains;
-use format::{PageId, PageNo};
 use store::{
     AutoIncrement, Cursor, Halt, Inserted, LockWait, Mutation, Outcome, RowBatch, RowKey, RowLock,
     ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
@@ -21,9 +19,8 @@ use value::ValueRef;
 use crate::cursor::{EngineCursor, lock_and_read};
 use crate::read::{LobMemo, Version};
 use crate::remains::RemainsList;
-use crate::table_shape::{AutoCounter, EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
+use crate::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
-use crate::undo_log::put;
 use crate::worker::Worker;
 use crate::write::{NewBody, RowPlace, Written};
 
@@ -475,58 +472,6 @@ fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
         Some(next)
     } else {
         next.checked_add(step - behind)
-    }
-}
-
-impl Worker {
-    /// Writes down how far the counter of a table may run.
-    pub(crate) fn raise_auto(&self, shape: &TableShape, ceiling: u64) -> Outcome<()> {
-        self.write_auto(shape, ceiling, |auto| {
-            let is_higher = auto.ceiling < ceiling;
-            is_higher.then_some(AutoCounter { ceiling, ..auto })
-        })
-    }
-
-    /// Sets the counter, in memory and on disk.
-    pub(crate) fn set_auto(&self, shape: &TableShape, next: u64) -> Outcome<()> {
-        let ceiling = next;
-        self.write_auto(shape, ceiling, |_| Some(AutoCounter { next, ceiling }))
-    }
-
-    /// Writes the ceiling down and replaces the counter by what `replace` makes of it, if it makes
-    /// something. The counter's mutex is held over both: a worker that came in between would find
-    /// the old ceiling and write a lower one over this.
-    fn write_auto(
-        &self,
-        shape: &TableShape,
-        ceiling: u64,
-        replace: impl FnOnce(AutoCounter) -> Option<AutoCounter>,
-    ) -> Outcome<()> {
-        let mut change = self.pages.change()?;
-        let header = change.latch(PageId::new(shape.space(), PageNo(0)))?;
-        let mut auto = shape.live.auto.lock();
-        let Some(replaced) = replace(*auto) else {
-            return Ok(());
-        };
-        let bytes = ceiling.to_le_bytes();
-        put(&mut change, header, btree::space::OWNER_AT, &bytes)?;
-        change.commit();
-        *auto = replaced;
-        Ok(())
-    }
-
-    /// Reads the counter after a start.
-    pub(crate) fn read_auto(&self, shape: &TableShape) -> Outcome<AutoCounter> {
-        let id = PageId::new(shape.space(), PageNo(0));
-        let page = self.pages.shared(id)?;
-        let ceiling = page.bytes().u64_at(btree::space::OWNER_AT);
-        let ceiling = ceiling
-            .ok_or_else(|| btree::damaged(id, "no space header"))?
-            .max(1);
-        Ok(AutoCounter {
-            next: ceiling,
-            ceiling,
-        })
     }
 }
 

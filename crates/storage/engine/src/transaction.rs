@@ -23,6 +23,7 @@ use store::{
 };
 use txn::{Snapshot, WriterEnding};
 
+use crate::auto_increment::NewCounter;
 use crate::rollback::UNDONE_PER_TURN;
 use crate::undo_log::apply;
 use crate::worker::{Orphan, Worker};
@@ -59,6 +60,8 @@ pub struct EngineTransaction {
     commit_lsn: Option<Lsn>,
     /// A statement has used it.
     is_active: bool,
+    /// What its commit makes of a table's counter: ALTER TABLE .. AUTO_INCREMENT.
+    pub(crate) new_counter: Option<Box<NewCounter>>,
     /// What is dropped with it, or, where it is dropped before its end, when everything is undone.
     pub(crate) kept: Option<Box<dyn Any>>,
 }
@@ -78,6 +81,7 @@ impl EngineTransaction {
             pending: Pending::default(),
             commit_lsn: None,
             is_active: false,
+            new_counter: None,
             kept: None,
         }
     }
@@ -255,6 +259,12 @@ impl EngineTransaction {
         UndoRecord::end(kind, id, self.last_undo).encode(&mut record);
         loop {
             let mut change = worker.pages.change()?;
+            let counter = match &self.new_counter {
+                Some(counter) if kind == UndoKind::Commit => {
+                    Some((counter, counter.latch(&mut change)?))
+                }
+                _ => None,
+            };
             let Some(place) = worker.undo.place(&mut change, record.len())? else {
                 drop(change);
                 worker.undo.make_room(&worker.pages)?;
@@ -265,12 +275,21 @@ impl EngineTransaction {
             let op = PageOp::UndoAppend { record: &record };
             apply(&mut change, place.page, &op)?;
             if kind == UndoKind::Commit {
-                return Ok(worker.shared.txns.commit(id, || change.commit()));
+                let commit = || match counter {
+                    Some((counter, page)) => counter.commit(change, page),
+                    None => change.commit(),
+                };
+                return Ok(worker.shared.txns.commit(id, commit));
             }
             let lsn = change.commit();
             worker.shared.txns.finish_undone(id, lsn);
             return Ok(lsn);
         }
+    }
+
+    /// Whether its commit record is in the log, durable or not.
+    pub(crate) fn is_committing(&self) -> bool {
+        self.commit_lsn.is_some()
     }
 
     /// Forgets everything that ends with the transaction, but for its locks.
@@ -285,6 +304,7 @@ impl EngineTransaction {
         self.undo_count = 0;
         self.has_log = false;
         self.is_active = false;
+        self.new_counter = None;
     }
 
     /// Releases the locks of a transaction that has ended; gives way where there are many.

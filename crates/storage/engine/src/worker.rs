@@ -23,6 +23,7 @@ use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
 use crate::dictionary::Dictionary;
+use crate::left_space::LeftSpaces;
 use crate::purge::Purge;
 use crate::schema_turn::SchemaTurns;
 use crate::table_shape::TableShape;
@@ -134,12 +135,14 @@ pub(crate) struct Worker {
     pub(crate) seen_dictionary: RefCell<Rc<Arc<Dictionary>>>,
     /// Transactions to be rolled back in the background.
     pub(crate) orphans: RefCell<Vec<Orphan>>,
+    /// Tablespaces to be removed in the background.
+    pub(crate) left_spaces: LeftSpaces,
     /// How far purge has come.
     pub(crate) purge: RefCell<Purge>,
     /// Where purge sleeps while it has nothing to do.
     pub(crate) purge_due: Notify,
     /// Where the rollback of orphans sleeps while there are none.
-    pub(crate) orphans_due: Notify,
+    pub(crate) orphans_due: Rc<Notify>,
 }
 
 impl fmt::Debug for Worker {

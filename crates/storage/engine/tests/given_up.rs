@@ -142,9 +142,9 @@ fn what_an_alter_table_has_left_is_found_behind_another_one() {
                 definition.indexes.push(by_balance);
                 definition
             };
-            let first = database.engine.alter_table(with_index("first"));
+            let first = database.engine.alter_table(with_index("first"), None);
             let first = poll_at_most(poll_count, first).await;
-            let second = database.engine.alter_table(with_index("second"));
+            let second = database.engine.alter_table(with_index("second"), None);
             second.await.unwrap();
             // Durable, and with it the end of the second.
             let collation = CollationId::UTF8MB4_GENERAL_CI;

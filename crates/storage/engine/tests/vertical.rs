@@ -327,7 +327,7 @@ fn a_snapshot_older_than_a_table_that_was_made_anew_is_refused() {
         indexed
             .indexes
             .push(index("balance", Uniqueness::None, &[1]));
-        engine.alter_table(indexed).await.unwrap();
+        engine.alter_table(indexed, None).await.unwrap();
         let (copied, copy) = (definition("copied").id, definition("copy").id);
         let taken = engine.replace_table(copied, copy, named("indexed")).await;
         assert_eq!(taken, Err(StoreError::TableExists));

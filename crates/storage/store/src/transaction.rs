@@ -58,9 +58,14 @@ pub trait Store {
     fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
 
     /// Publishes a changed definition whose rows need no change (comments, defaults, names), or
-    /// whose indexes differ: indexes that are new by name are built, missing ones removed.
+    /// whose indexes differ: indexes that are new by name are built, missing ones removed. In the
+    /// same atomic and durable step the AUTO_INCREMENT counter becomes `next_number`, if given.
     /// `NotSupported` if the rows would have to be rewritten; the caller then copies.
-    fn alter_table(&self, definition: TableDefinition) -> LocalFuture<'_, Result<(), StoreError>>;
+    fn alter_table(
+        &self,
+        definition: TableDefinition,
+        next_number: Option<u64>,
+    ) -> LocalFuture<'_, Result<(), StoreError>>;
 
     /// In one atomic step: the table `old` disappears and `copy` is called `name`. `TableExists` if
     /// a third table has that name.
@@ -70,10 +75,6 @@ pub trait Store {
         copy: TableId,
         name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Sets the AUTO_INCREMENT counter (`ALTER TABLE .. AUTO_INCREMENT = n`).
-    fn set_auto_increment(&self, id: TableId, next: u64)
-    -> LocalFuture<'_, Result<(), StoreError>>;
 }
 
 /// A transaction. Dropped without an end, it is rolled back in the background.

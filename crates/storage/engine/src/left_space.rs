@@ -1,0 +1,77 @@
+//! Tablespaces whose files are there though no row of the dictionary names them.
+//!
+//! A schema change makes a tablespace before the row that names it, and commits a row before it
+//! removes the tablespace that the row named. In between it may fail, or be given up. Then the
+//! tablespace is *left*: it stands in the worker's list, and the next who looks there removes it,
+//! the background at the latest. A crash loses the list; the next start finds the files.
+//!
+//! (S1) A tablespace is in the list, or has one `UnnamedSpace`, or is named by a committed row.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use format::SpaceId;
+use store::StoreError;
+use sync::Notify;
+
+use crate::worker::Worker;
+
+/// The tablespaces of a worker that are left.
+pub(crate) type LeftSpaces = Rc<RefCell<Vec<SpaceId>>>;
+
+/// A tablespace that no committed row names. Dropped as it is, it is left.
+#[derive(Debug)]
+pub(crate) struct UnnamedSpace {
+    /// Which. Constant.
+    pub(crate) id: SpaceId,
+    /// Where it goes if it is left. Constant.
+    left: LeftSpaces,
+    /// Tells the background of it then.
+    due: Rc<Notify>,
+    /// A committed row names it, or it is removed.
+    is_settled: Cell<bool>,
+}
+
+impl UnnamedSpace {
+    /// Takes charge of a tablespace for `worker`.
+    pub(crate) fn new(worker: &Worker, id: SpaceId) -> Self {
+        let left = Rc::clone(&worker.left_spaces);
+        let due = Rc::clone(&worker.orphans_due);
+        let is_settled = Cell::new(false);
+        Self {
+            id,
+            left,
+            due,
+            is_settled,
+        }
+    }
+
+    /// It is named by a committed row now, or it is removed.
+    pub(crate) fn settle(&self) {
+        self.is_settled.set(true);
+    }
+}
+
+impl Drop for UnnamedSpace {
+    fn drop(&mut self) {
+        if !self.is_settled.get() {
+            self.left.borrow_mut().push(self.id);
+            self.due.notify_own();
+        }
+    }
+}
+
+impl Worker {
+    /// Removes the tablespaces that are left. What cannot be removed stays in the list.
+    pub(crate) async fn remove_left_spaces(&self) -> Result<(), StoreError> {
+        loop {
+            let last = self.left_spaces.borrow_mut().pop();
+            let Some(id) = last else {
+                return Ok(());
+            };
+            let space = UnnamedSpace::new(self, id);
+            self.remove_space(space.id).await?;
+            space.settle();
+        }
+    }
+}

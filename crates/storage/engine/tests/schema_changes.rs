@@ -1,0 +1,179 @@
+//! Schema changes that fail, are given up, or meet a crash: all of one or nothing, and no file that
+//! nobody names.
+
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use env::sim::poll_at_most;
+use sim::rows::{accounts, index, row};
+use sim::{Database, World, WorldOptions};
+use store::{Isolation, Store, StoreError, TableDefinition, TableName, Uniqueness};
+
+/// What the counter is set to.
+const NEXT: u64 = 7_000_000;
+
+/// Room for a comment that does not fit a page of the dictionary with another.
+const COMMENT_BYTES: usize = 3000;
+
+/// Files of tablespaces there are.
+fn spaces(world: &World) -> usize {
+    let is_space = |name: &&PathBuf| name.extension().is_some_and(|end| end == "pdb");
+    world.files().iter().filter(is_space).count()
+}
+
+async fn filled(world: &World) -> Database {
+    let database = world.open().await.expect("the directory is whole");
+    let made = database.engine.create_table(accounts()).await;
+    made.expect("it is a good definition");
+    let table = database.table("accounts");
+    let mut txn = database.begin(Isolation::RepeatableRead);
+    for id in 0..20 {
+        let inserted = txn.insert(&table, &row(id, id, "note")).await;
+        inserted.expect("no other is there");
+    }
+    txn.commit().await.expect("the disk is whole");
+    database
+}
+
+async fn add_index_and_count(database: &Database) {
+    let mut definition = TableDefinition::clone(database.table("accounts").definition());
+    let by_balance = index("by_balance", Uniqueness::None, &[1]);
+    definition.indexes.push(by_balance);
+    let altered = database.engine.alter_table(definition, Some(NEXT)).await;
+    assert_eq!(altered, Ok(()));
+}
+
+/// How many indexes the table has, and its next number.
+async fn found(world: &World) -> (usize, u64) {
+    let database = world.open().await.expect("the directory is whole");
+    let table = database.table("accounts");
+    let report = database.check().await.expect("everything can be read");
+    assert_eq!(report.faults, Vec::<String>::new());
+    (
+        table.definition().indexes.len(),
+        table.next_auto_increment(),
+    )
+}
+
+#[test]
+fn a_counter_that_was_set_is_there_after_a_crash() {
+    let world = World::new(30, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = filled(&inner).await;
+        let definition = TableDefinition::clone(database.table("accounts").definition());
+        let altering = database.engine.alter_table(definition, Some(NEXT));
+        altering.await.unwrap();
+        assert_eq!(database.table("accounts").next_auto_increment(), NEXT);
+    });
+    let world = world.crash();
+    let inner = world.clone();
+    let next = world.run(async move { found(&inner).await });
+    assert_eq!(next, (1, NEXT));
+}
+
+#[test]
+fn a_crash_leaves_index_and_counter_or_neither() {
+    let (mut with, mut without) = (0, 0);
+    for step_count in 0.. {
+        let world = World::new(31, WorldOptions::default());
+        let inner = world.clone();
+        let database = world.run(async move { filled(&inner).await });
+        let is_over = Rc::new(Cell::new(false));
+        let ended = Rc::clone(&is_over);
+        world.executor.spawn(async move {
+            add_index_and_count(&database).await;
+            ended.set(true);
+        });
+        world.executor.run_steps(step_count);
+        let world = world.crash();
+        let inner = world.clone();
+        match world.run(async move { found(&inner).await }) {
+            (2, NEXT) => with += 1,
+            (1, 1..NEXT) => without += 1,
+            other => panic!("{other:?} after {step_count} steps"),
+        }
+        if is_over.get() {
+            break;
+        }
+    }
+    assert!(0 < with && 0 < without, "{with} with, {without} without");
+}
+
+fn with_comment(name: &str) -> TableDefinition {
+    TableDefinition {
+        name: TableName {
+            database: "test".to_owned(),
+            table: name.to_owned(),
+        },
+        comment: "x".repeat(COMMENT_BYTES),
+        ..accounts()
+    }
+}
+
+/// The disk becomes full at each page that a CREATE or a TRUNCATE asks for: those of the tablespace
+/// and then that of the dictionary.
+#[test]
+fn a_full_disk_leaves_no_tablespace_behind() {
+    for is_truncate in [false, true] {
+        let mut refused = 0;
+        for page_count in 0.. {
+            let world = World::new(32, WorldOptions::default());
+            let inner = world.clone();
+            let outcome = world.run(async move {
+                let database = filled(&inner).await;
+                let engine = &database.engine;
+                engine.create_table(with_comment("other")).await.unwrap();
+                let id = database.table("other").definition().id;
+                let count = spaces(&inner);
+                let room = inner.disk.used_bytes() + page_count * 4096;
+                inner.disk.set_capacity(room);
+                let outcome = if is_truncate {
+                    engine.truncate_table(id).await
+                } else {
+                    engine.create_table(with_comment("new")).await.map(drop)
+                };
+                let made = usize::from(outcome.is_ok() && !is_truncate);
+                assert_eq!(spaces(&inner), count + made, "{outcome:?} at {page_count}");
+                outcome
+            });
+            if outcome.is_ok() {
+                break;
+            }
+            assert_eq!(outcome, Err(StoreError::DiskFull));
+            refused += 1;
+        }
+        assert!(1 < refused, "{refused}");
+    }
+}
+
+/// A statement that is given up leaves its tablespace to the background, or has made its table.
+#[test]
+fn a_create_table_that_is_given_up_leaves_no_tablespace_behind() {
+    for poll_count in 1.. {
+        let world = World::new(33, WorldOptions::default());
+        let inner = world.clone();
+        let is_over = world.run(async move {
+            let database = filled(&inner).await;
+            let count = spaces(&inner);
+            let creating = database.engine.create_table(with_comment("new"));
+            let created = poll_at_most(poll_count, creating).await;
+            let report = database.check().await.unwrap();
+            assert_eq!(report.faults, Vec::<String>::new());
+            let definitions = database.engine.definitions();
+            let has_table = definitions.iter().any(|it| it.name.table == "new");
+            assert_eq!(
+                spaces(&inner),
+                count + usize::from(has_table),
+                "{poll_count}"
+            );
+            created.is_some()
+        });
+        if is_over {
+            return;
+        }
+    }
+}
