@@ -116,7 +116,8 @@ impl Change<'_> {
         let no = self
             .pages
             .latch(id, take, |frame| frame.latch.unlock_exclusive())?;
-        self.pages.pool.frame(no).touch();
+        let pool = &self.pages.pool;
+        pool.frame(no).touch(&pool.periods);
         Ok(self.add(no, id, Undo::Nothing))
     }
 
@@ -205,8 +206,8 @@ impl Change<'_> {
         }
         assert!(frame.page().is_none());
         frame.set_page(Some(id));
-        frame.touch();
-        space.table.set(id.page, Some(no));
+        frame.set_new(&pool.periods, None);
+        space.table.set(id.page, no);
         Ok((no, true))
     }
 
@@ -390,7 +391,7 @@ impl Change<'_> {
             }
             Undo::Forget => {
                 if let Some(space) = pool.spaces.get(held.id.space) {
-                    space.table.set(held.id.page, None);
+                    space.table.set_left(held.id.page, pool.periods.arrivals());
                 }
                 frame.set_page(None);
                 frame.latch.unlock_exclusive();

@@ -1,7 +1,26 @@
 //! Free frames, and making some: a clock over each worker's share.
 //!
-//! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told. A page's heat
-//! falls with each pass of the clock and rises with use, so it takes passes without use to go.
+//! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told.
+//!
+//! A page's heat: *new* when it comes in; *cold* behind the next pass of the clock; gone behind the
+//! one after that. A use makes it *hot*, but only in a later period than that of its arrival: a
+//! scan uses each page many times at once and never again. Hot pages are left alone while they are
+//! at most five eighths of a share, so a scan, however long, drives out its own pages and other
+//! cold ones. Where they are more, a pass makes them *warm*, the next one cold.
+//!
+//! A page that comes back soon is hot at once: it had stayed if hot pages had left it room. Soon is
+//! before as many pages came in as may be hot; the page table keeps when a page left. So pages that
+//! are used in a circle longer than three eighths of the pool become hot as well, and hot ones that
+//! are used no more make room. A scan of more pages than the pool has does not come back so soon.
+//!
+//! What functions of [`Frame`](crate::frames::Frame) make of it; `set_new` makes each *new*:
+//!
+//! | from | `touch` in the same period | `touch` later | `pass`, few hot | `pass`, many hot |
+//! |---|---|---|---|---|
+//! | new | new | hot | cold | cold |
+//! | cold | cold | hot | taken | taken |
+//! | warm | warm | hot | cold | cold |
+//! | hot | hot | hot | hot | warm |
 //!
 //! Who finds nothing cold in a pass over the own share passes over the others' before the own
 //! again. Were a share's own pages cooled until one goes, a step that needs two pages would never
@@ -14,14 +33,16 @@
 use std::cell::Cell;
 
 use format::PageId;
-use sync::atomic::{AtomicU32, Ordering};
+use sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sync::{CachePadded, Mutex};
 
-use crate::frames::{FrameNo, HEAT_LOADED};
+use crate::frames::{Found, FrameNo, HOT_EIGHTHS, HotPages};
 use crate::pool::Pool;
 
-/// Passes until the hottest page has cooled and one more, in which it goes.
-const PASSES: u32 = HEAT_LOADED as u32 + 1;
+/// Passes until a hot page goes at the latest. In the first its share's hot pages are counted to
+/// the end of a lap, in the second they are found too many, in the third it may be the first time
+/// that it is met behind that; it is cold behind the fourth.
+const PASSES: u32 = 5;
 
 /// Frames of a share looked at while the cleaner is awaited: more would only repeat what others
 /// have done.
@@ -59,6 +80,11 @@ pub(crate) struct Share {
     free: Mutex<Vec<FrameNo>>,
     /// Where the clock goes on, relative to `first`.
     hand: AtomicU32,
+    /// Hot pages met since the hand was at `first`. A hint, like the next one: two workers at one
+    /// share may count a page twice or not at all.
+    hot_count: AtomicU32,
+    /// In the last lap hot pages were more than their share.
+    is_cooling: AtomicBool,
 }
 
 impl Share {
@@ -73,15 +99,40 @@ impl Share {
         let share = |worker: u32| {
             let (first, end) = (bound(worker), bound(worker + 1));
             let free = Mutex::new((first..end).rev().map(FrameNo).collect());
-            let hand = AtomicU32::new(0);
             CachePadded::new(Self {
                 first,
                 count: end - first,
                 free,
-                hand,
+                hand: AtomicU32::new(0),
+                hot_count: AtomicU32::new(0),
+                is_cooling: AtomicBool::new(false),
             })
         };
         (0..workers).map(share).collect()
+    }
+
+    /// The next frame under the hand, and what a pass does to it if it is hot.
+    fn advance(&self) -> (FrameNo, HotPages) {
+        // Relaxed: two workers on one share may look at the same frame; the latch decides.
+        let at = self.hand.fetch_add(1, Ordering::Relaxed) % self.count;
+        if at == 0 {
+            let hot_count = self.hot_count.swap(0, Ordering::Relaxed);
+            let limit = u64::from(self.count) * u64::from(HOT_EIGHTHS);
+            let is_cooling = limit < u64::from(hot_count) * 8;
+            self.is_cooling.store(is_cooling, Ordering::Relaxed);
+        }
+        let hot_pages = if self.is_cooling.load(Ordering::Relaxed) {
+            HotPages::Cool
+        } else {
+            HotPages::Stay
+        };
+        (FrameNo(self.first + at), hot_pages)
+    }
+
+    fn note(&self, found: Found) {
+        if found == Found::Hot {
+            self.hot_count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -127,21 +178,21 @@ impl Pool {
             return Some(frame);
         }
         (0..looks).find_map(|_| {
-            // Relaxed: two workers on one share may look at the same frame; the latch decides.
-            let at = share.hand.fetch_add(1, Ordering::Relaxed) % share.count;
-            let frame = FrameNo(share.first + at);
-            self.evict(frame, false).then_some(frame)
+            let (no, hot_pages) = share.advance();
+            let frame = self.frame(no);
+            frame.page()?;
+            // Dirty ones as well: the cleaner looks for those that are cold.
+            let found = frame.pass(hot_pages);
+            share.note(found);
+            (found == Found::Cold && self.evict(no)).then_some(no)
         })
     }
 
-    /// Takes the page out of a frame if it is clean, and cold or `even_hot`.
-    pub(crate) fn evict(&self, no: FrameNo, even_hot: bool) -> bool {
+    /// Takes the page out of a frame if it is clean.
+    pub(crate) fn evict(&self, no: FrameNo) -> bool {
         let frame = self.frame(no);
         let is_busy = || frame.rec_lsn().is_some() || frame.is_writing();
-        if frame.page().is_none() || is_busy() || !(frame.cool() || even_hot) {
-            return false;
-        }
-        if !frame.latch.try_exclusive() {
+        if frame.page().is_none() || is_busy() || !frame.latch.try_exclusive() {
             return false;
         }
         let page = frame.page().filter(|_| !is_busy());
@@ -156,7 +207,7 @@ impl Pool {
     fn forget(&self, id: PageId) {
         // A dropped tablespace has no table to keep right.
         if let Some(space) = self.spaces.get(id.space) {
-            space.table.set(id.page, None);
+            space.table.set_left(id.page, self.periods.arrivals());
         }
     }
 

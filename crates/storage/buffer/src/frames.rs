@@ -18,15 +18,19 @@ use format::{Lsn, PageId, PageSize};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use sync::HybridLatch;
-use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// `page` of a frame without a page.
 const NO_PAGE: u64 = u64::MAX;
 
-/// Heat of a page that was just used; each pass of the clock takes one off.
-pub(crate) const HEAT_USED: u8 = 2;
-/// Heat of a page that was just loaded because somebody waits for it.
-pub(crate) const HEAT_LOADED: u8 = 3;
+/// Heat of a page that the next pass of the clock takes.
+const HEAT_COLD: u8 = 0;
+/// Heat of a page that was hot a pass ago.
+const HEAT_WARM: u8 = 1;
+/// Heat of a page that was used again in a later period than that of its arrival.
+const HEAT_HOT: u8 = 2;
+/// Heat of a page that has just come in: cold, but not yet seen by the clock.
+const HEAT_NEW: u8 = 3;
 
 /// Alignment of the frames' memory: a huge page, and more than direct I/O wants.
 const MEMORY_ALIGNMENT: usize = 2 << 20;
@@ -45,8 +49,10 @@ pub(crate) struct Frame {
     page: AtomicU64,
     /// Start of the first mini-transaction that is not in the file yet; 0 when clean (F4).
     rec_lsn: AtomicU64,
-    /// Use since the clock passed; a hint.
+    /// Use since the clock passed; a hint. States and arrows are in `crate::evict`.
     heat: AtomicU8,
+    /// The period in which its page came in; a hint.
+    arrival: AtomicU8,
     /// Is a copy on its way to the file? Set and cleared by the cleaner.
     is_writing: AtomicBool,
 }
@@ -57,7 +63,8 @@ impl Frame {
             latch: HybridLatch::new(),
             page: AtomicU64::new(NO_PAGE),
             rec_lsn: AtomicU64::new(0),
-            heat: AtomicU8::new(0),
+            heat: AtomicU8::new(HEAT_COLD),
+            arrival: AtomicU8::new(0),
             is_writing: AtomicBool::new(false),
         }
     }
@@ -104,25 +111,125 @@ impl Frame {
 
     /// Notes a use; writes only if there is something to note.
     #[inline]
-    pub(crate) fn touch(&self) {
-        if self.heat.load(Ordering::Relaxed) < HEAT_USED {
-            self.heat.store(HEAT_USED, Ordering::Relaxed);
+    pub(crate) fn touch(&self, periods: &Periods) {
+        if self.heat.load(Ordering::Relaxed) != HEAT_HOT {
+            self.touch_cooler(periods);
         }
     }
 
-    pub(crate) fn set_heat(&self, heat: u8) {
+    /// The uses of a page in the period of its arrival belong to what brought it in, a scan
+    /// perhaps, and say nothing about later ones.
+    #[inline(never)]
+    fn touch_cooler(&self, periods: &Periods) {
+        if self.arrival.load(Ordering::Relaxed) != periods.present() {
+            self.heat.store(HEAT_HOT, Ordering::Relaxed);
+        }
+    }
+
+    /// A page has come in, which may have been here before and left at `left_at`.
+    pub(crate) fn set_new(&self, periods: &Periods, left_at: Option<u32>) {
+        let is_back_soon = left_at.is_some_and(|at| periods.is_soon_after(at));
+        let heat = if is_back_soon { HEAT_HOT } else { HEAT_NEW };
+        self.arrival
+            .store(periods.note_arrival(), Ordering::Relaxed);
         self.heat.store(heat, Ordering::Relaxed);
     }
 
     pub(crate) fn is_cold(&self) -> bool {
-        self.heat.load(Ordering::Relaxed) == 0
+        self.heat.load(Ordering::Relaxed) == HEAT_COLD
     }
 
-    /// The clock passes: true if the page was cold already.
-    pub(crate) fn cool(&self) -> bool {
-        let heat = self.heat.load(Ordering::Relaxed);
-        self.heat.store(heat.saturating_sub(1), Ordering::Relaxed);
-        heat == 0
+    /// The clock passes, and finds the page so.
+    pub(crate) fn pass(&self, hot_pages: HotPages) -> Found {
+        let (cooler, found) = match (self.heat.load(Ordering::Relaxed), hot_pages) {
+            (HEAT_COLD, _) => return Found::Cold,
+            (HEAT_HOT, HotPages::Stay) => return Found::Hot,
+            (HEAT_HOT, HotPages::Cool) => (HEAT_WARM, Found::Hot),
+            // New, or warm.
+            _ => (HEAT_COLD, Found::Cooling),
+        };
+        self.heat.store(cooler, Ordering::Relaxed);
+        found
+    }
+}
+
+/// Whether a pass of the clock leaves hot pages hot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HotPages {
+    /// They are not too many.
+    Stay,
+    /// They take more than their share.
+    Cool,
+}
+
+/// How a pass of the clock finds a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It was used again since it came in.
+    Hot,
+    /// It will be cold in the next pass.
+    Cooling,
+    /// It may go.
+    Cold,
+}
+
+/// So many arrivals make a period: this part of all frames.
+const PERIOD_SHARE: u32 = 8;
+
+/// Hot pages stay hot while they are not more than so many eighths of the frames.
+pub(crate) const HOT_EIGHTHS: u32 = 5;
+
+/// Periods tell uses of a page that belong together from a later use. One ends when an eighth of
+/// the frames have got another page, or about a second after it began where pages are changed
+/// ([`crate::Pages::end_period`]).
+#[derive(Debug)]
+pub(crate) struct Periods {
+    /// The present one; wraps around. A page that comes in 256 periods ago to the letter is taken
+    /// for new, which costs it one period.
+    present: AtomicU8,
+    /// Pages that have come in so far; wraps around.
+    arrivals: AtomicU32,
+    /// Arrivals in a period. Constant.
+    length: u32,
+}
+
+impl Periods {
+    pub(crate) fn new(frame_count: u32) -> Self {
+        Self {
+            present: AtomicU8::new(0),
+            arrivals: AtomicU32::new(0),
+            length: (frame_count / PERIOD_SHARE).max(1),
+        }
+    }
+
+    fn present(&self) -> u8 {
+        self.present.load(Ordering::Relaxed)
+    }
+
+    /// Pages that have come in so far; wraps around.
+    pub(crate) fn arrivals(&self) -> u32 {
+        self.arrivals.load(Ordering::Relaxed)
+    }
+
+    /// Did a page leave so lately that it had stayed with the hot pages' room? Of `left_at` the top
+    /// bit is lost.
+    fn is_soon_after(&self, left_at: u32) -> bool {
+        let since = self.arrivals().wrapping_sub(left_at) << 1 >> 1;
+        since <= self.length.saturating_mul(HOT_EIGHTHS)
+    }
+
+    /// A page comes in: the period.
+    fn note_arrival(&self) -> u8 {
+        let before = self.arrivals.fetch_add(1, Ordering::Relaxed);
+        if before % self.length == self.length - 1 {
+            self.end();
+        }
+        self.present()
+    }
+
+    /// Another period begins.
+    pub(crate) fn end(&self) {
+        self.present.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -262,10 +369,45 @@ mod tests {
     }
 
     #[test]
-    fn heat_falls_with_each_pass() {
+    fn only_a_use_in_a_later_period_heats_a_page() {
+        let (frame, periods) = (Frame::new(), Periods::new(80));
+        frame.set_new(&periods, None);
+        frame.touch(&periods);
+        assert_eq!(frame.pass(HotPages::Cool), Found::Cooling);
+        frame.touch(&periods);
+        assert_eq!(frame.pass(HotPages::Cool), Found::Cold);
+        periods.end();
+        frame.touch(&periods);
+        assert_eq!(frame.pass(HotPages::Stay), Found::Hot);
+        assert_eq!(frame.pass(HotPages::Cool), Found::Hot);
+        assert_eq!(frame.pass(HotPages::Stay), Found::Cooling);
+        assert!(frame.is_cold());
+    }
+
+    #[test]
+    fn a_page_that_comes_back_soon_is_hot() {
         let frame = Frame::new();
-        frame.touch();
-        assert!(!frame.cool() && !frame.cool() && frame.cool());
-        assert_eq!(frame.page(), None);
+        for (later, found) in [(50, Found::Hot), (51, Found::Cooling)] {
+            let periods = Periods::new(80);
+            periods.arrivals.store(u32::MAX - 20, Ordering::Relaxed);
+            // The page table keeps 31 bits.
+            let left_at = periods.arrivals() & (u32::MAX >> 1);
+            for _ in 0..later {
+                periods.note_arrival();
+            }
+            frame.set_new(&periods, Some(left_at));
+            assert_eq!(frame.pass(HotPages::Stay), found);
+        }
+    }
+
+    #[test]
+    fn an_eighth_of_the_frames_makes_a_period() {
+        let periods = Periods::new(80);
+        for _ in 0..9 {
+            assert_eq!(periods.note_arrival(), 0);
+        }
+        assert_eq!(periods.note_arrival(), 1);
+        // A pool of few frames has a period for each page.
+        assert_eq!(Periods::new(4).note_arrival(), 1);
     }
 }

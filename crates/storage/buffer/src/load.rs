@@ -16,7 +16,7 @@ use format::page::{self, PageError};
 use store::StoreError;
 use sync::atomic::Ordering;
 
-use crate::frames::{FrameNo, HEAT_LOADED};
+use crate::frames::FrameNo;
 use crate::pages::spin;
 use crate::pool::Pool;
 use crate::space::{self, Space};
@@ -137,8 +137,8 @@ impl Pool {
         let bytes = unsafe { self.frames.bytes_mut(no) };
         bytes.copy_from_slice(content);
         frame.set_page(Some(id));
-        frame.set_heat(HEAT_LOADED);
-        space.table.set(id.page, Some(no));
+        frame.set_new(&self.periods, space.table.left_at(id.page));
+        space.table.set(id.page, no);
         frame.latch.unlock_exclusive();
         true
     }

@@ -2,7 +2,8 @@
 //!
 //! Bucket *k* holds the entries of the next `256 * 2^k` pages, made when the first of them is
 //! touched and never moved, so a look-up is two loads and readers need no protection. An entry is
-//! a frame number plus one, or 0.
+//! a frame number plus one; or, with `LEFT` set, when the page left memory, for the pool to see
+//! that it comes back soon; or 0.
 
 use std::sync::OnceLock;
 
@@ -15,6 +16,12 @@ use crate::frames::FrameNo;
 const FIRST_BUCKET_BITS: u32 = 8;
 /// Buckets for all 32-bit page numbers.
 const BUCKET_COUNT: usize = 25;
+
+/// Says that an entry is no frame; below it stands when the page left.
+const LEFT: u32 = 1 << 31;
+
+/// Frames that entries can name.
+pub(crate) const FRAMES_MAX: u32 = LEFT - 2;
 
 /// The table of one tablespace. Shared by all workers.
 #[derive(Debug)]
@@ -46,12 +53,32 @@ impl PageTable {
         let (bucket, index) = place(page);
         let bucket = self.buckets.get(bucket)?.get()?;
         // Acquire: the frame's contents are seen by who finds it here.
-        let entry = bucket.get(index)?.load(Ordering::Acquire);
-        entry.checked_sub(1).map(FrameNo)
+        let frame = bucket.get(index)?.load(Ordering::Acquire).wrapping_sub(1);
+        // Neither 0 nor `LEFT` and what follows is below it now.
+        (frame < LEFT - 1).then_some(FrameNo(frame))
+    }
+
+    /// When the page left memory, as [`PageTable::set_left`] was given it, but for the top bit.
+    pub(crate) fn left_at(&self, page: PageNo) -> Option<u32> {
+        let (bucket, index) = place(page);
+        let bucket = self.buckets.get(bucket)?.get()?;
+        // Relaxed: a hint.
+        let entry = bucket.get(index)?.load(Ordering::Relaxed);
+        entry.checked_sub(LEFT)
     }
 
     /// Says where the page is now.
-    pub(crate) fn set(&self, page: PageNo, frame: Option<FrameNo>) {
+    pub(crate) fn set(&self, page: PageNo, frame: FrameNo) {
+        assert!(frame.0 < FRAMES_MAX);
+        self.put(page, frame.0 + 1);
+    }
+
+    /// Says that the page is in memory no more, and when it left.
+    pub(crate) fn set_left(&self, page: PageNo, at: u32) {
+        self.put(page, LEFT | at);
+    }
+
+    fn put(&self, page: PageNo, word: u32) {
         let (bucket, index) = place(page);
         let length = 1usize << (stdx::to_u32(bucket) + FIRST_BUCKET_BITS);
         let bucket = self
@@ -61,7 +88,7 @@ impl PageTable {
         let bucket = bucket.get_or_init(|| (0..length).map(|_| AtomicU32::new(0)).collect());
         let entry = bucket.get(index).expect("a place is inside the table");
         // Release pairs with the acquire in `frame_of`.
-        entry.store(frame.map_or(0, |frame| frame.0 + 1), Ordering::Release);
+        entry.store(word, Ordering::Release);
     }
 }
 
@@ -84,13 +111,20 @@ mod tests {
         let table = PageTable::new();
         for page in (0..3000).step_by(7) {
             assert_eq!(table.frame_of(PageNo(page)), None);
-            table.set(PageNo(page), Some(FrameNo(page)));
+            assert_eq!(table.left_at(PageNo(page)), None);
+            table.set(PageNo(page), FrameNo(page));
         }
         for page in 0..3000 {
             let expected = (page % 7 == 0).then_some(FrameNo(page));
             assert_eq!(table.frame_of(PageNo(page)), expected);
         }
-        table.set(PageNo(7), None);
-        assert_eq!(table.frame_of(PageNo(7)), None);
+        for at in [0, 1, LEFT - 1, LEFT, u32::MAX] {
+            table.set_left(PageNo(7), at);
+            assert_eq!(table.frame_of(PageNo(7)), None);
+            assert_eq!(table.left_at(PageNo(7)), Some(at % LEFT));
+        }
+        table.set(PageNo(7), FrameNo(FRAMES_MAX - 1));
+        assert_eq!(table.frame_of(PageNo(7)), Some(FrameNo(FRAMES_MAX - 1)));
+        assert_eq!(table.left_at(PageNo(7)), None);
     }
 }

@@ -135,6 +135,12 @@ impl Pages {
         call.expect("each worker has its house-keeping")
     }
 
+    /// Tells the pool that a second has passed: a page that came in before and is used from now on
+    /// is used again. Called by house-keeping while it is awake.
+    pub fn end_period(&self) {
+        self.pool.periods.end();
+    }
+
     /// Waits until the log below `lsn` has reached a level; the error is [`StoreError::LogFailed`].
     pub fn wait_log(
         &self,
@@ -156,7 +162,7 @@ impl Pages {
             if !frame.holds(id) {
                 continue;
             }
-            frame.touch();
+            frame.touch(&self.pool.periods);
             let (start, length) = (self.pool.frames.address(no), self.page_bytes());
             return Ok(Optimistic {
                 frame,
@@ -173,7 +179,7 @@ impl Pages {
     pub fn shared(&self, id: PageId) -> Outcome<Shared<'_>> {
         let take = |frame: &Frame| frame.latch.try_shared().then_some(());
         let no = self.latch(id, take, |frame| frame.latch.unlock_shared())?;
-        self.pool.frame(no).touch();
+        self.pool.frame(no).touch(&self.pool.periods);
         self.hold();
         // SAFETY: the shared latch is held until the guard is dropped.
         let bytes = unsafe { self.pool.frames.bytes(no) };

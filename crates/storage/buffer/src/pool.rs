@@ -17,7 +17,7 @@ use wal::Wal;
 use crate::dirty::DirtyLists;
 use crate::doublewrite::Doublewrite;
 use crate::evict::Share;
-use crate::frames::{Frame, FrameNo, Frames};
+use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::growth::Growth;
 use crate::load::Load;
 use crate::page_table::PageTable;
@@ -56,6 +56,8 @@ pub struct Pool {
     pub(crate) directory: PathBuf,
     pub(crate) wal: Arc<Wal>,
     pub(crate) frames: Frames,
+    /// Which uses of a page belong together.
+    pub(crate) periods: Periods,
     pub(crate) spaces: Spaces,
     pub(crate) dirty: DirtyLists,
     /// Free frames and the clock's hand of each worker.
@@ -96,6 +98,7 @@ impl Pool {
             directory: directory.to_path_buf(),
             wal,
             frames,
+            periods: Periods::new(count),
             spaces: Spaces::default(),
             dirty: DirtyLists::new(worker_count),
             shares: Share::split(count, worker_count),

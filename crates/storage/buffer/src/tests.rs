@@ -19,9 +19,10 @@ use wal::{LogLevel, OnLogLoss, WalOptions};
 
 use super::*;
 use crate::evict::{LOOKS_PER_TURN, Taken};
-use crate::frames::FrameNo;
+use crate::frames::{Found, FrameNo, HotPages};
 
 mod crash;
+mod heat;
 mod threads;
 mod verify;
 
@@ -365,7 +366,7 @@ fn a_free_frame_that_is_latched_is_waited_for_by_turns() {
     let pool = pages.pool();
     let frames = || (0..pool.frames.count()).map(FrameNo);
     for no in frames() {
-        if pool.evict(no, true) {
+        if pool.evict(no) {
             pool.free_frame(0, no);
         }
         assert!(pool.frame(no).page().is_none());
@@ -419,9 +420,11 @@ fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
         let pool = pages.pool();
         let frames = || (0..pool.frames.count()).map(|no| pool.frame(FrameNo(no)));
         for frame in frames().filter(|frame| frame.page() != Some(id(0))) {
-            while !frame.cool() {}
+            while frame.pass(HotPages::Cool) != Found::Cold {}
         }
         let hot = frames().find(|frame| frame.page() == Some(id(0))).unwrap();
+        pages.end_period();
+        hot.touch(&pool.periods);
         assert!(hot.rec_lsn().is_some() && !hot.is_cold());
         pool.wants_frames.store(true, Ordering::SeqCst);
         let cleaned = pages.clean(1).await.unwrap();
@@ -455,7 +458,7 @@ fn a_long_search_for_cold_pages_gives_way() {
     assert_eq!(cleaning(9), FRAMES);
 }
 
-/// Four passes over a large pool take long where every page is in use.
+/// Five passes over a large pool take long where every page is in use.
 #[test]
 fn a_long_search_for_a_frame_gives_way() {
     let world = World::new(15);
@@ -469,6 +472,7 @@ fn a_long_search_for_a_frame_gives_way() {
         }
     };
     assert_eq!((taken.len(), ended), (2048, Taken::Later));
+    assert_eq!(pool.take_frame(0, &search), Taken::Later);
     assert!(!pool.wants_frames.load(Ordering::SeqCst));
     assert_eq!(pool.take_frame(0, &search), Taken::Nothing);
     assert!(pool.wants_frames.load(Ordering::SeqCst));
@@ -693,7 +697,7 @@ fn a_page_made_behind_a_drop_holds_no_checkpoint_back() {
     world.run(async move {
         create(&pages, 0, 1).await.unwrap();
         put(&pages, 0, 2).await.unwrap();
-        pages.pool().spaces.remove(SPACE);
+        pages.pool().spaces.begin_removal(SPACE);
         pages.clean(8).await.unwrap();
         let end = pages.reserved();
         assert_eq!(pages.checkpoint(Vec::new()).await, Ok(end));

@@ -54,7 +54,7 @@ const CLEAN_BUDGET: u32 = 64;
 /// Rounds between two checkpoints, at most.
 const CHECKPOINT_ROUNDS: u32 = 500;
 /// Rounds after which log that nobody waits for is made durable: about once a second, as commits
-/// that do not wait are promised.
+/// that do not wait are promised, and a period of the pool ends.
 const LOG_ROUNDS: u32 = 100;
 
 impl Engine {
@@ -248,6 +248,7 @@ impl<'p> House<'p> {
         };
         if self.round.is_multiple_of(LOG_ROUNDS) {
             pages.wal().request_all();
+            pages.end_period();
         }
         let is_due = self.round.is_multiple_of(CHECKPOINT_ROUNDS) || self.is_still();
         let is_new = self.checkpoint_position != Some(position);
