@@ -33,18 +33,9 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
             .assign(assignment)
             .with_context(|| format!("--set {assignment}"))?;
     }
-    check(&settings)?;
+    session::start_settings::settle(&mut settings)?;
+    log_filter(&settings)?;
     Ok(settings)
-}
-
-/// Refuses values whose form is right and that mean nothing.
-fn check(settings: &Settings) -> Result<()> {
-    let zone = settings.text("time_zone");
-    anyhow::ensure!(
-        session::variables::is_time_zone(zone),
-        "setting `time_zone` cannot be `{zone}`: there is no such zone"
-    );
-    log_filter(settings).map(|_| ())
 }
 
 /// What is logged, by the parts of the program; an error for words that mean nothing.

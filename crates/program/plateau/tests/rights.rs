@@ -463,6 +463,84 @@ fn rights_to_a_program_outlive_the_server() {
     );
 }
 
+/// How an account logs in is shown to itself and to who may read all of `mysql`, for the hash of
+/// its password is in it. Who may change accounts without reading them does not see it.
+#[test]
+fn another_account_is_shown_to_readers_of_the_accounts_alone() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let server = launch.start().unwrap();
+    let mut root = server.connect().unwrap();
+    let rights = [
+        ("maker", "CREATE USER ON *.*"),
+        ("inserter", "INSERT ON mysql.*"),
+        ("updater", "UPDATE ON mysql.*"),
+        ("super", "SUPER ON *.*"),
+        ("reader", "SELECT ON mysql.*"),
+        ("all_reader", "SELECT ON *.*"),
+        ("victim", "USAGE ON *.*"),
+    ];
+    for (user, right) in rights {
+        let make = format!("CREATE USER {user}@localhost IDENTIFIED BY 'pw'");
+        assert_eq!(answer(&mut root, &make), "ok");
+        let grant = format!("GRANT {right} TO {user}@localhost");
+        assert_eq!(answer(&mut root, &grant), "ok");
+    }
+    for (user, _) in rights {
+        let mut client = connect(&server, user);
+        for show in ["SHOW CREATE USER", "SHOW GRANTS FOR"] {
+            let own = answer(&mut client, &format!("{show} {user}@localhost"));
+            assert!(own.contains("BY PASSWORD '*"), "{user}: {own}");
+            let other = answer(&mut client, &format!("{show} victim@localhost"));
+            if ["reader", "all_reader", "victim"].contains(&user) {
+                assert!(other.contains("BY PASSWORD '*"), "{user}: {other}");
+            } else {
+                let denied =
+                    format!("1044 Access denied for user '{user}'@'localhost' to database 'mysql'");
+                assert_eq!(other, denied);
+            }
+        }
+    }
+}
+
+/// The first who set a password of the account that all share would lock the others out.
+#[test]
+fn an_anonymous_account_sets_no_password() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let server = launch.start().unwrap();
+    let mut root = server.connect().unwrap();
+    assert_eq!(answer(&mut root, "CREATE USER ''@localhost"), "ok");
+    assert_eq!(answer(&mut root, "CREATE USER victim@localhost"), "ok");
+    let guest = || {
+        Client::connect(&Login {
+            user: "guest".to_owned(),
+            ..Login::root(server.port())
+        })
+    };
+    let refused = "1131 You are using MariaDB as an anonymous user and anonymous users are not \
+                   allowed to modify user settings";
+    let statements = [
+        "SET PASSWORD = PASSWORD('x')",
+        "SET PASSWORD = ''",
+        "SET PASSWORD FOR ''@localhost = PASSWORD('x')",
+        "SET PASSWORD FOR CURRENT_USER() = PASSWORD('x')",
+        "SET PASSWORD FOR victim@localhost = PASSWORD('x')",
+    ];
+    for statement in statements {
+        let mut guest = guest().expect("everybody may log in");
+        assert_eq!(answer(&mut guest, statement), refused, "{statement}");
+        let change = answer(&mut guest, "ALTER USER CURRENT_USER() IDENTIFIED BY 'x'");
+        assert!(change.starts_with("1227 "), "{change}");
+    }
+    // Nor with the right to change accounts, nor by GRANT.
+    let grant = "GRANT CREATE USER, SELECT ON *.* TO ''@localhost WITH GRANT OPTION";
+    assert_eq!(answer(&mut root, grant), "ok");
+    let mut guest = guest().expect("everybody may log in");
+    let grant = "GRANT SELECT ON *.* TO ''@localhost IDENTIFIED BY 'x'";
+    for statement in statements.iter().chain([&grant]) {
+        assert_eq!(answer(&mut guest, statement), refused, "{statement}");
+    }
+}
+
 /// The last connection is an administrator's; nobody else gets it, nor an administrator a second.
 #[test]
 fn an_administrator_finds_a_seat_where_others_are_refused() {

@@ -44,6 +44,8 @@ fn what_hinders_the_start_is_told_in_a_line() {
     );
     let zone = "setting `time_zone` cannot be `Europe/Nowhere`";
     check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
+    let collation = "setting `collation_server` cannot be `foo`: there is no such collation";
+    check(&[tcp, &data, "collation_server=foo"], collation);
     check(&[tcp, &data, "log=loud"], "setting `log` cannot be `loud`");
     check(&[tcp, &data, "log=info,front=loud"], "`front=loud`");
     check(&[tcp, &data, "log=warn,=debug"], "`=debug`");

@@ -268,7 +268,7 @@ impl Session {
             let mut account = match draft.find(&name) {
                 Some(account) => {
                     if !user.authentication.is_empty() || has_any(options) {
-                        self.check_may_touch_account(&name)?;
+                        self.check_may_set_password(&name)?;
                     }
                     account
                 }
@@ -456,7 +456,7 @@ impl Session {
     /// SHOW CREATE USER.
     pub(crate) fn show_create_user(&mut self, user: Option<&UserName>) -> Result<Reply, Stop> {
         let name = self.account_name_of(user.unwrap_or(&UserName::Current));
-        self.check_may_touch_account(&name)?;
+        self.check_may_see_account(&name)?;
         let Some(account) = self.existing_account(&name) else {
             return Err(cannot("SHOW CREATE USER", &name));
         };

@@ -19,6 +19,7 @@ pub mod row_encoder;
 pub mod server;
 pub mod session;
 pub mod sink;
+pub mod start_settings;
 pub mod state;
 pub mod transaction;
 pub mod variables;

@@ -13,7 +13,7 @@ use catalog::routine::ROUTINE_TABLE;
 use catalog::{AccountName, Privilege, PrivilegeSet};
 use errcode::{
     ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
-    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+    ER_PASSWORD_ANONYMOUS_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
 use planner::{Plan, TableRight};
 use store::TableName;
@@ -56,6 +56,24 @@ impl Session {
             return Ok(());
         }
         Err(self.state.database_denied(SYSTEM_DATABASE))
+    }
+
+    /// Error 1131 for an anonymous account, which everybody shares: the first who set a password
+    /// would lock the others out. Then as for any other change of an account.
+    pub(crate) fn check_may_set_password(&self, name: &AccountName) -> Result<(), ClientError> {
+        if self.state.account_name().user.is_empty() {
+            return Err(ClientError::new(ER_PASSWORD_ANONYMOUS_USER, &[]));
+        }
+        self.check_may_touch_account(name)
+    }
+
+    /// Error 1044 if it is neither one's own account nor may one read the accounts: what is shown
+    /// of it has the hash of its password.
+    pub(crate) fn check_may_see_account(&self, name: &AccountName) -> Result<(), ClientError> {
+        if *name == self.state.account_name() {
+            return Ok(());
+        }
+        self.check_database_privilege(Privilege::Select, SYSTEM_DATABASE)
     }
 
     fn may_change_accounts(&self) -> bool {

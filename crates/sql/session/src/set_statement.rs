@@ -420,7 +420,7 @@ impl Session {
         text: &[u8],
     ) -> Result<(), Stop> {
         let name = self.account_name_of(user.unwrap_or(&ast::UserName::Current));
-        self.check_may_touch_account(&name)?;
+        self.check_may_set_password(&name)?;
         self.commit().await?;
         let turn = self.change_turn().await?;
         let accounts = self.state.worker.server.accounts();

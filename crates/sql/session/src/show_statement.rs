@@ -6,8 +6,6 @@
 
 use std::fmt::Display;
 
-use catalog::Privilege;
-use catalog::account_record::SYSTEM_DATABASE;
 use catalog::information_schema::{self, show_create_table};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
 use planner::OutputColumn;
@@ -432,9 +430,7 @@ impl Session {
             None | Some(ast::UserName::Current) => self.state.account(),
             Some(user) => {
                 let name = self.account_name_of(user);
-                if name != self.state.account_name() {
-                    self.check_database_privilege(Privilege::Select, SYSTEM_DATABASE)?;
-                }
+                self.check_may_see_account(&name)?;
                 let accounts = self.state.worker.server.accounts();
                 let found = accounts.by_name(&name).cloned();
                 found.ok_or_else(|| {

@@ -395,7 +395,11 @@ fn seconds_of(max: u64, value: &NewValue) -> Result<(String, bool), VariableErro
     Ok((format!("{bent:.6}"), is_bent))
 }
 
-fn put(values: &mut Settings, setting: &Setting, text: &str) -> Result<(), VariableError> {
+pub(crate) fn put(
+    values: &mut Settings,
+    setting: &Setting,
+    text: &str,
+) -> Result<(), VariableError> {
     let wrong = || match setting.kind {
         settings::Kind::Only(_) | settings::Kind::Choice([_] | ["OFF", "STATE"]) => {
             VariableError::NotBuilt {
@@ -451,7 +455,7 @@ fn normalized(name: &str, text: &str) -> Option<String> {
 
 /// Variables that come in pairs are kept in step: a collation has one character set, a character
 /// set has a default collation.
-fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
+pub(crate) fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
     let is_unlimited = text.parse() == Ok(u64::MAX);
     let Some(partner) = partner_of(name) else {
         return Ok(());
@@ -483,12 +487,12 @@ pub fn partner_of(name: &str) -> Option<&'static str> {
     })
 }
 
-fn default_collation(charset: &str) -> Option<&'static str> {
+pub(crate) fn default_collation(charset: &str) -> Option<&'static str> {
     let charset = Charset::from_name(charset)?;
     Some(charset.default_collation().name())
 }
 
-fn charset_of(collation: &str) -> Option<&'static str> {
+pub(crate) fn charset_of(collation: &str) -> Option<&'static str> {
     Some(CollationId::from_name(collation)?.charset().name())
 }
 
