@@ -236,3 +236,29 @@ fn an_alter_that_loses_its_new_name_has_changed_nothing() {
     );
     assert!(root.rows("select x from d.u").expect("no rows").is_empty());
 }
+
+/// Each finds no table of the name, or another than it has waited for.
+#[test]
+fn a_table_is_replaced_by_several_at_the_same_time() {
+    let (server, mut root) = start();
+    let mut clients = clients(&server, 3);
+    let plain = |number| format!("create or replace table d.t (c{number} int)");
+    let filled = |number| format!("create or replace table d.t as select {number} as c{number}");
+    for round in 0..ROUNDS {
+        let is_mixed = round % 2 == 1;
+        let make = |number| {
+            if is_mixed && number == 0 {
+                filled(number)
+            } else {
+                plain(number)
+            }
+        };
+        let statements: Vec<_> = (0..clients.len()).map(make).collect();
+        assert_eq!(at_once(&mut clients, &statements), [0; 3], "{round}");
+        if round % 3 == 0 {
+            root.run("drop table d.t").expect("one of them made it");
+        }
+    }
+    let tables = root.rows("show tables from d").expect("names");
+    assert!(tables.len() <= 1, "{tables:?}");
+}

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use errcode::{
-    ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_UNKNOWN_TABLE, ER_WRONG_VALUE_COUNT_ON_ROW,
+    ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_NO_DEFAULT_FOR_FIELD, ER_UNKNOWN_TABLE,
+    ER_WRONG_VALUE_COUNT_ON_ROW,
 };
 use expression::{Expression, ExpressionKind};
-use store::{ColumnDefault, LockWait, RowLock, TableDefinition};
+use store::{ColumnDefault, ColumnDefinition, LockWait, RowLock, TableDefinition};
 use syntax::ast::{self, ExprKind};
 use value::{TypeKind, Value};
 
@@ -267,6 +268,10 @@ impl Binder<'_> {
                 return Err(error(errcode::ER_NON_UPDATABLE_TABLE, &[name, &"UPDATE"]));
             };
             let value = self.assigned(&assignment.value)?;
+            if value.is_none() {
+                let definition = &self.tables[table].definition;
+                check_default(&definition.columns[place.column])?;
+            }
             let position = match targets.iter().position(|target| target.slot == slot) {
                 Some(position) => position,
                 None => {
@@ -499,7 +504,7 @@ fn target_columns(
 }
 
 /// A default that is stored as it is: a TIMESTAMP is UTC there already.
-fn stored_default(value: &Value, column: &store::ColumnDefinition) -> Expression {
+fn stored_default(value: &Value, column: &ColumnDefinition) -> Expression {
     let constant = Expression::constant(value.clone(), column.column_type.clone());
     if column.column_type.kind == TypeKind::Timestamp && !value.is_null() {
         let nullable = constant.nullable;
@@ -550,4 +555,13 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
 fn order_column(order: &[(Expression, bool)], slot: usize) -> Option<usize> {
     let mut terms = order.iter();
     terms.find_map(|(term, _)| crate::right::column_read(term, slot))
+}
+
+/// Error 1364 where UPDATE sets a column to a default that it does not have, in every sql_mode.
+fn check_default(column: &ColumnDefinition) -> Result<(), PlanError> {
+    let has_default = column.default != ColumnDefault::None;
+    if has_default || column.nullable || column.auto_increment {
+        return Ok(());
+    }
+    Err(error(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]))
 }

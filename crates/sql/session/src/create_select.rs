@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::state::Part;
 
 /// A table that CREATE OR REPLACE is to replace, kept from others.
-type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
+pub(crate) type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
 
 impl Session {
     /// Makes the table of the definition, and fills the columns of the names `selected`.
@@ -36,7 +36,7 @@ impl Session {
         create: &CreateTable,
         mut definition: TableDefinition,
         selected: &[String],
-        replaced: Option<Replaced>,
+        mut replaced: Option<Replaced>,
         parsed: &Parsed,
     ) -> Result<Reply, Stop> {
         let name = definition.name.clone();
@@ -58,8 +58,8 @@ impl Session {
         .await;
         let placed = match filled {
             Ok(reply) => {
-                let old = replaced.as_ref().map(|(old, _)| old.id);
-                self.place(id, &name, old).await.map(|()| reply)
+                let placed = self.place_made(id, &name, create.or_replace, &mut replaced);
+                placed.await.map(|()| reply)
             }
             Err(stop) => {
                 self.abandon_transaction().await;
@@ -82,6 +82,27 @@ impl Session {
                 Ok(Reply::Ok(Done::default()))
             }
             stop => Err(stop),
+        }
+    }
+
+    /// Gives a table its name; where it may replace another, also one that has come since.
+    async fn place_made(
+        &mut self,
+        id: TableId,
+        name: &TableName,
+        or_replace: bool,
+        replaced: &mut Option<Replaced>,
+    ) -> Result<(), Stop> {
+        loop {
+            let old = replaced.as_ref().map(|(old, _)| old.id);
+            match self.place(id, name, old).await {
+                Err(Stop::Error(error))
+                    if or_replace && old.is_none() && error.code == ER_TABLE_EXISTS_ERROR =>
+                {
+                    *replaced = self.change_existing(name).await?;
+                }
+                placed => return placed,
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use store::{
 use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
 use value::{CollationId, Level, Trouble};
 
+use crate::create_select::Replaced;
 use crate::create_select::with_selected;
 use crate::define::{self, checked_name, collation_of};
 use crate::dispatch::Parsed;
@@ -305,14 +306,31 @@ impl Session {
             let filled = self.create_filled(create, definition, &names, replaced, parsed);
             return Box::pin(filled).await;
         }
-        if let Some((existing, _hold)) = replaced {
-            self.replace_by_empty(&existing, definition).await?;
-            return Ok(Reply::Ok(Done::default()));
-        }
+        self.create_empty(create.or_replace, definition, replaced)
+            .await?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// Makes a table without rows, or puts it in the place of the one that it replaces.
+    async fn create_empty(
+        &mut self,
+        or_replace: bool,
+        definition: TableDefinition,
+        mut replaced: Option<Replaced>,
+    ) -> Result<(), Stop> {
         let store = self.store();
-        match store.create_table(definition).await {
-            Err(StoreError::TableExists) => Err(table_exists(&name).into()),
-            created => Ok(created.map(|_| Reply::Ok(Done::default()))?),
+        loop {
+            if let Some((existing, _hold)) = replaced {
+                return self.replace_by_empty(&existing, definition).await;
+            }
+            match store.create_table(definition.clone()).await {
+                // Another has made one of the name since there was none.
+                Err(StoreError::TableExists) if or_replace => {
+                    replaced = self.change_existing(&definition.name).await?;
+                }
+                Err(StoreError::TableExists) => return Err(table_exists(&definition.name).into()),
+                created => return Ok(created.map(drop)?),
+            }
         }
     }
 

@@ -200,7 +200,14 @@ impl Marks {
         let mut fields = Vec::new();
         loop {
             let (field, length, ended) = self.field(bytes.get(at..)?, is_complete)?;
-            if fields.len() < self.field_count_max {
+            // The end of a field behind the last one that is wanted begins no other.
+            let is_bare = match ended {
+                Ended::Field => false,
+                Ended::Line => length == self.line_end.len(),
+                Ended::File => length == 0,
+            };
+            let is_one_more = fields.len() + 1 == self.field_count_max;
+            if fields.len() < self.field_count_max && !(is_one_more && is_bare) {
                 fields.push(field);
             }
             at += length;
@@ -372,6 +379,38 @@ mod tests {
         check(&usual, 5, "head\n1\ta\n", &[]);
         check(&usual, 0, "", &[]);
         check(&usual, 0, "\\Nx\ty\\N\n", &["Nx|yN"]);
+    }
+
+    /// As MariaDB, which looks whether anything stands between the last field's end and the line's.
+    #[test]
+    fn the_end_of_the_last_field_begins_no_other() {
+        let read = |text: &str| {
+            let format = format(",", "\"", "\n");
+            let limits = RowLimits {
+                bytes: 1000,
+                fields: 3,
+            };
+            let strings = StringRules::default();
+            let mut reader = FieldReader::new(&format, strings, 0, limits).expect("a format");
+            reader.push(text.as_bytes());
+            reader.complete();
+            match reader.read() {
+                Read::Row(fields) => fields.len(),
+                other => panic!("{other:?}"),
+            }
+        };
+        for (text, count) in [
+            ("1,2\n", 2),
+            ("1,2,\n", 2),
+            ("1,2,", 2),
+            ("1,2,\\N\n", 3),
+            ("1,2,\"\"\n", 3),
+            ("1,2, \n", 3),
+            ("1,2,,\n", 3),
+            ("1,\n", 2),
+        ] {
+            assert_eq!(read(text), count, "{text:?}");
+        }
     }
 
     #[test]

@@ -193,6 +193,11 @@ pub(super) fn assign_default(
         rows.set(0, column, ValueRef::Null);
         return Ok(());
     }
+    if target.column_type.kind == TypeKind::Enum {
+        // Its first member is the default that it has without one.
+        rows.set(0, column, zero_of(&target.column_type).as_ref());
+        return Ok(());
+    }
     let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&target.name]);
     if cx.statement.is_strict {
         return Err(error.into());
