@@ -63,9 +63,10 @@ mod tests {
         let before = thread_bytes();
         let kept = vec![1_u8; 3 << 20];
         let after = thread_bytes();
-        assert!(3 << 20 <= after - before);
+        // A thread may free what another has allocated, so only differences say something.
+        assert!(3 << 20 <= after.wrapping_sub(before));
         drop(kept);
-        assert!(thread_bytes() < after);
+        assert!(3 << 20 <= after.wrapping_sub(thread_bytes()));
         assert!(1 << 20 < resident_bytes());
     }
 }
