@@ -430,6 +430,13 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
     let told: Vec<_> = told.map(|it| String::from_utf8_lossy(it)).collect();
     assert_eq!(told[..3], ["t.words", "check", "Error"]);
     assert!(told[3].contains(&named(&words, page)), "{told:?}");
+    assert!(!told[3].contains('/'), "no path of the server: {told:?}");
+    // The server's log names it, too: file, page and table, once.
+    let file = words.file_name().unwrap().to_string_lossy().into_owned();
+    let line = format!("a page cannot be read file={file} page={page} owner=table t.words");
+    testkit::wait_until(&line, || server.log().contains(&line));
+    client.query("check table t.words").unwrap();
+    assert_eq!(server.log().matches(&line).count(), 1);
     drop(client);
     server.stop().unwrap();
     restore(&words, page, &whole);

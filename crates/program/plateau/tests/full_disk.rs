@@ -144,6 +144,14 @@ fn a_file_that_cannot_grow_fails_statements_until_it_can() {
     limit("16777216");
     let count = fill(&mut client);
     assert!(100 < count, "{count}");
+    let told = client.query("insert into d.t values (-1, repeat('y', 90000))");
+    let Outcome::Error(told) = told.unwrap() else {
+        panic!("there is no room");
+    };
+    let text = told.message;
+    assert!(text.contains("the statement was not carried out"), "{text}");
+    let line = "the disk is full: ";
+    wait_until(line, || server.log().contains(line));
     let count = work_on_full_disk(&mut client, count);
     limit("unlimited");
     client

@@ -113,6 +113,10 @@ impl From<format::row::RowError> for Halt {
 /// MySQL's number for a file that cannot be written, of those below 1000 that have no SQLSTATE.
 const EE_WRITE: errcode::ErrorCode = errcode::ErrorCode(3);
 
+/// MariaDB's text says that something waits for room. Here the statement fails at once.
+const DISK_FULL: &str = "Disk full (data); the statement was not carried out. \
+                         Free some space and repeat it (errno: 28 \"No space left on device\")";
+
 /// What a client is told of a store's error that no one nearer knew better words for.
 pub fn client_error(error: &StoreError) -> ClientError {
     match error {
@@ -133,7 +137,7 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::KeyTooLarge { limit, .. } => ClientError::new(ER_TOO_LONG_KEY, &[limit]),
         StoreError::AutoIncrementExhausted => auto_increment_exhausted(),
         StoreError::ReadOnly => ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]),
-        StoreError::DiskFull => ClientError::new(ER_DISK_FULL, &[&"data", &28]),
+        StoreError::DiskFull => ClientError::with_message(ER_DISK_FULL, DISK_FULL),
         StoreError::Disk {
             file,
             is_read: true,

@@ -166,7 +166,12 @@ impl Future for Reading {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                if !self.space.is_dropped() {
+                    self.pool.news.page_failed(self.id, &error);
+                }
+                Err(error)
+            }
         };
         self.finish(result);
         Poll::Ready(())

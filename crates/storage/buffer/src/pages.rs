@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::{Disk, DiskError};
+use env::{Disk, DiskError, DiskErrorKind};
 use format::{Lsn, PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use sync::Notify;
@@ -311,8 +311,11 @@ impl Pages {
         let most = least.saturating_add((pages / GROWTH_SHARE).min(GROWTH_PAGES_MAX));
         let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
         let failure = Rc::clone(&self.growth_failure);
+        let pool = Arc::clone(&self.pool);
         let grow = async move {
             let grown = space.grow(&*disk, size, (least, most)).await;
+            let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
+            pool.news.set_full(grown.as_ref().is_err_and(is_full));
             *failure.borrow_mut() = grown.err().map(|error| (id, least, error));
         };
         Err(self.suspend(WaitReason::Growth, grow).into())

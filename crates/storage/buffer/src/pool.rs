@@ -20,6 +20,7 @@ use crate::evict::Share;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::growth::Growth;
 use crate::load::Load;
+use crate::news::News;
 use crate::page_table::PageTable;
 use crate::pages::Pages;
 use crate::space::{self, Space, Spaces};
@@ -75,6 +76,8 @@ pub struct Pool {
     /// Where the cleaner looks for cold dirty pages next.
     pub(crate) cold_hand: AtomicU32,
     pub(crate) doublewrite: Doublewrite,
+    /// What the server's log is to say.
+    pub(crate) news: News,
     /// Pages read from files so far.
     pub(crate) pages_read: AtomicU64,
     /// Pages written to files so far.
@@ -109,6 +112,7 @@ impl Pool {
             is_cleaning: AtomicBool::new(false),
             cold_hand: AtomicU32::new(0),
             doublewrite,
+            news: News::default(),
             pages_read: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
         }))
@@ -134,6 +138,11 @@ impl Pool {
     /// The log.
     pub fn wal(&self) -> &Arc<Wal> {
         &self.wal
+    }
+
+    /// What the server's log is to say.
+    pub fn news(&self) -> &News {
+        &self.news
     }
 
     /// The data directory.

@@ -114,10 +114,17 @@ pub(crate) fn open_file(disk: &dyn Disk, path: &Path, create: bool) -> Result<Fi
     )
 }
 
+/// A file's name without its directory: clients read it, and the machine's paths are none of their
+/// business.
+fn name_of(path: &Path) -> String {
+    let name = path.file_name();
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
 /// What is wrong with a page, as an error that names file and page.
 pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
     StoreError::Damaged {
-        what: format!("{} page {}: {what}", path.display(), id.page),
+        what: format!("{} page {}: {what}", name_of(path), id.page),
     }
 }
 
@@ -141,7 +148,7 @@ pub(crate) fn disk_error(error: &DiskError) -> StoreError {
             file: error
                 .path
                 .as_ref()
-                .map_or_else(String::new, |path| path.display().to_string()),
+                .map_or_else(String::new, |path| name_of(path)),
             is_read: error.operation == "read",
             os_error: error.os_error,
         },
@@ -151,7 +158,7 @@ pub(crate) fn disk_error(error: &DiskError) -> StoreError {
 /// The same for the read of a page, which is named.
 pub(crate) fn read_error(error: &DiskError, path: &Path, id: PageId) -> StoreError {
     StoreError::Disk {
-        file: format!("{} page {}", path.display(), id.page),
+        file: format!("{} page {}", name_of(path), id.page),
         is_read: true,
         os_error: error.os_error,
     }

@@ -31,15 +31,16 @@ use std::task::Poll;
 use std::time::Duration;
 
 use btree::Pages;
-use format::Lsn;
+use format::{Lsn, SpaceId};
 use store::{StoreError, Suspend};
-use tracing::error;
+use tracing::{error, warn};
 use txn::Maintained;
 
 use crate::engine::Engine;
 use crate::recovery::CHECKPOINT_PAYLOAD;
 use crate::transaction::LOCKS_PER_TURN;
-use crate::worker::{Orphan, Worker, WorkerOptions};
+use crate::undo_log::TABLE_SPACES_START;
+use crate::worker::{Orphan, SYSTEM_SPACE, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(10);
@@ -56,6 +57,9 @@ const CHECKPOINT_ROUNDS: u32 = 500;
 /// Rounds after which log that nobody waits for is made durable: about once a second, as commits
 /// that do not wait are promised, and a period of the pool ends.
 const LOG_ROUNDS: u32 = 100;
+/// Rounds of [`FAILURE_WAIT`] with room after a full disk before the log says so: a second or so.
+/// One file may grow where another cannot, in turns.
+const ROOM_ROUNDS: u32 = 2;
 
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
@@ -68,10 +72,12 @@ impl Engine {
             worker.txns.note_end();
             worker.purge_due.notify();
             worker.orphans_due.notify();
+            worker.pages.pool().news().call();
         };
         let tending = async {
             let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
-            join(ending, join(self.watch(&is_over), changing)).await;
+            let telling = join(self.watch(&is_over), self.tell_news(&is_over));
+            join(ending, join(telling, changing)).await;
             // Their last rounds may have waited for a clean page.
             is_idle.set(true);
             worker.pages.call_house();
@@ -90,6 +96,23 @@ impl Engine {
                 worker.txns.maintenance_due().await;
             }
             (worker.options.sleep)(IDLE_WAIT).await;
+        }
+    }
+
+    /// Says in the server's log what an operator must know, until it is over. One worker does.
+    async fn tell_news(&self, is_over: &Cell<bool>) {
+        let worker = &self.worker;
+        if worker.options.index != 0 {
+            return;
+        }
+        let mut room_rounds = ROOM_ROUNDS;
+        while !is_over.get() {
+            worker.tell_news(&mut room_rounds);
+            if room_rounds == ROOM_ROUNDS {
+                worker.pages.pool().news().called().await;
+            } else {
+                (worker.options.sleep)(FAILURE_WAIT).await;
+            }
         }
     }
 
@@ -256,6 +279,9 @@ impl<'p> House<'p> {
             pages.checkpoint(payload.to_vec()).await?;
             self.checkpoint_position = Some(position);
         }
+        if prepared.is_err() {
+            pages.pool().news().call();
+        }
         // Last: where no segment can be made, a checkpoint may free one.
         prepared.map_err(|_| StoreError::LogFailed)
     }
@@ -305,6 +331,47 @@ pub(crate) async fn join<A, B>(
 }
 
 impl Worker {
+    /// Says in the server's log what an operator must know: pages that could not be read, each once,
+    /// and a full disk and its end, which is seen when a file grows again. `room_rounds` counts the
+    /// rounds in which there was room, up to those that it takes to say so.
+    fn tell_news(&self, room_rounds: &mut u32) {
+        let pool = self.pages.pool();
+        while let Some((page, failure)) = pool.news().next_damage() {
+            let (file, owner) = (
+                format!("space_{}.pdb", page.space),
+                self.owner_of(page.space),
+            );
+            let page = page.page.0;
+            error!(%file, page, %owner, %failure, "a page cannot be read");
+        }
+        let is_full = pool.news().is_full() || pool.wal().is_full();
+        if is_full {
+            if *room_rounds == ROOM_ROUNDS {
+                error!("the disk is full: statements that need room fail until there is some");
+            }
+            *room_rounds = 0;
+        } else if *room_rounds < ROOM_ROUNDS {
+            *room_rounds += 1;
+            if *room_rounds == ROOM_ROUNDS {
+                warn!("the disk has room again");
+            }
+        }
+    }
+
+    /// Whose tablespace it is, for people.
+    fn owner_of(&self, space: SpaceId) -> String {
+        if space == SYSTEM_SPACE {
+            return "the dictionary".to_owned();
+        }
+        let dictionary = self.dictionary();
+        let mut tables = dictionary.tables.values();
+        match tables.find(|table| table.space() == space) {
+            Some(table) => format!("table {}", table.entry.definition.name),
+            None if space.0 < TABLE_SPACES_START => "old versions of rows".to_owned(),
+            None => "no table".to_owned(),
+        }
+    }
+
     /// Rolls back transactions that were dropped before their end. One that fails is left for the
     /// next call, which nobody else would make: what is undone is marked and passed over then. The
     /// failure of the last such is answered.

@@ -425,6 +425,13 @@ impl Wal {
         self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
     }
 
+    /// Is the disk so full that no segment can be made, and none is left to be used again?
+    pub fn is_full(&self) -> bool {
+        let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
+        self.lacks_segments.load(Ordering::SeqCst)
+            && self.segment_error.lock().as_ref().is_some_and(is_full)
+    }
+
     /// Should [`Wal::prepare_segments`] be called?
     pub fn needs_segments(&self) -> bool {
         let next = self.next_block.load(Ordering::SeqCst);

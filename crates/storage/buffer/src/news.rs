@@ -1,0 +1,108 @@
+//! What an operator must know: damaged pages that were met, and a full disk. Somebody with a log
+//! fetches it and says it there; here nothing waits, and no work is held up.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use format::PageId;
+use store::StoreError;
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{Mutex, Notify};
+
+/// Pages that are told, each once in a life of the server. Of more, the server's log says nothing
+/// new: `plateau check` names all.
+const PAGES_TOLD_MAX: usize = 1000;
+
+/// News that nobody has fetched yet.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Pages that were told, and what is to be told of the latest.
+    damage: Mutex<Damage>,
+    /// Is there something in `damage`? A hint, stored with it.
+    has_damage: AtomicBool,
+    /// Did the last growth of a file fail because the disk is full?
+    is_full: AtomicBool,
+    /// Where the task sleeps that says the news.
+    due: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Damage {
+    told: BTreeSet<PageId>,
+    fresh: VecDeque<(PageId, StoreError)>,
+}
+
+impl News {
+    /// A page could not be read, or is not what was written.
+    pub(crate) fn page_failed(&self, page: PageId, error: &StoreError) {
+        let mut damage = self.damage.lock();
+        if PAGES_TOLD_MAX <= damage.told.len() || !damage.told.insert(page) {
+            return;
+        }
+        damage.fresh.push_back((page, error.clone()));
+        self.has_damage.store(true, Ordering::SeqCst);
+        self.due.notify();
+    }
+
+    /// The next page that nobody has told of.
+    pub fn next_damage(&self) -> Option<(PageId, StoreError)> {
+        if !self.has_damage.load(Ordering::SeqCst) {
+            return None;
+        }
+        let mut damage = self.damage.lock();
+        let next = damage.fresh.pop_front();
+        self.has_damage
+            .store(!damage.fresh.is_empty(), Ordering::SeqCst);
+        next
+    }
+
+    /// A file was made longer, or could not be.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        if self.is_full.swap(is_full, Ordering::SeqCst) != is_full {
+            self.due.notify();
+        }
+    }
+
+    /// Wakes the task that says the news: there may be some.
+    pub fn call(&self) {
+        self.due.notify();
+    }
+
+    /// Ready once there may be news. For one task.
+    pub async fn called(&self) {
+        self.due.notified().await;
+    }
+
+    /// Did the last growth of a file fail because the disk is full?
+    pub fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::{PageNo, SpaceId};
+
+    use super::*;
+
+    /// Each page once; below, at and above the limit.
+    #[test]
+    fn a_page_is_told_once_and_not_too_many() {
+        let news = News::default();
+        assert_eq!(news.next_damage(), None);
+        let error = StoreError::Damaged {
+            what: "it".to_owned(),
+        };
+        let page = |number: usize| PageId::new(SpaceId(7), PageNo(stdx::to_u32(number)));
+        for _ in 0..2 {
+            for number in 0..=PAGES_TOLD_MAX {
+                news.page_failed(page(number), &error);
+            }
+        }
+        for number in 0..PAGES_TOLD_MAX {
+            assert_eq!(news.next_damage(), Some((page(number), error.clone())));
+        }
+        assert_eq!(news.next_damage(), None);
+        news.page_failed(page(0), &error);
+        assert_eq!(news.next_damage(), None);
+    }
+}
