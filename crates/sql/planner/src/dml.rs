@@ -272,23 +272,9 @@ impl Binder<'_> {
                 let definition = &self.tables[table].definition;
                 check_default(&definition.columns[place.column])?;
             }
-            let position = match targets.iter().position(|target| target.slot == slot) {
-                Some(position) => position,
-                None => {
-                    let definition = self.tables[table].definition.clone();
-                    let defaults = self.defaults(&definition)?;
-                    let assignments = Vec::new();
-                    targets.push(UpdateTarget {
-                        table,
-                        slot,
-                        assignments,
-                        defaults,
-                    });
-                    targets.len() - 1
-                }
-            };
+            let target = self.target_of((table, slot), &mut targets)?;
             let assignment = Assignment::new(place.column, value);
-            targets[position].assignments.push(assignment);
+            target.assignments.push(assignment);
         }
         for target in &mut targets {
             mark_reads(target.slot, &mut target.assignments);
@@ -322,6 +308,29 @@ impl Binder<'_> {
             kept: tables,
             dependent,
         })))
+    }
+
+    /// The target at a slot of FROM; a new one if none of `targets` is.
+    fn target_of<'t>(
+        &mut self,
+        (table, slot): (usize, usize),
+        targets: &'t mut Vec<UpdateTarget>,
+    ) -> Result<&'t mut UpdateTarget, PlanError> {
+        let known = targets.iter().position(|target| target.slot == slot);
+        let position = match known {
+            Some(position) => position,
+            None => {
+                let definition = self.tables[table].definition.clone();
+                targets.push(UpdateTarget {
+                    table,
+                    slot,
+                    assignments: Vec::new(),
+                    defaults: self.defaults(&definition)?,
+                });
+                targets.len() - 1
+            }
+        };
+        Ok(&mut targets[position])
     }
 
     /// True if values are to be computed before anything is written: several tables are changed, or
