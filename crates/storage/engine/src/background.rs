@@ -331,9 +331,9 @@ pub(crate) async fn join<A, B>(
 }
 
 impl Worker {
-    /// Says in the server's log what an operator must know: pages that could not be read, each once,
-    /// and a full disk and its end, which is seen when a file grows again. `room_rounds` counts the
-    /// rounds in which there was room, up to those that it takes to say so.
+    /// Says in the server's log what an operator must know: each page that could not be read, once,
+    /// and a full disk and its end, which shows when a file grows again. `room_rounds` counts the
+    /// rounds in which there was room, up to [`ROOM_ROUNDS`].
     fn tell_news(&self, room_rounds: &mut u32) {
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {
