@@ -5,7 +5,7 @@
 //! machine hits both. A client that meets a deadlock rolls back and begins another transaction, and
 //! its latency goes on counting.
 //!
-//! The suite fails where Plateau has less than [`Arguments::share`] of MariaDB's commits, or where
+//! The suite fails where Plateau has less than `--share` of MariaDB's commits, or where
 //! a wait ended by its time-out: no transaction here is long enough for that.
 
 use std::path::{Path, PathBuf};

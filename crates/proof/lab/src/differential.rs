@@ -4,7 +4,7 @@
 //! Compared are the rows (in order where the statement orders them, else as a multiset), the
 //! names of the columns, and for a refused statement the number and SQLSTATE. Types of columns are
 //! compared with `--types`. Both servers are prepared by the same `setup.sql`. Behind them come
-//! the schedules, steps of several sessions ([`crate::schedules`]).
+//! the schedules, steps of several sessions (`schedules`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

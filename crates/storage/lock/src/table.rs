@@ -125,7 +125,7 @@ pub struct LockStatistics {
 
 impl LockTable {
     /// An empty table that refuses a lock for which it would exceed so many bytes, and one for an
-    /// owner that holds [`HELD_PER_LEFT_MAX`] times what is left. Locks that were waited for or
+    /// owner that holds `HELD_PER_LEFT_MAX` times what is left. Locks that were waited for or
     /// inherited are counted and not refused: each of the ones costs its owner a wait for another,
     /// the others are of whoever has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
