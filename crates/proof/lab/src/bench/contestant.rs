@@ -196,6 +196,11 @@ fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
     Launch::plateau(program).with_settings(own.iter().chain(&setup.settings))
 }
 
+/// The build that is measured: the one that is given, or else one of the present source.
+pub(super) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
+    given.map_or_else(build_release, |path| Ok(path.to_path_buf()))
+}
+
 /// Builds the server as users get it.
 pub(crate) fn build_release() -> Result<PathBuf> {
     run(Command::new("cargo").args(["build", "--release", "--quiet", "--package", "plateau"]))?;

@@ -151,10 +151,7 @@ impl Arguments {
             load: self.load.clone(),
             flush: 1,
             settings: self.settings.clone(),
-            program: match &self.program {
-                Some(path) => path.clone(),
-                None => contestant::build_release()?,
-            },
+            program: contestant::program_or_release(self.program.as_deref())?,
             base: self.base.clone(),
         })
     }

@@ -180,10 +180,7 @@ impl Arguments {
             load: self.load.clone(),
             flush: self.flush,
             settings: self.settings.clone(),
-            program: match &self.program {
-                Some(path) => path.clone(),
-                None => contestant::build_release()?,
-            },
+            program: contestant::program_or_release(self.program.as_deref())?,
             base: None,
         })
     }
