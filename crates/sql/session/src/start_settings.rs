@@ -86,7 +86,7 @@ fn is_given(settings: &Settings, name: &str) -> bool {
     settings.value(name) != Settings::default().value(name)
 }
 
-/// Who gives one of the two means the other to follow; who gives both, that they agree.
+/// If only one of the two is given, the other follows it. If both are given, they must agree.
 fn agree(
     settings: &mut Settings,
     charset_name: &'static str,

@@ -1,6 +1,6 @@
 //! Free frames, and making some: a clock over each worker's share.
 //!
-//! Only clean pages are evicted here; dirty ones wait for the cleaner, which is told.
+//! Only clean pages are evicted here. Dirty ones wait for the cleaner, which this wakes.
 //!
 //! A page's heat: *new* when it comes in; *cold* behind the next pass of the clock; gone behind the
 //! one after that. A use makes it *hot*, but only in a later period than that of its arrival: a

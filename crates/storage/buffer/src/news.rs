@@ -1,5 +1,5 @@
-//! What an operator must know: damaged pages that were met, and a full disk. Somebody with a log
-//! fetches it and says it there; here nothing waits, and no work is held up.
+//! What an operator must know: damaged pages that were met, and a full disk. A task of the server
+//! fetches the news and writes them to the log. Reporting news here never waits.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,20 +8,20 @@ use store::StoreError;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Mutex, Notify};
 
-/// Pages that are told, each once in a life of the server. Of more, the server's log says nothing
-/// new: `plateau check` names all.
+/// The most damaged pages that one run of the server reports, each of them once. `plateau check`
+/// names all.
 const PAGES_TOLD_MAX: usize = 1000;
 
-/// News that nobody has fetched yet.
+/// Holds the news until the log's task fetches them.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Pages that were told, and what is to be told of the latest.
+    /// Pages that were reported, and those that the log's task has not fetched yet.
     damage: Mutex<Damage>,
     /// Is there something in `damage`? A hint, stored with it.
     has_damage: AtomicBool,
     /// Did the last growth of a file fail because the disk is full?
     is_full: AtomicBool,
-    /// Where the task sleeps that says the news.
+    /// The log's task sleeps here.
     due: Notify,
 }
 
@@ -43,7 +43,7 @@ impl News {
         self.due.notify();
     }
 
-    /// The next page that nobody has told of.
+    /// Takes the next damaged page that was not fetched yet; returns `None` if there is none.
     pub fn next_damage(&self) -> Option<(PageId, StoreError)> {
         if !self.has_damage.load(Ordering::SeqCst) {
             return None;
@@ -62,7 +62,7 @@ impl News {
         }
     }
 
-    /// Wakes the task that says the news: there may be some.
+    /// Wakes the log's task: there may be news.
     pub fn call(&self) {
         self.due.notify();
     }
