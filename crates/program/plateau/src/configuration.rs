@@ -33,7 +33,7 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
             .assign(assignment)
             .with_context(|| format!("--set {assignment}"))?;
     }
-    session::start_settings::settle(&mut settings)?;
+    session::variables::start_settings::settle(&mut settings)?;
     log_filter(&settings)?;
     Ok(settings)
 }

@@ -88,8 +88,8 @@ pub(crate) async fn serve(stream: Stream) {
 
 async fn load_accounts(server: Arc<Server>) -> Result<(), StoreError> {
     let engine = engine();
-    session::accounts::bootstrap(&*engine).await?;
-    server.set_accounts(session::accounts::load(&*engine).await?);
+    session::account::accounts::bootstrap(&*engine).await?;
+    server.set_accounts(session::account::accounts::load(&*engine).await?);
     session::routine::store::bootstrap(&*engine).await?;
     server.set_routines(session::routine::store::load(&*engine).await?);
     Ok(())

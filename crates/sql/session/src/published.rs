@@ -21,11 +21,11 @@ use ::store::{StoreError, WaitReason};
 use catalog::account_record::ACCOUNT_TABLE;
 use catalog::routine::ROUTINE_TABLE;
 
-use crate::accounts::{self, AccountChange};
-use crate::metadata::{PUBLISHED_LOCK, StrongHold};
-use crate::reply::Stop;
+use crate::account::accounts::{self, AccountChange};
+use crate::connection::reply::Stop;
+use crate::connection::session::Session;
+use crate::lock::metadata::{PUBLISHED_LOCK, StrongHold};
 use crate::routine::store::{self as routines, RoutineChange};
-use crate::session::Session;
 use crate::system_rows::{self, RowChange};
 
 /// The turn to change what is published; the next one's begins when this is dropped.

@@ -15,11 +15,11 @@ use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
-use crate::draft::Heap;
-use crate::logins::Logins;
-use crate::metadata::MetadataLocks;
-use crate::named_locks::NamedLocks;
-use crate::registry::{KillOrder, Registry};
+use crate::connection::logins::Logins;
+use crate::connection::registry::{KillOrder, Registry};
+use crate::lock::metadata::MetadataLocks;
+use crate::lock::named_locks::NamedLocks;
+use crate::statement::draft::Heap;
 
 /// One for the program.
 #[derive(Debug)]

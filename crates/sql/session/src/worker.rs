@@ -8,12 +8,12 @@ use catalog::NameSpace;
 use env::Clock;
 use store::Store;
 
-use crate::metadata::MetadataWorker;
-use crate::plan_cache::PlanCache;
-use crate::prepared_text::PreparedTexts;
+use crate::lock::metadata::MetadataWorker;
+use crate::prepared::text::PreparedTexts;
 use crate::routine::{CompiledRoutines, HeldPlans};
 use crate::server::{Counters, Server};
-use crate::variables::LoginVariables;
+use crate::statement::plan_cache::PlanCache;
+use crate::variables::system::LoginVariables;
 
 /// One a worker.
 pub struct Worker {

@@ -19,13 +19,13 @@ use super::evaluate::Strictness;
 use super::frame::Frame;
 use super::program::{Call, Compiled, Instruction, Variable};
 use super::{NESTED_COUNT_MAX, Programs};
-use crate::dispatch::{Parsed, syntax_error};
-use crate::reply::{Reply, Stop};
-use crate::session::Session;
-use crate::sink::made_up_column;
-use crate::source::Source;
-use crate::state::State;
-use crate::variables::{NewValue, Variables};
+use crate::connection::reply::{Reply, Stop};
+use crate::connection::session::Session;
+use crate::connection::state::State;
+use crate::statement::dispatch::{Parsed, syntax_error};
+use crate::statement::sink::made_up_column;
+use crate::statement::source::Source;
+use crate::variables::system::{NewValue, Variables};
 
 /// What a routine's definition has fixed while it runs.
 const KEPT_VARIABLES: [&str; 3] = ["sql_mode", "collation_connection", "character_set_client"];
@@ -331,7 +331,7 @@ impl Session {
             if variables.settings().text(name) != value.as_str() {
                 let value = NewValue::Text(value.clone());
                 let set = variables.set(name, &value, &globals);
-                set.map_err(|error| crate::state::variable_error(name, &error))?;
+                set.map_err(|error| crate::connection::state::variable_error(name, &error))?;
             }
         }
         Ok(variables)
@@ -401,7 +401,7 @@ impl State {
 /// Reads a routine's text and makes it ready to run.
 pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
     let text = Source::new(routine.show_create().into_bytes(), strings_of(routine));
-    let mode = crate::variables::parser_mode(&routine.sql_mode);
+    let mode = crate::variables::system::parser_mode(&routine.sql_mode);
     let statement = syntax::parse::parse(&text, mode).map_err(|error| syntax_error(&error))?;
     let StatementKind::CreateRoutine(create) = &statement.kind else {
         return Err(ClientError::syntax("", 1));
@@ -423,7 +423,7 @@ fn strings_of(routine: &Routine) -> StringRules {
 /// A routine's parameters, as `information_schema` tells them; none of one that cannot be read.
 pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
     let text = routine.show_create();
-    let mode = crate::variables::parser_mode(&routine.sql_mode);
+    let mode = crate::variables::system::parser_mode(&routine.sql_mode);
     let Ok(statement) = syntax::parse::parse(text.as_bytes(), mode) else {
         return Vec::new();
     };
@@ -432,7 +432,8 @@ pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
     };
     let collation = CollationId::from_name(&routine.database_collation);
     let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
-    let typed = |name: &str, data_type| crate::define::column_type(name, data_type, collation).ok();
+    let typed =
+        |name: &str, data_type| crate::schema::define::column_type(name, data_type, collation).ok();
     let returned = create.returns.as_ref().and_then(|returns| {
         Some(ParameterFacts {
             mode: None,

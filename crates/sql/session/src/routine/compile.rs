@@ -27,9 +27,9 @@ use value::{CollationId, ColumnType, TypeKind};
 use super::program::{
     Argument, Call, Compiled, Fragment, Handler, Instruction, IntegerRange, RowOf, Signal, Variable,
 };
-use crate::define;
-use crate::dispatch::Parsed;
-use crate::source::Source;
+use crate::schema::define;
+use crate::statement::dispatch::Parsed;
+use crate::statement::source::Source;
 
 /// Where a jump goes that is not known yet.
 const UNKNOWN: usize = usize::MAX;

@@ -10,9 +10,9 @@ use value::{Level, Trouble};
 
 use super::Programs;
 use super::frame::{Frame, HeldHandler, RunningHandler};
-use crate::registry::KillOrder;
-use crate::reply::Stop;
-use crate::session::Session;
+use crate::connection::registry::KillOrder;
+use crate::connection::reply::Stop;
+use crate::connection::session::Session;
 
 /// A condition that was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,11 +18,11 @@ use value::{Level, Value};
 use super::compile::compile_routine;
 use super::program::Instruction;
 use super::store::RoutineChange;
-use crate::define::checked_name;
-use crate::dispatch::Parsed;
-use crate::reply::{Done, Reply, Stop};
-use crate::session::Session;
-use crate::sink::text_column;
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::Session;
+use crate::schema::define::checked_name;
+use crate::statement::dispatch::Parsed;
+use crate::statement::sink::text_column;
 
 impl Session {
     /// Answers CREATE PROCEDURE and CREATE FUNCTION.
@@ -306,7 +306,7 @@ fn check_variables(code: &[Instruction]) -> Result<(), ClientError> {
     for instruction in code {
         if let Instruction::SetSystem { variable, .. } = instruction {
             let name = &variable.name.text;
-            if !crate::variables::is_known(name) {
+            if !crate::variables::system::is_known(name) {
                 let code = errcode::ER_UNKNOWN_SYSTEM_VARIABLE;
                 return Err(ClientError::new(code, &[name]));
             }

@@ -15,15 +15,15 @@ use value::{ColumnType, Place, TypeKind, Value, ValueRef};
 use super::frame::Frame;
 use super::held::HeldPlan;
 use super::program::Fragment;
-use crate::cursor::CursorRows;
-use crate::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
-use crate::plan_cache::{PlanCache, SharedPlan};
-use crate::prepared::is_cacheable;
-use crate::reply::{Reply, Stop};
-use crate::run::Ran;
-use crate::session::Session;
-use crate::splice::splice_at;
-use crate::virtual_store::SessionNames;
+use crate::connection::reply::{Reply, Stop};
+use crate::connection::session::Session;
+use crate::prepared::cursor::CursorRows;
+use crate::prepared::splice::splice_at;
+use crate::prepared::statement::is_cacheable;
+use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
+use crate::statement::plan_cache::{PlanCache, SharedPlan};
+use crate::statement::run::Ran;
+use crate::statement::virtual_store::SessionNames;
 
 /// Whether a doubtful value is an error in strict mode: where it goes into a variable it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use value::Value;
 
 use super::frame::OpenCursor;
 use super::program::{IntegerRange, RowOf};
-use crate::session::Session;
+use crate::connection::session::Session;
 
 impl Session {
     /// True while a FOR loop is not behind its limit.

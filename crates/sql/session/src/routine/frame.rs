@@ -14,8 +14,8 @@ use value::{ColumnType, TypeKind, Value};
 
 use super::condition::Condition;
 use super::program::Compiled;
-use crate::cursor::CursorRows;
-use crate::state::State;
+use crate::connection::state::State;
+use crate::prepared::cursor::CursorRows;
 
 /// A program that is running.
 #[derive(Debug)]

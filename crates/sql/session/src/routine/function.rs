@@ -33,11 +33,11 @@ use value::Value;
 use super::frame::Frame;
 use super::program::Compiled;
 use super::{Programs, routine_error};
-use crate::cursor::CursorRows;
-use crate::reply::Stop;
-use crate::session::Session;
-use crate::state::{FunctionNow, State};
-use crate::wait::Waits;
+use crate::connection::reply::Stop;
+use crate::connection::session::Session;
+use crate::connection::state::{FunctionNow, State};
+use crate::prepared::cursor::CursorRows;
+use crate::statement::wait::Waits;
 
 /// What a statement leaves while a function runs for it.
 struct SetAside {

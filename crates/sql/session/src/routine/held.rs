@@ -10,8 +10,8 @@
 
 use std::rc::Rc;
 
-use crate::clock_hand::ClockHand;
-use crate::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
+use crate::statement::clock_hand::ClockHand;
+use crate::statement::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
 
 /// Plans that the programs of a worker keep: as many as its other statements do.
 const HELD_COUNT_MAX: usize = PLAN_COUNT_MAX;

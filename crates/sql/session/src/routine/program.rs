@@ -15,7 +15,7 @@ use syntax::ast::{
 use value::ColumnType;
 
 use super::held::Ticket;
-use crate::dispatch::Parsed;
+use crate::statement::dispatch::Parsed;
 
 /// A program, ready to run.
 #[derive(Debug)]

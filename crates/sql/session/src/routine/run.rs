@@ -21,11 +21,11 @@ use super::compile::compile;
 use super::evaluate::Strictness;
 use super::frame::{Frame, HeldHandler, OpenCursor};
 use super::program::Instruction;
-use crate::dispatch::{Parsed, TURN_STATEMENT_COUNT};
-use crate::reply::{Done, Reply, Stop};
-use crate::session::Session;
-use crate::set_statement::new_value_of;
-use crate::variables::NewValue;
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::Session;
+use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
+use crate::variables::set::new_value_of;
+use crate::variables::system::NewValue;
 
 impl Session {
     /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `IF`, a loop, `SIGNAL`.

@@ -20,8 +20,8 @@ use value::{CollationId, ColumnType, Level, TypeKind, Value};
 use super::condition::Condition;
 use super::evaluate::Strictness;
 use super::program::{Fragment, Signal};
-use crate::reply::Stop;
-use crate::session::Session;
+use crate::connection::reply::Stop;
+use crate::connection::session::Session;
 
 /// Characters of MESSAGE_TEXT that are kept (MariaDB's limit).
 const MESSAGE_CHARS_MAX: usize = 512;

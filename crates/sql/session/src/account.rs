@@ -1,0 +1,5 @@
+//! Accounts: what a login asks of them, what they may do, and the statements that change them.
+
+pub mod accounts;
+mod rights;
+mod statement;

@@ -1,0 +1,247 @@
+//! What an account is asked before it may do something, and what it is told where it may not.
+//!
+//! The errors are MariaDB's: 1044 for a database, 1142 for a table, 1143 for a column, 1227 for
+//! what is of the whole server. Who has no privilege on a table does not learn whether it exists.
+//!
+//! The table of accounts, that of stored programs and their database cannot be dropped, renamed
+//! or altered by anybody: a server that finds no such table at its start makes the first account,
+//! root without a password.
+
+use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
+use catalog::information_schema::INFORMATION_SCHEMA;
+use catalog::routine::ROUTINE_TABLE;
+use catalog::{AccountName, Privilege, PrivilegeSet};
+use errcode::{
+    ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
+    ER_PASSWORD_ANONYMOUS_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+};
+use planner::{Plan, TableRight};
+use store::TableName;
+
+use crate::connection::session::Session;
+use crate::connection::state::State;
+
+/// What of the rows of tables a plan can need.
+const ROWS: PrivilegeSet = PrivilegeSet::of(&[
+    Privilege::Select,
+    Privilege::Insert,
+    Privilege::Update,
+    Privilege::Delete,
+]);
+
+/// What nobody may do to the tables of accounts and of stored programs.
+const DEFINITION: PrivilegeSet = PrivilegeSet::of(&[
+    Privilege::Create,
+    Privilege::Drop,
+    Privilege::Alter,
+    Privilege::Index,
+]);
+
+impl Session {
+    /// Error 1227 without the privilege to change accounts.
+    pub(crate) fn check_may_change_accounts(&self) -> Result<(), ClientError> {
+        if self.may_change_accounts() {
+            return Ok(());
+        }
+        Err(ClientError::new(
+            ER_SPECIFIC_ACCESS_DENIED_ERROR,
+            &[&"CREATE USER"],
+        ))
+    }
+
+    /// Error 1044 if it is neither one's own account nor may one change accounts: how others log in
+    /// is not a matter of what one may grant to them.
+    pub(crate) fn check_may_touch_account(&self, name: &AccountName) -> Result<(), ClientError> {
+        if *name == self.state.account_name() || self.may_change_accounts() {
+            return Ok(());
+        }
+        Err(self.state.database_denied(SYSTEM_DATABASE))
+    }
+
+    /// Error 1131 for an anonymous account, which everybody shares: the first who set a password
+    /// would lock the others out. Then as for any other change of an account.
+    pub(crate) fn check_may_set_password(&self, name: &AccountName) -> Result<(), ClientError> {
+        if self.state.account_name().user.is_empty() {
+            return Err(ClientError::new(ER_PASSWORD_ANONYMOUS_USER, &[]));
+        }
+        self.check_may_touch_account(name)
+    }
+
+    /// Error 1044 if it is neither one's own account nor may one read the accounts: what is shown
+    /// of it has the hash of its password.
+    pub(crate) fn check_may_see_account(&self, name: &AccountName) -> Result<(), ClientError> {
+        if *name == self.state.account_name() {
+            return Ok(());
+        }
+        self.check_database_privilege(Privilege::Select, SYSTEM_DATABASE)
+    }
+
+    fn may_change_accounts(&self) -> bool {
+        let account = self.state.account();
+        let on_system = account.grants.in_database(SYSTEM_DATABASE);
+        account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
+    }
+
+    /// Error 1227 without a privilege on everything.
+    pub(crate) fn check_global_privilege(&self, privilege: Privilege) -> Result<(), ClientError> {
+        if self.state.account().grants.global().has(privilege) {
+            return Ok(());
+        }
+        Err(ClientError::new(
+            ER_SPECIFIC_ACCESS_DENIED_ERROR,
+            &[&privilege],
+        ))
+    }
+
+    /// Error 1227 without the privilege to set global variables.
+    pub(crate) fn check_super(&self) -> Result<(), ClientError> {
+        self.check_global_privilege(Privilege::Super)
+    }
+
+    /// Error 1044 without a privilege on a database.
+    pub(crate) fn check_database_privilege(
+        &self,
+        privilege: Privilege,
+        database: &str,
+    ) -> Result<(), ClientError> {
+        let account = self.state.account();
+        // What that has nobody makes, drops or locks.
+        let is_own = database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        let is_refused = is_own || database == SYSTEM_DATABASE && privilege == Privilege::Drop;
+        if account.grants.in_database(database).has(privilege) && !is_refused {
+            return Ok(());
+        }
+        Err(self.state.database_denied(database))
+    }
+
+    /// Error 1044 if the account has no privilege in the database: that of SHOW DATABASES tells its
+    /// name and no more.
+    pub(crate) fn check_database_used(&self, database: &str) -> Result<(), ClientError> {
+        if self.state.account().grants.can_use_database(database) {
+            return Ok(());
+        }
+        Err(self.state.database_denied(database))
+    }
+
+    /// Error 1142 without a privilege on a table.
+    pub(crate) fn check_table_privilege(
+        &self,
+        privilege: Privilege,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
+        self.state
+            .check_table(PrivilegeSet::of(&[privilege]), table)
+    }
+
+    /// Error 1142 or 1143 if the account may not do what the plan does.
+    pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
+        if self.state.account().grants.global().includes(ROWS) {
+            return Ok(());
+        }
+        for right in &plan.rights {
+            let definition = &right.definition;
+            if catalog::information_schema::definition_by_id(definition.id).is_none() {
+                self.state.check_table(needed(right), &definition.name)?;
+                self.check_reads(right)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Error 1143 if the plan reads a column and the account may not.
+    fn check_reads(&self, right: &TableRight) -> Result<(), ClientError> {
+        let name = &right.definition.name;
+        let account = self.state.account();
+        let privileges = account.grants.on_table(&name.database, &name.table);
+        let Some(column) = right.reads else {
+            return Ok(());
+        };
+        if privileges.has(Privilege::Select) {
+            return Ok(());
+        }
+        let column = right.definition.columns.get(column);
+        let column = column.map_or("", |column| &column.name);
+        Err(ClientError::new(
+            ER_COLUMNACCESS_DENIED_ERROR,
+            &[
+                &Privilege::Select,
+                &account.name.user,
+                &self.state.client_host(),
+                &column,
+                &name.table,
+            ],
+        ))
+    }
+}
+
+impl State {
+    /// Error 1142 without one of these privileges on a table; it names those that are missing.
+    pub(crate) fn check_table(
+        &self,
+        wanted: PrivilegeSet,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
+        let account = self.account();
+        let privileges = account.grants.on_table(&table.database, &table.table);
+        let is_own = [ACCOUNT_TABLE, ROUTINE_TABLE].contains(&table.table.as_str());
+        let refused = if is_own && table.database == SYSTEM_DATABASE {
+            DEFINITION
+        } else {
+            PrivilegeSet::NONE
+        };
+        let missing = wanted & (!privileges | refused);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing = missing.text(PrivilegeSet::ALL_GLOBAL);
+        Err(self.table_denied(&missing, &table.database, &table.table))
+    }
+
+    /// Whether the session may read the bodies of all stored programs: that of their table.
+    pub(crate) fn sees_routine_bodies(&self) -> bool {
+        let privileges = self
+            .account()
+            .grants
+            .on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
+        privileges.has(Privilege::Select)
+    }
+
+    /// Error 1142: `command` on a table is not allowed.
+    pub(crate) fn table_denied(&self, command: &str, database: &str, table: &str) -> ClientError {
+        let user = self.account_name().user;
+        ClientError::new(
+            ER_TABLEACCESS_DENIED_ERROR,
+            &[&command, &user, &self.client_host(), &database, &table],
+        )
+    }
+
+    /// Error 1044.
+    pub(crate) fn database_denied(&self, database: &str) -> ClientError {
+        let name = self.account_name();
+        ClientError::new(
+            ER_DBACCESS_DENIED_ERROR,
+            &[&name.user, &name.host, &database],
+        )
+    }
+
+    /// Where the client comes from, as `USER()` has it.
+    fn client_host(&self) -> String {
+        let user = self.user_text.borrow();
+        let host = user.rsplit_once('@').map_or("", |(_, host)| host);
+        host.to_owned()
+    }
+}
+
+/// The privileges that a plan needs on one of its tables.
+fn needed(right: &TableRight) -> PrivilegeSet {
+    let needs = [
+        (right.selects, Privilege::Select),
+        (right.inserts, Privilege::Insert),
+        (right.updates, Privilege::Update),
+        (right.deletes, Privilege::Delete),
+    ];
+    let needs = needs.into_iter().filter(|(is_needed, _)| *is_needed);
+    needs.fold(PrivilegeSet::NONE, |sum, (_, privilege)| {
+        sum | PrivilegeSet::of(&[privilege])
+    })
+}

@@ -1,0 +1,301 @@
+//! KILL, FLUSH, and looking after tables.
+
+mod checksum;
+
+use std::time::Duration;
+
+use catalog::{Privilege, PrivilegeSet};
+use errcode::{
+    ClientError, ER_CONNECTION_KILLED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
+    ER_QUERY_INTERRUPTED, ER_TABLEACCESS_DENIED_ERROR,
+};
+use planner::OutputColumn;
+use store::{TableName, Uniqueness};
+use syntax::ast::{Admin, ObjectName, TableVerb};
+use value::{Level, Trouble, Value};
+
+use crate::admin::checksum::ChecksumSink;
+use crate::connection::registry::KillOrder;
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::Session;
+use crate::statement::sink::{number_column, text_column};
+
+/// Most time for which KILL waits for an idle session to hang up: its client may take nothing.
+const HANG_UP_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Things that FLUSH can be asked for and that need nothing done here: there is no table cache,
+/// query cache or log of that kind to flush, and privileges are always those of the tables.
+const FLUSHED: [&str; 14] = [
+    "TABLES",
+    "TABLE",
+    "STATUS",
+    "LOGS",
+    "HOSTS",
+    "QUERY CACHE",
+    "BINARY LOGS",
+    "ENGINE LOGS",
+    "ERROR LOGS",
+    "GENERAL LOGS",
+    "SLOW LOGS",
+    "RELAY LOGS",
+    "USER_RESOURCES",
+    "PRIVILEGES",
+];
+
+impl Session {
+    /// Answers what looks after the server.
+    pub(crate) async fn admin_statement(&mut self, statement: &Admin) -> Result<Reply, Stop> {
+        match statement {
+            Admin::Kill { .. } => unreachable!("its id is evaluated before"),
+            Admin::Flush {
+                what, with_lock, ..
+            } => self.flush(what, *with_lock).await,
+            Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick).await,
+            Admin::Table { verb, tables, .. } => self.look_after(*verb, tables).await,
+            Admin::Shutdown => self.shut_down(),
+        }
+    }
+
+    /// KILL [QUERY] with an id that an expression gave.
+    pub(crate) async fn kill_statement(
+        &mut self,
+        id: &Value,
+        is_query: bool,
+    ) -> Result<Reply, Stop> {
+        let id = match id {
+            Value::Int(id) => u64::try_from(*id).unwrap_or(0),
+            Value::UInt(id) => *id,
+            _ => 0,
+        };
+        self.kill(id, is_query).await
+    }
+
+    /// Ends another session, or its statement, or this one.
+    pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
+        let registry = &self.state.worker.server.registry;
+        let Some(seat) = registry.find(id) else {
+            return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
+        };
+        let account = self.state.account();
+        let sees_all = account.grants.global().has(Privilege::ConnectionAdmin);
+        if !sees_all && seat.line().user != account.name.user {
+            return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&id]).into());
+        }
+        seat.give_order(if is_query {
+            KillOrder::Query
+        } else {
+            KillOrder::Connection
+        });
+        if id == self.state.seat.id() {
+            let code = if is_query {
+                ER_QUERY_INTERRUPTED
+            } else {
+                ER_CONNECTION_KILLED
+            };
+            return Err(ClientError::new(code, &[]).into());
+        }
+        // One that runs a statement has a client that waits for its reply.
+        if !is_query && seat.line().command == "Sleep" {
+            let hung_up = runtime::timeout(HANG_UP_TIME_MAX, seat.hung_up());
+            // A client that takes nothing is cut off by its own session's limit.
+            let _ = hung_up.await;
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
+        self.commit().await?;
+        self.check_global_privilege(Privilege::Reload)?;
+        if with_lock {
+            return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
+        }
+        for thing in what {
+            if !FLUSHED.contains(&thing.as_str()) {
+                return Err(ClientError::not_supported(&format!("FLUSH {thing}")).into());
+            }
+            if thing == "PRIVILEGES" {
+                let turn = self.change_turn().await?;
+                self.reload_published(&turn).await?;
+                self.state.worker.front.forget_proven();
+            }
+        }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn look_after(&mut self, verb: TableVerb, tables: &[ObjectName]) -> Result<Reply, Stop> {
+        // As before definitions, and a transaction that only reads is no hindrance once it is over.
+        self.commit().await?;
+        let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
+        if rewrites {
+            self.check_may_write()?;
+        }
+        let operation = match verb {
+            TableVerb::Analyze => "analyze",
+            TableVerb::Check => "check",
+            TableVerb::Optimize => "optimize",
+            TableVerb::Repair => "repair",
+        };
+        let needed = match verb {
+            TableVerb::Check => PrivilegeSet::of(&[Privilege::Select]),
+            TableVerb::Analyze | TableVerb::Optimize | TableVerb::Repair => {
+                PrivilegeSet::of(&[Privilege::Select, Privilege::Insert])
+            }
+        };
+        for name in tables {
+            self.check_look_after(needed, name)?;
+        }
+        let mut rows = Vec::new();
+        for name in tables {
+            let row = |table: &str, kind: &str, message: &str| {
+                [table, operation, kind, message]
+                    .map(|text| Value::bytes(text.as_bytes()))
+                    .to_vec()
+            };
+            let usable = self.usable_table(name).and_then(|table| {
+                if rewrites {
+                    self.locked.check_change(&table)?;
+                }
+                Ok(table)
+            });
+            match usable {
+                Ok(definition) => {
+                    let table = definition.name.to_string();
+                    rows.push(match verb {
+                        // Statistics are sampled as they are asked for.
+                        TableVerb::Analyze | TableVerb::Optimize => row(&table, "status", "OK"),
+                        TableVerb::Check => self.check_table(&definition).await?,
+                        _ => row(
+                            &table,
+                            "note",
+                            "The storage engine for the table doesn't support repair",
+                        ),
+                    });
+                }
+                Err(error) => {
+                    let table = self.unchecked_name(name)?.to_string();
+                    rows.push(row(&table, "Error", &error.message));
+                    rows.push(row(&table, "status", "Operation failed"));
+                }
+            }
+        }
+        self.write_rows(&look_after_columns(), rows)
+    }
+
+    /// Error 1142 without these privileges; a table that is not there is told of in its row.
+    fn check_look_after(&self, needed: PrivilegeSet, name: &ObjectName) -> Result<(), ClientError> {
+        match self.table_named(name) {
+            Ok(definition) if is_own_table(&definition) => Ok(()),
+            Ok(definition) => self.state.check_table(needed, &definition.name),
+            Err(error) if error.code == ER_TABLEACCESS_DENIED_ERROR => Err(error),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Reads every row, and every other index; what cannot be read is told.
+    async fn check_table(
+        &mut self,
+        definition: &store::TableDefinition,
+    ) -> Result<Vec<Value>, Stop> {
+        let read = self.read_whole(definition).await;
+        let (kind, message) = match read {
+            Ok(()) => ("status", "OK".to_owned()),
+            Err(Stop::Error(error)) => ("Error", error.message),
+            Err(stop) => return Err(stop),
+        };
+        let table = definition.name.to_string();
+        Ok([&*table, "check", kind, &*message]
+            .map(|text| Value::bytes(text.as_bytes()))
+            .to_vec())
+    }
+
+    async fn read_whole(&mut self, definition: &store::TableDefinition) -> Result<(), Stop> {
+        let table = quoted(&definition.name);
+        let rows = format!("SELECT * FROM {table} USE INDEX ()");
+        let is_other = |index: &&store::IndexDefinition| index.uniqueness != Uniqueness::Primary;
+        let others = definition.indexes.iter().filter(is_other);
+        let entries = others.map(|index| {
+            let index = syntax::print::quoted_name(&index.name);
+            format!("SELECT COUNT(*) FROM {table} FORCE INDEX ({index})")
+        });
+        for text in std::iter::once(rows).chain(entries) {
+            self.sum_of(&text).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the rows of a query, and keeps their sum alone.
+    async fn sum_of(&mut self, query: &str) -> Result<ChecksumSink, Stop> {
+        let select = self.parse(query.as_bytes())?;
+        let sink_for = |plan: &planner::Plan| {
+            let types = plan.columns.iter().map(|it| it.column_type.clone());
+            ChecksumSink::new(types.collect())
+        };
+        let (_, sum) = self.run_select(&select, sink_for).await?;
+        Ok(sum)
+    }
+
+    /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
+    /// is Plateau's own; MariaDB's depends on its row format. QUICK wants one that is kept with the
+    /// table; there is none.
+    async fn checksum(&mut self, tables: &[ObjectName], is_quick: bool) -> Result<Reply, Stop> {
+        let mut rows = Vec::new();
+        for name in tables {
+            let definition = match self.table_named(name) {
+                Ok(definition) => definition,
+                Err(error) if error.code == ER_NO_SUCH_TABLE => {
+                    let table = self.unchecked_name(name)?.to_string();
+                    rows.push(vec![Value::bytes(table.into_bytes()), Value::Null]);
+                    let warning = Trouble::new(error.code.number(), error.message);
+                    let diagnostics = self.state.diagnostics.borrow();
+                    diagnostics.warnings().push(Level::Error, warning);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if !is_own_table(&definition) {
+                self.check_table_privilege(Privilege::Select, &definition.name)?;
+            }
+            let sum = if is_quick {
+                Value::Null
+            } else {
+                let all = format!("SELECT * FROM {}", quoted(&definition.name));
+                Value::Int(i64::from(self.sum_of(&all).await?.checksum()))
+            };
+            let table = Value::bytes(definition.name.to_string().into_bytes());
+            rows.push(vec![table, sum]);
+        }
+        self.write_rows(&checksum_columns(), rows)
+    }
+
+    fn shut_down(&mut self) -> Result<Reply, Stop> {
+        self.check_global_privilege(Privilege::Shutdown)?;
+        self.state.worker.server.shut_down();
+        Ok(Reply::Ok(Done::default()))
+    }
+}
+
+/// The columns of what looking after tables answers.
+pub(crate) fn look_after_columns() -> Vec<OutputColumn> {
+    vec![
+        text_column("Table", 128),
+        text_column("Op", 10),
+        text_column("Msg_type", 10),
+        text_column("Msg_text", 1024),
+    ]
+}
+
+/// The columns of CHECKSUM TABLE.
+pub(crate) fn checksum_columns() -> Vec<OutputColumn> {
+    vec![text_column("Table", 128), number_column("Checksum")]
+}
+
+/// A table's name as a statement has it.
+fn quoted(name: &TableName) -> String {
+    let part = syntax::print::quoted_name;
+    format!("{}.{}", part(&name.database), part(&name.table))
+}
+
+/// A table of `information_schema`.
+fn is_own_table(definition: &store::TableDefinition) -> bool {
+    catalog::information_schema::definition_by_id(definition.id).is_some()
+}

@@ -1,0 +1,735 @@
+//! One client from its login to its end: commands in, replies out.
+//!
+//! ```text
+//! serve: accept -> log in -> welcome -> { read command -> reply }* -> roll back -> close
+//! ```
+//!
+//! The session is one task on one worker. It is the only place that awaits suspensions of the
+//! store, and it watches three things while it waits: the wait itself, an order to be killed, and
+//! the client's disappearance. While it waits for a command it watches for the server's end, too.
+
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use catalog::information_schema::INFORMATION_SCHEMA;
+use errcode::{
+    ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
+    ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
+};
+use front::{Client, Disconnect, LoginFailure, LoginRules, PacketBytes};
+use runtime::{Standing, Stream};
+use settings::Settings;
+use syntax::ast::VariableScope;
+use value::{CollationId, Level, Trouble};
+use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
+
+use crate::account::accounts::Door;
+use crate::connection::hot;
+use crate::connection::registry::{KillOrder, ProcessLine};
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::state::State;
+use crate::connection::tracker::Tracker;
+use crate::lock::locked_tables::LockedTables;
+use crate::prepared::cursor::CursorRows;
+use crate::prepared::statement::PreparedStatements;
+use crate::routine::Programs;
+use crate::statement::cached_query::QueryBuffers;
+use crate::statement::row_encoder::RowProtocol;
+use crate::statement::sink::error_text;
+use crate::statement::transaction::TransactionState;
+use crate::variables::system::NewValue;
+use crate::worker::Worker;
+
+/// Memory that an idle session keeps for the text of its next statement.
+const LISTED_TEXT_BYTES_KEPT: usize = 512;
+
+/// A logged-in client.
+#[derive(Debug)]
+pub struct Session {
+    /// Its connection.
+    pub(crate) client: Client,
+    /// What it remembers.
+    pub(crate) state: Rc<State>,
+    /// Its transaction.
+    pub(crate) transaction: TransactionState,
+    /// What LOCK TABLES has taken.
+    pub(crate) locked: LockedTables,
+    /// Its prepared statements.
+    pub(crate) prepared: PreparedStatements,
+    /// How rows of the running statement are written.
+    pub(crate) protocol: RowProtocol,
+    /// There while a statement is only asked what its rows look like.
+    pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
+    /// There while the running statement's rows are kept for a cursor.
+    pub(crate) cursor: Option<CursorRows>,
+    /// The statement that failed last had begun to send rows.
+    pub(crate) has_partial_rows: bool,
+    /// The stored programs that are running.
+    pub(crate) programs: Programs,
+    /// Changes that the client is to be told of.
+    pub(crate) tracker: Tracker,
+    /// Buffers for the next text.
+    pub(crate) buffers: QueryBuffers,
+    /// A query may hold several statements.
+    pub(crate) has_multi_statements: bool,
+}
+
+/// Whether the session goes on after a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Command,
+    End,
+}
+
+/// Serves a connection to its end.
+pub async fn serve(worker: Rc<Worker>, stream: Stream) {
+    // Boxed: an idle client's task has no room for its login.
+    let Some(session) = Box::pin(enter(worker, stream)).await else {
+        return;
+    };
+    let seat = Arc::clone(&session.state.seat);
+    let server = Arc::clone(&session.state.worker.server);
+    session.run().await;
+    server.registry.leave(&seat);
+}
+
+/// Lets a client log in, and in; none if it may not.
+///
+/// Of the sessions that there may be one more is an administrator's, and who is one is known after
+/// the login alone. Those who log in at the same time are counted again when they are through.
+async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
+    let server = Arc::clone(&worker.server);
+    let settings = server.settings();
+    worker.front.set_rules(login_rules(&settings));
+    let limit = stdx::to_usize(settings.unsigned("max_connections"));
+    let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+    if server.registry.is_ending() {
+        let is_ending = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+        Client::refuse(stream, &worker.front, &is_ending).await;
+        return None;
+    }
+    if limit < server.registry.count() {
+        Client::refuse(stream, &worker.front, &is_full).await;
+        return None;
+    }
+    let id = server.registry.next_id();
+    let door = Door::new(&server);
+    let port = stream.peer_address().map(|address| address.port());
+    let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
+    let client = {
+        let (place, evicted) = server.logins.enter(id, limit);
+        if evicted.is_some() {
+            worker.counters().logins_evicted.increment();
+        }
+        let accept = pin!(Client::accept(stream, &worker.front, &door, wire_id));
+        match first_of(accept, pin!(place.evicted())).await {
+            Either::Left(Ok(client)) => client,
+            Either::Left(Err(failure)) => {
+                tell_failure(id, &failure);
+                return None;
+            }
+            // More have come than may wait and this was the oldest, or the server ends: no word.
+            Either::Right(()) => return None,
+        }
+    };
+    let limit = limit + usize::from(is_administrator(&door, &client));
+    let line = process_line(&worker, &client, id, port);
+    let Some(seat) = server.registry.enter(line, limit) else {
+        client.dismiss(&is_full).await;
+        return None;
+    };
+    worker.counters().connections.increment();
+    match Session::open(worker, client, Arc::clone(&seat), &door) {
+        Ok(session) => Some(session),
+        Err(refused) => {
+            let (client, error) = *refused;
+            dismiss(client, &error).await;
+            server.registry.leave(&seat);
+            None
+        }
+    }
+}
+
+/// What the global variables say of logins now.
+fn login_rules(settings: &Settings) -> LoginRules {
+    let seconds = |name| Duration::from_secs(settings.unsigned(name));
+    LoginRules {
+        requires_secure_transport: settings.is_on("require_secure_transport"),
+        offers_local_infile: settings.is_on("local_infile"),
+        connect_timeout: seconds("connect_timeout"),
+        write_timeout: seconds("net_write_timeout"),
+    }
+}
+
+/// Says why a session does not begin, in the login's character set: it may be about a name that
+/// the client has given.
+async fn dismiss(mut client: Client, error: &ClientError) {
+    let collation = CollationId::from_id(client.info().collation);
+    let text = error_text(&error.message, collation.map(CollationId::charset));
+    ErrorPacket::encode_with_text(client.out(), error, &text);
+    client.close().await;
+}
+
+fn is_administrator(door: &Door, client: &Client) -> bool {
+    let (user, host) = client.info().account.clone();
+    let account = door.lets_in(&catalog::AccountName { user, host });
+    account.is_some_and(|account| {
+        account
+            .grants
+            .global()
+            .has(catalog::Privilege::ConnectionAdmin)
+    })
+}
+
+fn tell_failure(connection_id: u64, failure: &LoginFailure) {
+    tracing::info!(connection_id, reason = %failure, "login failed");
+}
+
+fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) -> ProcessLine {
+    let host = client.info().peer.host();
+    ProcessLine {
+        id,
+        user: client.info().user.clone(),
+        host: port.map_or(host.clone(), |port| format!("{host}:{port}")),
+        database: None,
+        command: "Sleep",
+        since_us: worker.steady_us(),
+        state: "",
+        statement: String::new(),
+    }
+}
+
+impl Session {
+    /// The session of a client that has proved who it is; the client and the error if it may not
+    /// stay.
+    fn open(
+        worker: Rc<Worker>,
+        client: Client,
+        seat: Arc<crate::connection::registry::Seat>,
+        door: &Door,
+    ) -> Result<Box<Self>, Box<(Client, ClientError)>> {
+        let info = client.info();
+        let (user, host) = info.account.clone();
+        let name = catalog::AccountName { user, host };
+        let user_text = format!("{}@{}", info.user, info.peer.host());
+        let Some(account) = door.lets_in(&name) else {
+            let denied = ClientError::access_denied(&info.user, &info.peer.host(), true);
+            return Err(Box::new((client, denied)));
+        };
+        let state = Rc::new(State::new(worker, seat, user_text, account));
+        state.has_tls.set(client.info().has_tls);
+        state.peer_look.watch(client.watch());
+        let locked = LockedTables::new(Rc::clone(&state.locks_tables));
+        let has_multi_statements = client
+            .capabilities()
+            .contains(Capabilities::MULTI_STATEMENTS);
+        let mut session = Box::new(Self {
+            client,
+            state,
+            transaction: TransactionState::default(),
+            locked,
+            prepared: PreparedStatements::default(),
+            protocol: RowProtocol::Text,
+            described: None,
+            cursor: None,
+            has_partial_rows: false,
+            programs: Programs::default(),
+            tracker: Tracker::default(),
+            buffers: QueryBuffers::default(),
+            has_multi_statements,
+        });
+        match session.take_login_settings() {
+            Ok(()) => Ok(session),
+            Err(error) => Err(Box::new((session.client, error))),
+        }
+    }
+
+    /// What the login asked for: character set and database.
+    fn take_login_settings(&mut self) -> Result<(), ClientError> {
+        let info = self.client.info();
+        let collation = CollationId::from_id(info.collation);
+        let database = info.database.clone();
+        if let Some(collation) = collation {
+            self.take_login_names(collation)?;
+        }
+        let packet_bytes_max = self.packet_bytes_max();
+        self.client.set_max_allowed_packet(packet_bytes_max);
+        self.take_timeouts();
+        if self
+            .client
+            .capabilities()
+            .contains(Capabilities::INTERACTIVE)
+        {
+            let seconds = {
+                let variables = self.state.variables.borrow();
+                variables.settings().unsigned("interactive_timeout")
+            };
+            let value = NewValue::Number(seconds.into());
+            self.set_variable(VariableScope::Session, "wait_timeout", &value)?;
+        }
+        match database.filter(|name| !name.is_empty()) {
+            Some(name) => self.use_database(&name),
+            None => Ok(()),
+        }
+    }
+
+    /// As SET NAMES. The next login with the same collation shares what this one made of the global
+    /// values, until one of them sets a variable.
+    fn take_login_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        let worker = Rc::clone(&self.state.worker);
+        let of = self.state.variables.borrow().clone();
+        let kept = worker.login_variables.borrow().find(&of, collation);
+        if let Some(made) = kept {
+            *self.state.variables.borrow_mut() = made;
+            return Ok(());
+        }
+        self.set_names(collation)?;
+        let made = self.state.variables.borrow().clone();
+        worker
+            .login_variables
+            .borrow_mut()
+            .keep(of, collation, made);
+        Ok(())
+    }
+
+    /// `max_allowed_packet`.
+    fn packet_bytes_max(&self) -> usize {
+        let variables = self.state.variables.borrow();
+        let bytes = variables.settings().unsigned("max_allowed_packet");
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Makes a database the current one (`USE`, COM_INIT_DB, login).
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<(), ClientError> {
+        let is_own = name.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        if !is_own {
+            self.check_database_used(name)?;
+        }
+        let absent = || ClientError::new(ER_BAD_DB_ERROR, &[&name]);
+        let collation = self.database_collation(name).ok_or_else(absent)?;
+        self.follow_database(collation)?;
+        let canonical = if is_own { "information_schema" } else { name };
+        *self.state.database.borrow_mut() = Some(canonical.into());
+        self.state
+            .seat
+            .update(|line| line.database = Some(canonical.to_owned()));
+        Ok(())
+    }
+
+    /// The collation of a database, if it is there.
+    fn database_collation(&self, name: &str) -> Option<CollationId> {
+        if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Some(CollationId::UTF8MB3_GENERAL_CI);
+        }
+        let names = self.state.worker.names();
+        names.database(name).map(|database| database.collation)
+    }
+
+    async fn run(mut self: Box<Self>) {
+        let ok = OkPacket {
+            status: self.status(),
+            ..OkPacket::default()
+        };
+        self.tracker = Tracker::default();
+        hot::note_session(&self);
+        let mut end = self.client.welcome(&ok).await.err();
+        while end.is_none() {
+            end = match self.next_command().await {
+                Ok(Next::Command) => None,
+                Ok(Next::End) => break,
+                Err(disconnect) => Some(disconnect),
+            };
+        }
+        let is_cut_off = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
+        if let Some(disconnect) = end {
+            let connection_id = self.state.seat.id();
+            tracing::debug!(connection_id, reason = %disconnect, "connection ended");
+        }
+        if is_cut_off {
+            self.client.cut_off();
+        }
+        free_what_waits();
+        self.abandon_transaction().await;
+        self.state.release_named_locks();
+        // What a client that took nothing was to be sent is not waited for a second time.
+        if !is_cut_off {
+            self.client.close().await;
+        }
+    }
+
+    /// Waits for a command and answers it.
+    async fn next_command(&mut self) -> Result<Next, Disconnect> {
+        free_what_waits();
+        let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
+        // A transaction's locks and snapshot, and tables that are locked, are in others' way.
+        let standing = if self.transaction.is_open() || self.locked.are_on() {
+            Standing::Engaged
+        } else {
+            Standing::Free
+        };
+        let killed = Rc::clone(&self.state);
+        let bytes = {
+            let read = pin!(
+                self.client
+                    .read_command(Duration::from_secs(timeout_s), standing)
+            );
+            let registry = &killed.worker.server.registry;
+            let dismissed = pin!(registry.dismissed(&killed.seat));
+            first_of(read, dismissed).await
+        };
+        // A command that came after KILL was acknowledged is not answered.
+        let is_killed = self.state.seat.order() == KillOrder::Connection;
+        let is_dismissed = is_killed || self.state.worker.server.registry.is_ending();
+        let bytes = match bytes {
+            Either::Left(bytes) if !is_dismissed => bytes?,
+            dismissed => {
+                if matches!(dismissed, Either::Right(())) {
+                    self.client.begin_unasked();
+                }
+                // Who is killed while it is idle is told nothing that it has not asked for.
+                if !is_killed {
+                    let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+                    ErrorPacket::encode(self.client.out(), &error);
+                }
+                // Its transaction is rolled back after that: the killer does not wait so long.
+                Box::pin(self.client.hang_up()).await?;
+                self.state.seat.hang_up();
+                return Ok(Next::End);
+            }
+        };
+        self.state.seat.clear_query_order();
+        self.begin_statement_time();
+        self.begin_command(&bytes);
+        let next = self.answer(&bytes).await;
+        self.end_command();
+        next
+    }
+
+    fn begin_command(&self, bytes: &[u8]) {
+        let worker = &self.state.worker;
+        let since_us = worker.steady_us();
+        self.state.peer_look.begin(since_us);
+        // Until a statement begins that has its own.
+        self.state.has_old_warnings.set(true);
+        let command = match bytes.first() {
+            Some(&wire::CommandByte::QUERY) => "Query",
+            Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
+            Some(&wire::CommandByte::STMT_PREPARE) => "Prepare",
+            Some(&wire::CommandByte::STMT_FETCH) => "Fetch",
+            _ => "Command",
+        };
+        worker.counters().questions.increment();
+        self.state.seat.update(|line| {
+            line.command = command;
+            line.since_us = since_us;
+        });
+    }
+
+    fn end_command(&self) {
+        let since_us = self.state.worker.steady_us();
+        self.state.seat.update(|line| {
+            line.command = "Sleep";
+            line.since_us = since_us;
+            if LISTED_TEXT_BYTES_KEPT < line.statement.capacity() {
+                line.statement = String::new();
+            }
+            line.statement.clear();
+        });
+    }
+
+    /// Each client's task has room for the largest command that is not boxed here: those that
+    /// come all the time must not cost an allocation, and an idle client pays for their room.
+    async fn answer(&mut self, bytes: &PacketBytes) -> Result<Next, Disconnect> {
+        let capabilities = self.client.capabilities();
+        let Ok(command) = Command::decode(bytes, capabilities) else {
+            self.write_error(&ClientError::new(ER_MALFORMED_PACKET, &[]));
+            return Ok(Next::Command);
+        };
+        let reply = match command {
+            Command::Quit => return Ok(Next::End),
+            Command::Query(text) => return self.query(text).await,
+            Command::Ping | Command::Debug => Ok(Reply::Ok(Done::default())),
+            Command::InitDb(name) => self.init_db(name),
+            Command::Statistics => {
+                self.write_statistics();
+                return Ok(Next::Command);
+            }
+            Command::ResetConnection => self.reset().await,
+            Command::ChangeUser(change) => return self.change_user(&change).await,
+            Command::SetMultiStatements(allowed) => {
+                self.has_multi_statements = allowed;
+                Ok(Reply::Rows(Done::default()))
+            }
+            Command::ProcessKill { connection_id } => {
+                Box::pin(self.kill(connection_id.into(), false)).await
+            }
+            Command::Prepare(text) => self.prepare_command(text).await,
+            Command::Execute(execute) => self.execute_command(&execute).await,
+            Command::SendLongData {
+                statement_id,
+                parameter,
+                data,
+            } => {
+                self.long_data_command(statement_id, parameter, data);
+                return Ok(Next::Command);
+            }
+            Command::CloseStatement { statement_id } => {
+                self.prepared.close(statement_id);
+                return Ok(Next::Command);
+            }
+            Command::ResetStatement { statement_id } => self.reset_statement(statement_id),
+            Command::Fetch {
+                statement_id,
+                row_count,
+            } => self.fetch_command(statement_id, row_count).await,
+            Command::FieldList(list) => self.field_list(&list),
+            Command::ProcessInfo => Box::pin(self.run_text("SHOW FULL PROCESSLIST")).await,
+            Command::Refresh(_) => Box::pin(self.run_text("FLUSH STATUS")).await,
+            Command::BulkExecute(bulk) => Box::pin(self.bulk_execute_command(&bulk)).await,
+            Command::Shutdown => Err(ClientError::not_supported(&"COM_SHUTDOWN").into()),
+            Command::Unknown(_) => Err(ClientError::new(ER_UNKNOWN_COM_ERROR, &[]).into()),
+        };
+        self.write_reply(reply, false)
+    }
+
+    /// Writes the packet that ends a reply.
+    pub(crate) fn write_reply(
+        &mut self,
+        reply: Result<Reply, Stop>,
+        has_more: bool,
+    ) -> Result<Next, Disconnect> {
+        let capabilities = self.client.capabilities();
+        let status = self.status().with(StatusFlags::MORE_RESULTS, has_more);
+        match reply {
+            Ok(Reply::Ok(done)) => {
+                let changes = self.take_changes();
+                let ok = self.ok_packet(&done, status, &changes);
+                ok.encode(self.client.out(), capabilities, OkKind::Ok);
+            }
+            Ok(Reply::Rows(done)) => {
+                // The packet that ended rows in older protocols has no room for changes.
+                let changes = if capabilities.contains(Capabilities::DEPRECATE_EOF) {
+                    self.take_changes()
+                } else {
+                    SessionChanges::default()
+                };
+                let ok = self.ok_packet(&done, status.with(done.status, true), &changes);
+                wire::end_rows(self.client.out(), capabilities, &ok);
+            }
+            Ok(Reply::Nothing) => {}
+            Ok(Reply::End) => return Ok(Next::End),
+            Err(Stop::Error(error)) => {
+                let is_killed = self.state.seat.order() == KillOrder::Connection;
+                // Who kills itself is told so; who is killed sees the end of the connection.
+                if is_killed && error.code != ER_CONNECTION_KILLED {
+                    return Err(Disconnect::Killed);
+                }
+                self.write_error(&error);
+                if is_killed || error.code == ER_SERVER_SHUTDOWN {
+                    return Ok(Next::End);
+                }
+            }
+            Err(Stop::Disconnect(disconnect)) => return Err(*disconnect),
+        }
+        self.client.end_reply();
+        Ok(Next::Command)
+    }
+
+    fn ok_packet<'d>(
+        &self,
+        done: &'d Done,
+        status: StatusFlags,
+        changes: &'d SessionChanges,
+    ) -> OkPacket<'d> {
+        OkPacket {
+            affected_rows: done.affected_rows,
+            last_insert_id: done.last_insert_id,
+            status,
+            warnings: if done.tells_warnings || self.programs.is_running() {
+                0
+            } else {
+                self.warning_count()
+            },
+            info: done.info.as_bytes(),
+            session_changes: changes.as_bytes(),
+        }
+    }
+
+    pub(crate) fn write_error(&mut self, error: &ClientError) {
+        self.state.worker.counters().errors.increment();
+        self.state.row_count.set(-1);
+        // What failed has not begun a list of its own: an earlier statement's is not its own.
+        if self.state.has_old_warnings.get() {
+            self.state.clear_diagnostics();
+        }
+        let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
+        diagnostics.warnings().push(
+            Level::Error,
+            Trouble::new(error.code.number(), error.message.clone()),
+        );
+        for place in self.programs.take_trace() {
+            diagnostics.push(Level::Note, place);
+        }
+        let results = self.state.variables.borrow().active().results_charset;
+        let text = error_text(&error.message, results);
+        ErrorPacket::encode_with_text(self.client.out(), error, &text);
+    }
+
+    /// Warnings of the last statement, as far as the packets can count.
+    pub(crate) fn warning_count(&self) -> u16 {
+        if self.state.has_old_warnings.get() {
+            return 0;
+        }
+        let count = self.state.diagnostics.borrow().warnings().count();
+        u16::try_from(count).unwrap_or(u16::MAX)
+    }
+
+    /// The flags that each OK and EOF packet carries.
+    pub(crate) fn status(&self) -> StatusFlags {
+        let variables = self.state.variables.borrow();
+        let active = variables.active();
+        let is_open = self.transaction.is_open();
+        self.state.in_transaction.set(is_open);
+        StatusFlags::default()
+            .with(StatusFlags::AUTOCOMMIT, active.autocommit)
+            .with(StatusFlags::IN_TRANSACTION, is_open)
+            .with(StatusFlags::MORE_RESULTS, self.programs.is_running())
+            .with(
+                StatusFlags::PS_OUT_PARAMS,
+                self.programs.is_telling_outputs(),
+            )
+            .with(
+                StatusFlags::IN_READ_ONLY_TRANSACTION,
+                self.transaction.is_read_only,
+            )
+            .with(StatusFlags::ANSI_QUOTES, active.mode.ansi_quotes)
+            .with(
+                StatusFlags::NO_BACKSLASH_ESCAPES,
+                active.mode.no_backslash_escapes,
+            )
+    }
+
+    fn init_db(&mut self, name: &[u8]) -> Result<Reply, Stop> {
+        let name = self.text_of(name);
+        self.use_database(&name)?;
+        self.track_schema();
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    fn write_statistics(&mut self) {
+        let server = &self.state.worker.server;
+        let status = server.status(self.state.worker.steady_us());
+        let uptime = status["Uptime"];
+        let questions = status["Questions"];
+        let average = questions.checked_div(uptime).unwrap_or(0);
+        let text = format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  \
+             Open tables: 0  Queries per second avg: {average}.000",
+            status["Threads_connected"],
+        );
+        self.client.out().packet(text.as_bytes());
+    }
+
+    /// As new, without a login: COM_RESET_CONNECTION.
+    async fn reset(&mut self) -> Result<Reply, Stop> {
+        self.abandon_transaction().await;
+        self.state.release_named_locks();
+        self.locked.clear();
+        self.prepared = PreparedStatements::default();
+        self.tracker = Tracker::default();
+        self.state.reset();
+        if let Some(collation) = CollationId::from_id(self.client.info().collation) {
+            self.set_names(collation)?;
+        }
+        let database = self.state.database.borrow().clone();
+        if let Some(collation) = database.and_then(|name| self.database_collation(&name)) {
+            self.follow_database(collation)?;
+        }
+        let packet_bytes_max = self.packet_bytes_max();
+        self.client.set_max_allowed_packet(packet_bytes_max);
+        self.take_timeouts();
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    async fn change_user(&mut self, change: &wire::ChangeUser<'_>) -> Result<Next, Disconnect> {
+        self.abandon_transaction().await;
+        self.state.release_named_locks();
+        self.locked.clear();
+        let worker = &self.state.worker;
+        worker
+            .front
+            .set_rules(login_rules(&worker.server.settings()));
+        let door = Door::new(&worker.server);
+        if let Err(failure) = self.client.change_user(change, &door).await {
+            tell_failure(self.state.seat.id(), &failure);
+            return Ok(Next::End);
+        }
+        let info = self.client.info();
+        let (user, host) = info.account.clone();
+        let user_text = format!("{}@{}", info.user, info.peer.host());
+        let user_name = info.user.clone();
+        let Some(account) = door.lets_in(&catalog::AccountName { user, host }) else {
+            return Ok(Next::End);
+        };
+        self.prepared = PreparedStatements::default();
+        self.tracker = Tracker::default();
+        self.state.reset();
+        self.state.set_account(user_text, account);
+        *self.state.database.borrow_mut() = None;
+        self.state.seat.update(|line| {
+            line.user = user_name;
+            line.database = None;
+        });
+        let taken = self.take_login_settings();
+        let reply = taken
+            .map(|()| Reply::Ok(Done::default()))
+            .map_err(Stop::from);
+        self.write_reply(reply, false)
+    }
+}
+
+/// Has a task of its own free what a statement has left behind, some at each of its turns. A
+/// session that freed it itself, between two commands, would free what others have left, too, and
+/// its client would wait for that: for as many rounds of all tasks as there are pieces.
+pub(crate) fn free_what_waits() {
+    let Some(mut waiting) = stdx::pile::take_waiting() else {
+        return;
+    };
+    runtime::spawn_background(async move {
+        loop {
+            while waiting.free_some() {
+                runtime::yield_now().await;
+            }
+            match stdx::pile::take_waiting() {
+                Some(more) => waiting = more,
+                None => return,
+            }
+        }
+    });
+}
+
+/// The result of whichever future is ready first; the first is asked first. The futures stay where
+/// the caller has pinned them: taken by value they would be held twice.
+pub(crate) fn first_of<A, B>(
+    mut left: Pin<&mut impl Future<Output = A>>,
+    mut right: Pin<&mut impl Future<Output = B>>,
+) -> impl Future<Output = Either<A, B>> {
+    std::future::poll_fn(move |context| {
+        if let Poll::Ready(value) = left.as_mut().poll(context) {
+            return Poll::Ready(Either::Left(value));
+        }
+        right.as_mut().poll(context).map(Either::Right)
+    })
+}
+
+/// One of two.
+#[derive(Debug)]
+pub(crate) enum Either<A, B> {
+    /// The first.
+    Left(A),
+    /// The second.
+    Right(B),
+}

@@ -1,0 +1,679 @@
+//! What a session remembers between statements, as expressions see it.
+//!
+//! All behind shared references: an expression that assigns a user variable does so while its row
+//! is borrowed. A session is one task, so a borrow never meets another across a suspension: no
+//! guard of these cells is held over an await.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::{Account, AccountName, Accounts};
+use errcode::{
+    ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
+    ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+};
+use expression::{
+    Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
+};
+use function::{RandomState, SessionFacts};
+use planner::Plan;
+use store::TableId;
+use value::temporal::Zone;
+use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
+
+use crate::connection::peer_look::PeerLook;
+use crate::connection::registry::{KillOrder, Seat};
+use crate::statement::draft::Draft;
+use crate::statement::wait::Waits;
+use crate::variables::system::{self, Extra, VariableError, Variables};
+use crate::variables::user_variables::{self, UserVariables};
+use crate::worker::Worker;
+
+/// What a named lock takes: its name, three times while the statement runs that took it.
+const NAMED_LOCK_BYTES: usize = 640;
+
+/// A session's memory.
+#[derive(Debug)]
+pub struct State {
+    /// The worker that the session belongs to. Constant.
+    pub worker: Rc<Worker>,
+    /// Its entry in the process list. Constant.
+    pub seat: Arc<Seat>,
+    /// `USER()`: who it said it is. Changed by COM_CHANGE_USER.
+    pub user_text: RefCell<String>,
+    /// The account that it was let in by, as it was when it was looked up last. Shared with the
+    /// accounts that are published, so that sessions of one account know it by its address.
+    account: RefCell<Arc<Account>>,
+    /// The accounts among which `account` was looked up last.
+    seen_accounts: RefCell<Option<Arc<Accounts>>>,
+    /// System variables.
+    pub variables: RefCell<Variables>,
+    /// `@name`.
+    user_variables: RefCell<UserVariables>,
+    /// The current database.
+    pub database: RefCell<Option<Rc<str>>>,
+    /// Warnings of the last statement that had any to clear.
+    pub diagnostics: RefCell<Rc<Diagnostics>>,
+    /// They are an earlier statement's: the latest one only tells of them.
+    pub has_old_warnings: Cell<bool>,
+    /// What runs is a part of a statement; written by [`Part`] alone.
+    part: Cell<PartOf>,
+    /// `ROW_COUNT()`.
+    pub row_count: Cell<i64>,
+    /// `FOUND_ROWS()`.
+    pub found_rows: Cell<u64>,
+    /// `@@in_transaction`.
+    pub in_transaction: Cell<bool>,
+    /// What the running statement has to wait for.
+    pub(crate) waits: RefCell<Waits>,
+    /// What the session keeps between statements: variables, savepoints, prepared statements and
+    /// their cursors.
+    memory: Rc<Memory>,
+    /// The tree or the plan that is being made.
+    draft: RefCell<Draft>,
+    /// Of what the user variables take.
+    user_variables_share: RefCell<Share>,
+    /// How often it has taken named locks.
+    named_lock_count: Cell<u64>,
+    /// Of what they take.
+    named_locks_share: RefCell<Share>,
+    /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
+    /// there before the statement has asked.
+    pub(crate) deadline_us: Cell<Option<Option<u64>>>,
+    /// How long the statement waits for definitions, if it says so itself (`WAIT n`), in seconds.
+    pub(crate) definition_wait_s: Cell<Option<u64>>,
+    /// While a stored function runs: when the statement that called it began.
+    pub(crate) function_now: RefCell<Option<FunctionNow>>,
+    /// Whether the connection goes over TLS; set at login.
+    pub has_tls: Cell<bool>,
+    /// Whether LOCK TABLES was said; written by `LockedTables` alone.
+    pub(crate) locks_tables: Rc<Cell<bool>>,
+    /// Whether the client is there while a statement computes.
+    pub(crate) peer_look: PeerLook,
+    /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
+    facts: RefCell<SessionFacts>,
+}
+
+/// When the statement began that a stored function runs for.
+#[derive(Debug)]
+pub(crate) struct FunctionNow {
+    /// In microseconds since 1970 UTC.
+    pub(crate) us: i64,
+    /// On the wall of this zone, once that was asked.
+    wall: Option<(Zone, DateTime)>,
+}
+
+impl FunctionNow {
+    pub(crate) fn at(us: i64) -> Self {
+        Self { us, wall: None }
+    }
+}
+
+/// Whether what runs is a part of a statement, and of which.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct PartOf {
+    /// It is: what the statement has told stays.
+    is_part: bool,
+    /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
+    filled: Option<TableId>,
+}
+
+/// What runs is a part of a statement until this is dropped, however the part ends.
+#[derive(Debug)]
+pub(crate) struct Part {
+    state: Rc<State>,
+    around: PartOf,
+}
+
+impl Part {
+    /// A part begins; of CREATE TABLE .. SELECT with the table that it fills.
+    pub(crate) fn begin(state: &Rc<State>, filled: Option<TableId>) -> Self {
+        let is_part = true;
+        let around = state.part.replace(PartOf { is_part, filled });
+        let state = Rc::clone(state);
+        Self { state, around }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.state.part.set(self.around);
+    }
+}
+
+impl State {
+    /// A session's memory after its login.
+    pub fn new(
+        worker: Rc<Worker>,
+        seat: Arc<Seat>,
+        user_text: String,
+        account: Arc<Account>,
+    ) -> Self {
+        let settings = worker.server.settings();
+        let facts = RefCell::new(SessionFacts {
+            version: settings.text("version").to_owned(),
+            user: user_text.clone(),
+            current_user: account_text(&account.name),
+            ..SessionFacts::default()
+        });
+        let variables = Variables::new(settings);
+        Self {
+            worker,
+            seat,
+            user_text: RefCell::new(user_text),
+            account: RefCell::new(account),
+            seen_accounts: RefCell::default(),
+            variables: RefCell::new(variables),
+            user_variables: RefCell::default(),
+            database: RefCell::new(None),
+            diagnostics: RefCell::default(),
+            has_old_warnings: Cell::new(false),
+            part: Cell::default(),
+            row_count: Cell::new(0),
+            found_rows: Cell::new(0),
+            in_transaction: Cell::new(false),
+            waits: RefCell::default(),
+            memory: Rc::default(),
+            draft: RefCell::default(),
+            user_variables_share: RefCell::default(),
+            named_lock_count: Cell::new(0),
+            named_locks_share: RefCell::default(),
+            deadline_us: Cell::new(None),
+            definition_wait_s: Cell::new(None),
+            function_now: RefCell::default(),
+            has_tls: Cell::new(false),
+            locks_tables: Rc::default(),
+            peer_look: PeerLook::default(),
+            facts,
+        }
+    }
+
+    /// Says how much a part of the session keeps between statements.
+    ///
+    /// # Errors
+    /// 1290 beyond `max_session_mem_used`, 1041 beyond `statement_memory_size`.
+    pub(crate) fn keep(&self, share: &mut Share, bytes: usize) -> Result<(), ClientError> {
+        let limit = self.variables.borrow().active().options.kept_bytes_max;
+        let kept = share.set(bytes, &self.memory, limit, || self.memory_pool());
+        kept.map_err(|failure| *failure)
+    }
+
+    /// Makes a tree or a plan, and counts what it takes among what the session keeps, also while
+    /// it is being made ([`Surroundings::give_way`]).
+    ///
+    /// # Errors
+    /// Those of `make`, and those of [`State::keep`].
+    pub(crate) fn drafted<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, Box<ClientError>>,
+    ) -> Result<(T, Share), Box<ClientError>> {
+        let thread_bytes = self.worker.server.heap.thread_bytes;
+        self.draft.borrow_mut().begin(thread_bytes());
+        let made = make();
+        let counted = self.count_draft();
+        let share = self.draft.borrow_mut().end();
+        let made = made?;
+        counted?;
+        Ok((made, share))
+    }
+
+    /// Counts what was made of the draft so far.
+    fn count_draft(&self) -> Result<(), expression::Failure> {
+        let now = (self.worker.server.heap.thread_bytes)();
+        match self.draft.borrow_mut().pause(now) {
+            Some((bytes, share)) => Ok(self.keep(share, bytes)?),
+            None => Ok(()),
+        }
+    }
+
+    /// How often the session has taken named locks.
+    pub(crate) fn named_lock_count(&self) -> u64 {
+        self.named_lock_count.get()
+    }
+
+    /// Says how often it has; error 1290 or 1041 where there is no memory for so many.
+    pub(crate) fn set_named_lock_count(&self, count: u64) -> Result<(), ClientError> {
+        let bytes = stdx::to_usize(count).saturating_mul(NAMED_LOCK_BYTES);
+        self.keep(&mut self.named_locks_share.borrow_mut(), bytes)?;
+        self.named_lock_count.set(count);
+        Ok(())
+    }
+
+    /// As after a login: COM_RESET_CONNECTION.
+    pub fn reset(&self) {
+        self.variables
+            .borrow_mut()
+            .reset(self.worker.server.settings());
+        *self.user_variables.borrow_mut() = UserVariables::default();
+        *self.user_variables_share.borrow_mut() = Default::default();
+        *self.diagnostics.borrow_mut() = Rc::default();
+        self.row_count.set(0);
+        self.found_rows.set(0);
+        self.set_last_insert_id(0);
+        self.facts.borrow_mut().random_state = None;
+    }
+
+    /// What LAST_INSERT_ID() gives.
+    pub fn last_insert_id(&self) -> u64 {
+        self.facts.borrow().last_insert_id
+    }
+
+    /// What `LAST_INSERT_ID(number)` was given since the statement began, if it was.
+    pub fn given_insert_id(&self) -> Option<u64> {
+        let facts = self.facts.borrow();
+        facts
+            .is_last_insert_id_given
+            .then_some(facts.last_insert_id)
+    }
+
+    /// Says whether `LAST_INSERT_ID(number)` has been called since the statement began.
+    pub fn set_insert_id_given(&self, is_given: bool) {
+        self.facts.borrow_mut().is_last_insert_id_given = is_given;
+    }
+
+    /// Sets what LAST_INSERT_ID() gives.
+    pub fn set_last_insert_id(&self, id: u64) {
+        self.facts.borrow_mut().last_insert_id = id;
+    }
+
+    /// Whose rights the session has now: those of its account as it stands, so that a REVOKE
+    /// holds from the next statement on; those of the login if the account is gone.
+    pub fn account(&self) -> Arc<Account> {
+        let server = &self.worker.server;
+        let mut seen = self.seen_accounts.borrow_mut();
+        let mut account = self.account.borrow_mut();
+        if !seen.as_ref().is_some_and(|seen| server.are_current(seen)) {
+            let accounts = server.accounts();
+            if let Some(current) = accounts.by_name(&account.name)
+                && !Arc::ptr_eq(current, &account)
+            {
+                *account = Arc::clone(current);
+            }
+            *seen = Some(accounts);
+        }
+        Arc::clone(&account)
+    }
+
+    /// The session goes on under another account: COM_CHANGE_USER.
+    pub fn set_account(&self, user_text: String, account: Arc<Account>) {
+        {
+            let mut facts = self.facts.borrow_mut();
+            facts.user.clone_from(&user_text);
+            facts.current_user = account_text(&account.name);
+        }
+        *self.user_text.borrow_mut() = user_text;
+        *self.account.borrow_mut() = account;
+        *self.seen_accounts.borrow_mut() = None;
+    }
+
+    /// The session acts as another account, with its rights, until it acts as the one that is given
+    /// back: who a stored program was defined by.
+    pub(crate) fn act_as(&self, account: &Arc<Account>) -> Arc<Account> {
+        self.facts.borrow_mut().current_user = account_text(&account.name);
+        *self.seen_accounts.borrow_mut() = None;
+        std::mem::replace(&mut *self.account.borrow_mut(), Arc::clone(account))
+    }
+
+    /// The name of the account.
+    pub fn account_name(&self) -> AccountName {
+        self.account.borrow().name.clone()
+    }
+
+    /// The current database's name, or error 1046.
+    pub fn current_database(&self) -> Result<Rc<str>, ClientError> {
+        let database = self.database.borrow().clone();
+        database.ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
+    }
+
+    /// How long the statement waits for definitions, in seconds.
+    pub(crate) fn definition_wait_limit_s(&self) -> u64 {
+        let own = self.definition_wait_s.get();
+        own.unwrap_or_else(|| self.variables.borrow().active().lock_wait_timeout_s)
+    }
+
+    /// What is constant for a statement that begins now.
+    pub fn statement_options(&self) -> StatementOptions {
+        let variables = self.variables.borrow();
+        StatementOptions {
+            now_us: self.now_us(&variables),
+            insert_id: variables.extra.insert_id,
+            ..variables.active().options.clone()
+        }
+    }
+
+    /// When a statement that begins now begins, in microseconds since 1970 UTC.
+    fn now_us(&self, variables: &Variables) -> i64 {
+        let set = variables.extra.timestamp_us;
+        let of_function = || self.function_now.borrow().as_ref().map(|now| now.us);
+        set.or_else(of_function)
+            .unwrap_or_else(|| self.worker.wall_us())
+    }
+
+    /// Now by the clock on the session's wall. Programs ask before each of their expressions, so
+    /// what it is for a function is kept.
+    pub fn wall_now(&self) -> DateTime {
+        let variables = self.variables.borrow();
+        let now_us = self.now_us(&variables);
+        let zone = &variables.active().options.zone;
+        let mut function_now = self.function_now.borrow_mut();
+        let known = function_now.as_mut().filter(|now| now.us == now_us);
+        if let Some(FunctionNow {
+            wall: Some((of, wall)),
+            ..
+        }) = &known
+            && of == zone
+        {
+            return *wall;
+        }
+        let utc = DateTime::from_unix_micros(now_us);
+        let wall = utc.and_then(|utc| zone.from_utc(utc)).unwrap_or_default();
+        if let Some(known) = known {
+            known.wall = Some((zone.clone(), wall));
+        }
+        wall
+    }
+
+    /// The type of `@name`, in lower case.
+    pub(crate) fn user_variable_type(&self, name: &str) -> ColumnType {
+        self.user_variables.borrow().type_of(name)
+    }
+
+    /// True if a plan holds for the user variables as they are: each that it reads has the type
+    /// that it had when the plan was made.
+    pub(crate) fn has_types_of(&self, plan: &Plan) -> bool {
+        plan.user_variables.is_empty() || {
+            let variables = self.user_variables.borrow();
+            let mut read = plan.user_variables.iter();
+            read.all(|(name, column_type)| variables.is_of_type(name, column_type))
+        }
+    }
+
+    /// True while a part of a statement runs ([`Part`]).
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.get().is_part
+    }
+
+    /// True of the table that CREATE TABLE .. SELECT fills at the moment.
+    pub(crate) fn is_filled(&self, table: TableId) -> bool {
+        self.part.get().filled == Some(table)
+    }
+
+    /// Forgets the last statement's warnings.
+    pub fn clear_diagnostics(&self) {
+        self.has_old_warnings.set(false);
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        match Rc::get_mut(&mut diagnostics) {
+            Some(own) => own.clear(),
+            None => *diagnostics = Rc::default(),
+        }
+        let variables = self.variables.borrow();
+        let active = variables.active();
+        let mut warnings = diagnostics.warnings();
+        warnings.set_limits(active.warning_count_max, active.has_notes);
+    }
+
+    /// Of RAND() without a seed, once a seed was set.
+    fn random_state(&self) -> Option<RandomState> {
+        self.facts.borrow().random_state
+    }
+
+    /// `SET rand_seed1`, `rand_seed2`; the other one stays or is drawn.
+    pub fn set_random_state(&self, change: impl FnOnce(&mut RandomState)) {
+        let (first, second) = (self.random() >> 34, self.random() >> 34);
+        let mut facts = self.facts.borrow_mut();
+        change(
+            facts
+                .random_state
+                .get_or_insert(RandomState { first, second }),
+        );
+    }
+
+    /// The statement has used up `SET insert_id`.
+    pub fn clear_insert_id(&self) {
+        self.variables.borrow_mut().extra.insert_id = None;
+    }
+
+    /// How many errors the last statement left.
+    pub fn error_count(&self) -> u64 {
+        let diagnostics = self.diagnostics.borrow();
+        let warnings = diagnostics.warnings();
+        let errors = warnings
+            .entries()
+            .iter()
+            .filter(|(level, _)| *level == Level::Error);
+        errors.count() as u64
+    }
+
+    /// A system variable that is no setting.
+    fn extra_variable(&self, name: &str) -> Option<Value> {
+        let variables = self.variables.borrow();
+        let Extra {
+            timestamp_us,
+            insert_id,
+        } = variables.extra;
+        Some(match name {
+            "last_insert_id" | "identity" => Value::UInt(self.last_insert_id()),
+            "insert_id" => Value::UInt(insert_id.unwrap_or(0)),
+            "rand_seed1" => Value::UInt(self.random_state().map_or(0, |state| state.first)),
+            "rand_seed2" => Value::UInt(self.random_state().map_or(0, |state| state.second)),
+            "timestamp" => {
+                let micros = timestamp_us.unwrap_or_else(|| self.worker.wall_us());
+                micros_value(micros)
+            }
+            "warning_count" => Value::UInt(self.diagnostics.borrow().warnings().count()),
+            "error_count" => Value::UInt(self.error_count()),
+            "pseudo_thread_id" => Value::UInt(self.seat.id()),
+            "in_transaction" => Value::UInt(u64::from(self.in_transaction.get())),
+            _ => return None,
+        })
+    }
+}
+
+/// `CURRENT_USER()` of an account.
+fn account_text(name: &AccountName) -> String {
+    format!("{}@{}", name.user, name.host)
+}
+
+/// What a client is told of a variable that cannot be read or set.
+pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
+    match error {
+        VariableError::Unknown => ClientError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]),
+        VariableError::ReadOnly => {
+            ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, &"read only"])
+        }
+        VariableError::ReadOnlyInSession => {
+            let code = ER_VARIABLE_IS_READONLY;
+            ClientError::new(code, &[&"SESSION", &name, &"GLOBAL"])
+        }
+        VariableError::NotBuilt { text } => ClientError::not_supported(&format!("{name}={text}")),
+        VariableError::SessionOnly => ClientError::new(ER_LOCAL_VARIABLE, &[&name]),
+        VariableError::GlobalOnly => ClientError::new(ER_GLOBAL_VARIABLE, &[&name]),
+        VariableError::WrongLevel { level } => {
+            ClientError::new(ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&name, level])
+        }
+        VariableError::WrongValue { text } if name == "time_zone" => {
+            ClientError::new(errcode::ER_UNKNOWN_TIME_ZONE, &[text])
+        }
+        VariableError::WrongValue { text } => {
+            ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])
+        }
+        VariableError::WrongType => ClientError::new(ER_WRONG_TYPE_FOR_VAR, &[&name]),
+    }
+}
+
+/// A setting's value as SHOW VARIABLES shows it.
+pub fn setting_text(name: &str, value: &settings::Value) -> String {
+    match setting_value(name, value) {
+        Value::Null => String::new(),
+        _ => value.to_string(),
+    }
+}
+
+/// Microseconds as seconds.
+fn micros_value(micros: i64) -> Value {
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "seconds since 1970 have room for a quarter of a microsecond in a double"
+    )]
+    Value::Double(micros as f64 / 1e6)
+}
+
+/// The type that a client is told of a system variable that has this value now: a truth value is
+/// BIGINT(1), a count BIGINT(21) UNSIGNED, a time in seconds DOUBLE(21,6).
+pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
+    let (mut column_type, length) = match value {
+        // Negative for accounts that are locked out, in MariaDB.
+        Value::UInt(_) if name.eq_ignore_ascii_case("max_user_connections") => {
+            (ColumnType::new(TypeKind::BigInt), 21)
+        }
+        Value::UInt(_) => (ColumnType::unsigned(TypeKind::BigInt), 21),
+        Value::Int(_) => (ColumnType::new(TypeKind::BigInt), 1),
+        Value::Double(_) => (ColumnType::new(TypeKind::Double), 21),
+        Value::Bytes(text) => {
+            let collation = CollationId::UTF8MB3_GENERAL_CI;
+            let chars = stdx::to_u32(collation.charset().char_count(text));
+            (ColumnType::varchar(chars, collation), chars)
+        }
+        _ => (ColumnType::varchar(0, CollationId::UTF8MB3_GENERAL_CI), 0),
+    };
+    column_type.length = length;
+    column_type.decimals = match column_type.kind {
+        TypeKind::Double => 6,
+        TypeKind::VarChar => ColumnType::TEXT_DECIMALS,
+        _ => 0,
+    };
+    column_type
+}
+
+/// A setting's value with the type that SQL gives it: truth values are 0 and 1.
+pub fn setting_value(name: &str, value: &settings::Value) -> Value {
+    match value {
+        settings::Value::Text(text) if name == "character_set_results" && text == "NULL" => {
+            Value::Null
+        }
+        settings::Value::Bool(is_on) => Value::Int(i64::from(*is_on)),
+        settings::Value::Unsigned(number) => Value::UInt(*number),
+        settings::Value::Micros(micros) => micros_value(i64::try_from(*micros).unwrap_or(i64::MAX)),
+        settings::Value::Text(text) => Value::bytes(text.as_bytes()),
+    }
+}
+
+impl Surroundings for State {
+    fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
+        self.user_variables.borrow().value(name, as_type)
+    }
+
+    fn set_user_variable(
+        &self,
+        name: &str,
+        value: Value,
+        column_type: &ColumnType,
+    ) -> Result<(), expression::Failure> {
+        let name = name.to_lowercase();
+        let (value, column_type) = user_variables::kept(value, column_type);
+        let mut variables = self.user_variables.borrow_mut();
+        let bytes = variables.bytes_with(&name, &value);
+        self.keep(&mut self.user_variables_share.borrow_mut(), bytes)?;
+        variables.set(&name, value, column_type, bytes);
+        Ok(())
+    }
+
+    fn system_variable(
+        &self,
+        scope: Option<expression::VariableScope>,
+        name: &str,
+    ) -> Result<Value, expression::Failure> {
+        let name = name.to_ascii_lowercase();
+        let is_global = scope == Some(expression::VariableScope::Global);
+        if !is_global && let Some(value) = self.extra_variable(&name) {
+            return Ok(value);
+        }
+        let fail = |error| Box::new(variable_error(&name, &error));
+        let found = system::visible(&name);
+        if found.is_err() && self.extra_variable(&name).is_some() {
+            return Err(fail(VariableError::WrongLevel { level: "SESSION" }));
+        }
+        let setting = found.map_err(fail)?;
+        let is_session_only = scope == Some(expression::VariableScope::Session);
+        let is_sessions =
+            setting.scope == settings::Scope::Session || system::is_fixed_in_sessions(setting.name);
+        if is_session_only && !is_sessions {
+            return Err(fail(VariableError::WrongLevel { level: "GLOBAL" }));
+        }
+        let globals = self.worker.server.settings();
+        let variables = self.variables.borrow();
+        let values = if setting.scope == settings::Scope::Session && !is_global {
+            variables.settings()
+        } else {
+            &*globals
+        };
+        Ok(values
+            .value(setting.name)
+            .map(|value| setting_value(setting.name, value))
+            .unwrap_or_default())
+    }
+
+    fn facts(&self) -> RefMut<'_, SessionFacts> {
+        let mut facts = self.facts.borrow_mut();
+        facts.connection_id = self.seat.id();
+        facts.row_count = self.row_count.get();
+        facts.found_rows = self.found_rows.get();
+        let database = self.database.borrow();
+        if facts.database.as_deref() != database.as_deref() {
+            facts.database = database.as_deref().map(str::to_owned);
+        }
+        facts
+    }
+
+    fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        (self.worker.front.options().random)(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn call(
+        &self,
+        function: SessionFunction,
+        arguments: &[Value],
+    ) -> Result<Value, expression::Failure> {
+        self.session_function(function, arguments)
+    }
+
+    fn clock_us(&self) -> i64 {
+        let owed_us = i64::try_from(self.owed_sleep_us()).unwrap_or(i64::MAX);
+        self.worker.wall_us().saturating_add(owed_us)
+    }
+
+    fn is_killed(&self) -> bool {
+        self.seat.order() != KillOrder::None
+    }
+
+    fn memory_pool(&self) -> Arc<MemoryPool> {
+        Arc::clone(&self.worker.server.memory_pool)
+    }
+
+    fn is_slice_over(&self) -> bool {
+        runtime::is_slice_over()
+    }
+
+    fn give_way(&self) -> Result<(), expression::Failure> {
+        let stopped = |code| Err(Box::new(ClientError::new(code, &[])));
+        self.count_draft()?;
+        let given = runtime::give_way();
+        let now = (self.worker.server.heap.thread_bytes)();
+        self.draft.borrow_mut().resume(now);
+        if given == runtime::WayGiven::Ending {
+            return stopped(ER_SERVER_SHUTDOWN);
+        }
+        self.look_at_peer();
+        if self.is_killed() {
+            return stopped(ER_QUERY_INTERRUPTED);
+        }
+        match self.deadline_us.get().flatten() {
+            Some(deadline) if deadline <= self.worker.steady_us() => stopped(ER_STATEMENT_TIMEOUT),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,797 @@
+//! Prepared statements: of the protocol by number, of SQL by name.
+//!
+//! A statement is parsed once. Its plan depends on the types of its parameters, which the protocol
+//! tells at the first execution and may change at any other; the plan that was made for them, or
+//! found in the worker's cache, is held as long as they stay and no table has changed.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
+use expression::{Share, Surroundings as _};
+use foldhash::fast::FixedState;
+use planner::{OutputColumn, StringRules};
+use syntax::ast::{self, StatementKind};
+use value::{Charset, CollationId, ColumnType, Date, Decimal, TypeKind, Value};
+use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
+
+use crate::admin::{checksum_columns, look_after_columns};
+use crate::connection::hot::HotPlace;
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::Session;
+use crate::prepared::bulk::{Mark, marked};
+use crate::prepared::cursor::CursorRows;
+use crate::prepared::limit_parameters::{limit_parameters, limit_value};
+use crate::prepared::long_data::LongData;
+use crate::prepared::splice::splice;
+use crate::routine::Output;
+use crate::server::PreparedPlace;
+use crate::statement::dispatch::{Parsed, counted};
+use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings};
+use crate::statement::row_encoder::RowProtocol;
+use crate::statement::run::Ran;
+use crate::statement::sink::{made_up_column, write_columns};
+use crate::statement::source::in_utf8;
+use crate::statement::virtual_store::SessionNames;
+use crate::variables::system::Active;
+
+/// A session's prepared statements.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedStatements {
+    /// The protocol's, by number.
+    by_id: HashMap<u32, Box<Prepared>, FixedState>,
+    /// SQL's, by name in lower case.
+    by_name: HashMap<String, Named, FixedState>,
+    /// The last number given out.
+    last_id: u32,
+    /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
+    has_failed: bool,
+}
+
+/// The number by which a client names the statement that it prepared last, so that it may send
+/// the execution without waiting for the real one (MariaDB).
+const LAST_PREPARED: u32 = u32::MAX;
+
+/// What a text and its tree take, by the text's length: an expression has some 100 bytes and is
+/// written in some 10.
+const TREE_BYTES_PER_BYTE: usize = 11;
+
+/// A prepared statement of SQL.
+#[derive(Debug)]
+struct Named {
+    /// Its tree and text. Constant.
+    parsed: Rc<Parsed>,
+    /// The current database as it was prepared. Constant.
+    database: Option<Rc<str>>,
+    /// Counts it, and what its text and tree take.
+    _place: (PreparedPlace, Share),
+}
+
+/// The database that is the current one again once a prepared statement has run.
+#[derive(Debug)]
+pub(crate) struct Elsewhere(Option<Rc<str>>);
+
+/// A prepared statement of the protocol.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Its tree and text. Constant.
+    pub(crate) parsed: Rc<Parsed>,
+    /// The current database as it was prepared. Constant.
+    pub(crate) database: Option<Rc<str>>,
+    /// Counts it, and what its text and tree take.
+    _place: (PreparedPlace, Share),
+    /// How the parameters were typed at the last execution.
+    pub(crate) types: Vec<ParameterType>,
+    /// Parameters that come in pieces.
+    long_data: LongData,
+    /// How its text was read. Constant.
+    mode: syntax::Mode,
+    /// The plan that it ran last.
+    held: Option<HeldPlan>,
+    /// Rows that wait for COM_STMT_FETCH.
+    cursor: Option<CursorRows>,
+}
+
+/// A plan that was made for some types of parameters under some variables on some day, shared with
+/// other sessions of the worker.
+#[derive(Debug)]
+struct HeldPlan {
+    types: Vec<ColumnType>,
+    /// What a time beside a date is of.
+    today: Date,
+    /// The session's variables, which are replaced when one changes.
+    active: Rc<Active>,
+    shared: Rc<SharedPlan>,
+}
+
+impl PreparedStatements {
+    /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
+    /// is no reply to say so.
+    fn long_data_of(&mut self, statement_id: u32) -> Option<&mut LongData> {
+        let id = self.resolved(statement_id);
+        self.by_id
+            .get_mut(&id)
+            .map(|prepared| &mut prepared.long_data)
+    }
+
+    /// Which statement a number means.
+    fn resolved(&self, statement_id: u32) -> u32 {
+        match statement_id {
+            LAST_PREPARED if self.has_failed => 0,
+            LAST_PREPARED => self.last_id,
+            id => id,
+        }
+    }
+
+    /// Takes a statement out, to run it.
+    pub(crate) fn take(&mut self, statement_id: u32) -> Option<Box<Prepared>> {
+        let id = self.resolved(statement_id);
+        self.by_id.remove(&id)
+    }
+
+    /// Puts back what was taken by that number.
+    pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Box<Prepared>) {
+        let id = self.resolved(statement_id);
+        self.by_id.insert(id, prepared);
+    }
+
+    /// The place of a statement's cursor.
+    pub(crate) fn cursor_of(&mut self, statement_id: u32) -> Option<&mut Option<CursorRows>> {
+        let id = self.resolved(statement_id);
+        let prepared = self.by_id.get_mut(&id)?;
+        Some(&mut prepared.cursor)
+    }
+
+    /// COM_STMT_CLOSE.
+    pub(crate) fn close(&mut self, statement_id: u32) {
+        self.take(statement_id);
+    }
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub(crate) async fn prepare_command(&mut self, text: &[u8]) -> Result<Reply, Stop> {
+        let reply = self.prepare(text).await;
+        self.prepared.has_failed = reply.is_err();
+        reply
+    }
+
+    async fn prepare(&mut self, text: &[u8]) -> Result<Reply, Stop> {
+        let text = self.to_utf8(text);
+        let parsed = self.parse_shared(&text)?;
+        check_preparable(&parsed)?;
+        let place = self.prepared_place(&parsed)?;
+        let columns = self.describe(&parsed).await?;
+        self.prepared.last_id = self.prepared.last_id.wrapping_add(1).max(1);
+        let statement_id = self.prepared.last_id;
+        let parameter_count = u16::try_from(parsed.statement.parameter_count)
+            .map_err(|_| ClientError::new(errcode::ER_PS_MANY_PARAM, &[]))?;
+        let column_count = u16::try_from(columns.len())
+            .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
+        let prepared = Prepared {
+            parsed,
+            database: self.state.database.borrow().clone(),
+            _place: place,
+            types: Vec::new(),
+            long_data: LongData::default(),
+            mode: self.mode(),
+            held: None,
+            cursor: None,
+        };
+        self.prepared.by_id.insert(statement_id, Box::new(prepared));
+        let ok = PrepareOk {
+            statement_id,
+            column_count,
+            parameter_count,
+            warnings: 0,
+        };
+        ok.encode(self.client.out());
+        let parameter = made_up_column("?", ColumnType::varchar(0, CollationId::BINARY));
+        self.write_definitions(&vec![parameter; usize::from(parameter_count)]);
+        self.write_definitions(&columns);
+        Ok(Reply::Nothing)
+    }
+
+    /// A place among the prepared statements, or error 1461, and memory for one.
+    fn prepared_place(&self, parsed: &Parsed) -> Result<(PreparedPlace, Share), ClientError> {
+        let server = &self.state.worker.server;
+        let place = server.prepared_place().map_err(|limit| {
+            ClientError::new(errcode::ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&limit])
+        })?;
+        let mut share = Share::default();
+        let usual_bytes = parsed.text.len() * TREE_BYTES_PER_BYTE;
+        self.state
+            .keep(&mut share, usual_bytes.max(parsed.memory_bytes()))?;
+        Ok((place, share))
+    }
+
+    /// The tree of a text, shared with other sessions.
+    fn parse_shared(&self, text: &[u8]) -> Result<Rc<Parsed>, ClientError> {
+        let texts = &self.state.worker.prepared_texts;
+        let found = texts.borrow().find(text, self.mode(), self.strings());
+        if let Some(parsed) = found {
+            return Ok(parsed);
+        }
+        let parsed = Rc::new(self.parse(text)?);
+        texts.borrow_mut().put(text, self.mode(), &parsed);
+        Ok(parsed)
+    }
+
+    /// What the rows of a statement will look like. Statements that only show something are asked
+    /// as if they ran; what they would show is not written.
+    async fn describe(&mut self, parsed: &Parsed) -> Result<Rc<[OutputColumn]>, Stop> {
+        match parsed.statement.kind {
+            _ if has_plan(parsed) => {
+                let plan = self.plan(parsed, &[])?;
+                self.check_privileges(&plan)?;
+                let is_taken = !plan.into_variables.is_empty();
+                Ok(if is_taken { Rc::from([]) } else { plan.columns })
+            }
+            StatementKind::Show(_) | StatementKind::Explain(_) => {
+                self.described = Some(Rc::from([]));
+                let outcome = Box::pin(self.statement(parsed)).await;
+                let columns = self.described.take().unwrap_or_else(|| Rc::from([]));
+                outcome.map(|_| columns)
+            }
+            StatementKind::Admin(ast::Admin::Table { .. }) => Ok(look_after_columns().into()),
+            StatementKind::Admin(ast::Admin::Checksum { .. }) => Ok(checksum_columns().into()),
+            _ => Ok(Rc::from([])),
+        }
+    }
+
+    /// Column definitions and their end; nothing for no columns.
+    fn write_definitions(&mut self, columns: &[OutputColumn]) {
+        if columns.is_empty() {
+            return;
+        }
+        let charset = self.state.variables.borrow().active().results_charset;
+        write_columns(&mut self.client, columns, charset);
+        let (capabilities, status) = (self.client.capabilities(), self.status());
+        wire::end_columns(self.client.out(), capabilities, status, 0);
+    }
+
+    /// COM_STMT_SEND_LONG_DATA, which has no reply.
+    pub(crate) fn long_data_command(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+        let bytes_max = {
+            let variables = self.state.variables.borrow();
+            variables.settings().unsigned("max_allowed_packet")
+        };
+        let bytes_max = stdx::to_usize(bytes_max);
+        let state = Rc::clone(&self.state);
+        if let Some(long_data) = self.prepared.long_data_of(statement_id) {
+            let keep = |share: &mut Share, bytes| state.keep(share, bytes);
+            long_data.append(parameter, data, bytes_max, keep);
+        }
+    }
+
+    /// COM_STMT_EXECUTE.
+    pub(crate) async fn execute_command(&mut self, execute: &Execute<'_>) -> Result<Reply, Stop> {
+        let id = execute.statement_id;
+        let Some(mut prepared) = self.prepared.take(id) else {
+            return Err(unknown_statement(id, "mysqld_stmt_execute"));
+        };
+        prepared.cursor = None;
+        HotPlace::Prepared.note(&*prepared);
+        HotPlace::ParameterTypes.note(&prepared.types[..]);
+        self.protocol = RowProtocol::Binary;
+        let around = self.enter_database(prepared.database.as_ref());
+        let reply = self.execute_prepared(&mut prepared, execute).await;
+        self.leave_database(around);
+        self.protocol = RowProtocol::Text;
+        prepared.long_data.clear();
+        self.prepared.put_back(id, prepared);
+        reply
+    }
+
+    /// A statement's names mean what they meant when it was prepared: the database that was the
+    /// current one then is so again while it runs.
+    pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<Elsewhere> {
+        let mut current = self.state.database.borrow_mut();
+        let is_elsewhere = current.as_ref() != database;
+        is_elsewhere.then(|| Elsewhere(std::mem::replace(&mut *current, database.cloned())))
+    }
+
+    /// It has run. Where it ran elsewhere, what it made of the current database is forgotten.
+    pub(crate) fn leave_database(&self, around: Option<Elsewhere>) {
+        if let Some(Elsewhere(database)) = around {
+            *self.state.database.borrow_mut() = database;
+        }
+    }
+
+    async fn execute_prepared(
+        &mut self,
+        prepared: &mut Prepared,
+        execute: &Execute<'_>,
+    ) -> Result<Reply, Stop> {
+        let (values, types) = self.parameters(prepared, execute)?;
+        let parsed = Rc::clone(&prepared.parsed);
+        if let StatementKind::Call(call) = &parsed.statement.kind {
+            let outputs = Box::pin(self.prepared_call(call, &parsed, (values, types))).await?;
+            self.write_outputs(&outputs)?;
+            return Ok(self.program_reply());
+        }
+        if !parsed.is_planned() {
+            return Box::pin(self.plain_with(&parsed, &values, &types)).await;
+        }
+        let wants_cursor = execute.cursor == CursorKind::ReadOnly;
+        let kind = counted(&parsed.statement.kind);
+        self.state.worker.counters().count_statement(kind);
+        self.state.clear_diagnostics();
+        let active = Rc::clone(self.state.variables.borrow().active());
+        let today = self.state.wall_now().date();
+        let held = prepared.held.take();
+        let mut held = held.filter(|it| {
+            it.types == types
+                && it.today == today
+                && Rc::ptr_eq(&it.active, &active)
+                && self.state.has_types_of(it.shared.plan())
+        });
+        let hold = |shared| HeldPlan {
+            types: types.clone(),
+            today,
+            active: Rc::clone(&active),
+            shared,
+        };
+        if held.is_none()
+            && let Some(shared) = self.find_prepared(prepared, &types)
+        {
+            held = Some(hold(shared));
+        }
+        loop {
+            let (is_fresh, running) = match held.take() {
+                Some(held) => (false, held),
+                None => (true, hold(self.plan_prepared(prepared, &types)?)),
+            };
+            let shared = &running.shared;
+            self.check_shared_privileges(shared)?;
+            let has_rows = !shared.plan().columns.is_empty();
+            let is_taken = !shared.plan().into_variables.is_empty();
+            self.cursor =
+                (wants_cursor && has_rows && !is_taken).then(|| CursorRows::of(&self.state));
+            let ran = self.run_shared(shared, &values, RowProtocol::Binary).await;
+            let cursor = self.cursor.take();
+            match ran? {
+                Ran::Reply(reply) => {
+                    let reply = match &cursor {
+                        Some(cursor) => self.write_cursor_head(cursor),
+                        None => reply,
+                    };
+                    prepared.cursor = cursor;
+                    if is_cacheable(shared.plan()) {
+                        prepared.held = Some(running);
+                    }
+                    return Ok(reply);
+                }
+                Ran::Stale if is_fresh => {
+                    return Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into());
+                }
+                Ran::Stale => {}
+            }
+        }
+    }
+
+    /// The plan that some session of this worker has made for the same text and types.
+    fn find_prepared(
+        &mut self,
+        prepared: &Prepared,
+        types: &[ColumnType],
+    ) -> Option<Rc<SharedPlan>> {
+        self.write_prepared_key(prepared, types);
+        let worker = &self.state.worker;
+        let schema_version = worker.plan_version();
+        let mut plans = worker.plans.borrow_mut();
+        let found = plans.find(&self.buffers.key, schema_version);
+        found.filter(|found| self.state.has_types_of(found.plan()))
+    }
+
+    /// A plan made now, shared if it may be.
+    fn plan_prepared(
+        &mut self,
+        prepared: &Prepared,
+        types: &[ColumnType],
+    ) -> Result<Rc<SharedPlan>, Stop> {
+        let schema_version = self.state.worker.plan_version();
+        let parsed = &prepared.parsed;
+        let names = SessionNames::new(&self.state);
+        let limits = self.state.variables.borrow().active().limits;
+        let plan = self.plan_with(parsed, types, &names, limits)?;
+        let is_own =
+            names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty();
+        let shared = SharedPlan::new(plan, counted(&parsed.statement.kind));
+        if !is_own {
+            self.write_prepared_key(prepared, types);
+            self.share_plan(&self.buffers.key, &shared, schema_version);
+        }
+        Ok(shared)
+    }
+
+    fn write_prepared_key(&mut self, prepared: &Prepared, types: &[ColumnType]) {
+        let mut key = std::mem::take(&mut self.buffers.key);
+        let text = &prepared.parsed.text;
+        self.with_surroundings(|surroundings| {
+            // The tree is of the text as it was read then.
+            let surroundings = Surroundings {
+                mode: prepared.mode,
+                strings: text.strings,
+                ..*surroundings
+            };
+            PlanCache::write_prepared_key(&mut key, text, types, &surroundings);
+        });
+        self.buffers.key = key;
+    }
+
+    /// The values of the parameters and the types that the plan shall give them.
+    fn parameters(
+        &self,
+        prepared: &mut Prepared,
+        execute: &Execute<'_>,
+    ) -> Result<(Vec<Value>, Vec<ColumnType>), Stop> {
+        prepared.long_data.check()?;
+        let malformed = |_| ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
+        let count = prepared.parsed.statement.parameter_count;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let strings = self.strings();
+        let mut reader = execute
+            .parameters(count, &mut prepared.types)
+            .map_err(malformed)?;
+        let (mut values, mut types) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for position in 0..count {
+            let long = prepared.long_data.get(position);
+            let bound = reader.next_value(long.is_some()).map_err(malformed)?;
+            let Some((wire_type, value)) = bound else {
+                let error = ClientError::new(ER_WRONG_ARGUMENTS, &[&"mysqld_stmt_execute"]);
+                return Err(error.into());
+            };
+            let value = match long {
+                Some(bytes) => BinaryValue::Bytes(bytes),
+                None => value,
+            };
+            let (value, column_type) = parameter(value, wire_type, strings);
+            values.push(value);
+            types.push(column_type);
+        }
+        Ok((values, types))
+    }
+
+    /// COM_STMT_RESET.
+    pub(crate) fn reset_statement(&mut self, statement_id: u32) -> Result<Reply, Stop> {
+        let id = self.prepared.resolved(statement_id);
+        match self.prepared.by_id.get_mut(&id) {
+            Some(prepared) => {
+                prepared.long_data.clear();
+                prepared.cursor = None;
+                Ok(Reply::Ok(Done::default()))
+            }
+            None => Err(unknown_statement(statement_id, "mysqld_stmt_reset")),
+        }
+    }
+
+    /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
+    pub(crate) async fn prepared_statement(
+        &mut self,
+        statement: &ast::Prepared,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        match statement {
+            ast::Prepared::Prepare { name, from } => {
+                let key = name.text.to_lowercase();
+                self.prepared.by_name.remove(&key);
+                let of = self.parse_value(from, parsed).await?;
+                if has_plan(&of) {
+                    // Names that do not exist are told now.
+                    self.check_privileges(&self.plan_own(&of)?)?;
+                }
+                let named = Named {
+                    _place: self.prepared_place(&of)?,
+                    database: self.state.database.borrow().clone(),
+                    parsed: Rc::new(of),
+                };
+                self.prepared.by_name.insert(key, named);
+                self.track_state();
+                Ok(Reply::Ok(Done {
+                    info: "Statement prepared".to_owned(),
+                    ..Done::default()
+                }))
+            }
+            ast::Prepared::Execute { name, using } => {
+                let Some(named) = self.prepared.by_name.get(&name.text.to_lowercase()) else {
+                    return Err(unknown_statement(&name.text, "EXECUTE"));
+                };
+                let (of, database) = (Rc::clone(&named.parsed), named.database.clone());
+                self.execute_using((&of, database), using, parsed).await
+            }
+            ast::Prepared::ExecuteImmediate { from, using } => {
+                let of = Rc::new(self.parse_value(from, parsed).await?);
+                let database = self.state.database.borrow().clone();
+                self.execute_using((&of, database), using, parsed).await
+            }
+            ast::Prepared::Deallocate(name) => {
+                match self.prepared.by_name.remove(&name.text.to_lowercase()) {
+                    Some(_) => Ok(Reply::Ok(Done::default())),
+                    None => Err(unknown_statement(&name.text, "DEALLOCATE PREPARE")),
+                }
+            }
+        }
+    }
+
+    /// The statement that an expression's text is.
+    async fn parse_value(&mut self, from: &ast::Expr, around: &Parsed) -> Result<Parsed, Stop> {
+        let (value, column_type) = self.constant_typed(from, around).await?;
+        let text = match value {
+            Value::Bytes(text) if column_type.is_binary() => self.to_utf8(&text),
+            Value::Bytes(text) => in_utf8(column_type.charset(), &text).into_owned(),
+            other => {
+                let mut text = Vec::new();
+                other
+                    .as_ref()
+                    .append_text(&ColumnType::new(TypeKind::BigInt), &mut text);
+                text
+            }
+        };
+        let parsed = self.parse(&text)?;
+        check_preparable(&parsed)?;
+        Ok(parsed)
+    }
+
+    async fn execute_using(
+        &mut self,
+        (of, database): (&Rc<Parsed>, Option<Rc<str>>),
+        using: &[ast::UsingValue],
+        around: &Parsed,
+    ) -> Result<Reply, Stop> {
+        let wanted = usize::try_from(of.statement.parameter_count).unwrap_or(usize::MAX);
+        if using.len() != wanted {
+            return Err(ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
+        }
+        let collation = self.strings().collation;
+        let (mut values, mut types, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+        for of in using {
+            let (mut value, mut own, mut mark) = (Value::Null, collation, Mark::Value);
+            match of {
+                ast::UsingValue::Value(expression) => {
+                    let (given, from) = self.constant_typed(expression, around).await?;
+                    (value, own) = in_connection(given, &from, collation);
+                }
+                ast::UsingValue::Default => mark = Mark::Default,
+                ast::UsingValue::Ignore => mark = Mark::Ignore,
+            }
+            types.push(type_of(&value, own));
+            values.push(value);
+            marks.push(mark);
+        }
+        for number in limit_parameters(&of.text, self.mode()) {
+            let limit = limit_value(&values[number]);
+            let limit = limit.ok_or_else(|| ClientError::new(ER_WRONG_ARGUMENTS, &[&"EXECUTE"]))?;
+            (values[number], types[number]) = limit;
+        }
+        let is_plain = marks.iter().all(|mark| *mark == Mark::Value);
+        let of = if is_plain {
+            Rc::clone(of)
+        } else {
+            Rc::new(marked(of, &marks)?)
+        };
+        let elsewhere = self.enter_database(database.as_ref());
+        let reply = self.execute_with(&of, using, (values, types)).await;
+        self.leave_database(elsewhere);
+        reply
+    }
+
+    /// Runs a statement with the values of its parameters, which `using` named.
+    async fn execute_with(
+        &mut self,
+        of: &Rc<Parsed>,
+        using: &[ast::UsingValue],
+        (values, types): (Vec<Value>, Vec<ColumnType>),
+    ) -> Result<Reply, Stop> {
+        match &of.statement.kind {
+            _ if of.is_planned() => self.planned(of, &values, &types).await,
+            StatementKind::Call(call) => {
+                let outputs = Box::pin(self.prepared_call(call, of, (values, types))).await?;
+                for output in outputs {
+                    if let Some(ast::UsingValue::Value(target)) = using.get(output.number)
+                        && let ast::ExprKind::UserVariable(name) = &target.kind
+                    {
+                        let column_type = &output.column_type;
+                        self.state
+                            .set_user_variable(name, output.value, column_type)?;
+                    }
+                }
+                Ok(self.program_reply())
+            }
+            StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
+            _ => Box::pin(self.plain_with(of, &values, &types)).await,
+        }
+    }
+
+    /// Runs a CALL with the values of its parameters.
+    async fn prepared_call(
+        &mut self,
+        call: &ast::Call,
+        parsed: &Parsed,
+        values: (Vec<Value>, Vec<ColumnType>),
+    ) -> Result<Vec<Output>, Stop> {
+        let kind = counted(&parsed.statement.kind);
+        self.state.worker.counters().count_statement(kind);
+        self.state.clear_diagnostics();
+        self.call_with(call, parsed, values).await
+    }
+
+    /// Answers a statement that is no plan, with the values of its parameters.
+    async fn plain_with(
+        &mut self,
+        parsed: &Parsed,
+        values: &[Value],
+        types: &[ColumnType],
+    ) -> Result<Reply, Stop> {
+        if values.is_empty() {
+            return self.statement(parsed).await;
+        }
+        let text = splice(&parsed.text, self.mode(), (values, types));
+        let spliced = self.parse_as(&text, parsed.text.strings)?;
+        self.statement(&spliced).await
+    }
+}
+
+/// True of statements that are planned: the others find out when they run.
+fn has_plan(parsed: &Parsed) -> bool {
+    matches!(
+        parsed.statement.kind,
+        StatementKind::Query(_)
+            | StatementKind::Insert(_)
+            | StatementKind::Update(_)
+            | StatementKind::Delete(_)
+    )
+}
+
+/// Statements that cannot be prepared: those about prepared statements.
+fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
+    match parsed.statement.kind {
+        StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[])),
+        _ => Ok(()),
+    }
+}
+
+/// An execution keeps its tables open; virtual ones hold rows of the moment.
+pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
+    plan.tables
+        .iter()
+        .all(|table| catalog::information_schema::definition_by_id(table.definition.id).is_none())
+}
+
+pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
+    ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&id, &what]).into()
+}
+
+/// A parameter of the protocol as a value with its type.
+pub(crate) fn parameter(
+    value: BinaryValue<'_>,
+    wire_type: ParameterType,
+    strings: StringRules,
+) -> (Value, ColumnType) {
+    let is_blob = matches!(
+        wire_type.column_type,
+        wire::ColumnType::Blob
+            | wire::ColumnType::TinyBlob
+            | wire::ColumnType::MediumBlob
+            | wire::ColumnType::LongBlob
+            | wire::ColumnType::Geometry
+    );
+    let value = match value {
+        BinaryValue::Null => Value::Null,
+        BinaryValue::Int(number) => Value::Int(number),
+        BinaryValue::Unsigned(number) => Value::UInt(number),
+        BinaryValue::Float(number) => Value::Double(f64::from(number)),
+        BinaryValue::Double(number) => Value::Double(number),
+        BinaryValue::Bytes(text) if wire_type.column_type == wire::ColumnType::NewDecimal => {
+            Value::Decimal(Decimal::parse_prefix(text).value)
+        }
+        BinaryValue::Bytes(bytes) if is_blob => Value::bytes(bytes),
+        BinaryValue::Bytes(text) => Value::Bytes(strings.received(text).into_owned()),
+        BinaryValue::DateTime(time) if wire_type.column_type == wire::ColumnType::Date => {
+            Value::Date(date_time(&time).date())
+        }
+        BinaryValue::DateTime(time) => Value::DateTime(date_time(&time)),
+        BinaryValue::Time(time) => {
+            let hour = time
+                .days
+                .saturating_mul(24)
+                .saturating_add(time.hours.into());
+            Value::Time(value::Time::from_parts(
+                time.is_negative,
+                hour,
+                time.minutes,
+                time.seconds,
+                time.microseconds,
+            ))
+        }
+    };
+    let collation = if is_blob {
+        CollationId::BINARY
+    } else {
+        strings.collation
+    };
+    let column_type = type_of(&value, collation);
+    (value, column_type)
+}
+
+/// A value of EXECUTE .. USING and its collation: a text of another character set than the
+/// connection's is brought into that.
+fn in_connection(value: Value, from: &ColumnType, connection: CollationId) -> (Value, CollationId) {
+    let (is, wanted) = (from.charset(), connection.charset());
+    match value {
+        Value::Bytes(_) if from.is_binary() || wanted == Charset::Binary || is == wanted => {
+            (value, from.collation)
+        }
+        Value::Bytes(text) if from.kind.is_string() => {
+            let mut converted = Vec::with_capacity(text.len());
+            wanted.append_converted(is, &text, &mut converted);
+            (Value::Bytes(converted), connection)
+        }
+        value => (value, connection),
+    }
+}
+
+/// A client may send any numbers; what is no date or time is the zero one, as in MariaDB.
+fn date_time(time: &wire::DateTime) -> value::DateTime {
+    let is_valid = time.year <= 9999
+        && time.month <= 12
+        && time.day <= 31
+        && time.hour < 24
+        && time.minute < 60
+        && time.second < 60
+        && time.microsecond < 1_000_000;
+    if !is_valid {
+        return value::DateTime::default();
+    }
+    let date = Date::new(time.year, time.month, time.day);
+    let hour = u32::from(time.hour);
+    let of_day = value::Time::from_parts(false, hour, time.minute, time.second, time.microsecond);
+    value::DateTime::new(date, of_day)
+}
+
+/// The digits behind the point of a time with so many microseconds, as MariaDB shows a parameter.
+fn digits_of(micros: u32) -> u8 {
+    if micros == 0 { 0 } else { 6 }
+}
+
+/// The type of a value that stands alone. Text gets the widest length, so that longer texts use
+/// the same plan; a number has the digits behind the point that it shows, and so has a time.
+fn type_of(value: &Value, collation: CollationId) -> ColumnType {
+    match value {
+        Value::Null => ColumnType::new(TypeKind::Null),
+        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
+        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
+        Value::Float(_) | Value::Double(_) => ColumnType::new(TypeKind::Double),
+        Value::Decimal(number) => ColumnType::decimal(Decimal::PRECISION_MAX, number.scale()),
+        Value::Bytes(_) => ColumnType::text(TypeKind::LongText, u32::MAX, collation),
+        Value::Date(_) => ColumnType::new(TypeKind::Date),
+        Value::Time(time) => ColumnType::temporal(TypeKind::Time, digits_of(time.microsecond())),
+        Value::DateTime(time) => {
+            ColumnType::temporal(TypeKind::DateTime, digits_of(time.microsecond()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_that_is_none_is_the_zero_date() {
+        let mut time = wire::DateTime {
+            year: 2026,
+            month: 11,
+            day: 21,
+            hour: 23,
+            minute: 59,
+            second: 59,
+            microsecond: 999_999,
+        };
+        assert_ne!(date_time(&time), value::DateTime::default());
+        time.year = 10_000;
+        assert_eq!(date_time(&time), value::DateTime::default());
+        time.year = 2026;
+        time.hour = 24;
+        assert_eq!(date_time(&time), value::DateTime::default());
+    }
+}

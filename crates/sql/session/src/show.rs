@@ -1,0 +1,634 @@
+//! SHOW and DESCRIBE.
+//!
+//! What `information_schema` knows is asked of it: the statement becomes a SELECT whose columns
+//! have SHOW's names, so that LIKE and WHERE work on all of them alike. What only the session
+//! knows is written directly.
+
+use std::fmt::Display;
+
+use catalog::information_schema::{self, show_create_table};
+use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
+use planner::OutputColumn;
+use store::TableName;
+use syntax::ast::{
+    self, Explain, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
+};
+use syntax::print::{quoted_name, quoted_string};
+use value::{Level, Value};
+use wire::StatusFlags;
+
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::Session;
+use crate::statement::dispatch::Parsed;
+use crate::statement::sink::{PacketSink, ResultState, number_column, text_column};
+use crate::statement::virtual_store::table_facts;
+
+/// The default of a column as SHOW COLUMNS has it: a text without its quotes, but for the types
+/// whose defaults are expressions.
+const BARE_DEFAULT: &str = "CASE WHEN COLUMN_DEFAULT = 'NULL' THEN NULL \
+    WHEN DATA_TYPE LIKE '%text' OR DATA_TYPE LIKE '%blob' THEN COLUMN_DEFAULT \
+    WHEN LEFT(COLUMN_DEFAULT, 1) = '''' THEN REPLACE(SUBSTRING(COLUMN_DEFAULT, 2, \
+    CHAR_LENGTH(COLUMN_DEFAULT) - 2), '''''', '''') ELSE COLUMN_DEFAULT END";
+
+/// A SHOW statement as a SELECT over `information_schema`.
+struct Asked {
+    /// `SELECT .. FROM .. [WHERE ..]`, without ORDER BY.
+    select: String,
+    /// The column that LIKE is about, and how it is compared.
+    like: String,
+    collate: &'static str,
+    /// ORDER BY, or nothing.
+    order: &'static str,
+}
+
+/// The name of a column with the pattern of LIKE behind it, as MySQL heads lists of names.
+fn headed(column: &str, filter: Option<&ShowFilter>) -> String {
+    match filter {
+        Some(ShowFilter::Like(pattern)) => {
+            format!("{column} ({})", String::from_utf8_lossy(pattern))
+        }
+        Some(ShowFilter::Where(_)) | None => column.to_owned(),
+    }
+}
+
+fn asked_databases(filter: Option<&ShowFilter>) -> Asked {
+    let column = headed("Database", filter);
+    let shown = quoted_name(&column);
+    let select = format!("SELECT SCHEMA_NAME AS {shown} FROM information_schema.SCHEMATA");
+    Asked::new(select, column, " ORDER BY 1").by_case()
+}
+
+/// A text as a literal that every `sql_mode` reads alike.
+fn text_in_any_mode(text: &str) -> String {
+    let quoted = quoted_string(text);
+    if !quoted.contains('\\') {
+        return quoted;
+    }
+    let bytes = text.bytes().map(|byte| format!("{byte:02x}"));
+    format!("_utf8mb4 x'{}'", bytes.collect::<String>())
+}
+
+impl Asked {
+    fn new(select: impl Into<String>, like: impl Into<String>, order: &'static str) -> Self {
+        Self {
+            select: select.into(),
+            like: like.into(),
+            collate: "",
+            order,
+        }
+    }
+
+    /// The case of letters counts, as it does in names of databases and tables.
+    fn by_case(self) -> Self {
+        let collate = " COLLATE utf8mb3_bin";
+        Self { collate, ..self }
+    }
+
+    /// The whole statement with the filter of the SHOW.
+    fn text(&self, filter: Option<&ShowFilter>, parsed: &Parsed) -> String {
+        let Self {
+            select,
+            like,
+            collate,
+            order,
+        } = self;
+        let condition = match filter {
+            None => String::new(),
+            Some(ShowFilter::Like(pattern)) => {
+                let (name, pattern) = (quoted_name(like), String::from_utf8_lossy(pattern));
+                // A backslash escapes in it whatever `sql_mode` says.
+                let pattern = text_in_any_mode(&pattern);
+                format!(" WHERE {name}{collate} LIKE {pattern} ESCAPE x'5c'")
+            }
+            Some(ShowFilter::Where(condition)) => {
+                let source = String::from_utf8_lossy(parsed.source(condition.span));
+                format!(" WHERE {source}")
+            }
+        };
+        format!("SELECT * FROM ({select}) AS shown{condition}{order}")
+    }
+}
+
+impl Session {
+    /// Answers SHOW.
+    pub(crate) async fn show_statement(
+        &mut self,
+        show: &Show,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        if let Some(asked) = self.asked(&show.kind, show.filter.as_ref())? {
+            let text = asked.text(show.filter.as_ref(), parsed);
+            let select = self.parse_as(text.as_bytes(), parsed.text.strings)?;
+            return self.planned(&select, &[], &[]).await;
+        }
+        match &show.kind {
+            ShowKind::CreateRoutine(kind, name) => self.show_create_routine(*kind, name),
+            ShowKind::CreateTable(name) => self.show_create_table(name),
+            ShowKind::CreateView(name) => {
+                let TableName { database, table } = &self.table_named(name)?.name;
+                let facts: [&dyn Display; 3] = [database, table, &"VIEW"];
+                Err(ClientError::new(ER_WRONG_OBJECT, &facts).into())
+            }
+            ShowKind::CreateDatabase {
+                name,
+                if_not_exists,
+            } => self.show_create_database(&name.text, *if_not_exists),
+            ShowKind::Warnings(limit) => self.show_warnings(limit.as_ref(), Level::Note),
+            ShowKind::Errors(limit) => self.show_warnings(limit.as_ref(), Level::Error),
+            ShowKind::CountWarnings => {
+                let count = self.state.diagnostics.borrow().warnings().count();
+                self.write_number("@@session.warning_count", count)
+            }
+            ShowKind::CountErrors => {
+                let count = self.state.error_count();
+                self.write_number("@@session.error_count", count)
+            }
+            ShowKind::Grants(user) => self.show_grants(user.as_ref()),
+            ShowKind::CreateUser(user) => self.show_create_user(user.as_ref()),
+            ShowKind::MasterStatus => {
+                self.write_empty(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"])
+            }
+            ShowKind::BinaryLogs => Err(ClientError::with_message(
+                errcode::ErrorCode(1381),
+                "You are not using binary logging",
+            )
+            .into()),
+            ShowKind::ReplicaStatus => self.write_empty(&["Slave_IO_State", "Master_Host"]),
+            ShowKind::OpenTables(_) => {
+                self.write_empty(&["Database", "Table", "In_use", "Name_locked"])
+            }
+            ShowKind::Profiles => self.write_empty(&["Query_ID", "Duration", "Query"]),
+            ShowKind::Refused(refused) => Err(ClientError::not_supported(&refused.name).into()),
+            ShowKind::Engine { .. } => {
+                Err(ClientError::not_supported(&"SHOW ENGINE .. STATUS").into())
+            }
+            ShowKind::Privileges => Err(ClientError::not_supported(&"SHOW PRIVILEGES").into()),
+            _ => Err(ClientError::not_supported(&"this SHOW statement").into()),
+        }
+    }
+
+    /// The SELECT that answers, for what `information_schema` knows.
+    fn asked(&self, kind: &ShowKind, filter: Option<&ShowFilter>) -> Result<Option<Asked>, Stop> {
+        Ok(Some(match kind {
+            ShowKind::Databases => asked_databases(filter),
+            ShowKind::Tables { full, schema } => {
+                self.asked_tables(*full, schema.as_ref(), filter)?
+            }
+            ShowKind::TableStatus(schema) => self.asked_table_status(schema.as_ref())?,
+            ShowKind::Columns { full, table } => self.asked_columns(*full, table)?,
+            ShowKind::Index(table) => self.asked_index(table)?,
+            ShowKind::Variables(scope) => Asked::new(
+                format!(
+                    "SELECT LOWER(VARIABLE_NAME) AS Variable_name, VARIABLE_VALUE AS `Value` \
+                     FROM information_schema.{}_VARIABLES",
+                    scope_word(*scope)
+                ),
+                "Variable_name",
+                " ORDER BY 1",
+            ),
+            ShowKind::Status(scope) => Asked::new(
+                format!(
+                    "SELECT CONCAT(LEFT(VARIABLE_NAME, 1), LOWER(SUBSTRING(VARIABLE_NAME, 2))) \
+                     AS Variable_name, VARIABLE_VALUE AS `Value` \
+                     FROM information_schema.{}_STATUS",
+                    scope_word(*scope)
+                ),
+                "Variable_name",
+                " ORDER BY 1",
+            ),
+            ShowKind::Processlist { full } => Asked::new(
+                format!(
+                    "SELECT ID AS Id, USER AS User, HOST AS Host, DB AS db, COMMAND AS Command, \
+                     TIME AS Time, STATE AS State, {} AS Info, PROGRESS AS Progress \
+                     FROM information_schema.PROCESSLIST",
+                    if *full { "INFO" } else { "LEFT(INFO, 100)" }
+                ),
+                "Id",
+                "",
+            ),
+            ShowKind::Engines => Asked::new(
+                "SELECT ENGINE AS Engine, SUPPORT AS Support, COMMENT AS Comment, \
+                 TRANSACTIONS AS Transactions, XA, SAVEPOINTS AS Savepoints \
+                 FROM information_schema.ENGINES",
+                "Engine",
+                "",
+            ),
+            ShowKind::CharacterSets => Asked::new(
+                "SELECT CHARACTER_SET_NAME AS Charset, DESCRIPTION AS Description, \
+                 DEFAULT_COLLATE_NAME AS `Default collation`, MAXLEN AS Maxlen \
+                 FROM information_schema.CHARACTER_SETS",
+                "Charset",
+                "",
+            ),
+            ShowKind::Collations => Asked::new(
+                "SELECT COLLATION_NAME AS Collation, CHARACTER_SET_NAME AS Charset, ID AS Id, \
+                 IS_DEFAULT AS `Default`, IS_COMPILED AS Compiled, SORTLEN AS Sortlen \
+                 FROM information_schema.COLLATIONS",
+                "Collation",
+                "",
+            ),
+            ShowKind::Plugins => Asked::new(
+                "SELECT PLUGIN_NAME AS Name, PLUGIN_STATUS AS Status, PLUGIN_TYPE AS Type, \
+                 PLUGIN_LIBRARY AS Library, PLUGIN_LICENSE AS License \
+                 FROM information_schema.PLUGINS",
+                "Name",
+                "",
+            ),
+            kind => return Ok(asked_about_code(kind)),
+        }))
+    }
+
+    /// The database that a statement names, or else the current one.
+    fn database_of(&self, schema: Option<&ast::Ident>) -> Result<String, ClientError> {
+        let name = match schema {
+            Some(schema) => schema.text.clone(),
+            None => self.state.current_database()?.to_string(),
+        };
+        let is_own = name.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        if !is_own && self.state.worker.names().database(&name).is_none() {
+            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]));
+        }
+        Ok(if is_own {
+            information_schema::INFORMATION_SCHEMA.to_owned()
+        } else {
+            name
+        })
+    }
+
+    fn asked_tables(
+        &self,
+        full: bool,
+        schema: Option<&ast::Ident>,
+        filter: Option<&ShowFilter>,
+    ) -> Result<Asked, ClientError> {
+        let database = self.database_of(schema)?;
+        let column = headed(&format!("Tables_in_{database}"), filter);
+        let shown = quoted_name(&column);
+        let type_column = if full {
+            ", TABLE_TYPE AS Table_type"
+        } else {
+            ""
+        };
+        let of = text_in_any_mode(&database);
+        let select = format!(
+            "SELECT TABLE_NAME AS {shown}{type_column} FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = {of}"
+        );
+        Ok(Asked::new(select, column, " ORDER BY 1").by_case())
+    }
+
+    fn asked_table_status(&self, schema: Option<&ast::Ident>) -> Result<Asked, ClientError> {
+        let of = text_in_any_mode(&self.database_of(schema)?);
+        let select = format!(
+            "SELECT TABLE_NAME AS Name, ENGINE AS Engine, VERSION AS Version, \
+             ROW_FORMAT AS Row_format, TABLE_ROWS AS `Rows`, AVG_ROW_LENGTH AS Avg_row_length, \
+             DATA_LENGTH AS Data_length, MAX_DATA_LENGTH AS Max_data_length, \
+             INDEX_LENGTH AS Index_length, DATA_FREE AS Data_free, \
+             AUTO_INCREMENT AS Auto_increment, CREATE_TIME AS Create_time, \
+             UPDATE_TIME AS Update_time, CHECK_TIME AS Check_time, \
+             TABLE_COLLATION AS Collation, CHECKSUM AS Checksum, \
+             CREATE_OPTIONS AS Create_options, TABLE_COMMENT AS Comment, \
+             MAX_INDEX_LENGTH AS Max_index_length, TEMPORARY AS Temporary \
+             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {of}"
+        );
+        Ok(Asked::new(select, "Name", " ORDER BY 1").by_case())
+    }
+
+    fn asked_columns(&self, full: bool, table: &ObjectName) -> Result<Asked, ClientError> {
+        let definition = self.table_named(table)?;
+        let (collation, tail) = if full {
+            (
+                ", COLLATION_NAME AS Collation",
+                ", PRIVILEGES AS Privileges, COLUMN_COMMENT AS Comment",
+            )
+        } else {
+            ("", "")
+        };
+        let select = format!(
+            "SELECT COLUMN_NAME AS Field, COLUMN_TYPE AS Type{collation}, IS_NULLABLE AS `Null`, \
+             COLUMN_KEY AS `Key`, {BARE_DEFAULT} AS `Default`, EXTRA AS Extra{tail} \
+             FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            text_in_any_mode(&definition.name.database),
+            text_in_any_mode(&definition.name.table)
+        );
+        Ok(Asked::new(select, "Field", ""))
+    }
+
+    fn asked_index(&self, table: &ObjectName) -> Result<Asked, ClientError> {
+        let definition = self.table_named(table)?;
+        let select = format!(
+            "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS Non_unique, INDEX_NAME AS Key_name, \
+             SEQ_IN_INDEX AS Seq_in_index, COLUMN_NAME AS Column_name, COLLATION AS Collation, \
+             CARDINALITY AS Cardinality, SUB_PART AS Sub_part, PACKED AS Packed, \
+             NULLABLE AS `Null`, INDEX_TYPE AS Index_type, COMMENT AS Comment, \
+             INDEX_COMMENT AS Index_comment, IGNORED AS Ignored \
+             FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            text_in_any_mode(&definition.name.database),
+            text_in_any_mode(&definition.name.table)
+        );
+        Ok(Asked::new(select, "Key_name", ""))
+    }
+
+    /// The definition of a named table, or error 1146.
+    pub(crate) fn table_named(
+        &self,
+        name: &ObjectName,
+    ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
+        let database = match &name.schema {
+            Some(schema) => schema.text.clone(),
+            None => self.state.current_database()?.to_string(),
+        };
+        let table = &name.name.text;
+        if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA)
+            && let Some(definition) = information_schema::definition(table)
+        {
+            return Ok(std::sync::Arc::clone(definition));
+        }
+        let names = self.state.worker.names();
+        let visible = self.state.account().grants.on_table(&database, table);
+        if visible.is_empty() {
+            return Err(self.state.table_denied("SELECT", &database, table));
+        }
+        names
+            .table(&database, table)
+            .cloned()
+            .ok_or_else(|| ClientError::new(ER_NO_SUCH_TABLE, &[&database, table]))
+    }
+
+    fn show_create_table(&mut self, name: &ObjectName) -> Result<Reply, Stop> {
+        let definition = self.usable_table(name)?;
+        let facts = table_facts(&*self.state.worker.store, &definition);
+        let text = show_create_table(&definition, facts.next_auto_increment);
+        let columns = [text_column("Table", 64), text_column("Create Table", 1024)];
+        self.write_rows(
+            &columns,
+            vec![vec![text_value(&definition.name.table), text_value(&text)]],
+        )
+    }
+
+    fn show_create_database(&mut self, name: &str, is_quiet: bool) -> Result<Reply, Stop> {
+        self.check_database_used(name)?;
+        let names = self.state.worker.names();
+        let Some(database) = names.database(name) else {
+            return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
+        };
+        let quiet = if is_quiet {
+            "/*!32312 IF NOT EXISTS*/ "
+        } else {
+            ""
+        };
+        let text = format!(
+            "CREATE DATABASE {quiet}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
+            quoted_name(name),
+            database.collation.charset().name(),
+            database.collation.name()
+        );
+        let columns = [
+            text_column("Database", 64),
+            text_column("Create Database", 1024),
+        ];
+        self.write_rows(&columns, vec![vec![text_value(name), text_value(&text)]])
+    }
+
+    fn show_warnings(&mut self, limit: Option<&ast::Limit>, least: Level) -> Result<Reply, Stop> {
+        let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
+        let (offset, count) = limit_of(limit)?;
+        let rows = {
+            let warnings = diagnostics.warnings();
+            let entries = warnings.entries().iter();
+            let wanted = entries.filter(|(level, _)| least != Level::Error || *level == least);
+            wanted
+                .skip(offset)
+                .take(count)
+                .map(|(level, trouble)| {
+                    let level = match level {
+                        Level::Note => "Note",
+                        Level::Warning => "Warning",
+                        Level::Error => "Error",
+                    };
+                    let code = Value::Int(trouble.code.into());
+                    vec![text_value(level), code, text_value(&trouble.message)]
+                })
+                .collect()
+        };
+        let columns = [
+            text_column("Level", 7),
+            number_column("Code"),
+            text_column("Message", 512),
+        ];
+        Ok(match self.write_rows(&columns, rows)? {
+            Reply::Rows(done) => Reply::Rows(Done {
+                tells_warnings: true,
+                ..done
+            }),
+            other => other,
+        })
+    }
+
+    fn show_grants(&mut self, user: Option<&ast::UserName>) -> Result<Reply, Stop> {
+        let account = match user {
+            None | Some(ast::UserName::Current) => self.state.account(),
+            Some(user) => {
+                let name = self.account_name_of(user);
+                self.check_may_see_account(&name)?;
+                let accounts = self.state.worker.server.accounts();
+                let found = accounts.by_name(&name).cloned();
+                found.ok_or_else(|| {
+                    ClientError::new(errcode::ER_NONEXISTING_GRANT, &[&name.user, &name.host])
+                })?
+            }
+        };
+        let name = format!("Grants for {}@{}", account.name.user, account.name.host);
+        let rows = account
+            .show_grants()
+            .iter()
+            .map(|grant| vec![text_value(grant)])
+            .collect();
+        self.write_rows(&[text_column(&name, 1024)], rows)
+    }
+
+    /// EXPLAIN and DESCRIBE.
+    pub(crate) async fn explain_statement(
+        &mut self,
+        explain: &Explain,
+        parsed: &Parsed,
+    ) -> Result<Reply, Stop> {
+        match explain {
+            Explain::Table { table, column } => {
+                let filter = column.clone().map(ShowFilter::Like);
+                let kind = ShowKind::Columns {
+                    full: false,
+                    table: table.clone(),
+                };
+                let show = Show { kind, filter };
+                self.show_statement(&show, parsed).await
+            }
+            Explain::Statement {
+                analyze: false,
+                json: false,
+                ..
+            } => self.planned(parsed, &[], &[]).await,
+            Explain::Statement { analyze: true, .. } => {
+                Err(ClientError::not_supported(&"ANALYZE statement").into())
+            }
+            Explain::Statement { .. } => {
+                Err(ClientError::not_supported(&"EXPLAIN FORMAT=JSON").into())
+            }
+            Explain::Connection(_) => {
+                Err(ClientError::not_supported(&"EXPLAIN FOR CONNECTION").into())
+            }
+        }
+    }
+
+    /// COM_FIELD_LIST: definitions without rows.
+    pub(crate) fn field_list(&mut self, list: &wire::FieldList<'_>) -> Result<Reply, Stop> {
+        let name = ObjectName {
+            schema: None,
+            name: ast::Ident::new(self.text_of(list.table)),
+        };
+        let definition = self.table_named(&name)?;
+        let text = format!(
+            "SELECT * FROM {}.{}",
+            quoted_name(&definition.name.database),
+            quoted_name(&definition.name.table)
+        );
+        let plan = self.plan(&self.parse(text.as_bytes())?, &[])?;
+        let pattern = self.text_of(list.pattern);
+        let like = |name: &str| {
+            let collation = value::CollationId::UTF8MB4_GENERAL_CI;
+            pattern.is_empty() || collation.like(name.as_bytes(), pattern.as_bytes(), None)
+        };
+        let columns: Vec<OutputColumn> = plan
+            .columns
+            .iter()
+            .filter(|column| like(&column.name))
+            .cloned()
+            .collect();
+        let charset = self.state.variables.borrow().active().results_charset;
+        crate::statement::sink::write_field_list(&mut self.client, &columns, charset);
+        Ok(Reply::Rows(Done::default()))
+    }
+
+    /// Writes a result of the server's own making.
+    pub(crate) fn write_rows(
+        &mut self,
+        columns: &[OutputColumn],
+        rows: Vec<Vec<Value>>,
+    ) -> Result<Reply, Stop> {
+        use executor::RowSink;
+        if self.described.is_some() {
+            self.described = Some(columns.into());
+            return Ok(Reply::Nothing);
+        }
+        let charset = self.state.variables.borrow().active().results_charset;
+        let mut result = ResultState::new(self.protocol, charset, self.status());
+        let mut sink = PacketSink {
+            client: &mut self.client,
+            result: &mut result,
+        };
+        let written = sink.columns(columns);
+        assert!(written.is_ok(), "a packet sink takes what it is given");
+        for row in &rows {
+            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
+            let taken = sink.row(&values);
+            assert!(taken.is_ok(), "a packet sink takes what it is given");
+        }
+        self.state.found_rows.set(rows.len() as u64);
+        Ok(Reply::Rows(Done {
+            status: StatusFlags::default(),
+            ..Done::default()
+        }))
+    }
+
+    fn write_empty(&mut self, names: &[&str]) -> Result<Reply, Stop> {
+        let columns: Vec<_> = names.iter().map(|name| text_column(name, 64)).collect();
+        self.write_rows(&columns, Vec::new())
+    }
+
+    fn write_number(&mut self, name: &str, number: u64) -> Result<Reply, Stop> {
+        let number = Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        self.write_rows(&[number_column(name)], vec![vec![number]])
+    }
+}
+
+/// Stored code and events: there is none, and the answer has its columns.
+fn asked_about_code(kind: &ShowKind) -> Option<Asked> {
+    Some(match kind {
+        ShowKind::Triggers(_) => Asked::new(
+            "SELECT TRIGGER_NAME AS `Trigger`, EVENT_MANIPULATION AS Event, \
+             EVENT_OBJECT_TABLE AS `Table`, ACTION_STATEMENT AS Statement, \
+             ACTION_TIMING AS Timing, CREATED AS Created, SQL_MODE AS sql_mode, \
+             DEFINER AS Definer, CHARACTER_SET_CLIENT AS character_set_client, \
+             COLLATION_CONNECTION AS collation_connection, \
+             DATABASE_COLLATION AS `Database Collation` FROM information_schema.TRIGGERS",
+            "Table",
+            "",
+        ),
+        ShowKind::Events(_) => Asked::new(
+            "SELECT EVENT_SCHEMA AS Db, EVENT_NAME AS Name, DEFINER AS Definer, \
+             TIME_ZONE AS `Time zone`, EVENT_TYPE AS Type, EXECUTE_AT AS `Execute at`, \
+             INTERVAL_VALUE AS `Interval value`, INTERVAL_FIELD AS `Interval field`, \
+             STARTS AS Starts, ENDS AS Ends, STATUS AS Status, ORIGINATOR AS Originator, \
+             CHARACTER_SET_CLIENT AS character_set_client, \
+             COLLATION_CONNECTION AS collation_connection, \
+             DATABASE_COLLATION AS `Database Collation` FROM information_schema.EVENTS",
+            "Name",
+            "",
+        ),
+        ShowKind::RoutineStatus(kind) => {
+            let of = kind.map_or("PACKAGE", RoutineKind::text);
+            Asked::new(
+                format!(
+                    "SELECT ROUTINE_SCHEMA AS Db, ROUTINE_NAME AS Name, ROUTINE_TYPE AS Type, \
+                     DEFINER AS Definer, LAST_ALTERED AS Modified, CREATED AS Created, \
+                     SECURITY_TYPE AS Security_type, ROUTINE_COMMENT AS Comment, \
+                     CHARACTER_SET_CLIENT AS character_set_client, \
+                     COLLATION_CONNECTION AS collation_connection, \
+                     DATABASE_COLLATION AS `Database Collation` \
+                     FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = '{of}'"
+                ),
+                "Name",
+                "",
+            )
+        }
+        _ => return None,
+    })
+}
+
+fn scope_word(scope: Option<VariableScope>) -> &'static str {
+    if scope == Some(VariableScope::Global) {
+        "GLOBAL"
+    } else {
+        "SESSION"
+    }
+}
+
+fn text_value(text: &str) -> Value {
+    Value::bytes(text.as_bytes())
+}
+
+/// Offset and count of a LIMIT that has plain numbers.
+fn limit_of(limit: Option<&ast::Limit>) -> Result<(usize, usize), ClientError> {
+    let Some(limit) = limit else {
+        return Ok((0, usize::MAX));
+    };
+    let number = |bound: &ast::Expr| match &bound.kind {
+        ast::ExprKind::Literal(ast::Literal::Integer(number)) => Some(*number),
+        _ => None,
+    };
+    let wrong = || ClientError::not_supported(&"LIMIT with an expression here");
+    let place = |number: Option<u64>| {
+        number
+            .and_then(|number| usize::try_from(number).ok())
+            .ok_or_else(wrong)
+    };
+    let offset = limit
+        .offset
+        .as_ref()
+        .map_or(Ok(0), |offset| place(number(offset)))?;
+    let count = limit
+        .count
+        .as_ref()
+        .map_or(Ok(usize::MAX), |count| place(number(count)))?;
+    Ok((offset, count))
+}

@@ -1,0 +1,555 @@
+//! From the text of a query to the statement that answers it.
+//!
+//! A text goes one of two ways. Statements over tables become a plan and run ([`super::run`]);
+//! everything else has a function of its own in a module of its own. What neither knows is refused
+//! by name with error 1235.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::rc::Rc;
+
+use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
+use expression::{Share, Surroundings as _};
+use front::Disconnect;
+use planner::{StatementLimits, StringRules};
+use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
+use syntax::parse::SyntaxErrorKind;
+use syntax::token::Kind;
+use value::{ColumnType, Value};
+
+use crate::connection::registry::{KillOrder, Seat};
+use crate::connection::reply::{Reply, Stop};
+use crate::connection::session::{Either, Next, Session, first_of, free_what_waits};
+use crate::server::StatementKind as Counted;
+use crate::statement::cached_query::Tried;
+use crate::statement::run::{Ran, timed_out};
+use crate::statement::source::{Source, in_utf8, read_anew};
+use crate::statement::virtual_store::SessionNames;
+
+/// How often a statement is planned anew because a table changed under it, before it fails.
+pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
+
+/// Statements of one text, or instructions of a program, that run before others are let run.
+pub(crate) const TURN_STATEMENT_COUNT: u32 = 32;
+
+/// The longest prefix of a statement that the process list keeps, in bytes.
+const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
+
+/// A statement and the text that it was made of.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The tree.
+    pub(crate) statement: Statement,
+    /// Spans of the tree count from its start.
+    pub(crate) text: Source,
+    /// What both take, if it is much.
+    memory: Share,
+}
+
+impl Parsed {
+    /// A statement of this text, which nobody counts.
+    pub(crate) fn new(statement: Statement, text: Source) -> Self {
+        Self::counted(statement, text, Share::default())
+    }
+
+    fn counted(statement: Statement, text: Source, memory: Share) -> Self {
+        Self {
+            statement,
+            text,
+            memory,
+        }
+    }
+
+    /// Bytes that the tree and the text take, if they are many; else 0.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
+    /// True if the statement runs as a plan over tables.
+    pub(crate) fn is_planned(&self) -> bool {
+        matches!(
+            self.statement.kind,
+            StatementKind::Query(_)
+                | StatementKind::Insert(_)
+                | StatementKind::Update(_)
+                | StatementKind::Delete(_)
+                | StatementKind::Do(_)
+        )
+    }
+
+    /// The text of a part of the statement.
+    pub(crate) fn source(&self, span: syntax::Span) -> &[u8] {
+        let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
+        self.text
+            .get(place(span.start)..place(span.end))
+            .unwrap_or_default()
+    }
+}
+
+impl Session {
+    /// COM_QUERY: one statement, or several if that was agreed.
+    pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
+        let mut charset = self.strings().client;
+        let mut text = in_utf8(charset, without_end(text));
+        self.list_text(&text);
+        if let Tried::Answered(reply) = self.cached_query(&text).await {
+            return self.write_reply(reply, false);
+        }
+        let (mut at, mut count) = (0, 0_u32);
+        loop {
+            let mut rest = text.get(at..).unwrap_or_default();
+            let parsed = self.in_turns(|may_go_on| {
+                let mode = self.mode();
+                let (statement, length) = syntax::parse::parse_one_while(rest, mode, may_go_on)?;
+                let (own, behind) = rest.split_at(length.min(rest.len()));
+                let text = Source::new(own, self.strings());
+                Ok((statement, text, behind))
+            });
+            let parsed = parsed.map(|((statement, text, behind), share)| {
+                (rest, at) = (behind, at + text.len());
+                Parsed::counted(statement, text, share)
+            });
+            let is_multi = self.has_multi_statements;
+            let has_more =
+                parsed.is_ok() && !is_blank(rest) && (is_multi || has_token(rest, self.mode()));
+            let reply = match parsed {
+                Ok(_) if has_more && !is_multi => self.refused(syntax_error_at(rest)),
+                Ok(parsed) if parsed.statement.parameter_count != 0 => {
+                    self.refused(stray_parameter(&parsed.text, self.mode()))
+                }
+                Ok(parsed) => self.statement(&parsed).await,
+                Err(error) => self.refused(error),
+            };
+            let is_over = reply.is_err() || !has_more;
+            let next = self.write_reply(reply, !is_over)?;
+            if is_over || next == Next::End {
+                return Ok(next);
+            }
+            let now = self.strings().client;
+            if now != charset {
+                text = read_anew(text.get(at..).unwrap_or_default(), charset, now).into();
+                (charset, at) = (now, 0);
+            }
+            count = count.wrapping_add(1);
+            self.begin_statement_time();
+            if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {
+                match self.give_way(None).await {
+                    Ok(()) => {}
+                    Err(Stop::Error(error)) => {
+                        return self.write_reply(self.refused(*error), false);
+                    }
+                    Err(Stop::Disconnect(disconnect)) => return Err(*disconnect),
+                }
+            }
+        }
+    }
+
+    /// Between two of many things that a client has asked for at once: sends what piled up and lets
+    /// other clients run, unless the session has been killed or its time is over.
+    pub(crate) async fn give_way(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        self.check_in_time(deadline)?;
+        free_what_waits();
+        if self.client.should_flush() {
+            self.send_rows(deadline).await?;
+        }
+        runtime::yield_now().await;
+        Ok(())
+    }
+
+    /// Sends what has piled up. A client may take as long as it likes for that: KILL of the
+    /// connection ends the wait, and behind it the statement ends if it was killed, or its time is
+    /// over. Rows that are large, or many, may fill the buffer each time before a turn is over.
+    pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        unless_killed(&self.state.seat, self.client.flush()).await?;
+        self.check_in_time(deadline)
+    }
+
+    /// Before a wait that may last: sends replies of statements that came with this one. A client
+    /// that is slow to read gets them later: what the statement holds is not to be held for longer.
+    /// What it has written itself is sent as it ends, or is much: its rows may yet become an error.
+    pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
+        unless_killed(&self.state.seat, self.client.post_replies()).await
+    }
+
+    /// Error 1317 once the statement was killed, 1969 once its time is over.
+    pub(crate) fn check_in_time(&self, deadline: Option<u64>) -> Result<(), Stop> {
+        self.state.look_at_peer();
+        if self.state.seat.order() != KillOrder::None {
+            return Err(self.interrupted());
+        }
+        match deadline {
+            Some(deadline) if deadline <= self.state.worker.steady_us() => Err(timed_out()),
+            _ => Ok(()),
+        }
+    }
+
+    /// An error found before anything ran: it stands alone among the warnings.
+    fn refused(&self, error: ClientError) -> Result<Reply, Stop> {
+        self.state.clear_diagnostics();
+        Err(error.into())
+    }
+
+    /// Runs a statement of the server's own making and writes its rows.
+    pub(crate) async fn run_text(&mut self, text: &str) -> Result<Reply, Stop> {
+        let parsed = self.parse(text.as_bytes())?;
+        self.statement(&parsed).await
+    }
+
+    /// The only statement of a text that is read now.
+    pub(crate) fn parse(&self, text: &[u8]) -> Result<Parsed, ClientError> {
+        self.parse_as(text, self.strings())
+    }
+
+    /// The only statement of a text whose strings are read so: a part of another text has the
+    /// other's.
+    pub(crate) fn parse_as(
+        &self,
+        text: &[u8],
+        strings: StringRules,
+    ) -> Result<Parsed, ClientError> {
+        let ((statement, text), share) = self.in_turns(|may_go_on| {
+            let statement = syntax::parse::parse_while(text, self.mode(), may_go_on)?;
+            Ok((statement, Source::new(text, strings)))
+        })?;
+        Ok(Parsed::counted(statement, text, share))
+    }
+
+    /// Reads a text that may be long: others run meanwhile, KILL ends it, and what is made of it
+    /// is counted.
+    fn in_turns<T>(
+        &self,
+        read: impl FnOnce(&dyn Fn() -> bool) -> Result<T, syntax::parse::SyntaxError>,
+    ) -> Result<(T, Share), ClientError> {
+        let ended = Cell::new(None);
+        let may_go_on = || {
+            self.statement_deadline();
+            match self.state.give_way() {
+                Ok(()) => true,
+                Err(failure) => {
+                    ended.set(Some(failure));
+                    false
+                }
+            }
+        };
+        let drafted = self.state.drafted(|| {
+            let read = read(&may_go_on);
+            read.map_err(|error| match ended.take() {
+                Some(failure) => failure,
+                None => Box::new(syntax_error(&error)),
+            })
+        });
+        drafted.map_err(|error| *error)
+    }
+
+    /// How the strings of a text are read now.
+    pub(crate) fn strings(&self) -> StringRules {
+        self.state.variables.borrow().active().strings
+    }
+
+    /// Answers a statement.
+    pub(crate) async fn statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        let kind = &parsed.statement.kind;
+        self.state
+            .definition_wait_s
+            .set(match parsed.statement.lock_wait {
+                LockWait::No => Some(0),
+                LockWait::Seconds(seconds) => Some(seconds),
+                LockWait::Default | LockWait::Skip => None,
+            });
+        self.state.worker.counters().count_statement(counted(kind));
+        if keeps_diagnostics(kind) {
+            self.state.has_old_warnings.set(true);
+            return Box::pin(self.plain_statement(parsed)).await;
+        }
+        if reads_variables_alone(kind) {
+            self.state.has_old_warnings.set(true);
+        } else {
+            self.state.clear_diagnostics();
+        }
+        // Each client's task has room for the largest statement that is not boxed here: BEGIN and
+        // COMMIT are all that must not cost an allocation.
+        if let StatementKind::Transaction(statement) = kind {
+            self.transaction_statement(statement).await
+        } else if parsed.is_planned() {
+            Box::pin(self.planned(parsed, &[], &[])).await
+        } else {
+            Box::pin(self.plain_statement(parsed)).await
+        }
+    }
+
+    /// Plans a statement and runs the plan.
+    pub(crate) async fn planned(
+        &mut self,
+        parsed: &Parsed,
+        parameters: &[Value],
+        parameter_types: &[ColumnType],
+    ) -> Result<Reply, Stop> {
+        if is_write(&parsed.statement.kind) && self.described.is_none() {
+            self.check_may_write()?;
+        }
+        for _ in 0..PLAN_TRY_COUNT_MAX {
+            let plan = self.plan(parsed, parameter_types)?;
+            self.check_privileges(&plan)?;
+            if self.described.is_some() {
+                self.described = Some(Rc::clone(&plan.columns));
+                return Ok(Reply::Nothing);
+            }
+            let protocol = self.protocol;
+            match self.run_plan(plan, parameters, protocol).await? {
+                Ran::Reply(reply) => return Ok(reply),
+                Ran::Stale => {}
+            }
+        }
+        Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// The plan of a statement as the names and settings are now.
+    pub(crate) fn plan(
+        &self,
+        parsed: &Parsed,
+        parameter_types: &[ColumnType],
+    ) -> Result<planner::Plan, Box<ClientError>> {
+        let names = SessionNames::new(&self.state);
+        let limits = self.state.variables.borrow().active().limits;
+        self.plan_with(parsed, parameter_types, &names, limits)
+    }
+
+    /// The plan of a statement of the server's own, or of one that does not run yet: by no limits.
+    pub(crate) fn plan_own(&self, parsed: &Parsed) -> Result<planner::Plan, Box<ClientError>> {
+        let names = SessionNames::new(&self.state);
+        self.plan_with(parsed, &[], &names, StatementLimits::default())
+    }
+
+    /// The plan of a statement by these names.
+    pub(crate) fn plan_with(
+        &self,
+        parsed: &Parsed,
+        parameter_types: &[ColumnType],
+        names: &SessionNames<'_>,
+        limits: StatementLimits,
+    ) -> Result<planner::Plan, Box<ClientError>> {
+        let active = Rc::clone(self.state.variables.borrow().active());
+        let database = self.state.database.borrow().as_deref().map(str::to_owned);
+        let settings = planner::Settings {
+            database,
+            sql_mode: active.options.sql_mode,
+            strings: parsed.text.strings,
+            collation: active.strings.collation,
+            division_increment: active.options.division_increment,
+            today: self.state.wall_now().date(),
+            parameter_types: parameter_types.to_vec(),
+            limits,
+        };
+        names.set_needed(needed(&parsed.statement.kind));
+        self.statement_deadline();
+        let plan = || planner::plan(&parsed.statement, &parsed.text, names, &settings);
+        let drafted = self.state.drafted(plan);
+        let (mut plan, share) = drafted.map_err(|error| names.told(error))?;
+        plan.memory = share;
+        Ok(plan)
+    }
+
+    /// Statements that are not plans.
+    async fn plain_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+        match &parsed.statement.kind {
+            StatementKind::Transaction(statement) => self.transaction_statement(statement).await,
+            StatementKind::Set(items) => self.set_statement(items, parsed).await,
+            StatementKind::Empty => Ok(Reply::Ok(crate::connection::reply::Done::default())),
+            StatementKind::Use(name) => self.use_statement(&name.text),
+            StatementKind::Show(show) => self.show_statement(show, parsed).await,
+            StatementKind::Explain(explain) => self.explain_statement(explain, parsed).await,
+            StatementKind::Prepared(statement) => self.prepared_statement(statement, parsed).await,
+            StatementKind::Account(statement) => self.account_statement(statement, parsed).await,
+            StatementKind::Admin(Admin::Kill { query, id }) => {
+                let id = self.constant(id, parsed).await?;
+                self.kill_statement(&id, *query).await
+            }
+            StatementKind::Admin(statement) => self.admin_statement(statement).await,
+            StatementKind::Refused(refused) => {
+                Err(ClientError::not_supported(&refused.name).into())
+            }
+            StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
+            StatementKind::Call(call) => Box::pin(self.call_statement(call, parsed)).await,
+            StatementKind::Program(program) => {
+                Box::pin(self.program_statement(program, parsed)).await
+            }
+            StatementKind::CreateRoutine(create) => self.create_routine(create, parsed).await,
+            StatementKind::AlterRoutine(alter) => self.alter_routine(alter).await,
+            StatementKind::DropRoutine(drop) => self.drop_routine(drop).await,
+            StatementKind::SetStatement {
+                variables,
+                statement,
+            } => {
+                let inner = Parsed::new((**statement).clone(), parsed.text.clone());
+                Box::pin(self.set_for_statement(variables, &inner, parsed)).await
+            }
+            _ => self.definition_statement(parsed).await,
+        }
+    }
+
+    fn use_statement(&mut self, name: &str) -> Result<Reply, Stop> {
+        self.use_database(name)?;
+        self.track_schema();
+        Ok(Reply::Ok(crate::connection::reply::Done::default()))
+    }
+
+    /// The parser's mode.
+    pub(crate) fn mode(&self) -> syntax::Mode {
+        self.state.variables.borrow().active().mode
+    }
+
+    /// A statement's bytes in UTF-8, out of the client's character set.
+    pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
+        let charset = self.state.variables.borrow().active().strings.client;
+        in_utf8(charset, text).into_owned()
+    }
+
+    /// A name's bytes in UTF-8, out of the client's character set.
+    pub(crate) fn text_of(&self, name: &[u8]) -> String {
+        String::from_utf8_lossy(&self.to_utf8(name)).into_owned()
+    }
+
+    fn list_text(&self, text: &[u8]) {
+        let listed = &text[..text.len().min(LISTED_TEXT_BYTES_MAX)];
+        let listed = String::from_utf8_lossy(listed);
+        self.state.seat.update(|line| {
+            line.statement.clear();
+            line.statement.push_str(&listed);
+        });
+    }
+}
+
+/// Sends; KILL of the connection ends that.
+async fn unless_killed(
+    seat: &Seat,
+    sending: impl Future<Output = Result<(), Disconnect>>,
+) -> Result<(), Stop> {
+    let killed = pin!(seat.ordered(KillOrder::Connection));
+    match first_of(pin!(sending), killed).await {
+        Either::Left(sent) => Ok(sent?),
+        Either::Right(()) => Err(Disconnect::Killed.into()),
+    }
+}
+
+/// The text without the zero byte that programs of C send along with it.
+fn without_end(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\0").unwrap_or(text)
+}
+
+/// Statements that tell of the last statement's warnings and therefore leave them.
+fn keeps_diagnostics(kind: &StatementKind) -> bool {
+    use syntax::ast::ShowKind::{CountErrors, CountWarnings, Errors, Warnings};
+    match kind {
+        StatementKind::Show(show) => {
+            matches!(
+                show.kind,
+                Warnings(_) | Errors(_) | CountWarnings | CountErrors
+            )
+        }
+        // They read or make conditions themselves.
+        StatementKind::Program(_) => true,
+        _ => false,
+    }
+}
+
+/// `SELECT @@warning_count` and its like: it can warn of nothing, and tells of the last statement.
+fn reads_variables_alone(kind: &StatementKind) -> bool {
+    use syntax::ast::{ExprKind, QueryBody, SelectItem};
+    let StatementKind::Query(query) = kind else {
+        return false;
+    };
+    let QueryBody::Select(select) = &query.body else {
+        return false;
+    };
+    let is_variable = |item: &SelectItem| {
+        matches!(item, SelectItem::Expr { expr, .. }
+            if matches!(expr.kind, ExprKind::SystemVariable(_)))
+    };
+    select.from.is_empty() && query.into.is_none() && select.items.iter().all(is_variable)
+}
+
+/// Statements that a transaction which only reads refuses, whatever tables they name.
+fn is_write(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_)
+    )
+}
+
+/// The right that a statement needs on the first table that it names.
+fn needed(kind: &StatementKind) -> &'static str {
+    match kind {
+        StatementKind::Insert(insert) if insert.is_replace => "INSERT, DELETE",
+        StatementKind::Insert(insert) if !insert.on_duplicate.is_empty() => "INSERT, UPDATE",
+        StatementKind::Insert(_) | StatementKind::LoadData(_) => "INSERT",
+        StatementKind::Update(_) => "UPDATE",
+        StatementKind::Delete(_) => "DELETE",
+        StatementKind::Explain(explain) => match &**explain {
+            Explain::Statement { statement, .. } => needed(&statement.kind),
+            _ => "SELECT",
+        },
+        _ => "SELECT",
+    }
+}
+
+/// How a statement is counted.
+pub(crate) fn counted(kind: &StatementKind) -> Counted {
+    use syntax::ast::Transaction;
+    match kind {
+        StatementKind::Query(_) => Counted::Select,
+        StatementKind::Insert(_) => Counted::Insert,
+        StatementKind::Update(_) => Counted::Update,
+        StatementKind::Delete(_) => Counted::Delete,
+        StatementKind::Transaction(Transaction::Begin { .. }) => Counted::Begin,
+        StatementKind::Transaction(Transaction::Commit(_)) => Counted::Commit,
+        StatementKind::Transaction(Transaction::Rollback(_)) => Counted::Rollback,
+        _ => Counted::Other,
+    }
+}
+
+/// What the client is told of a text that is no statement.
+pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
+    match error.kind {
+        SyntaxErrorKind::Unexpected => ClientError::syntax(
+            &error.near,
+            usize::try_from(error.line).unwrap_or(usize::MAX),
+        ),
+        SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
+        SyntaxErrorKind::Routine(kind) => crate::routine::routine_error(kind, &error.name),
+        SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 | SyntaxErrorKind::Stopped => {
+            ClientError::with_message(ErrorCode(error.code()), error.message())
+        }
+    }
+}
+
+/// The error of a second statement where one was allowed.
+fn syntax_error_at(rest: &[u8]) -> ClientError {
+    ClientError::syntax(&syntax::parse::quoted(rest.trim_ascii_start()), 1)
+}
+
+/// The error of a `?` in a text that is not prepared.
+fn stray_parameter(text: &[u8], mode: syntax::Mode) -> ClientError {
+    let mut lexer = syntax::token::Lexer::new(text, mode);
+    loop {
+        let token = lexer.next_token();
+        if matches!(token.kind, Kind::Parameter | Kind::End) {
+            let start = usize::try_from(token.span.start).unwrap_or(usize::MAX);
+            let (before, near) = text.split_at_checked(start).unwrap_or((text, &[]));
+            let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let near: String = String::from_utf8_lossy(near).chars().take(80).collect();
+            return ClientError::syntax(&near, line);
+        }
+    }
+}
+
+/// True if anything but comments is left.
+fn has_token(text: &[u8], mode: syntax::Mode) -> bool {
+    let mut lexer = syntax::token::Lexer::new(text, mode);
+    lexer.next_token().kind != Kind::End
+}
+
+/// True if only blanks and semicolons are left.
+fn is_blank(text: &[u8]) -> bool {
+    text.iter()
+        .all(|byte| byte.is_ascii_whitespace() || *byte == b';' || *byte == 0)
+}

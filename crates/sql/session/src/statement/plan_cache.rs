@@ -1,0 +1,472 @@
+//! Plans of a worker's sessions, by the canonical text of the statement and what else they depend
+//! on; so a statement that was seen before is neither parsed nor planned.
+//!
+//! The key is what [`Canonical`] made of the text, how many digits its decimals have behind the
+//! point, then the session's part ([`Surroundings`]). A prepared statement's key is its text and
+//! the types of its parameters, then the session's part; it is looked up once and the plan held
+//! from then on. Thousands of sessions that have prepared one statement so share one plan and as
+//! many executions as run at once, not as many as there are sessions.
+//! (I1) All plans are of one schema version: when the store's moves, the cache is emptied.
+//! (I2) An execution is out of its plan while it runs. So two sessions may run one plan, each
+//! with an execution of its own; a few idle ones are kept with the plan. The one that ran last runs
+//! next: its memory is warm.
+//! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
+//! not used since the hand of its clock came by last. Their memory is bounded, too: it is counted
+//! from when a plan comes until all go, also of plans that were given up meanwhile.
+//! (I4) A plan serves sessions whose user variables have the types that it has read
+//! (`State::has_types_of`): who finds another plans anew, and puts his own in its place.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::Account;
+use executor::Execution;
+use expression::{Memory, MemoryPool, Share, SqlMode};
+use foldhash::fast::FixedState;
+use planner::{Plan, StatementLimits, StringRules};
+use syntax::canonical::Canonical;
+use value::{CollationId, ColumnType, DateTime, Value};
+
+use crate::server::StatementKind;
+use crate::statement::clock_hand::ClockHand;
+
+/// Plans that a worker keeps: more than the statements of a large program, and with keys at their
+/// longest still 8 MiB.
+pub const PLAN_COUNT_MAX: usize = 1024;
+
+/// A longer key is not kept: such statements are inserts of many rows, rarely sent twice.
+pub const KEY_BYTES_MAX: usize = 8 << 10;
+
+/// A larger plan is not kept.
+const PLAN_BYTES_MAX: usize = 1 << 20;
+
+/// What the plans of a worker take together; all go when one is too many. A thousand plans of
+/// usual statements take a fifth of it.
+const ALL_PLANS_BYTES_MAX: usize = 64 << 20;
+
+/// Executions that wait for the next run of one plan: as many as may be waiting for pages or locks
+/// at once without being made anew each time.
+const IDLE_COUNT_MAX: usize = 32;
+
+/// What the executions that wait for the next run of one plan keep together, in bytes of rows.
+const IDLE_BYTES_MAX: usize = 256 << 10;
+
+/// What of the session a plan depends on, beside the types of its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'s> {
+    /// The current database.
+    pub database: Option<&'s str>,
+    /// How the text is read.
+    pub mode: syntax::Mode,
+    /// How values are treated.
+    pub sql_mode: SqlMode,
+    /// How strings of the text are read.
+    pub strings: StringRules,
+    /// `collation_connection`.
+    pub collation: CollationId,
+    /// `div_precision_increment`.
+    pub division_increment: u8,
+    /// Against statements that do too much.
+    pub limits: StatementLimits,
+    /// Now, in the session's zone; the date counts.
+    pub now: DateTime,
+}
+
+impl Surroundings<'_> {
+    fn append_to(&self, key: &mut Vec<u8>) {
+        let date = self.now.date();
+        key.extend_from_slice(&[0, self.mode.bits(), self.division_increment]);
+        key.extend_from_slice(&self.sql_mode.0.to_le_bytes());
+        key.extend_from_slice(&self.collation.id().to_le_bytes());
+        key.extend_from_slice(&self.strings.collation.id().to_le_bytes());
+        key.push(self.strings.client as u8);
+        key.extend_from_slice(&date.year().to_le_bytes());
+        key.extend_from_slice(&[date.month(), date.day()]);
+        if self.limits != StatementLimits::default() {
+            let rows = |limit: Option<u64>| limit.unwrap_or(u64::MAX).to_le_bytes();
+            key.push(u8::from(self.limits.safe_updates));
+            key.extend_from_slice(&rows(self.limits.select_rows));
+            key.extend_from_slice(&rows(self.limits.join_rows));
+        }
+        if let Some(database) = self.database {
+            key.push(b'.');
+            key.extend_from_slice(database.as_bytes());
+        }
+    }
+}
+
+/// A plan that sessions share.
+#[derive(Debug)]
+pub struct SharedPlan {
+    plan: Rc<Plan>,
+    /// What the plan takes, as long as it is not in a cache, which counts it by itself.
+    memory: RefCell<Share>,
+    /// How the statement is counted.
+    pub kind: StatementKind,
+    /// The account that was last found to have the privileges, as it then was.
+    allowed: RefCell<Option<Arc<Account>>>,
+    /// The last is the warmest.
+    #[allow(
+        clippy::vec_box,
+        reason = "they are handed about, and each is larger than half a kilobyte"
+    )]
+    idle: RefCell<Vec<Box<Execution>>>,
+    /// What the idle ones keep.
+    idle_bytes: Cell<usize>,
+}
+
+impl SharedPlan {
+    /// A plan that nobody has run yet.
+    pub fn new(mut plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
+        let memory = RefCell::new(std::mem::take(&mut plan.memory));
+        Rc::new(SharedPlan {
+            plan: Rc::new(plan),
+            memory,
+            kind,
+            allowed: RefCell::default(),
+            idle: RefCell::default(),
+            idle_bytes: Cell::default(),
+        })
+    }
+
+    /// The plan itself.
+    pub fn plan(&self) -> &Rc<Plan> {
+        &self.plan
+    }
+
+    /// An execution, to be given back.
+    pub fn take(&self) -> Box<Execution> {
+        let idle = self.idle.borrow_mut().pop();
+        if let Some(execution) = &idle {
+            let left = self.idle_bytes.get() - execution.memory_bytes();
+            self.idle_bytes.set(left);
+        }
+        idle.unwrap_or_else(|| Box::new(Execution::new(Rc::clone(&self.plan))))
+    }
+
+    /// Gives an execution back that ended well.
+    pub fn give_back(&self, execution: Box<Execution>) {
+        let mut idle = self.idle.borrow_mut();
+        let bytes = self.idle_bytes.get() + execution.memory_bytes();
+        if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
+            self.idle_bytes.set(bytes);
+            idle.push(execution);
+        }
+    }
+
+    /// Whether this account, as it is now, is known to have the privileges.
+    pub fn is_allowed(&self, account: &Arc<Account>) -> bool {
+        let allowed = self.allowed.borrow();
+        allowed.as_ref().is_some_and(|it| Arc::ptr_eq(it, account))
+    }
+
+    /// Notes an account that has the privileges.
+    pub fn allow(&self, account: Arc<Account>) {
+        *self.allowed.borrow_mut() = Some(account);
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Rc<[u8]>,
+    shared: Rc<SharedPlan>,
+    is_used: bool,
+}
+
+/// The plans of one worker.
+#[derive(Debug, Default)]
+pub struct PlanCache {
+    places: HashMap<Rc<[u8]>, usize, FixedState>,
+    entries: Vec<Entry>,
+    /// The clock's hand: which entry is looked at next when one must go.
+    hand: ClockHand,
+    schema_version: u64,
+    /// What all plans take.
+    share: Share,
+    memory: Rc<Memory>,
+    /// Where that comes from, if it is counted.
+    pool: Option<Arc<MemoryPool>>,
+}
+
+impl PlanCache {
+    /// A cache whose plans take memory of a pool.
+    pub fn of_pool(pool: Arc<MemoryPool>) -> Self {
+        Self {
+            pool: Some(pool),
+            ..Self::default()
+        }
+    }
+
+    /// Counts one more plan; false if it is too large, or there is no memory for it. All others go
+    /// where it is one too many.
+    fn has_room(&mut self, shared: &SharedPlan) -> bool {
+        let bytes = shared.memory.borrow().bytes();
+        if PLAN_BYTES_MAX < bytes {
+            return false;
+        }
+        if ALL_PLANS_BYTES_MAX < self.share.bytes() + bytes {
+            self.clear(self.schema_version);
+        }
+        let all = self.share.bytes() + bytes;
+        let Some(pool) = &self.pool else {
+            return true;
+        };
+        let taken = self
+            .share
+            .set(all, &self.memory, usize::MAX, || Arc::clone(pool));
+        if taken.is_ok() {
+            shared.memory.borrow_mut().clear();
+        }
+        taken.is_ok()
+    }
+
+    /// Makes the key of a statement with these literals.
+    pub fn write_key(
+        key: &mut Vec<u8>,
+        canonical: &Canonical,
+        literals: &[Value],
+        surroundings: &Surroundings<'_>,
+    ) {
+        key.clear();
+        key.extend_from_slice(canonical.key());
+        key.extend(literals.iter().filter_map(scale_of));
+        surroundings.append_to(key);
+    }
+
+    /// Makes the key of a prepared statement whose parameters are of these types. No text of a
+    /// statement begins with its first byte.
+    pub fn write_prepared_key(
+        key: &mut Vec<u8>,
+        text: &[u8],
+        types: &[ColumnType],
+        surroundings: &Surroundings<'_>,
+    ) {
+        key.clear();
+        key.push(u8::MAX);
+        key.extend_from_slice(text);
+        key.push(0);
+        for column_type in types {
+            key.extend_from_slice(&[
+                column_type.kind as u8,
+                u8::from(column_type.unsigned),
+                column_type.decimals,
+            ]);
+            key.extend_from_slice(&column_type.length.to_le_bytes());
+            key.extend_from_slice(&column_type.collation.id().to_le_bytes());
+        }
+        surroundings.append_to(key);
+    }
+
+    /// The plan under a key.
+    pub fn find(&mut self, key: &[u8], schema_version: u64) -> Option<Rc<SharedPlan>> {
+        if self.schema_version != schema_version {
+            self.clear(schema_version);
+        }
+        let index = *self.places.get(key)?;
+        let entry = &mut self.entries[index];
+        entry.is_used = true;
+        Some(Rc::clone(&entry.shared))
+    }
+
+    /// Keeps a plan that was made at `schema_version`; true if another had to go for it.
+    pub fn put(&mut self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) -> bool {
+        if schema_version != self.schema_version || KEY_BYTES_MAX < key.len() {
+            return false;
+        }
+        if !self.has_room(shared) {
+            return false;
+        }
+        let entry = Entry {
+            key: Rc::from(key),
+            shared: Rc::clone(shared),
+            is_used: true,
+        };
+        if let Some(&index) = self.places.get(key) {
+            self.entries[index] = entry;
+            return false;
+        }
+        let is_full = PLAN_COUNT_MAX <= self.entries.len();
+        let index = if is_full {
+            self.hand.victim(&mut self.entries, |it| &mut it.is_used)
+        } else {
+            self.entries.len()
+        };
+        self.places.insert(Rc::clone(&entry.key), index);
+        if is_full {
+            let gone = std::mem::replace(&mut self.entries[index], entry);
+            let removed = self.places.remove(&gone.key);
+            assert_eq!(removed, Some(index), "each entry is found by its key");
+        } else {
+            self.entries.push(entry);
+        }
+        assert_eq!(self.places.len(), self.entries.len());
+        is_full
+    }
+
+    /// How many plans there are.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn clear(&mut self, schema_version: u64) {
+        self.places.clear();
+        self.entries.clear();
+        self.share.clear();
+        self.hand = ClockHand::default();
+        self.schema_version = schema_version;
+    }
+}
+
+/// How many digits a decimal has behind the point; none of what is no decimal.
+pub(crate) fn scale_of(value: &Value) -> Option<u8> {
+    match value {
+        Value::Decimal(number) => Some(number.scale()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use value::{Charset, TypeKind};
+
+    use super::*;
+
+    fn shared() -> Rc<SharedPlan> {
+        let statement = syntax::parse::parse(b"SELECT 1", syntax::Mode::default()).unwrap();
+        let names = planner::FixedNames::default();
+        let settings = planner::Settings::default();
+        let plan = planner::plan(&statement, b"SELECT 1", &names, &settings).unwrap();
+        SharedPlan::new(plan, StatementKind::Select)
+    }
+
+    #[test]
+    fn plans_are_found_by_key_and_go_with_the_schema() {
+        let mut cache = PlanCache::default();
+        assert!(cache.find(b"a", 7).is_none());
+        assert!(!cache.put(b"a", &shared(), 7));
+        let found = cache.find(b"a", 7).unwrap();
+        let (first, second) = (found.take(), found.take());
+        assert!(Rc::ptr_eq(first.plan(), second.plan()));
+        let place: *const Execution = &*first;
+        found.give_back(second);
+        found.give_back(first);
+        assert!(std::ptr::eq(place, &*found.take()), "the warmest first");
+        assert!(cache.find(b"b", 7).is_none());
+        assert!(cache.find(b"a", 8).is_none(), "another schema");
+        assert_eq!(cache.count(), 0);
+        assert!(!cache.put(b"a", &shared(), 7));
+        assert!(cache.find(b"a", 8).is_none(), "planned for an older schema");
+    }
+
+    #[test]
+    fn prepared_statements_are_told_apart_by_types() {
+        let surroundings = Surroundings {
+            database: Some("d"),
+            mode: syntax::Mode::default(),
+            sql_mode: SqlMode::DEFAULT,
+            strings: StringRules::default(),
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+            division_increment: 4,
+            limits: StatementLimits::default(),
+            now: DateTime::default(),
+        };
+        let key_of = |types: &[ColumnType]| {
+            let mut key = Vec::new();
+            PlanCache::write_prepared_key(&mut key, b"SELECT ?", types, &surroundings);
+            key
+        };
+        let types = [
+            ColumnType::new(TypeKind::BigInt),
+            ColumnType::unsigned(TypeKind::BigInt),
+            ColumnType::decimal(65, 30),
+            ColumnType::decimal(65, 10),
+            ColumnType::varchar(10, CollationId::BINARY),
+            ColumnType::varchar(11, CollationId::BINARY),
+            ColumnType::varchar(11, CollationId::UTF8MB4_GENERAL_CI),
+        ];
+        let mut keys: Vec<_> = types
+            .iter()
+            .map(|it| key_of(std::slice::from_ref(it)))
+            .collect();
+        keys.push(key_of(&[]));
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), types.len() + 1);
+    }
+
+    #[test]
+    fn a_full_cache_gives_up_what_was_not_used() {
+        let mut cache = PlanCache::default();
+        assert!(cache.find(b"", 1).is_none());
+        for number in 0..PLAN_COUNT_MAX {
+            cache.put(&number.to_le_bytes(), &shared(), 1);
+        }
+        // The first round takes the mark from all; the first entry goes.
+        assert!(cache.put(b"x", &shared(), 1));
+        assert!(cache.find(&1_usize.to_le_bytes(), 1).is_some());
+        assert!(cache.put(b"y", &shared(), 1));
+        assert!(cache.find(&0_usize.to_le_bytes(), 1).is_none());
+        assert!(cache.find(&1_usize.to_le_bytes(), 1).is_some(), "was used");
+        assert!(cache.find(&2_usize.to_le_bytes(), 1).is_none());
+        assert_eq!(cache.count(), PLAN_COUNT_MAX);
+    }
+
+    #[test]
+    fn the_session_is_part_of_the_key() {
+        let mut canonical = Canonical::new();
+        assert!(canonical.fill(b"SELECT a FROM t WHERE b = 5", syntax::Mode::default()));
+        let plain = Surroundings {
+            database: Some("d"),
+            mode: syntax::Mode::default(),
+            sql_mode: SqlMode::DEFAULT,
+            strings: StringRules::default(),
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+            division_increment: 4,
+            limits: StatementLimits::default(),
+            now: DateTime::default(),
+        };
+        let key_of = |surroundings: &Surroundings<'_>| {
+            let mut key = Vec::new();
+            PlanCache::write_key(&mut key, &canonical, &[], surroundings);
+            key
+        };
+        let others = [
+            Surroundings {
+                database: None,
+                ..plain
+            },
+            Surroundings {
+                sql_mode: SqlMode(0),
+                ..plain
+            },
+            Surroundings {
+                collation: CollationId::BINARY,
+                ..plain
+            },
+            Surroundings {
+                division_increment: 5,
+                ..plain
+            },
+            Surroundings {
+                strings: StringRules {
+                    client: Charset::Latin1,
+                    ..plain.strings
+                },
+                ..plain
+            },
+            Surroundings {
+                strings: StringRules {
+                    collation: CollationId::BINARY,
+                    ..plain.strings
+                },
+                ..plain
+            },
+        ];
+        assert_eq!(key_of(&plain), key_of(&plain));
+        for other in others {
+            assert_ne!(key_of(&plain), key_of(&other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,753 @@
+//! Running a plan: the one loop that awaits what the store suspends for.
+//!
+//! A statement runs between a mark of its transaction and its end. What its failure means is the
+//! error's effect: back to the mark, or the whole transaction is gone, or the plan was stale and
+//! is made anew. A statement that is its own transaction is committed here, and its reply is
+//! written when the commit is as durable as was asked.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use errcode::{
+    ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
+    ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+};
+use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
+use expression::{Diagnostics, Statement, Surroundings};
+use front::Disconnect;
+use planner::{Action, IntoVariable, Plan};
+use store::{Durability, Suspend, TableId, Transaction, WaitReason};
+use value::{Level, Value};
+use wire::StatusFlags;
+
+use crate::connection::registry::KillOrder;
+use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::session::{Either, Session, first_of};
+use crate::lock::metadata::Strength;
+use crate::prepared::cursor::CursorRows;
+use crate::server::StatementKind;
+use crate::statement::dispatch::Parsed;
+use crate::statement::plan_cache::SharedPlan;
+use crate::statement::row_encoder::RowProtocol;
+use crate::statement::sink::{ResultState, Rows};
+use crate::statement::transaction::{End, end_step, wait_for_end};
+use crate::statement::virtual_store::VirtualStore;
+
+/// What a run of a plan comes to.
+pub(crate) enum Ran {
+    /// It is done, and this is its reply.
+    Reply(Reply),
+    /// A table has changed since the plan was made; nothing was done.
+    Stale,
+}
+
+impl Session {
+    /// Runs a plan that only this statement has.
+    pub(crate) async fn run_plan(
+        &mut self,
+        plan: Plan,
+        parameters: &[Value],
+        protocol: RowProtocol,
+    ) -> Result<Ran, Stop> {
+        let shared = SharedPlan::new(plan, StatementKind::Other);
+        self.run_shared(&shared, parameters, protocol).await
+    }
+
+    /// Runs a plan to its end and writes its rows. The execution goes back to its plan before the
+    /// commit, which may take long: the next session runs it while it is warm.
+    pub(crate) async fn run_shared(
+        &mut self,
+        shared: &SharedPlan,
+        parameters: &[Value],
+        protocol: RowProtocol,
+    ) -> Result<Ran, Stop> {
+        let plan = Rc::clone(shared.plan());
+        check_parameters(&plan, parameters)?;
+        if plan.is_write() || plan.reads_for_update {
+            self.check_may_write()?;
+        }
+        self.programs.check_written(&plan)?;
+        self.hold_tables(&plan).await?;
+        // What uses no table is no transaction, and uses nothing up that is set for the next one.
+        let uses_tables = !plan.tables.is_empty() || !plan.functions.is_empty();
+        let idle =
+            (!uses_tables && self.transaction.opened().is_none()).then_some(self.transaction.next);
+        let charset = self.state.variables.borrow().active().results_charset;
+        let mut result = ResultState::new(protocol, charset, self.status());
+        let is_taken = !plan.into_variables.is_empty();
+        if is_taken {
+            check_into(&plan)?;
+            self.cursor = Some(CursorRows::of_one_row(&self.state));
+        }
+        let mut execution = shared.take();
+        let outcome = self
+            .step_to_end(
+                &mut execution,
+                parameters,
+                &mut Rows::Client(&mut result),
+                &plan,
+            )
+            .await;
+        if outcome.is_ok() {
+            shared.give_back(execution);
+        }
+        let taken = if is_taken { self.cursor.take() } else { None };
+        self.has_partial_rows = outcome.is_err() && result.has_begun();
+        let has_rows = !plan.columns.is_empty() && !is_taken;
+        self.transaction.seen.results |= has_rows;
+        if !plan.tables.is_empty() {
+            self.transaction.seen.writes |= plan.is_write();
+            self.transaction.seen.reads |= !plan.is_write();
+        }
+        if matches!(plan.action, Action::Insert(_)) {
+            self.state.clear_insert_id();
+        }
+        if idle.is_some() {
+            self.transaction.forget_unused();
+        }
+        let ran = self.finish_run(outcome, has_rows, plan.is_write()).await;
+        if let Some(next) = idle {
+            self.transaction.next = next;
+        }
+        match (ran?, taken) {
+            (Ran::Reply(_), Some(rows)) => Ok(Ran::Reply(self.assign_row(&plan, rows)?)),
+            (ran, _) => Ok(ran),
+        }
+    }
+
+    /// `SELECT .. INTO @a, b`: the only row becomes the variables' values.
+    fn assign_row(&mut self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
+        let names = &plan.into_variables;
+        let mut rows = rows.into_rows();
+        let Some(row) = rows.next() else {
+            let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
+            diagnostics.push(Level::Warning, ClientError::new(ER_SP_FETCH_NO_DATA, &[]));
+            return Ok(Reply::Ok(Done::default()));
+        };
+        for ((target, value), column) in names.iter().zip(row).zip(plan.columns.iter()) {
+            let column_type = &column.column_type;
+            match target {
+                IntoVariable::User(name) => {
+                    self.state
+                        .set_user_variable(name, value, column_type)
+                        .map_err(|failure| *failure)?;
+                }
+                IntoVariable::Slot(slot) => self.set_local(*slot, value, column_type)?,
+            }
+        }
+        self.state.row_count.set(1);
+        Ok(Reply::Ok(Done {
+            affected_rows: 1,
+            ..Done::default()
+        }))
+    }
+
+    /// Runs a reading plan of the session's own; its rows go to `sink`. Tables (functions may use
+    /// some, too) are held, read and locked in the session's transaction, or in one that ends
+    /// with the run. None if the plan is stale; nothing was done then.
+    pub(crate) async fn run_into(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        sink: &mut dyn RowSink,
+        is_strict: bool,
+    ) -> Result<Option<Summary>, Stop> {
+        let plan = Rc::clone(execution.plan());
+        assert!(!plan.is_write(), "what the session asks itself only reads");
+        let mut rows = Rows::Own { sink, is_strict };
+        if plan.tables.is_empty() && plan.functions.is_empty() {
+            let ran = self.run_without_tables(execution, parameters, &mut rows, &plan);
+            return ran.await.map(Some);
+        }
+        self.hold_tables(&plan).await?;
+        let since = (self.begin_steps(), self.statement_deadline());
+        let outcome = self
+            .steps(execution, parameters, &mut rows, &plan, since)
+            .await;
+        self.transaction.seen.reads = true;
+        self.end_run(outcome).await
+    }
+
+    /// What uses no table needs no transaction: one that is made for it goes without a trace.
+    async fn run_without_tables(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        rows: &mut Rows<'_>,
+        plan: &Plan,
+    ) -> Result<Summary, Stop> {
+        let was_open = self.transaction.opened().is_some();
+        let since = (self.opened_transaction().mark(), self.statement_deadline());
+        let outcome = self.steps(execution, parameters, rows, plan, since).await;
+        if !was_open {
+            self.transaction.forget_unused();
+        }
+        outcome.map_err(|failed| failed.stop)
+    }
+
+    /// Runs a changing statement of the server's own on tables that this session has taken
+    /// strongly. Nothing is written to the client and nothing is committed.
+    pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
+        let plan = Rc::new(self.plan_own(parsed)?);
+        let mut execution = Execution::new(Rc::clone(&plan));
+        let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
+        let mut rows = Rows::Client(&mut result);
+        let outcome = self
+            .step_to_end(&mut execution, &[], &mut rows, &plan)
+            .await;
+        outcome.map(|_| ()).map_err(|failed| failed.stop)
+    }
+
+    /// The one value that a SELECT of the server's own gives, on tables that this session has
+    /// taken strongly.
+    pub(crate) async fn read_own(&mut self, parsed: &Parsed) -> Result<Option<Value>, Stop> {
+        let plan = Rc::new(self.plan_own(parsed)?);
+        let mut execution = Execution::new(Rc::clone(&plan));
+        let mut kept = KeptRows::default();
+        let mut rows = Rows::Own {
+            sink: &mut kept,
+            is_strict: false,
+        };
+        let steps = self.step_to_end(&mut execution, &[], &mut rows, &plan);
+        if let Err(failed) = steps.await {
+            self.abandon_transaction().await;
+            return Err(failed.stop);
+        }
+        self.commit().await?;
+        Ok(kept.rows.into_iter().flatten().next())
+    }
+
+    /// Keeps the definitions of the plan's tables still to the end of the transaction. Where that
+    /// fails and no transaction is open, none is kept: nothing would end it.
+    pub(crate) async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
+        let held = self.hold_each(plan).await;
+        if held.is_err() && !self.transaction.is_open() {
+            self.transaction.end();
+        }
+        held
+    }
+
+    async fn hold_each(&mut self, plan: &Plan) -> Result<(), Stop> {
+        if self.locked.are_on() {
+            return Ok(self.check_locked(plan)?);
+        }
+        for table in &plan.tables {
+            let id = table.definition.id;
+            if self.state.is_filled(id) {
+                continue;
+            }
+            if !self.transaction.holds(id) {
+                let worker = Rc::clone(&self.state.worker);
+                let locks = &worker.server.metadata;
+                let hold = match worker.metadata.try_hold(locks, id) {
+                    Some(hold) => hold,
+                    None => {
+                        let hold = worker.metadata.hold(locks, id);
+                        Box::pin(self.wait_for_definition(id, Strength::Weak, hold)).await?
+                    }
+                };
+                self.transaction.keep(hold);
+            }
+        }
+        Ok(())
+    }
+
+    /// A whole statement. No `async fn`: its future would hold that of `steps` beside the
+    /// arguments.
+    fn step_to_end(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        rows: &mut Rows<'_>,
+        plan: &Plan,
+    ) -> impl Future<Output = Result<Summary, Failed>> {
+        if !self.state.has_old_warnings.get() && !self.state.is_part() {
+            self.state.clear_diagnostics();
+        }
+        let mark = self.begin_steps();
+        let deadline = self.statement_deadline();
+        self.steps(execution, parameters, rows, plan, (mark, deadline))
+    }
+
+    /// Begins a statement in the transaction, which begins with it if there is none; gives the
+    /// place that its failure goes back to.
+    pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
+        self.state.set_insert_id_given(false);
+        let is_in_function = self.programs.is_in_function();
+        let open = self.opened_transaction();
+        // A stored function is a part of the statement that it runs for.
+        if !is_in_function {
+            open.begin_statement();
+        }
+        open.mark()
+    }
+
+    /// The store's transaction, made if there is none.
+    fn opened_transaction(&mut self) -> &mut Box<dyn Transaction> {
+        let options = self.transaction_options();
+        let worker_store = Rc::clone(&self.state.worker.store);
+        self.transaction
+            .store_transaction(&*worker_store, || options)
+    }
+
+    /// Runs an execution to its end within a statement that has begun: since when, and until when
+    /// at most.
+    pub(crate) async fn steps(
+        &mut self,
+        execution: &mut Execution,
+        parameters: &[Value],
+        rows: &mut Rows<'_>,
+        plan: &Plan,
+        (mark, deadline): (store::UndoMark, Option<u64>),
+    ) -> Result<Summary, Failed> {
+        let state = Rc::clone(&self.state);
+        let options = state.statement_options();
+        let diagnostics = Rc::clone(&state.diagnostics.borrow());
+        let is_strict = rows.is_strict(plan, options.sql_mode);
+        let statement = Statement {
+            session: &*state,
+            options: &options,
+            diagnostics: &diagnostics,
+            is_strict,
+        };
+        let store = VirtualStore::new(Rc::clone(&state));
+        state.clear_waits();
+        let refused = RefusedWarnings::of(&diagnostics, is_strict && has_strict_warnings(plan));
+        execution.start(parameters);
+        loop {
+            let stepped = {
+                let open = self.transaction.opened().expect("opened above");
+                let mut world = World {
+                    store: &store,
+                    txn: &mut **open,
+                    statement: &statement,
+                };
+                rows.step(
+                    execution,
+                    &mut world,
+                    &mut self.client,
+                    self.cursor.as_mut(),
+                )
+            };
+            let failed = |stop| Failed {
+                stop,
+                effect: Effect::Statement,
+                mark,
+            };
+            // Boxed: few statements need the room.
+            if state.has_sleep() && !matches!(stepped, Err(Halt::Error(_))) {
+                Box::pin(self.sleep_off(deadline)).await.map_err(failed)?;
+            }
+            if state.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
+                Box::pin(self.wait_for_lock(rows.has_sent_any(), deadline))
+                    .await
+                    .map_err(failed)?;
+                Box::pin(self.roll_back_to(mark)).await.map_err(failed)?;
+                execution.start(parameters);
+                continue;
+            }
+            let stopped = match stepped {
+                Ok(Progress::Done(summary)) => match refused.first() {
+                    None => return Ok(summary),
+                    Some(error) => Err(error.into()),
+                },
+                Ok(Progress::Paused) => Box::pin(self.send_rows(deadline)).await,
+                // Boxed: most statements never wait, and all would be larger for it.
+                Err(Halt::Suspend(suspend)) => {
+                    Box::pin(self.wait_and_tell(suspend, rows, plan, deadline)).await
+                }
+                Err(Halt::Call(call)) => {
+                    let since = (options.now_us, deadline);
+                    Box::pin(self.answer_call(&call, execution, plan, since)).await
+                }
+                Err(Halt::Error(failure)) => {
+                    return Err(refused.failed(*failure, mark));
+                }
+            };
+            stopped.map_err(failed)?;
+        }
+    }
+
+    /// Ends the statement, and makes its reply.
+    pub(crate) async fn finish_run(
+        &mut self,
+        outcome: Result<Summary, Failed>,
+        has_rows: bool,
+        is_write: bool,
+    ) -> Result<Ran, Stop> {
+        Ok(match self.end_run(outcome).await? {
+            Some(summary) => Ran::Reply(self.reply_of(&summary, has_rows, is_write)),
+            None => Ran::Stale,
+        })
+    }
+
+    /// Commits or rolls back what is the statement's to end; none if its plan was stale.
+    async fn end_run(&mut self, outcome: Result<Summary, Failed>) -> Result<Option<Summary>, Stop> {
+        let is_own_transaction = !self.transaction.is_begun()
+            && !self.programs.is_in_function()
+            && self.state.variables.borrow().active().autocommit;
+        match outcome {
+            Ok(summary) => {
+                if is_own_transaction {
+                    self.commit().await?;
+                }
+                Ok(Some(summary))
+            }
+            Err(Failed {
+                stop,
+                effect: Effect::Transaction | Effect::Fatal,
+                ..
+            }) => {
+                self.transaction.lost();
+                Err(stop)
+            }
+            Err(Failed { stop, effect, mark }) => {
+                let next = self.transaction.next;
+                if is_own_transaction {
+                    self.end_transaction(End::Rollback).await?;
+                } else {
+                    self.roll_back_to(mark).await?;
+                }
+                if effect == Effect::StalePlan {
+                    self.transaction.next = next;
+                    Ok(None)
+                } else {
+                    Err(stop)
+                }
+            }
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        match self
+            .state
+            .worker
+            .server
+            .settings()
+            .unsigned("flush_log_at_trx_commit")
+        {
+            0 => Durability::Lazy,
+            2 => Durability::Written,
+            _ => Durability::Durable,
+        }
+    }
+
+    /// Commits what is open, if anything is.
+    pub(crate) async fn commit(&mut self) -> Result<(), Stop> {
+        let durability = self.durability();
+        self.end_transaction(End::Commit(durability)).await
+    }
+
+    /// Ends what is open, if anything is. A kill does not stop it: whether a commit happened must
+    /// not be left open.
+    pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
+        let Some(open) = self.transaction.opened() else {
+            self.transaction.end();
+            self.transaction.next = crate::statement::transaction::NextTransaction::default();
+            return Ok(());
+        };
+        let mut outcome = end_step(&mut **open, how);
+        while let Ok(Some(suspend)) = outcome {
+            wait_for_end(suspend).await;
+            let open = self.transaction.opened().expect("it ends below");
+            outcome = end_step(&mut **open, how);
+        }
+        self.transaction.end();
+        self.transaction.next = crate::statement::transaction::NextTransaction::default();
+        outcome.map(|_| ()).map_err(Stop::from)
+    }
+
+    /// Takes back what came after the mark; if that fails, all of the transaction goes, in the
+    /// background.
+    pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
+        while let Some(open) = self.transaction.opened() {
+            match end_step(&mut **open, End::RollbackTo(mark)) {
+                Ok(Some(suspend)) => suspend.await,
+                Ok(None) => break,
+                Err(error) => {
+                    // A part of what was to go is left: the rest may not be committed with it.
+                    self.transaction.lost();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rolls back what is open, at the end of the session.
+    pub(crate) async fn abandon_transaction(&mut self) {
+        if let Err(Stop::Error(error)) = self.end_transaction(End::Rollback).await {
+            tracing::error!(%error, "an abandoned transaction was not rolled back");
+        }
+    }
+
+    /// When the running statement is over its time, on the steady clock: its time begins when it
+    /// asks first, and does not begin anew with a wait or a plan.
+    pub(crate) fn statement_deadline(&self) -> Option<u64> {
+        let own = || {
+            let limit_us = self.state.variables.borrow().active().statement_time_us_max;
+            (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
+        };
+        // A statement of a routine has the time that its CALL has.
+        let known = self.programs.deadline().or(self.state.deadline_us.get());
+        let deadline = known.unwrap_or_else(own);
+        self.state.deadline_us.set(Some(deadline));
+        deadline
+    }
+
+    /// A client's statement begins, with all of its time.
+    pub(crate) fn begin_statement_time(&self) {
+        self.state.deadline_us.set(None);
+        self.state.definition_wait_s.set(None);
+    }
+
+    pub(crate) async fn wait_until(
+        &mut self,
+        suspend: Suspend,
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
+        let reason = suspend.reason();
+        if reason == WaitReason::Turn {
+            suspend.await;
+            return self.check_in_time(deadline);
+        }
+        let now_us = self.state.worker.steady_us();
+        // Row locks are asked for again when their time is up: the store tells that it is.
+        let lock_s = match reason {
+            WaitReason::RowLock => Some(
+                self.state
+                    .variables
+                    .borrow()
+                    .active()
+                    .row_lock_wait_timeout_s,
+            ),
+            _ => None,
+        };
+        let lock_us = lock_s.map(|seconds| seconds.saturating_mul(1_000_000));
+        let left_us = deadline.map(|deadline| deadline.saturating_sub(now_us));
+        let limit_us = match (lock_us, left_us) {
+            (Some(lock), Some(left)) => Some(lock.min(left)),
+            (lock, left) => lock.or(left),
+        };
+        let Some(limit_us) = limit_us else {
+            return self.wait_for(reason, suspend).await;
+        };
+        let limited = runtime::timeout(Duration::from_micros(limit_us), suspend);
+        let waited = self.wait_for(reason, limited).await?;
+        let is_over = deadline.is_some_and(|deadline| deadline <= self.state.worker.steady_us());
+        if waited.is_err() && is_over {
+            Err(timed_out())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Waits for a table's definition to be free, at most `lock_wait_timeout` or as long as the
+    /// statement says: error 1205. Where sessions would wait for each other, this one's transaction
+    /// is rolled back: error 1213.
+    pub(crate) async fn wait_for_definition<T>(
+        &mut self,
+        table: TableId,
+        strength: Strength,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let server = Arc::clone(&self.state.worker.server);
+        let weak = self.transaction.held_tables().collect();
+        let own = self.state.seat.id();
+        let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
+            self.end_transaction(End::Rollback).await?;
+            return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
+        };
+        let limit_s = self.state.definition_wait_limit_s();
+        let lock_us = limit_s.saturating_mul(1_000_000);
+        let deadline = self.statement_deadline();
+        let left_us =
+            deadline.map(|deadline| deadline.saturating_sub(self.state.worker.steady_us()));
+        let limit_us = left_us.map_or(lock_us, |left| lock_us.min(left));
+        let limited = runtime::timeout(Duration::from_micros(limit_us), wait);
+        match self.wait_for(WaitReason::MetadataLock, limited).await? {
+            Ok(value) => Ok(value),
+            Err(_) if limit_us < lock_us => Err(timed_out()),
+            Err(_) => Err(ClientError::new(ER_LOCK_WAIT_TIMEOUT, &[]).into()),
+        }
+    }
+
+    /// As [`Session::wait_for`], until the statement's time is over.
+    pub(crate) async fn wait_in_time<T>(
+        &mut self,
+        reason: WaitReason,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let Some(deadline) = self.statement_deadline() else {
+            return self.wait_for(reason, wait).await;
+        };
+        let left_us = deadline.saturating_sub(self.state.worker.steady_us());
+        let limited = runtime::timeout(Duration::from_micros(left_us), wait);
+        let waited = self.wait_for(reason, limited).await?;
+        waited.map_err(|_| timed_out())
+    }
+
+    /// Waits for `wait`, for an order to be killed, and for the client to go away.
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        reason: WaitReason,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        if is_for_others(reason) {
+            self.post_replies().await?;
+        }
+        self.wait_shown(state_text(reason), wait).await
+    }
+
+    /// As [`Session::wait_for`], with what the process list shows; sends nothing before.
+    pub(crate) async fn wait_shown<T>(
+        &mut self,
+        text: &'static str,
+        wait: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let seat = Arc::clone(&self.state.seat);
+        seat.update(|line| line.state = text);
+        let waited = {
+            let killed = pin!(seat.ordered(KillOrder::Query));
+            let gone = pin!(self.client.peer_gone());
+            let interrupted = pin!(first_of(killed, gone));
+            first_of(pin!(wait), interrupted).await
+        };
+        seat.update(|line| line.state = "");
+        match waited {
+            Either::Left(value) => Ok(value),
+            Either::Right(Either::Left(())) => Err(self.interrupted()),
+            Either::Right(Either::Right(())) => Err(Disconnect::PeerClosed.into()),
+        }
+    }
+
+    /// What a killed statement fails with.
+    pub(crate) fn interrupted(&self) -> Stop {
+        match self.state.seat.order() {
+            KillOrder::Connection => Disconnect::Killed.into(),
+            KillOrder::Query | KillOrder::None => {
+                ClientError::new(ER_QUERY_INTERRUPTED, &[]).into()
+            }
+        }
+    }
+}
+
+/// Error 1235 where a statement has parameters that nobody gave values for: `SET @a = ?`.
+pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), ClientError> {
+    if parameters.len() < plan.parameter_count {
+        return Err(ClientError::not_supported(&"? in this statement"));
+    }
+    for check in &plan.text_checks {
+        if let Some(Value::Bytes(text)) = parameters.get(check.parameter)
+            && !check.to.can_hold(check.from, text)
+        {
+            return Err((*check.refusal).clone());
+        }
+    }
+    Ok(())
+}
+
+/// `SELECT .. INTO` names as many variables as there are columns.
+fn check_into(plan: &Plan) -> Result<(), ClientError> {
+    if plan.into_variables.len() == plan.columns.len() {
+        return Ok(());
+    }
+    let code = ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT;
+    Err(ClientError::new(code, &[]))
+}
+
+/// True if a warning of the statement is its error in strict mode: what is written may depend on
+/// the value that was warned of. Rows that are found before anything is written are found without.
+fn has_strict_warnings(plan: &Plan) -> bool {
+    match &plan.action {
+        Action::Insert(_) => true,
+        Action::Update(update) => !update.is_kept && !update.is_ordered,
+        _ => false,
+    }
+}
+
+pub(crate) fn timed_out() -> Stop {
+    ClientError::new(ER_STATEMENT_TIMEOUT, &[]).into()
+}
+
+/// A statement that failed.
+pub(crate) struct Failed {
+    /// Why.
+    pub(crate) stop: Stop,
+    /// What it means for the transaction.
+    pub(crate) effect: Effect,
+    /// Where the statement began.
+    pub(crate) mark: store::UndoMark,
+}
+
+/// The warnings that strict mode makes errors of a statement.
+struct RefusedWarnings<'s> {
+    diagnostics: &'s Diagnostics,
+    /// How many conditions there were before the statement; none where warnings are no errors.
+    kept: Option<usize>,
+}
+
+impl<'s> RefusedWarnings<'s> {
+    fn of(diagnostics: &'s Diagnostics, are_refused: bool) -> Self {
+        let kept = are_refused.then(|| diagnostics.warnings().entries().len());
+        Self { diagnostics, kept }
+    }
+
+    /// The first, as an error; it and what came behind it are warnings no more.
+    fn first(&self) -> Option<ClientError> {
+        let trouble = self.diagnostics.warnings().take_first_behind(self.kept?)?;
+        Some(*expression::failure(trouble))
+    }
+
+    /// The failure, or the warning that came before it.
+    fn failed(&self, failure: executor::ExecutionError, mark: store::UndoMark) -> Failed {
+        let executor::ExecutionError { error, effect } = failure;
+        let first = match effect {
+            Effect::Statement => self.first(),
+            _ => None,
+        };
+        Failed {
+            stop: first.unwrap_or(error).into(),
+            effect,
+            mark,
+        }
+    }
+}
+
+/// Whether a wait ends when other statements do as they please, and not by itself.
+fn is_for_others(reason: WaitReason) -> bool {
+    match reason {
+        WaitReason::RowLock
+        | WaitReason::MetadataLock
+        | WaitReason::LogSpace
+        | WaitReason::Admission
+        | WaitReason::Remote => true,
+        WaitReason::PageMiss
+        | WaitReason::Growth
+        | WaitReason::LatchBusy
+        | WaitReason::NoFrame
+        | WaitReason::Durability
+        | WaitReason::CommitNumber
+        | WaitReason::Turn => false,
+    }
+}
+
+/// What the process list shows of a wait.
+fn state_text(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::PageMiss => "Reading from disk",
+        WaitReason::Growth => "Making room on disk",
+        WaitReason::LatchBusy => "Waiting for a page",
+        WaitReason::RowLock => "Waiting for row lock",
+        WaitReason::MetadataLock => "Waiting for table metadata lock",
+        WaitReason::LogSpace => "Waiting for room in the log",
+        WaitReason::NoFrame => "Waiting for memory",
+        WaitReason::Admission => "Waiting for admission",
+        WaitReason::Durability => "Waiting for the log",
+        WaitReason::CommitNumber => "Waiting for a commit",
+        WaitReason::Turn => "",
+        WaitReason::Remote => "Waiting for a server",
+    }
+}

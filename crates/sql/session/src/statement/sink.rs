@@ -1,0 +1,360 @@
+//! Results on their way to the client's output buffer.
+
+use std::borrow::Cow;
+
+use executor::{Execution, Flow, Outcome, Progress, RowSink, World};
+use expression::SqlMode;
+use front::Client;
+use planner::{KeyFlag, OutputColumn, Plan};
+use value::{Charset, CollationId, TypeKind, ValueRef};
+use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
+
+use crate::prepared::cursor::CursorRows;
+use crate::statement::row_encoder::{RowEncoder, RowProtocol};
+
+/// Collation number of what is no text.
+const BINARY_COLLATION: u16 = 63;
+
+/// Writes one result set. Between the steps of an execution the session sends what has piled up;
+/// so the sink is made anew for each step, around what stays: [`ResultState`].
+#[derive(Debug)]
+pub struct PacketSink<'s> {
+    /// Where packets go.
+    pub client: &'s mut Client,
+    /// What stays from step to step.
+    pub result: &'s mut ResultState,
+}
+
+/// A result set that is being written.
+#[derive(Debug)]
+pub struct ResultState {
+    /// The protocol of its rows.
+    protocol: RowProtocol,
+    /// `character_set_results`.
+    charset: Option<Charset>,
+    /// Status flags for the end of the column definitions.
+    status: StatusFlags,
+    /// There once the head is written.
+    encoder: Option<RowEncoder>,
+    /// Rows written.
+    pub row_count: u64,
+}
+
+impl ResultState {
+    /// A result of which nothing is written yet.
+    pub fn new(protocol: RowProtocol, charset: Option<Charset>, status: StatusFlags) -> Self {
+        Self {
+            protocol,
+            charset,
+            status,
+            encoder: None,
+            row_count: 0,
+        }
+    }
+
+    /// True once the head is written, so that the client expects rows or an error.
+    pub fn has_begun(&self) -> bool {
+        self.encoder.is_some()
+    }
+}
+
+/// Where the rows of a run go.
+pub(crate) enum Rows<'r> {
+    /// To the client, or to what keeps them for it (`Session::cursor`).
+    Client(&'r mut ResultState),
+    /// Into a sink of the session's own.
+    Own {
+        sink: &'r mut dyn RowSink,
+        /// Whether a doubtful value is an error, as it is where a row is written.
+        is_strict: bool,
+    },
+}
+
+impl Rows<'_> {
+    /// Whether a doubtful value of the plan's execution is an error.
+    pub(crate) fn is_strict(&self, plan: &Plan, mode: SqlMode) -> bool {
+        match self {
+            Self::Own { is_strict, .. } => *is_strict,
+            Self::Client(_) => plan.is_write() && !plan.is_ignore() && mode.has(SqlMode::STRICT),
+        }
+    }
+
+    /// One step of an execution, whose rows go there.
+    pub(crate) fn step(
+        &mut self,
+        execution: &mut Execution,
+        world: &mut World<'_>,
+        client: &mut Client,
+        cursor: Option<&mut CursorRows>,
+    ) -> Outcome<Progress> {
+        match (self, cursor) {
+            (Self::Own { sink, .. }, _) => execution.step(world, *sink),
+            (Self::Client(_), Some(cursor)) => execution.step(world, cursor),
+            (Self::Client(result), None) => {
+                execution.step(world, &mut PacketSink { client, result })
+            }
+        }
+    }
+
+    /// Writes the columns of what goes to a client, if they are not written yet; false where
+    /// nothing does.
+    pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
+        match self {
+            Self::Client(result) => {
+                PacketSink { client, result }.begin(columns);
+                true
+            }
+            Self::Own { .. } => false,
+        }
+    }
+
+    /// True if there are rows that cannot be taken back.
+    pub(crate) fn has_sent_any(&self) -> bool {
+        match self {
+            Self::Client(result) => result.row_count != 0,
+            Self::Own { .. } => false,
+        }
+    }
+}
+
+impl PacketSink<'_> {
+    /// Writes the head of the result, once.
+    fn begin(&mut self, columns: &[OutputColumn]) {
+        if self.result.has_begun() {
+            return;
+        }
+        let capabilities = self.client.capabilities();
+        let result = &mut *self.result;
+        let out = self.client.out();
+        ResultHead::encode(out, capabilities, columns.len());
+        write_columns(self.client, columns, result.charset);
+        let out = self.client.out();
+        wire::end_columns(out, capabilities, result.status, 0);
+        let types = columns.iter().map(|column| &column.column_type);
+        result.encoder = Some(RowEncoder::new(types, result.protocol, result.charset));
+    }
+}
+
+impl RowSink for PacketSink<'_> {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
+        // The head may be there: the statement was begun anew, or its client was in doubt.
+        self.begin(columns);
+        Ok(())
+    }
+
+    #[inline]
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow> {
+        let encoder = self
+            .result
+            .encoder
+            .as_ref()
+            .expect("columns come before rows");
+        encoder.append(row, self.client.out());
+        self.result.row_count += 1;
+        Ok(if self.client.should_flush() {
+            Flow::Pause
+        } else {
+            Flow::More
+        })
+    }
+}
+
+/// Writes column definitions, without head and end: of results and of prepared statements.
+pub fn write_columns(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
+    let capabilities = client.capabilities();
+    for column in columns {
+        let names = ColumnNames::of(column, charset);
+        definition(column, &names, charset).encode(client.out(), capabilities);
+    }
+}
+
+/// Writes column definitions as COM_FIELD_LIST wants them, with their defaults (which no client
+/// reads, so they are NULL).
+pub fn write_field_list(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
+    let capabilities = client.capabilities();
+    for column in columns {
+        let names = ColumnNames::of(column, charset);
+        let out = client.out();
+        definition(column, &names, charset).encode_with_default(out, capabilities, None);
+    }
+}
+
+/// The names of a column in the character set of the results.
+struct ColumnNames<'c> {
+    schema: Cow<'c, [u8]>,
+    table: Cow<'c, [u8]>,
+    original_table: Cow<'c, [u8]>,
+    name: Cow<'c, [u8]>,
+    original_name: Cow<'c, [u8]>,
+}
+
+impl<'c> ColumnNames<'c> {
+    fn of(column: &'c OutputColumn, results: Option<Charset>) -> Self {
+        let name = |text: &'c str| in_results(text, results);
+        Self {
+            schema: name(&column.database),
+            table: name(&column.table),
+            original_table: name(&column.original_table),
+            name: name(&column.name),
+            original_name: name(&column.original_name),
+        }
+    }
+}
+
+/// A name in the character set of the results; what that lacks becomes `?`.
+fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    match results {
+        Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !name.is_ascii() => {
+            let mut converted = Vec::with_capacity(name.len());
+            charset.append_converted(Charset::Utf8mb4, name.as_bytes(), &mut converted);
+            converted.into()
+        }
+        _ => name.as_bytes().into(),
+    }
+}
+
+/// An error's text in the character set of the results; of a character that it lacks, the number.
+pub(crate) fn error_text(text: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    let Some(charset @ (Charset::Latin1 | Charset::Ascii)) = results else {
+        return text.as_bytes().into();
+    };
+    if text.is_ascii() {
+        return text.as_bytes().into();
+    }
+    let mut converted = Vec::with_capacity(text.len());
+    for character in text.chars() {
+        let code = u32::from(character);
+        if !charset.encode(code, &mut converted) {
+            let number = match code {
+                0..=0xFFFF => format!("\\{code:04X}"),
+                _ => format!("\\+{code:06X}"),
+            };
+            converted.extend_from_slice(number.as_bytes());
+        }
+    }
+    converted.truncate(errcode::MESSAGE_BYTES_MAX);
+    converted.into()
+}
+
+/// What the client is told of a column.
+fn definition<'c>(
+    column: &'c OutputColumn,
+    names: &'c ColumnNames<'_>,
+    results: Option<Charset>,
+) -> ColumnDefinition<'c> {
+    let column_type = &column.column_type;
+    let is_text = !column_type.is_binary()
+        && (column_type.kind.is_string()
+            || matches!(column_type.kind, TypeKind::Enum | TypeKind::Set));
+    let shown = match results {
+        Some(charset) if is_text => charset.default_collation(),
+        _ => column_type.collation,
+    };
+    let collation = if is_text {
+        shown.id()
+    } else {
+        BINARY_COLLATION
+    };
+    let char_bytes = if is_text { shown.char_bytes_max() } else { 1 };
+    let char_bytes = u32::try_from(char_bytes).expect("a character has few bytes");
+    let is_expression = column.original_name.is_empty();
+    let type_flags = if is_expression {
+        column_type.protocol_flags_of_expression()
+    } else {
+        column_type.protocol_flags()
+    };
+    ColumnDefinition {
+        schema: &names.schema,
+        table: &names.table,
+        original_table: &names.original_table,
+        name: &names.name,
+        original_name: &names.original_name,
+        extended_type: wire::ExtendedType {
+            format_name: if column.is_json { b"json" } else { b"" },
+            ..wire::ExtendedType::default()
+        },
+        collation,
+        display_bytes: column_type.protocol_length(char_bytes),
+        column_type: wire::ColumnType::from_byte(column_type.protocol_type())
+            .expect("each type has its byte in the protocol"),
+        flags: ColumnFlags(type_flags | own_flags(column).0),
+        decimals: column_type.protocol_decimals(),
+    }
+}
+
+/// Flags that come from the column's definition and not from its type.
+fn own_flags(column: &OutputColumn) -> ColumnFlags {
+    let key = match column.key {
+        KeyFlag::None => 0,
+        KeyFlag::Part => value::flag::PART_KEY,
+        KeyFlag::Primary => value::flag::PART_KEY | ColumnFlags::PRIMARY_KEY.0,
+        KeyFlag::Unique => value::flag::PART_KEY | ColumnFlags::UNIQUE_KEY.0,
+        KeyFlag::Multiple => value::flag::PART_KEY | ColumnFlags::MULTIPLE_KEY.0,
+    };
+    let pairs = [
+        (!column.nullable, ColumnFlags::NOT_NULL),
+        (column.auto_increment, ColumnFlags::AUTO_INCREMENT),
+        (column.no_default, ColumnFlags::NO_DEFAULT_VALUE),
+        (column.on_update_now, ColumnFlags::ON_UPDATE_NOW),
+    ];
+    let set = pairs
+        .into_iter()
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, flag)| flag.0);
+    ColumnFlags(set.fold(key, |flags, flag| flags | flag))
+}
+
+/// A column of a result that the server makes up itself (`SHOW`): text of at most `chars`.
+pub fn text_column(name: &str, chars: u32) -> OutputColumn {
+    made_up_column(
+        name,
+        value::ColumnType::varchar(chars, CollationId::UTF8MB4_GENERAL_CI),
+    )
+}
+
+/// A column of a result that the server makes up itself: a BIGINT.
+pub fn number_column(name: &str) -> OutputColumn {
+    made_up_column(name, value::ColumnType::new(TypeKind::BigInt))
+}
+
+/// A column of a result that the server makes up itself.
+pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColumn {
+    OutputColumn {
+        name: name.to_owned(),
+        original_name: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        database: String::new(),
+        column_type,
+        nullable: true,
+        key: KeyFlag::None,
+        auto_increment: false,
+        no_default: false,
+        on_update_now: false,
+        is_derived: false,
+        is_json: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_errors_are_in_the_character_set_of_the_results() {
+        let text = "a\u{e9}\u{416}\u{1F600}";
+        for (results, name, error) in [
+            (None, text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Utf8mb4), text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Binary), text.as_bytes(), text.as_bytes()),
+            (Some(Charset::Latin1), b"a\xe9??", b"a\xe9\\0416\\+01F600"),
+            (Some(Charset::Ascii), b"a???", b"a\\00E9\\0416\\+01F600"),
+        ] {
+            assert_eq!(&*in_results(text, results), name, "{results:?}");
+            assert_eq!(&*error_text(text, results), error, "{results:?}");
+        }
+        let long = "\u{416}".repeat(255);
+        let told = error_text(&long, Some(Charset::Ascii));
+        assert_eq!(told.len(), errcode::MESSAGE_BYTES_MAX);
+    }
+}

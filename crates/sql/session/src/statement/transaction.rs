@@ -1,0 +1,323 @@
+//! The session's transaction: when it begins, what ends it, what a failed statement takes back.
+//!
+//! ```text
+//!   None --first statement--> Open --commit, rollback--> None
+//! ```
+//!
+//! (I1) A store transaction exists from the first statement that asks for one to its end. Whether
+//! the statement's own end is that end, `is_explicit` says: after BEGIN or with autocommit off it
+//! is not.
+//! (I2) Metadata holds and savepoints live exactly as long as the transaction; holds until it is
+//! undone where it was given up.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use expression::Share;
+use runtime::Standing;
+use store::{
+    Durability, Isolation, Store, StoreError, Suspend, TableId, Transaction, TransactionOptions,
+    UndoMark, WaitReason,
+};
+
+use crate::lock::metadata::WeakHold;
+
+/// What a savepoint takes beside its name: its place, twice while the list grows.
+const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, UndoMark)>() + 16;
+
+/// What `SET TRANSACTION` has set for the next transaction alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NextTransaction {
+    /// `ISOLATION LEVEL ..`.
+    pub isolation: Option<Isolation>,
+    /// `READ ONLY` (true), `READ WRITE` (false).
+    pub read_only: Option<bool>,
+}
+
+/// A session's transaction, or the lack of one.
+#[derive(Debug, Default)]
+pub struct TransactionState {
+    /// The store's transaction.
+    open: Option<Box<dyn Transaction>>,
+    /// BEGIN was said, and neither COMMIT nor ROLLBACK since.
+    is_begun: bool,
+    /// It only reads, by its BEGIN or by what was set for it. False while none is open.
+    pub is_read_only: bool,
+    /// Tables in use.
+    holds: Vec<WeakHold>,
+    /// In order of making; a name that is made again moves to the end.
+    savepoints: Vec<(String, UndoMark)>,
+    /// Of the savepoints.
+    savepoints_share: Share,
+    /// For the next BEGIN or first statement.
+    pub next: NextTransaction,
+    /// What it has done.
+    pub seen: Seen,
+}
+
+/// What a transaction has done, for clients that want to be told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Tables were read.
+    pub reads: bool,
+    /// Tables were written.
+    pub writes: bool,
+    /// Rows were sent.
+    pub results: bool,
+}
+
+impl TransactionState {
+    /// True between BEGIN and its end.
+    pub fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// True if there is anything that COMMIT would end.
+    pub fn is_open(&self) -> bool {
+        self.is_begun || self.open.is_some()
+    }
+
+    /// BEGIN. What was open must have been committed.
+    pub fn begin(&mut self, is_read_only: bool) {
+        assert!(self.open.is_none(), "BEGIN commits what was open");
+        self.is_begun = true;
+        self.is_read_only = is_read_only;
+    }
+
+    /// The store's transaction, made if there is none.
+    pub fn store_transaction(
+        &mut self,
+        store: &dyn Store,
+        options: impl FnOnce() -> TransactionOptions,
+    ) -> &mut Box<dyn Transaction> {
+        self.open.get_or_insert_with(|| {
+            let options = options();
+            self.is_read_only = options.read_only;
+            store.begin(options)
+        })
+    }
+
+    /// The store's transaction, if there is one.
+    pub fn opened(&mut self) -> Option<&mut Box<dyn Transaction>> {
+        self.open.as_mut()
+    }
+
+    /// True if the table is held already.
+    pub fn holds(&self, table: TableId) -> bool {
+        self.holds.iter().any(|hold| hold.table() == table)
+    }
+
+    /// Tables in use.
+    pub fn held_tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.holds.iter().map(WeakHold::table)
+    }
+
+    /// Keeps a table's definition still until the transaction's end.
+    pub fn keep(&mut self, hold: WeakHold) {
+        self.holds.push(hold);
+    }
+
+    /// About what the savepoints take with one more, and the share that says so.
+    pub fn savepoints_share(&mut self, name: &str) -> (&mut Share, usize) {
+        let names = self.savepoints.iter().map(|(name, _)| name.len());
+        let count = self.savepoints.len() + 1;
+        let bytes = names.sum::<usize>() + name.len() + count * SAVEPOINT_BYTES;
+        (&mut self.savepoints_share, bytes)
+    }
+
+    /// Marks the present place by a name.
+    pub fn set_savepoint(&mut self, name: &str) {
+        self.release_savepoint(name);
+        let mark = self.open.as_ref().map_or(UndoMark(0), |open| open.mark());
+        self.savepoints.push((name.to_owned(), mark));
+    }
+
+    /// The place of that name; those made after it are gone.
+    pub fn savepoint(&mut self, name: &str) -> Option<UndoMark> {
+        let position = self
+            .savepoints
+            .iter()
+            .position(|(of, _)| of.eq_ignore_ascii_case(name))?;
+        self.savepoints.truncate(position + 1);
+        self.savepoints.last().map(|(_, mark)| *mark)
+    }
+
+    /// Forgets a name; false if there is none.
+    pub fn release_savepoint(&mut self, name: &str) -> bool {
+        let position = self
+            .savepoints
+            .iter()
+            .position(|(of, _)| of.eq_ignore_ascii_case(name));
+        position
+            .map(|position| self.savepoints.remove(position))
+            .is_some()
+    }
+
+    /// Forgets the store's transaction, of which nothing was asked.
+    pub fn forget_unused(&mut self) {
+        self.open = None;
+        self.is_read_only &= self.is_begun;
+    }
+
+    /// Forgets everything: the store's transaction has ended. Where it could not, it is undone in
+    /// the background, and its tables are held until it is.
+    pub fn end(&mut self) {
+        if let Some(open) = self.open.take()
+            && open.is_active()
+        {
+            open.give_up(Box::new(std::mem::take(&mut self.holds)));
+        }
+        self.is_begun = false;
+        self.is_read_only = false;
+        self.seen = Seen::default();
+        // These keep their memory for the next transaction.
+        self.holds.clear();
+        self.savepoints.clear();
+        self.savepoints_share.clear();
+    }
+
+    /// Forgets the store's transaction after a deadlock rolled it back; an explicit transaction
+    /// is over with it, as InnoDB has it.
+    pub fn lost(&mut self) {
+        self.end();
+    }
+}
+
+/// One step of an end: `Ok(None)` when it is done, the suspension to await otherwise.
+pub fn end_step(open: &mut dyn Transaction, how: End) -> Result<Option<Suspend>, StoreError> {
+    let outcome = match how {
+        End::Commit(durability) => open.commit(durability),
+        End::Rollback => open.rollback(),
+        End::RollbackTo(mark) => open.rollback_to(mark),
+    };
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(store::Halt::Suspend(suspend)) => Ok(Some(suspend)),
+        Err(store::Halt::Error(error)) => Err(error),
+    }
+}
+
+/// Waits for what an end waits for. Who waits for his commit alone says so to the worker.
+pub(crate) async fn wait_for_end(mut suspend: Suspend) {
+    let is_commit = suspend.reason() == WaitReason::Durability;
+    poll_fn(|context| {
+        let polled = Pin::new(&mut suspend).poll(context);
+        if is_commit && polled.is_pending() {
+            runtime::set_standing(Standing::Committing);
+        }
+        polled
+    })
+    .await;
+}
+
+/// How a transaction, or a part of one, ends.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// For good.
+    Commit(Durability),
+    /// As if it had never been.
+    Rollback,
+    /// As if what came after the mark had never been.
+    RollbackTo(UndoMark),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use store::Outcome;
+
+    use super::*;
+    use crate::lock::metadata::{MetadataLocks, MetadataWorker};
+
+    #[test]
+    fn a_savepoint_made_again_moves_and_going_back_forgets_later_ones() {
+        let mut state = TransactionState::default();
+        state.begin(false);
+        state.set_savepoint("a");
+        state.set_savepoint("b");
+        state.set_savepoint("A");
+        assert!(state.savepoint("b").is_some());
+        assert!(state.savepoint("a").is_none(), "a was made after b");
+        assert!(state.release_savepoint("B"));
+        assert!(!state.release_savepoint("b"));
+    }
+
+    #[test]
+    fn an_end_keeps_only_what_is_for_the_next_transaction() {
+        let mut state = TransactionState::default();
+        state.next.read_only = Some(true);
+        state.begin(true);
+        state.set_savepoint("a");
+        state.end();
+        assert!(!state.is_open() && !state.is_read_only);
+        assert_eq!(state.next.read_only, Some(true));
+        assert!(state.savepoint("a").is_none());
+    }
+
+    /// A store's transaction that has not ended, and what it was given to keep.
+    #[derive(Default)]
+    struct Unended(Rc<RefCell<Option<Box<dyn Any>>>>);
+
+    impl Transaction for Unended {
+        fn begin_statement(&mut self) {}
+
+        fn open_snapshot(&mut self) {}
+
+        fn mark(&self) -> UndoMark {
+            UndoMark(1)
+        }
+
+        fn rollback_to(&mut self, _: UndoMark) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn commit(&mut self, _: Durability) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn rollback(&mut self) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn has_changes(&self) -> bool {
+            true
+        }
+
+        fn is_active(&self) -> bool {
+            true
+        }
+
+        fn set_lock_wait_timeout(&mut self, _: u64) {}
+
+        fn id(&self) -> u64 {
+            1
+        }
+
+        fn give_up(self: Box<Self>, kept: Box<dyn Any>) {
+            *self.0.borrow_mut() = Some(kept);
+        }
+
+        fn as_any_mut(&mut self) -> &mut dyn Any {
+            self
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_is_given_up_holds_its_tables_until_it_is_undone() {
+        let locks = MetadataLocks::new(1);
+        let worker = MetadataWorker::new(0);
+        let kept = Rc::default();
+        let mut state = TransactionState {
+            open: Some(Box::new(Unended(Rc::clone(&kept)))),
+            ..TransactionState::default()
+        };
+        state.keep(worker.try_hold(&locks, TableId(5)).unwrap());
+        state.lost();
+        let is_held = |hold: &Box<dyn Any>| hold.is::<Vec<WeakHold>>();
+        assert!(kept.borrow().as_ref().is_some_and(is_held));
+        assert!(!state.is_open() && !state.holds(TableId(5)));
+    }
+}

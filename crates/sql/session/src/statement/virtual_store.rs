@@ -1,0 +1,332 @@
+//! The store as a statement sees it: the worker's own, and the tables of `information_schema`.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use catalog::information_schema::{self, Facts, Process, TableFacts};
+use catalog::{Privilege, RowSource, VirtualTable};
+use expression::{StoredFunction, Surroundings as _};
+use planner::{Names, PlanError};
+use store::{
+    LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
+    TableStatistics, Transaction, TransactionOptions,
+};
+use value::{CollationId, ColumnType, Value};
+
+use crate::connection::state::{State, setting_text, system_variable_type};
+use crate::lock::locked_tables::not_locked;
+
+/// A store with virtual tables beside the real ones.
+pub struct VirtualStore {
+    /// Whose view it is.
+    state: Rc<State>,
+    /// The worker's own store.
+    store: Rc<dyn Store>,
+}
+
+impl std::fmt::Debug for VirtualStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualStore").finish_non_exhaustive()
+    }
+}
+
+impl VirtualStore {
+    /// The store as the session sees it.
+    pub fn new(state: Rc<State>) -> Self {
+        let store = Rc::clone(&state.worker.store);
+        Self { state, store }
+    }
+}
+
+/// The rows of a virtual table as a session sees them.
+struct SessionRows {
+    state: Rc<State>,
+    definition: Arc<TableDefinition>,
+}
+
+impl RowSource for SessionRows {
+    fn tables(&self) -> Vec<Arc<TableDefinition>> {
+        let names = self.state.worker.names();
+        information_schema::described(&names, &self.state.account().grants)
+    }
+
+    fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Vec<Value>> {
+        let worker = &self.state.worker;
+        let names = worker.names();
+        let accounts = worker.server.accounts();
+        let account = self.state.account();
+        let globals = worker.server.settings();
+        let routines = worker.server.routines();
+        let facts = Facts {
+            names: &names,
+            about,
+            accounts: &accounts,
+            account: &account.name,
+            grants: &account.grants,
+            routines: &routines,
+            sees_bodies: self.state.sees_routine_bodies(),
+            parameters: &crate::routine::parameters_of,
+            table_facts: &|definition| table_facts(&*worker.store, definition),
+            session_variables: &|| {
+                let variables = self.state.variables.borrow();
+                named(&variables.settings().variables())
+            },
+            global_variables: &|| named(&globals.variables()),
+            status: &|| {
+                let counted = worker.server.status(worker.steady_us());
+                let mut status: Vec<_> = counted
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), value.to_string()))
+                    .collect();
+                // Clients ask only whether it is empty; the suite itself is the library's affair.
+                let cipher = if self.state.has_tls.get() { "TLS" } else { "" };
+                status.push(("Ssl_cipher".to_owned(), cipher.to_owned()));
+                status
+            },
+            processes: &|| processes(&self.state),
+        };
+        information_schema::rows(&self.definition, &facts)
+    }
+}
+
+fn named(
+    variables: &[(&'static str, &'static settings::Setting, &settings::Value)],
+) -> Vec<(String, String)> {
+    variables
+        .iter()
+        .map(|(name, setting, value)| ((*name).to_owned(), setting_text(setting.name, value)))
+        .collect()
+}
+
+/// What the store estimates of a table, if it can be opened without waiting.
+pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFacts {
+    let Ok(table) = store.table(definition.id) else {
+        return TableFacts::default();
+    };
+    TableFacts {
+        statistics: table.statistics(),
+        next_auto_increment: table.next_auto_increment(),
+    }
+}
+
+/// The sessions that this one may see: all with the PROCESS privilege, its own user's without.
+pub fn processes(state: &State) -> Vec<Process> {
+    let worker = &state.worker;
+    let account = state.account();
+    let sees_all = account.grants.global().has(Privilege::Process);
+    let now_us = worker.steady_us();
+    let lines = worker
+        .server
+        .registry
+        .all()
+        .into_iter()
+        .map(|seat| seat.line());
+    lines
+        .filter(|line| sees_all || line.user == account.name.user)
+        .map(|line| Process {
+            id: line.id,
+            user: line.user,
+            host: line.host,
+            database: line.database,
+            command: line.command.to_owned(),
+            time_ms: now_us.saturating_sub(line.since_us) / 1000,
+            state: line.state.to_owned(),
+            info: Some(line.statement).filter(|text| !text.is_empty()),
+        })
+        .collect()
+}
+
+impl Store for VirtualStore {
+    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
+        self.store.begin(options)
+    }
+
+    fn schema_version(&self) -> u64 {
+        self.store.schema_version()
+    }
+
+    fn definitions(&self) -> Arc<[Arc<TableDefinition>]> {
+        self.store.definitions()
+    }
+
+    fn databases(&self) -> Arc<[(String, CollationId)]> {
+        self.store.databases()
+    }
+
+    fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
+        match information_schema::definition_by_id(id) {
+            Some(definition) => {
+                let rows = SessionRows {
+                    state: Rc::clone(&self.state),
+                    definition: Arc::clone(definition),
+                };
+                let table = VirtualTable::new(Arc::clone(definition), Box::new(rows));
+                Ok(Rc::new(table))
+            }
+            None => self.store.table(id),
+        }
+    }
+
+    fn create_database(
+        &self,
+        name: &str,
+        collation: CollationId,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.create_database(name, collation)
+    }
+
+    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.drop_database(name)
+    }
+
+    fn create_table(
+        &self,
+        definition: TableDefinition,
+    ) -> LocalFuture<'_, Result<TableId, StoreError>> {
+        self.store.create_table(definition)
+    }
+
+    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.drop_table(id)
+    }
+
+    fn rename_tables(
+        &self,
+        renames: Vec<(TableId, TableName)>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.rename_tables(renames)
+    }
+
+    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.truncate_table(id)
+    }
+
+    fn alter_table(
+        &self,
+        definition: TableDefinition,
+        next_number: Option<u64>,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.alter_table(definition, next_number)
+    }
+
+    fn replace_table(
+        &self,
+        old: TableId,
+        copy: TableId,
+        name: TableName,
+    ) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.replace_table(old, copy, name)
+    }
+}
+
+/// Names as the planner asks for them.
+#[derive(Debug)]
+pub struct SessionNames<'s> {
+    /// Whose view it is.
+    state: &'s State,
+    /// A system variable's value has gone into the plan.
+    asked_variable: Cell<bool>,
+    /// What the statement needs on the next table that it names: its own right on its target, which
+    /// it names first, and SELECT on the others.
+    needed: Cell<&'static str>,
+    /// The first table that it names and of which the account may know nothing.
+    hidden: RefCell<Option<PlanError>>,
+}
+
+impl<'s> SessionNames<'s> {
+    /// Names as this session sees them.
+    pub fn new(state: &'s State) -> Self {
+        Self {
+            state,
+            asked_variable: Cell::new(false),
+            needed: Cell::new("SELECT"),
+            hidden: RefCell::default(),
+        }
+    }
+
+    /// The right that the statement needs on its target, as errors name it.
+    pub(crate) fn set_needed(&self, needed: &'static str) {
+        self.needed.set(needed);
+    }
+
+    /// What the client is told of a statement that cannot be planned. Where it names a table on
+    /// which the account has no privilege, what else is wrong would tell of that table.
+    pub(crate) fn told(&self, error: PlanError) -> PlanError {
+        self.hidden.take().unwrap_or(error)
+    }
+
+    /// True if the account may know that the table is there, if it is.
+    fn may_know(&self, database: &str, table: &str) -> bool {
+        let account = self.state.account();
+        !account.grants.on_table(database, table).is_empty()
+            // Copies are the server's own.
+            || table.starts_with(store::COPY_NAME_PREFIX)
+    }
+
+    /// True once a system variable's value was asked for: the plan holds for that value.
+    pub fn has_asked_variable(&self) -> bool {
+        self.asked_variable.get()
+    }
+}
+
+impl Names for SessionNames<'_> {
+    fn give_way(&self) -> Result<(), PlanError> {
+        self.state.give_way()
+    }
+
+    fn table(&self, database: &str, table: &str) -> Option<Arc<TableDefinition>> {
+        if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA) {
+            return information_schema::definition(table).cloned();
+        }
+        let needed = self.needed.replace("SELECT");
+        if !self.may_know(database, table) {
+            let denied = self.state.table_denied(needed, database, table);
+            self.hidden.borrow_mut().get_or_insert(Box::new(denied));
+        }
+        self.state.worker.names().table(database, table).cloned()
+    }
+
+    fn no_table(&self, database: &str, table: &str) -> PlanError {
+        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        if self.state.locks_tables.get() && !is_own {
+            return Box::new(not_locked(table));
+        }
+        Box::new(planner::missing_table(database, table))
+    }
+
+    fn has_database(&self, database: &str) -> bool {
+        database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA)
+            || self.state.worker.names().database(database).is_some()
+    }
+
+    fn system_variable_type(
+        &self,
+        scope: Option<expression::VariableScope>,
+        name: &str,
+    ) -> Result<ColumnType, PlanError> {
+        use expression::Surroundings;
+        self.asked_variable.set(true);
+        let value = self.state.system_variable(scope, name)?;
+        Ok(system_variable_type(name, &value))
+    }
+
+    fn user_variable_type(&self, name: &str) -> ColumnType {
+        self.state.user_variable_type(name)
+    }
+
+    fn stored_function(
+        &self,
+        database: &str,
+        name: &str,
+    ) -> Result<Option<Rc<StoredFunction>>, PlanError> {
+        Ok(self.state.stored_function(database, name)?)
+    }
+
+    fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
+        if information_schema::definition_by_id(definition.id).is_some() {
+            return TableStatistics::default();
+        }
+        table_facts(&*self.state.worker.store, definition).statistics
+    }
+}
