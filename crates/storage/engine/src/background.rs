@@ -39,7 +39,7 @@ use txn::Maintained;
 use crate::engine::Engine;
 use crate::recovery::CHECKPOINT_PAYLOAD;
 use crate::transaction::LOCKS_PER_TURN;
-use crate::undo_log::TABLE_SPACES_START;
+use crate::undo::undo_log::TABLE_SPACES_START;
 use crate::worker::{Orphan, SYSTEM_SPACE, Worker, WorkerOptions};
 
 /// Between two rounds where the last one found nothing to do.

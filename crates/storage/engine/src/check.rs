@@ -26,11 +26,11 @@ use format::row_header::{LobReference, RowHeader};
 use format::{PageId, PageNo, SpaceId};
 use store::{StoreError, Suspend};
 
-use crate::dictionary;
 use crate::engine::Engine;
-use crate::entries;
-use crate::table_shape::{IndexShape, TableShape};
-use crate::undo_log::{FIRST_SPACE, TABLE_SPACES_START, space_of};
+use crate::row::entries;
+use crate::schema::dictionary;
+use crate::schema::table_shape::{IndexShape, TableShape};
+use crate::undo::undo_log::{FIRST_SPACE, TABLE_SPACES_START, space_of};
 use crate::worker::{COUNTERS_PAGE, Worker};
 
 use files::NewestLsn;

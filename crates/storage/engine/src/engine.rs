@@ -10,7 +10,7 @@ use store::{
 };
 use value::CollationId;
 
-use crate::table::EngineTable;
+use crate::row::table::EngineTable;
 use crate::transaction::EngineTransaction;
 use crate::worker::{Shared, Worker};
 

@@ -1,9 +1,9 @@
 //! The transactional store: rows and their versions, undo, purge, recovery, the dictionary.
 //!
 //! Start with [`Engine`], one worker's handle, which implements [`store::Store`]. A statement goes
-//! `table` (values to bytes, steps) -> `write` and `entries` (one mini-transaction each) or
-//! `cursor` and `read` (versions); `conflict` says who must wait; `rollback` undoes; `transaction`
-//! begins and ends. Behind the sessions: `purge`, `background`. Once at the start: `recovery`.
+//! through the modules of `row`; `transaction` begins and ends; `undo` has rollback and purge, and
+//! `schema` the tables' definitions. `background` runs behind the sessions, `recovery` once at the
+//! start.
 //!
 //! (E1) The newest version of a row is in the clustered index, with the id of its writer; older
 //! ones hang on it by undo pointers. The id of an active transaction in a row is its lock.
@@ -17,37 +17,20 @@
 
 #![forbid(unsafe_code)]
 
-mod auto_increment;
 mod background;
 mod check;
-mod conflict;
-mod covering;
-mod cursor;
-mod ddl;
-mod dictionary;
 mod engine;
-mod entries;
-mod index_build;
-mod left_space;
-mod purge;
-mod read;
-mod reclaim;
 mod recovery;
-mod remains;
-mod rollback;
-mod schema_turn;
-mod statistics;
-mod table;
-mod table_shape;
+mod row;
+mod schema;
 mod transaction;
-mod undo_log;
+mod undo;
 mod worker;
-mod write;
 
 pub use check::{CheckReport, check_files};
-pub use dictionary::reencode_dictionary_entry;
 pub use engine::Engine;
-pub use purge::PURGE_PATIENCE;
 pub use recovery::{EngineOptions, OnDamage};
+pub use schema::dictionary::reencode_dictionary_entry;
 pub use transaction::EngineTransaction;
+pub use undo::purge::PURGE_PATIENCE;
 pub use worker::{Shared, Sleep, WorkerOptions};

@@ -27,12 +27,12 @@ use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{join, keep_house};
-use crate::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::engine::Engine;
-use crate::left_space::LeftSpaces;
-use crate::read::{LobMemo, restore_version};
-use crate::table_shape::{LiveTable, TableShape};
-use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
+use crate::row::read::{LobMemo, restore_version};
+use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry};
+use crate::schema::left_space::LeftSpaces;
+use crate::schema::table_shape::{LiveTable, TableShape};
+use crate::undo::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
     COUNTERS_PAGE, DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE, Shared, Worker, WorkerOptions,
     counters_body, read_segment_count, read_txn_ceiling, write_segment_count,

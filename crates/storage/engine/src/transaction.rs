@@ -23,11 +23,11 @@ use store::{
 };
 use txn::{Snapshot, WriterEnding};
 
-use crate::auto_increment::NewCounter;
-use crate::rollback::UNDONE_PER_TURN;
-use crate::undo_log::apply;
+use crate::row::auto_increment::NewCounter;
+use crate::row::write::Pending;
+use crate::undo::rollback::UNDONE_PER_TURN;
+use crate::undo::undo_log::apply;
 use crate::worker::{Orphan, Worker};
-use crate::write::Pending;
 
 /// Locks that are released before others have their turn: some 100 us.
 pub(crate) const LOCKS_PER_TURN: usize = 512;

@@ -22,12 +22,12 @@ use sync::{Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
-use crate::dictionary::Dictionary;
-use crate::left_space::LeftSpaces;
-use crate::purge::Purge;
-use crate::schema_turn::SchemaTurns;
-use crate::table_shape::TableShape;
-use crate::undo_log::{UndoLog, put};
+use crate::schema::dictionary::Dictionary;
+use crate::schema::left_space::LeftSpaces;
+use crate::schema::schema_turn::SchemaTurns;
+use crate::schema::table_shape::TableShape;
+use crate::undo::purge::Purge;
+use crate::undo::undo_log::{UndoLog, put};
 
 /// The tablespace of the dictionary and of the engine's counters.
 pub(crate) const SYSTEM_SPACE: SpaceId = SpaceId(0);

@@ -10,7 +10,7 @@ use store::{Outcome, StoreError};
 
 use super::report::Audit;
 use super::{give_way, on_the_whole};
-use crate::undo_log::{self, DIRECTORY};
+use crate::undo::undo_log::{self, DIRECTORY};
 use crate::worker::Worker;
 
 /// A page of the chain.

@@ -8,7 +8,7 @@ use format::{PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend};
 
 use crate::transaction::EngineTransaction;
-use crate::undo_log::read_record;
+use crate::undo::undo_log::read_record;
 
 /// What a scan has looked at in vain since it last gave way: what it brings is counted by who asks
 /// for it, but rows that it does not see it may pass by millions.

@@ -16,10 +16,10 @@ use format::{PageId, TableId, TxnId, UndoPointer};
 use lock::{LockKind, LockName};
 use store::{Halt, LockWait, Outcome, StoreError};
 
-use crate::conflict::{Access, RowName};
-use crate::table_shape::{EntryKey, IndexShape, TableShape};
+use crate::row::conflict::{Access, RowName};
+use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
 use crate::transaction::EngineTransaction;
-use crate::undo_log::apply;
+use crate::undo::undo_log::apply;
 use crate::worker::Worker;
 
 /// Entries looked at in one go by a unique check.

@@ -16,13 +16,13 @@ use store::{
 };
 use value::ValueRef;
 
-use crate::cursor::{EngineCursor, lock_and_read};
-use crate::read::{LobMemo, Version};
-use crate::remains::RemainsList;
-use crate::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
+use crate::row::cursor::{EngineCursor, lock_and_read};
+use crate::row::read::{LobMemo, Version};
+use crate::row::write::{NewBody, RowPlace, Written};
+use crate::schema::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
+use crate::undo::remains::RemainsList;
 use crate::worker::Worker;
-use crate::write::{NewBody, RowPlace, Written};
 
 /// Numbers of the AUTO_INCREMENT counter that one write of the header covers; at most so many are
 /// skipped by a crash.

@@ -11,7 +11,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use value::key::{KeyPart, successor};
 use value::{Value, ValueRef};
 
-use crate::dictionary::TableEntry;
+use crate::schema::dictionary::TableEntry;
 
 /// Bytes of a hidden row id.
 pub(crate) const ROW_ID_BYTES: usize = 6;

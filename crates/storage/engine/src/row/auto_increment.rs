@@ -13,8 +13,8 @@ use format::page_bytes::PageBytes;
 use format::{Lsn, PageId, PageNo};
 use store::Outcome;
 
-use crate::table_shape::{AutoCounter, LiveTable, TableShape};
-use crate::undo_log::put;
+use crate::schema::table_shape::{AutoCounter, LiveTable, TableShape};
+use crate::undo::undo_log::put;
 use crate::worker::Worker;
 
 /// A table's counter as it will be once the transaction that has this is committed.

@@ -22,14 +22,14 @@ use store::{
 };
 use value::CollationId;
 
-use crate::auto_increment::NewCounter;
-use crate::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
-use crate::left_space::UnnamedSpace;
-use crate::schema_turn::SchemaTurn;
-use crate::table_shape::{LiveTable, TableShape};
+use crate::row::auto_increment::NewCounter;
+use crate::row::write::{NewBody, Pending, RowPlace, Written};
+use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
+use crate::schema::left_space::UnnamedSpace;
+use crate::schema::schema_turn::SchemaTurn;
+use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
-use crate::write::{NewBody, Pending, RowPlace, Written};
 
 /// Tables by id.
 type Shapes = BTreeMap<TableId, Arc<TableShape>>;
@@ -482,7 +482,7 @@ impl Worker {
         let live = live.unwrap_or_else(|| {
             let live = LiveTable::default();
             let next = entry.definition.auto_increment_start.max(1);
-            *live.auto.lock() = crate::table_shape::AutoCounter {
+            *live.auto.lock() = crate::schema::table_shape::AutoCounter {
                 next,
                 ceiling: next,
             };

@@ -18,12 +18,12 @@ use store::{Halt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
 
-use crate::conflict::{Access, RowName};
-use crate::read::LobMemo;
-use crate::rollback::UndoProgress;
-use crate::table_shape::EntryKey;
+use crate::row::conflict::{Access, RowName};
+use crate::row::read::LobMemo;
+use crate::schema::table_shape::EntryKey;
 use crate::transaction::EngineTransaction;
-use crate::undo_log::{UndoPlace, apply};
+use crate::undo::rollback::UndoProgress;
+use crate::undo::undo_log::{UndoPlace, apply};
 
 /// How far an operation has come. One operation at a time is under way in a transaction.
 #[derive(Debug, Default)]

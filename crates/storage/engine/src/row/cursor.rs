@@ -24,12 +24,12 @@ use store::{
     StoreError, Transaction,
 };
 
-use crate::conflict::{Access, RowName, record_lock};
-use crate::covering::Covering;
-use crate::entries;
-use crate::read::{LobMemo, Looks, Version};
-use crate::table::downcast;
-use crate::table_shape::{IndexShape, Interval, TableShape};
+use crate::row::conflict::{Access, RowName, record_lock};
+use crate::row::covering::Covering;
+use crate::row::entries;
+use crate::row::read::{LobMemo, Looks, Version};
+use crate::row::table::downcast;
+use crate::schema::table_shape::{IndexShape, Interval, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::worker::Worker;
 

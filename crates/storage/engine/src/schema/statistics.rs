@@ -2,7 +2,7 @@
 
 use store::TableStatistics;
 
-use crate::table_shape::TableShape;
+use crate::schema::table_shape::TableShape;
 
 /// Rows that a value of the first part of an index that is not unique is taken to have.
 const ROWS_PER_VALUE: u64 = 10;

@@ -26,10 +26,10 @@ use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
 use txn::Visibility;
 
-use crate::dictionary;
-use crate::read::{LobMemo, restore_version};
-use crate::table_shape::TableShape;
-use crate::undo_log::{apply, page_of, read_record, settle};
+use crate::row::read::{LobMemo, restore_version};
+use crate::schema::dictionary;
+use crate::schema::table_shape::TableShape;
+use crate::undo::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::{DICTIONARY_TABLE, Worker};
 
 /// How often room is looked for on a full disk by who has to have it.

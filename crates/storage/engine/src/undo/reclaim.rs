@@ -15,8 +15,8 @@ use format::{PageId, PageNo, PageType, SpaceId};
 use store::{Outcome, StoreError};
 use tracing::info;
 
-use crate::table_shape::TableShape;
-use crate::undo_log::put;
+use crate::schema::table_shape::TableShape;
+use crate::undo::undo_log::put;
 use crate::worker::Worker;
 
 /// In the header of a table's space, behind the AUTO_INCREMENT counter.

@@ -39,9 +39,9 @@ use store::{Outcome, StoreError, Suspend};
 use tracing::warn;
 use txn::Visibility;
 
-use crate::entries;
-use crate::rollback::UndoTable;
-use crate::undo_log::{self, apply, page_of, settle, space_of};
+use crate::row::entries;
+use crate::undo::rollback::UndoTable;
+use crate::undo::undo_log::{self, apply, page_of, settle, space_of};
 use crate::worker::Worker;
 #[cfg(doc)]
 use crate::worker::WorkerOptions;

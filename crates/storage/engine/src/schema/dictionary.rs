@@ -15,7 +15,7 @@ use value::CollationId;
 
 use btree::Tree;
 
-use crate::table_shape::TableShape;
+use crate::schema::table_shape::TableShape;
 use crate::worker::{DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE};
 
 pub(crate) use codec::{decode, encode};

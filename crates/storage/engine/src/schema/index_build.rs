@@ -14,8 +14,8 @@ use btree::{From, Place, Run, Tree};
 use format::row_header::{EntryHeader, RowHeader};
 use store::{Halt, StoreError};
 
-use crate::read::LobMemo;
-use crate::table_shape::{EntryKey, IndexShape, TableShape};
+use crate::row::read::LobMemo;
+use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
 use crate::worker::Worker;
 
 /// Bytes of keys that are sorted at a time.

@@ -12,7 +12,7 @@
 
 use value::ValueRef;
 
-use crate::table_shape::{IndexShape, TableShape};
+use crate::schema::table_shape::{IndexShape, TableShape};
 
 /// How the columns that a scan reads are taken from an entry.
 #[derive(Debug)]

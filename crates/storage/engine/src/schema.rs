@@ -1,0 +1,10 @@
+//! Tables as the engine knows them: their definitions, the dictionary that keeps these, and the
+//! changes of both.
+
+pub(crate) mod ddl;
+pub(crate) mod dictionary;
+pub(crate) mod index_build;
+pub(crate) mod left_space;
+pub(crate) mod schema_turn;
+pub(crate) mod statistics;
+pub(crate) mod table_shape;

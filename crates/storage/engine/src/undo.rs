@@ -1,0 +1,8 @@
+//! What was, and how it ends: the undo log of each transaction, rollback, which reads it, and
+//! purge, which removes what no snapshot needs.
+
+pub(crate) mod purge;
+pub(crate) mod reclaim;
+pub(crate) mod remains;
+pub(crate) mod rollback;
+pub(crate) mod undo_log;
