@@ -12,7 +12,7 @@ use format::slotted::ChangeError;
 use format::{Lsn, PageId, PageType, SpaceId};
 use store::{Outcome, WaitReason};
 
-use crate::dirty::DirtyEntry;
+use crate::clean::dirty::DirtyEntry;
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Joining, Load};
 use crate::ops;

@@ -5,6 +5,9 @@
 //! changed again as soon as it is copied; it is then dirty anew, and not written a second time
 //! before the first write is done.
 
+pub(crate) mod dirty;
+pub(crate) mod evict;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -19,13 +22,13 @@ use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
-use crate::dirty::DirtyEntry;
-use crate::doublewrite::batch_pages;
-use crate::evict::LOOKS_PER_TURN;
+use crate::clean::dirty::DirtyEntry;
+use crate::clean::evict::LOOKS_PER_TURN;
 use crate::frames::FrameNo;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::space;
+use crate::space::doublewrite::{Doublewrite, batch_pages};
 
 /// Share of the log's greatest age at which a checkpoint is due: what is left is time to clean what
 /// holds it back, and a smaller share would write hot pages more often.
@@ -367,7 +370,7 @@ impl Pages {
 /// done is durable. The log of their changes is durable before: `epoch` says in which life.
 pub(crate) async fn write_pages(
     disk: &Rc<dyn Disk>,
-    doublewrite: &crate::doublewrite::Doublewrite,
+    doublewrite: &Doublewrite,
     (size, epoch): (PageSize, u32),
     mut copies: Vec<PageCopy>,
 ) -> Result<(), DiskError> {

@@ -49,7 +49,7 @@ pub(crate) struct Frame {
     page: AtomicU64,
     /// Start of the first mini-transaction that is not in the file yet; 0 when clean (F4).
     rec_lsn: AtomicU64,
-    /// Use since the clock passed; a hint. States and arrows are in `crate::evict`.
+    /// Use since the clock passed; a hint. States and arrows are in `crate::clean::evict`.
     heat: AtomicU8,
     /// The period in which its page came in; a hint.
     arrival: AtomicU8,

@@ -25,35 +25,28 @@
 
 mod change;
 mod clean;
-mod dirty;
-mod doublewrite;
-mod evict;
 mod frames;
-mod growth;
 mod load;
-mod loss;
 mod news;
 pub mod ops;
 mod optimistic;
 mod page_table;
 mod pages;
 mod pool;
-mod redo;
 mod space;
 mod start;
-mod verify;
 
 pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
-pub use crate::loss::LogLoss;
 pub use crate::news::News;
 pub use crate::optimistic::Optimistic;
 pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};
-pub use crate::redo::{Note, RecoveryError};
+pub use crate::space::verify::{Seen, verify_space};
 pub use crate::space::{list_spaces, lost_log, page_damage};
+pub use crate::start::loss::LogLoss;
+pub use crate::start::redo::{Note, RecoveryError};
 pub use crate::start::{StartOptions, Started, start};
-pub use crate::verify::{Seen, verify_space};
 
 #[cfg(test)]
 mod tests;

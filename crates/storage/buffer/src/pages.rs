@@ -16,7 +16,7 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
 use crate::change::ChangeBuffers;
-use crate::evict::{Search, Taken};
+use crate::clean::evict::{Search, Taken};
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Joining, Load, Reading};
 use crate::optimistic::Optimistic;

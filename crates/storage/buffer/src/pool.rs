@@ -14,15 +14,15 @@ use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use wal::Wal;
 
-use crate::dirty::DirtyLists;
-use crate::doublewrite::Doublewrite;
-use crate::evict::Share;
+use crate::clean::dirty::DirtyLists;
+use crate::clean::evict::Share;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
-use crate::growth::Growth;
 use crate::load::Load;
 use crate::news::News;
 use crate::page_table::PageTable;
 use crate::pages::Pages;
+use crate::space::doublewrite::Doublewrite;
+use crate::space::growth::Growth;
 use crate::space::{self, Space, Spaces};
 
 /// How large a pool is.

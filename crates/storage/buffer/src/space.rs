@@ -3,6 +3,10 @@
 //! Files are made, opened, grown and removed here; which pages are in use is the business of the
 //! tablespace's own header and allocation pages, above this crate.
 
+pub(crate) mod doublewrite;
+pub(crate) mod growth;
+pub(crate) mod verify;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +17,8 @@ use store::StoreError;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::growth::Growth;
 use crate::page_table::PageTable;
+use crate::space::growth::Growth;
 
 /// An open tablespace. Shared by all workers.
 #[derive(Debug)]

@@ -1,5 +1,8 @@
 //! Opening a data directory: version, lock, repair, redo; out comes a pool behind a running log.
 
+pub(crate) mod loss;
+pub(crate) mod redo;
+
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,11 +12,11 @@ use format::version_file::{self, VERSION_FILE_NAME, VersionError};
 use format::{Lsn, PageId, SpaceId};
 use wal::{Log, OnLogLoss, OnPoison, Wal, WalOptions};
 
-use crate::doublewrite;
-use crate::loss::{self, LogLoss};
 use crate::pool::{Pool, PoolOptions};
-use crate::redo::{Note, RecoveryError, Redo};
 use crate::space;
+use crate::space::doublewrite;
+use crate::start::loss::LogLoss;
+use crate::start::redo::{Note, RecoveryError, Redo};
 
 /// How to open a data directory.
 #[derive(Debug, Clone)]

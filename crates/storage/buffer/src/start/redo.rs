@@ -24,11 +24,11 @@ use thiserror::Error;
 use wal::{OnLogLoss, WalError};
 
 use crate::clean::{PageCopy, write_pages};
-use crate::doublewrite::{Doublewrite, batch_pages};
-use crate::loss;
 use crate::ops::{self, OpError};
 use crate::pool::PoolOptions;
 use crate::space;
+use crate::space::doublewrite::{Doublewrite, batch_pages};
+use crate::start::loss;
 
 /// Why a data directory cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -20,9 +20,9 @@ use format::log::LOG_COUNT_MAX;
 use format::{Lsn, PageHeader, PageSize, SpaceId};
 use wal::{LogDamage, LogScan};
 
-use crate::redo::RecoveryError;
 use crate::space::list_spaces;
-use crate::verify::{Seen, verify_space};
+use crate::space::verify::{Seen, verify_space};
+use crate::start::redo::RecoveryError;
 
 /// Between the last LSN that is known and the first of the log that goes on: nothing stands there.
 const GAP_BYTES: u64 = 4096;
