@@ -8,10 +8,10 @@ use value::{
     Charset, CollationId, ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef,
 };
 
-use crate::arithmetic::of_integer;
 use crate::bind::{Binding, Bound, text_in};
 use crate::context::Context;
 use crate::infer::Inferred;
+use crate::number::arithmetic::of_integer;
 
 type Evaluated = Result<Value, Trouble>;
 

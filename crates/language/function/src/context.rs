@@ -3,8 +3,8 @@
 use value::temporal::DateRules;
 use value::{DateTime, Trouble, Warnings, Zone};
 
-use crate::matcher::Patterns;
-use crate::random::{RandomState, Seeds};
+use crate::number::random::{RandomState, Seeds};
+use crate::text::matcher::Patterns;
 
 /// What a division by zero is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,7 +8,7 @@ use crate::bind::{Arg, Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, double, of_length};
 use crate::registry::{Function, entry};
-use crate::strings::some;
+use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 

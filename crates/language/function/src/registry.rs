@@ -4,11 +4,10 @@ use value::{Trouble, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
-use crate::{
-    arithmetic, bits, cast, comparison, control, digest, encode, geometry, infer, info, interval,
-    json, logic, network, numeric, pattern, position, random, sets, strings, substring, temporal,
-    time_format, time_parse,
-};
+use crate::number::{arithmetic, bits, numeric, random};
+use crate::text::{digest, encode, pattern, position, sets, strings, substring};
+use crate::time::{interval, temporal, time_format, time_parse};
+use crate::{cast, comparison, control, geometry, infer, info, json, logic, network};
 
 /// How a result's type is found.
 pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), Trouble>;

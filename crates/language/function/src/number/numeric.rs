@@ -5,13 +5,13 @@ use value::number::Integer;
 use value::text::append_fixed;
 use value::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
 
-use crate::arithmetic::{fixed_double, integer_value, of_integer};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{
     Inferred, Numeric, connection_text, decimal_type, digits, double_type, integer_type, numeric,
     of_length,
 };
+use crate::number::arithmetic::{fixed_double, integer_value, of_integer};
 
 type Evaluated = Result<Value, Trouble>;
 

@@ -7,7 +7,7 @@ use value::{CollationId, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, of_length};
-use crate::strings::some;
+use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 

@@ -7,7 +7,7 @@ use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, Value
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, decimal_type, fsp, of_length};
-use crate::strings::some;
+use crate::text::strings::some;
 
 pub(crate) type Evaluated = Result<Value, Trouble>;
 

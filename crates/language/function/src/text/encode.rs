@@ -6,7 +6,7 @@ use value::{CollationId, ColumnType, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
-use crate::strings::{some, spend_at};
+use crate::text::strings::{some, spend_at};
 
 type Evaluated = Result<Value, Trouble>;
 
@@ -82,7 +82,7 @@ pub(crate) fn hex(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
         let text = some!(args[0].to_text(column));
         return hex_upper(&text, context);
     }
-    let number = some!(crate::bits::bits(args[0], context));
+    let number = some!(crate::number::bits::bits(args[0], context));
     Ok(Value::Bytes(format!("{number:X}").into_bytes()))
 }
 

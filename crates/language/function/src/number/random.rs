@@ -7,7 +7,7 @@ use value::{CollationId, Trouble, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, double, text_type};
-use crate::strings::some;
+use crate::text::strings::some;
 
 /// Modulus of MySQL's generator.
 const MODULUS: u64 = 0x3FFF_FFFF;

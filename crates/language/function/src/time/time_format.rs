@@ -7,8 +7,8 @@ use value::{ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, fsp_of_seconds};
-use crate::strings::some;
-use crate::temporal::{DAYS, Evaluated, MONTHS, micros_of, moment, week_number};
+use crate::text::strings::some;
+use crate::time::temporal::{DAYS, Evaluated, MONTHS, micros_of, moment, week_number};
 
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     let length = chars(&binding.args[1]) * 10;

@@ -11,7 +11,7 @@ use value::{Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, of_length};
-use crate::strings::some;
+use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 

@@ -6,7 +6,7 @@ use value::{Trouble, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, text_type};
-use crate::strings::some;
+use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 

@@ -10,8 +10,8 @@ use value::{Charset, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, boolean, chars, of_length};
-use crate::matcher::Matcher;
-use crate::strings::some;
+use crate::text::matcher::Matcher;
+use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 

@@ -6,8 +6,8 @@ use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::Inferred;
-use crate::strings::some;
-use crate::temporal::{DAYS, Evaluated, MONTHS};
+use crate::text::strings::some;
+use crate::time::temporal::{DAYS, Evaluated, MONTHS};
 
 /// The type follows from a constant format: DATE, TIME or DATETIME.
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {

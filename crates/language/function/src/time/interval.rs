@@ -7,8 +7,8 @@ use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
 use crate::bind::{Arg, Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, fsp, of_length};
-use crate::strings::some;
-use crate::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
+use crate::text::strings::some;
+use crate::time::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
 
 /// The units of INTERVAL, in the order of their numbers in a bound call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
