@@ -1,5 +1,11 @@
 //! Running the server and looking after tables.
 
+mod account;
+mod refused;
+mod set;
+mod show;
+mod transaction;
+
 use super::cursor::{Cursor, Parsed};
 use crate::ast::{Admin, StatementKind, TableVerb};
 use crate::keyword::Keyword as K;

@@ -8,6 +8,11 @@
 //! Rules return the height of their tree beside it, so that chains, which do not recurse
 //! while they are read, still have a bounded height.
 
+mod aggregate;
+mod arity;
+mod function;
+mod literal;
+
 use super::cursor::{Cursor, PART_LEN, Parsed};
 use crate::ast::{
     BinaryOperator, CastType, ColumnName, Expr, ExprKind, Function, Ident, IntervalUnit,

@@ -1,5 +1,7 @@
 //! Queries.
 
+mod table_ref;
+
 use super::cursor::{Cursor, DEPTH_MAX, Parsed};
 use super::error::RoutineError;
 use super::scope::routine_fail;

@@ -1,9 +1,13 @@
 //! `CREATE`, `ALTER` and `DROP` of procedures and functions, and `CALL`.
 
+mod for_loop;
+mod program;
+mod signal;
+
 use std::rc::Rc;
 
-use super::create::CreateHead;
 use super::cursor::{Cursor, Parsed};
+use super::definition::create::CreateHead;
 use super::error::RoutineError;
 use super::scope::{Meaning, Scope, routine_fail};
 use crate::ast::{

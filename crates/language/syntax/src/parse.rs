@@ -10,34 +10,17 @@
 //! A statement that MariaDB takes and Plateau will only ever refuse by name becomes
 //! [`crate::ast::Refused`]: its text is read over, not checked.
 
-mod account;
 mod admin;
-mod aggregate;
-mod alter;
-mod arity;
 mod constants;
-mod create;
 mod cursor;
-mod data_type;
+mod definition;
 mod dml;
 mod error;
 mod expr;
-mod for_loop;
-mod function;
-mod index;
-mod literal;
-mod program;
 mod query;
-mod refused;
 mod routine;
 mod scope;
-mod set;
-mod show;
-mod signal;
 mod statement;
-mod table_option;
-mod table_ref;
-mod transaction;
 
 pub use constants::{CONSTANTS_MIN, ConstantReader, read_constants};
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX, TOKENS_PER_LOOK};

@@ -1,13 +1,13 @@
 //! Conditions of stored programs: what handlers name, `SIGNAL`, `GET DIAGNOSTICS`.
 
-use super::cursor::{Cursor, Parsed};
-use super::error::RoutineError;
-use super::scope::routine_fail;
 use crate::ast::{
     ConditionItem, ConditionValue, GetDiagnostics, IntoTarget, ProgramExpr, Signal, SignalItem,
     StatementItem, StepKind,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
+use crate::parse::error::RoutineError;
+use crate::parse::scope::routine_fail;
 use crate::token::Kind;
 
 /// The words of the items that SIGNAL sets.
@@ -28,7 +28,7 @@ const SIGNAL_ITEMS: [(K, SignalItem); 12] = [
 
 impl Cursor<'_> {
     /// A condition of `DECLARE .. CONDITION FOR`: a number or an SQLSTATE.
-    pub(super) fn condition_number(&mut self) -> Parsed<ConditionValue> {
+    pub(crate) fn condition_number(&mut self) -> Parsed<ConditionValue> {
         if self.is(K::Sqlstate) {
             return self.sqlstate();
         }
@@ -59,7 +59,7 @@ impl Cursor<'_> {
     }
 
     /// A condition of a handler.
-    pub(super) fn handled_condition(&mut self) -> Parsed<ConditionValue> {
+    pub(crate) fn handled_condition(&mut self) -> Parsed<ConditionValue> {
         if self.eat(K::Sqlwarning) {
             return Ok(ConditionValue::Warning);
         }
@@ -78,7 +78,7 @@ impl Cursor<'_> {
     }
 
     /// `SIGNAL` and `RESIGNAL`.
-    pub(super) fn signal(&mut self, word: K) -> Parsed<StepKind> {
+    pub(crate) fn signal(&mut self, word: K) -> Parsed<StepKind> {
         self.bump();
         let mut condition = None;
         if self.is(K::Sqlstate) {
@@ -141,7 +141,7 @@ impl Cursor<'_> {
     }
 
     /// `GET [CURRENT] DIAGNOSTICS ..`.
-    pub(super) fn get_diagnostics(&mut self) -> Parsed<StepKind> {
+    pub(crate) fn get_diagnostics(&mut self) -> Parsed<StepKind> {
         self.bump();
         self.eat(K::Current);
         self.expect(K::Diagnostics)?;

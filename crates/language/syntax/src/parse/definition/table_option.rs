@@ -1,13 +1,13 @@
 //! Options of tables.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{Refused, TableOption};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 impl Cursor<'_> {
     /// An option of a table, if one is next.
-    pub(super) fn table_option(&mut self) -> Parsed<Option<TableOption>> {
+    pub(crate) fn table_option(&mut self) -> Parsed<Option<TableOption>> {
         let start = self.start();
         let has_default = self.is(K::Default);
         let word = self.keyword_at(usize::from(has_default));
@@ -116,7 +116,7 @@ impl Cursor<'_> {
     }
 
     /// A word, a string or a number.
-    pub(super) fn option_value(&mut self) -> Parsed<String> {
+    pub(crate) fn option_value(&mut self) -> Parsed<String> {
         let token = self.peek();
         match token.kind {
             Kind::String | Kind::Quoted | Kind::Word => {
@@ -132,7 +132,7 @@ impl Cursor<'_> {
     }
 
     /// `PARTITION BY ..`, read over up to what can follow it.
-    pub(super) fn partition_by(&mut self) -> Parsed<Refused> {
+    pub(crate) fn partition_by(&mut self) -> Parsed<Refused> {
         let start = self.start();
         self.skip(2);
         while !self.is_end()

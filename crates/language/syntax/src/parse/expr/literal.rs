@@ -1,7 +1,7 @@
 //! Constants.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{Expr, ExprKind, Literal, TemporalKind};
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{self, Kind, Span, Token};
 
 /// The character sets that may introduce a string, MariaDB's `SHOW CHARACTER SET`.
@@ -16,7 +16,7 @@ const CHARSETS: [&str; 42] = [
 impl Cursor<'_> {
     /// A constant, if the next token starts one.
     #[inline(never)]
-    pub(super) fn literal(&mut self) -> Parsed<Option<Literal>> {
+    pub(crate) fn literal(&mut self) -> Parsed<Option<Literal>> {
         let token = self.peek();
         let literal = match token.kind {
             Kind::String => self.joined_string(None),
@@ -89,7 +89,7 @@ impl Cursor<'_> {
     }
 
     /// `DATE '..'`, where the word has been seen to stand before a string.
-    pub(super) fn temporal(&mut self, kind: TemporalKind, start: Span) -> Parsed<Expr> {
+    pub(crate) fn temporal(&mut self, kind: TemporalKind, start: Span) -> Parsed<Expr> {
         let text = String::from_utf8_lossy(&self.string()?).into_owned();
         let span = self.span_from(start);
         Ok(Expr {

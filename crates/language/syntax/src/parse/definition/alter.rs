@@ -1,13 +1,13 @@
 //! `ALTER`.
 
 use super::create::CreateHead;
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{AlterAction, AlterTable, ColumnPosition, Refused, Renaming, StatementKind};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span};
 
 impl Cursor<'_> {
-    pub(super) fn alter(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn alter(&mut self) -> Parsed<StatementKind> {
         let start = self.bump().span;
         self.eat(K::Online);
         let ignore = self.eat(K::Ignore);
@@ -247,7 +247,7 @@ impl Cursor<'_> {
     }
 
     /// `ALGORITHM [=] ..`, `LOCK [=] ..`, which is there.
-    pub(super) fn algorithm_or_lock(&mut self) -> Parsed<AlterAction> {
+    pub(crate) fn algorithm_or_lock(&mut self) -> Parsed<AlterAction> {
         let is_algorithm = self.is(K::Algorithm);
         self.bump();
         self.eat_kind(Kind::Equal);

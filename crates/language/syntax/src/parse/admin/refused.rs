@@ -1,14 +1,14 @@
 //! Statements that MariaDB takes and that are only ever refused by name.
 
-use super::create::CreateHead;
-use super::cursor::{Cursor, Parsed};
 use crate::ast::StatementKind;
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
+use crate::parse::definition::create::CreateHead;
 use crate::token::Span;
 
 impl Cursor<'_> {
     /// A statement that starts with `word`, if MariaDB has such a one.
-    pub(super) fn refused_statement(&mut self, word: K) -> Parsed<StatementKind> {
+    pub(crate) fn refused_statement(&mut self, word: K) -> Parsed<StatementKind> {
         let is_known = matches!(
             word,
             K::Handler
@@ -34,7 +34,7 @@ impl Cursor<'_> {
     }
 
     /// `START SLAVE` and its like; the first word has been taken.
-    pub(super) fn refused_replication(&mut self, verb: &str, start: Span) -> Parsed<StatementKind> {
+    pub(crate) fn refused_replication(&mut self, verb: &str, start: Span) -> Parsed<StatementKind> {
         if !self.is_any(&[K::Slave, K::Replica, K::All]) {
             return Err(self.fail());
         }
@@ -43,7 +43,7 @@ impl Cursor<'_> {
     }
 
     /// `CREATE word ..`; stored programs reach to the end of the text.
-    pub(super) fn refused_create(&mut self, word: K, head: CreateHead) -> Parsed<StatementKind> {
+    pub(crate) fn refused_create(&mut self, word: K, head: CreateHead) -> Parsed<StatementKind> {
         let name = format!("CREATE {}", word.text());
         match word {
             K::Function | K::Trigger | K::Event | K::Package | K::Aggregate => {
@@ -79,7 +79,7 @@ impl Cursor<'_> {
         }
     }
 
-    pub(super) fn refused_alter(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
+    pub(crate) fn refused_alter(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
         let name = format!("ALTER {}", word.text());
         match word {
             K::Procedure | K::Function => {
@@ -98,7 +98,7 @@ impl Cursor<'_> {
     }
 
     /// `DROP word ..`; the word has been taken.
-    pub(super) fn refused_drop(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
+    pub(crate) fn refused_drop(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
         let is_known = matches!(word, K::Role | K::Package);
         if !is_known {
             return Err(self.fail());

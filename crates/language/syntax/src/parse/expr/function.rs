@@ -3,12 +3,12 @@
 
 use super::aggregate::aggregate_function;
 use super::arity::arity;
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     ColumnName, Expr, ExprKind, Function, Ident, Literal, MatchMode, SystemVariable, TemporalKind,
     TrimSide, VariableScope,
 };
 use crate::keyword::{Class, Keyword as K};
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span, Token};
 
 /// Reserved words that call a function with plain arguments when `(` follows.
@@ -70,7 +70,7 @@ const ADJACENT_ONLY: [&str; 27] = [
 
 impl Cursor<'_> {
     /// An expression without operators.
-    pub(super) fn primary(&mut self) -> Parsed<Expr> {
+    pub(crate) fn primary(&mut self) -> Parsed<Expr> {
         let start = self.start();
         if let Some(literal) = self.literal()? {
             return Ok(self.made(start, ExprKind::Literal(literal)));
@@ -95,7 +95,7 @@ impl Cursor<'_> {
         }
     }
 
-    pub(super) fn made(&self, start: Span, kind: ExprKind) -> Expr {
+    pub(crate) fn made(&self, start: Span, kind: ExprKind) -> Expr {
         Expr {
             kind,
             span: self.span_from(start),
@@ -114,7 +114,7 @@ impl Cursor<'_> {
     }
 
     /// The name of `@name`, quotes removed.
-    pub(super) fn variable_name(&mut self) -> Parsed<String> {
+    pub(crate) fn variable_name(&mut self) -> Parsed<String> {
         let token = self.peek();
         if token.kind != Kind::UserVariable {
             return Err(self.fail());
@@ -131,7 +131,7 @@ impl Cursor<'_> {
 
     /// `@@[scope.][instance.]name`.
     #[inline(never)]
-    pub(super) fn system_variable(&mut self) -> Parsed<SystemVariable> {
+    pub(crate) fn system_variable(&mut self) -> Parsed<SystemVariable> {
         self.expect_kind(Kind::AtAt)?;
         let scope = match self.keyword() {
             Some(K::Global) => Some(VariableScope::Global),
@@ -146,7 +146,7 @@ impl Cursor<'_> {
     }
 
     /// `name` or `instance.name`.
-    pub(super) fn variable_path(&mut self, scope: Option<VariableScope>) -> Parsed<SystemVariable> {
+    pub(crate) fn variable_path(&mut self, scope: Option<VariableScope>) -> Parsed<SystemVariable> {
         let first = self.variable_word()?;
         if self.eat_kind(Kind::Dot) {
             let name = self.ident()?;
@@ -233,7 +233,7 @@ impl Cursor<'_> {
     }
 
     /// What a name stands for: a variable of the routine around it, or a column.
-    pub(super) fn column_or_local(&mut self, start: Span, column: ColumnName) -> Expr {
+    pub(crate) fn column_or_local(&mut self, start: Span, column: ColumnName) -> Expr {
         let local = match (&column.schema, &column.table) {
             (None, None) => self.local(&column.column),
             (None, Some(row)) => self.local_field(row, &column.column),

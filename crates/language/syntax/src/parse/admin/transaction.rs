@@ -1,11 +1,11 @@
 //! Transaction control.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{Completion, Isolation, StatementKind, TableLock, Transaction, VariableScope};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 
 impl Cursor<'_> {
-    pub(super) fn transaction(&mut self, word: K) -> Parsed<StatementKind> {
+    pub(crate) fn transaction(&mut self, word: K) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let transaction = match word {
             K::Begin if self.is(K::Not) => {
@@ -140,7 +140,7 @@ impl Cursor<'_> {
     }
 
     /// What follows `SET [scope] TRANSACTION`.
-    pub(super) fn set_transaction(&mut self, scope: Option<VariableScope>) -> Parsed<Transaction> {
+    pub(crate) fn set_transaction(&mut self, scope: Option<VariableScope>) -> Parsed<Transaction> {
         let (mut isolation, mut read_only) = (None, None);
         loop {
             if self.eat_all(&[K::Isolation, K::Level]) {

@@ -1,8 +1,8 @@
 //! `SHOW`.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{Ident, RoutineKind, Show, ShowFilter, ShowKind, UserName, VariableScope};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 /// What `userstat` counts in MariaDB.
@@ -14,7 +14,7 @@ const USER_STATISTICS: [&str; 4] = [
 ];
 
 impl Cursor<'_> {
-    pub(super) fn show(&mut self) -> Parsed<Show> {
+    pub(crate) fn show(&mut self) -> Parsed<Show> {
         let start = self.bump().span;
         let kind = match self.show_kind()? {
             Some(kind) => kind,

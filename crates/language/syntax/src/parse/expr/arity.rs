@@ -2,7 +2,7 @@
 //! number does not parse there, where other functions say 1582.
 
 /// Least and most arguments; `None` of functions whose arguments the grammar does not count.
-pub(super) fn arity(name: &str) -> Option<(usize, usize)> {
+pub(crate) fn arity(name: &str) -> Option<(usize, usize)> {
     let name = name.to_ascii_uppercase();
     let known = ARITIES.binary_search_by(|(known, _, _)| (*known).cmp(name.as_str()));
     let (_, least, most) = ARITIES.get(known.ok()?)?;

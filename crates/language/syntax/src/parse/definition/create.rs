@@ -1,23 +1,23 @@
 //! `CREATE`: databases, tables, indexes, views, accounts.
 
-use super::cursor::{Cursor, Parsed};
 use super::data_type::plain;
 use crate::ast::{
     ColumnDefinition, CreateDatabase, CreateIndex, CreateTable, CreateView, DatabaseOptions, Expr,
     Generated, IndexDefinition, IndexOptions, Refused, StatementKind, TypeName,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span};
 
 /// What `CREATE OR REPLACE TEMPORARY` said before the object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CreateHead {
-    pub(super) or_replace: bool,
-    pub(super) start: Span,
+pub(crate) struct CreateHead {
+    pub(crate) or_replace: bool,
+    pub(crate) start: Span,
 }
 
 impl Cursor<'_> {
-    pub(super) fn create(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn create(&mut self) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let or_replace = self.eat_all(&[K::Or, K::Replace]);
         let head = CreateHead { or_replace, start };
@@ -72,7 +72,7 @@ impl Cursor<'_> {
         Ok(StatementKind::CreateDatabase(create))
     }
 
-    pub(super) fn database_options(&mut self) -> Parsed<DatabaseOptions> {
+    pub(crate) fn database_options(&mut self) -> Parsed<DatabaseOptions> {
         let mut options = DatabaseOptions::default();
         while !self.is_end() {
             let had_default = self.eat(K::Default);
@@ -95,7 +95,7 @@ impl Cursor<'_> {
     }
 
     /// `CHARACTER SET` or `CHARSET`.
-    pub(super) fn eat_charset_words(&mut self) -> bool {
+    pub(crate) fn eat_charset_words(&mut self) -> bool {
         self.eat_all(&[K::Character, K::Set])
             || self.eat_all(&[K::Char, K::Set])
             || self.eat(K::Charset)
@@ -191,7 +191,7 @@ impl Cursor<'_> {
     }
 
     /// `name type attributes`.
-    pub(super) fn column_definition(&mut self) -> Parsed<ColumnDefinition> {
+    pub(crate) fn column_definition(&mut self) -> Parsed<ColumnDefinition> {
         let name = self.ident()?;
         let mut column = ColumnDefinition {
             name,
@@ -314,7 +314,7 @@ impl Cursor<'_> {
         Ok(true)
     }
 
-    pub(super) fn refused_since(&self, name: &str, start: Span) -> Refused {
+    pub(crate) fn refused_since(&self, name: &str, start: Span) -> Refused {
         Refused {
             name: name.to_owned(),
             span: self.span_from(start),
@@ -412,7 +412,7 @@ impl Cursor<'_> {
     }
 
     /// `[ALGORITHM = ..] [DEFINER = ..] [SQL SECURITY ..] VIEW v AS ..`.
-    pub(super) fn create_view(&mut self, head: CreateHead) -> Parsed<StatementKind> {
+    pub(crate) fn create_view(&mut self, head: CreateHead) -> Parsed<StatementKind> {
         if self.eat(K::Algorithm) {
             self.expect_kind(Kind::Equal)?;
             if self

@@ -1,16 +1,16 @@
 //! Keys and constraints.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     ForeignKey, Ident, IndexDefinition, IndexKind, IndexOptions, IndexPart, Reference,
     ReferenceAction, Refused, TableConstraint,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 impl Cursor<'_> {
     /// A key or a constraint, if the next words start one.
-    pub(super) fn table_constraint(&mut self) -> Parsed<Option<TableConstraint>> {
+    pub(crate) fn table_constraint(&mut self) -> Parsed<Option<TableConstraint>> {
         let mut name = None;
         let has_constraint = self.eat(K::Constraint);
         let mut if_not_exists = false;
@@ -63,7 +63,7 @@ impl Cursor<'_> {
         }))
     }
 
-    pub(super) fn index_kind(&mut self) -> Parsed<Option<IndexKind>> {
+    pub(crate) fn index_kind(&mut self) -> Parsed<Option<IndexKind>> {
         let kind = match self.keyword() {
             Some(K::Primary) => {
                 self.bump();
@@ -105,7 +105,7 @@ impl Cursor<'_> {
     }
 
     /// `(a, b(10) DESC)`, and `p WITHOUT OVERLAPS` as the last part.
-    pub(super) fn key_parts(&mut self) -> Parsed<(Vec<IndexPart>, Option<Refused>)> {
+    pub(crate) fn key_parts(&mut self) -> Parsed<(Vec<IndexPart>, Option<Refused>)> {
         self.expect_kind(Kind::LeftParen)?;
         let mut parts = vec![self.index_part()?];
         let mut refused = None;
@@ -149,14 +149,14 @@ impl Cursor<'_> {
         })
     }
 
-    pub(super) fn index_algorithm(&mut self, options: &mut IndexOptions) -> Parsed<()> {
+    pub(crate) fn index_algorithm(&mut self, options: &mut IndexOptions) -> Parsed<()> {
         if self.eat_any(&[K::Using, K::Type]).is_some() {
             options.algorithm = Some(self.ident()?);
         }
         Ok(())
     }
 
-    pub(super) fn index_options(&mut self, options: &mut IndexOptions) -> Parsed<()> {
+    pub(crate) fn index_options(&mut self, options: &mut IndexOptions) -> Parsed<()> {
         loop {
             if self.is_any(&[K::Using, K::Type]) {
                 self.index_algorithm(options)?;
@@ -187,7 +187,7 @@ impl Cursor<'_> {
         }
     }
 
-    pub(super) fn reference(&mut self) -> Parsed<Reference> {
+    pub(crate) fn reference(&mut self) -> Parsed<Reference> {
         self.expect(K::References)?;
         let table = self.object_name()?;
         let columns = if self.kind() == Kind::LeftParen {

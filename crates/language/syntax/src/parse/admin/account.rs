@@ -1,12 +1,12 @@
 //! Accounts and rights.
 
-use super::create::CreateHead;
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     Account, AccountOptions, Authentication, GrantTarget, ObjectName, Privilege, Refused, Secret,
     StatementKind, UserName, UserSpec,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
+use crate::parse::definition::create::CreateHead;
 use crate::token::{Kind, Span};
 
 /// Rights whose names have two words or three.
@@ -68,7 +68,7 @@ const SHORT_PRIVILEGES: [K; 20] = [
 
 impl Cursor<'_> {
     /// `'u'@'h'`, `u@h`, `u`, `CURRENT_USER`.
-    pub(super) fn user_name(&mut self) -> Parsed<UserName> {
+    pub(crate) fn user_name(&mut self) -> Parsed<UserName> {
         if self.eat(K::CurrentUser) {
             if self.eat_kind(Kind::LeftParen) {
                 self.expect_kind(Kind::RightParen)?;
@@ -236,7 +236,7 @@ impl Cursor<'_> {
         })
     }
 
-    pub(super) fn create_user(&mut self, head: CreateHead) -> Parsed<StatementKind> {
+    pub(crate) fn create_user(&mut self, head: CreateHead) -> Parsed<StatementKind> {
         self.bump();
         let if_not_exists = self.if_not_exists()?;
         let users = self.list(Self::user_spec)?;
@@ -254,7 +254,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Account(Box::new(create)))
     }
 
-    pub(super) fn alter_user(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn alter_user(&mut self) -> Parsed<StatementKind> {
         self.bump();
         let if_exists = self.if_exists()?;
         let users = self.list(Self::user_spec)?;
@@ -270,7 +270,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Account(Box::new(alter)))
     }
 
-    pub(super) fn drop_user(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn drop_user(&mut self) -> Parsed<StatementKind> {
         let if_exists = self.if_exists()?;
         let users = self.list(Self::user_name)?;
         Ok(StatementKind::Account(Box::new(Account::DropUser {
@@ -279,7 +279,7 @@ impl Cursor<'_> {
         })))
     }
 
-    pub(super) fn rename_user(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn rename_user(&mut self) -> Parsed<StatementKind> {
         let pairs = self.list(|this| {
             let from = this.user_name()?;
             this.expect(K::To)?;
@@ -288,7 +288,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Account(Box::new(Account::RenameUser(pairs))))
     }
 
-    pub(super) fn grant_or_revoke(&mut self, word: K) -> Parsed<StatementKind> {
+    pub(crate) fn grant_or_revoke(&mut self, word: K) -> Parsed<StatementKind> {
         let start = self.bump().span;
         let is_grant = word == K::Grant;
         if self.is(K::Proxy) && self.keyword_at(1) == Some(K::On) {

@@ -1,10 +1,10 @@
 //! Tables, and what stands for them in `FROM`.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     Ident, IndexHint, IndexHintKind, IndexHintScope, JoinKind, NamedTable, Refused, TableRef,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 /// A tree of joins and how many steps left lead to the table that it was started with.
@@ -12,7 +12,7 @@ type Joined = (TableRef, u32);
 
 impl Cursor<'_> {
     /// A table with everything joined to it.
-    pub(super) fn table_ref(&mut self) -> Parsed<TableRef> {
+    pub(crate) fn table_ref(&mut self) -> Parsed<TableRef> {
         self.deeper(|this| {
             let first = this.table_factor()?;
             Ok(this.joins(first)?.0)
@@ -164,7 +164,7 @@ impl Cursor<'_> {
 
     /// A table by name with its alias and hints.
     #[inline(never)]
-    pub(super) fn named_table(&mut self) -> Parsed<NamedTable> {
+    pub(crate) fn named_table(&mut self) -> Parsed<NamedTable> {
         let name = self.object_name()?;
         let mut partitions = Vec::new();
         if self.is(K::Partition) && self.kind_at(1) == Kind::LeftParen {
@@ -212,14 +212,14 @@ impl Cursor<'_> {
     }
 
     /// `[TIMESTAMP | TRANSACTION] e`.
-    pub(super) fn history_point(&mut self) -> Parsed<()> {
+    pub(crate) fn history_point(&mut self) -> Parsed<()> {
         if self.is(K::Transaction) || (self.is(K::Timestamp) && self.kind_at(1) != Kind::String) {
             self.bump();
         }
         self.bit_level().map(|_| ())
     }
 
-    pub(super) fn table_alias(&mut self) -> Parsed<Option<Ident>> {
+    pub(crate) fn table_alias(&mut self) -> Parsed<Option<Ident>> {
         if self.eat(K::As) {
             return self.ident().map(Some);
         }
@@ -274,7 +274,7 @@ impl Cursor<'_> {
     }
 
     /// A name, or the word `PRIMARY`.
-    pub(super) fn index_name(&mut self) -> Parsed<Ident> {
+    pub(crate) fn index_name(&mut self) -> Parsed<Ident> {
         if self.is(K::Primary) {
             let token = self.bump();
             return self.ident_of(token);

@@ -1,14 +1,14 @@
 //! `SET`.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     ColumnName, Expr, ExprKind, Ident, SetItem, StatementKind, SystemVariable, VariableScope,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 impl Cursor<'_> {
-    pub(super) fn set_statement(&mut self) -> Parsed<StatementKind> {
+    pub(crate) fn set_statement(&mut self) -> Parsed<StatementKind> {
         self.bump();
         if self.is(K::Statement) {
             self.bump();
@@ -35,7 +35,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Set(self.list(Self::set_item)?))
     }
 
-    pub(super) fn set_item(&mut self) -> Parsed<SetItem> {
+    pub(crate) fn set_item(&mut self) -> Parsed<SetItem> {
         match self.kind() {
             Kind::UserVariable => {
                 let name = self.variable_name()?;

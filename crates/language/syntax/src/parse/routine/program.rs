@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::cursor::{Cursor, Parsed};
-use super::error::RoutineError;
-use super::routine::check_statement;
-use super::scope::{Meaning, routine_fail};
+use super::check_statement;
 use crate::ast::{
     BinaryOperator, Block, CaseStep, ConditionValue, Declaration, Direction, Expr, ExprKind,
     Handler, Ident, LockWait, LoopKind, LoopStep, ProgramExpr, ProgramStatement, RoutineKind,
     SetItem, Statement, StatementKind, Step, StepKind,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
+use crate::parse::error::RoutineError;
+use crate::parse::scope::{Meaning, routine_fail};
 use crate::token::{Kind, Span};
 
 /// What may end a list of statements.
@@ -20,7 +20,7 @@ const LIST_ENDS: [K; 5] = [K::End, K::Else, K::Elseif, K::When, K::Until];
 
 impl Cursor<'_> {
     /// One statement of a body, without the `;` behind it.
-    pub(super) fn step(&mut self) -> Parsed<Step> {
+    pub(crate) fn step(&mut self) -> Parsed<Step> {
         let start = self.start();
         let kind = self.deeper(Self::step_kind)?;
         Ok(Step {
@@ -42,7 +42,7 @@ impl Cursor<'_> {
     }
 
     /// At least one statement.
-    pub(super) fn some_steps(&mut self) -> Parsed<Vec<Step>> {
+    pub(crate) fn some_steps(&mut self) -> Parsed<Vec<Step>> {
         if self.is_any(&LIST_ENDS) {
             return Err(self.fail());
         }
@@ -127,7 +127,7 @@ impl Cursor<'_> {
     }
 
     /// Brings a label into sight.
-    pub(super) fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
+    pub(crate) fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
         let Some(label) = label else {
             return Ok(None);
         };
@@ -139,7 +139,7 @@ impl Cursor<'_> {
     }
 
     /// The label that may stand behind END, and the label's end.
-    pub(super) fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
+    pub(crate) fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
         if !self.is_end() && Self::is_name(self.peek()) {
             let end = self.ident()?;
             let is_same =
@@ -155,7 +155,7 @@ impl Cursor<'_> {
     }
 
     /// `.. END` of a block whose `BEGIN` has been taken.
-    pub(super) fn block_behind_begin(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
+    pub(crate) fn block_behind_begin(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
         let number = self.enter(label.as_ref(), false)?;
         // `BEGIN NOT ATOMIC` is a block's beginning everywhere.
         if self.eat(K::Not) {

@@ -1,13 +1,13 @@
 //! Aggregates and windows.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{Aggregate, AggregateFunction, Expr, ExprKind, Frame, FrameBound, Over, Window};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span};
 
 impl Cursor<'_> {
     #[inline(never)]
-    pub(super) fn aggregate(&mut self, start: Span, function: AggregateFunction) -> Parsed<Expr> {
+    pub(crate) fn aggregate(&mut self, start: Span, function: AggregateFunction) -> Parsed<Expr> {
         self.expect_kind(Kind::LeftParen)?;
         let takes_distinct = matches!(
             function,
@@ -68,7 +68,7 @@ impl Cursor<'_> {
     }
 
     #[inline(never)]
-    pub(super) fn over(&mut self) -> Parsed<Option<Over>> {
+    pub(crate) fn over(&mut self) -> Parsed<Option<Over>> {
         if !self.eat(K::Over) {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ impl Cursor<'_> {
 
     /// `( .. )` of a window.
     #[inline(never)]
-    pub(super) fn window(&mut self) -> Parsed<Window> {
+    pub(crate) fn window(&mut self) -> Parsed<Window> {
         self.expect_kind(Kind::LeftParen)?;
         let mut window = Window::default();
         let is_base = Self::is_name(self.peek());
@@ -155,7 +155,7 @@ fn takes_list(function: AggregateFunction, is_distinct: bool) -> bool {
 }
 
 /// The aggregate of a name in capitals.
-pub(super) fn aggregate_function(upper: &str) -> Option<AggregateFunction> {
+pub(crate) fn aggregate_function(upper: &str) -> Option<AggregateFunction> {
     Some(match upper {
         "AVG" => AggregateFunction::Avg,
         "BIT_AND" => AggregateFunction::BitAnd,

@@ -3,20 +3,20 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cursor::{Cursor, Parsed};
-use super::data_type::plain;
-use super::error::{RoutineError, SyntaxErrorKind};
-use super::scope::{Meaning, routine_fail};
 use crate::ast::{
     CursorRange, Direction, ExprKind, Ident, IntegerRange, LoopKind, LoopStep, OpenCursor,
     ProgramExpr, ProgramStatement, RowVariable, StatementKind, Step, StepKind, TypeName,
 };
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
+use crate::parse::definition::data_type::plain;
+use crate::parse::error::{RoutineError, SyntaxErrorKind};
+use crate::parse::scope::{Meaning, routine_fail};
 use crate::token::{Kind, Span};
 
 impl Cursor<'_> {
     /// `(a t, b t)` of a cursor, which come into sight; the variables that they are.
-    pub(super) fn cursor_parameters(&mut self) -> Parsed<Range<u32>> {
+    pub(crate) fn cursor_parameters(&mut self) -> Parsed<Range<u32>> {
         let scope = self.scope_of()?;
         let own_start = scope.name_count();
         let outer_start = std::mem::replace(&mut scope.block_start, own_start);
@@ -47,7 +47,7 @@ impl Cursor<'_> {
     }
 
     /// The query of a cursor.
-    pub(super) fn cursor_query(&mut self) -> Parsed<ProgramStatement> {
+    pub(crate) fn cursor_query(&mut self) -> Parsed<ProgramStatement> {
         let (start, unexpected) = (self.start(), self.fail());
         let statement = self.program_statement()?;
         let StatementKind::Query(query) = &statement.statement.kind else {
@@ -60,14 +60,14 @@ impl Cursor<'_> {
     }
 
     /// The cursor of a name.
-    pub(super) fn known_cursor(&mut self) -> Parsed<u32> {
+    pub(crate) fn known_cursor(&mut self) -> Parsed<u32> {
         let name = self.ident()?;
         let cursor = self.scope_of()?.cursor(&name.text);
         cursor.ok_or_else(|| routine_fail(RoutineError::UndeclaredCursor, name.span))
     }
 
     /// `c(a, b)` behind OPEN.
-    pub(super) fn open_cursor(&mut self) -> Parsed<OpenCursor> {
+    pub(crate) fn open_cursor(&mut self) -> Parsed<OpenCursor> {
         let start = self.start();
         let cursor = self.known_cursor()?;
         let mut values: Vec<ProgramExpr> = Vec::new();
@@ -94,7 +94,7 @@ impl Cursor<'_> {
     }
 
     /// `FOR i IN .. DO .. END FOR`, whose label and first word have been taken.
-    pub(super) fn for_behind_word(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
+    pub(crate) fn for_behind_word(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
         let name = self.ident()?;
         self.expect(K::In)?;
         let outer_names = self.scope_of()?.name_count();

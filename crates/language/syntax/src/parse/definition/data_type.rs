@@ -1,13 +1,13 @@
 //! Types: of columns, and of casts.
 
-use super::cursor::{Cursor, Parsed};
 use crate::ast::{CastType, DataType, Ident, TypeName};
 use crate::keyword::Keyword as K;
+use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
 impl Cursor<'_> {
     /// The target of `CAST`.
-    pub(super) fn cast_type(&mut self) -> Parsed<CastType> {
+    pub(crate) fn cast_type(&mut self) -> Parsed<CastType> {
         let token = self.peek();
         let Some(word) = token.keyword else {
             return Ok(CastType::Other(self.ident()?));
@@ -84,7 +84,7 @@ impl Cursor<'_> {
     }
 
     /// `CHARACTER SET c`, `CHARSET c`, and the words `ASCII`, `UNICODE`, `BYTE`.
-    pub(super) fn charset_clause(&mut self) -> Parsed<Option<Ident>> {
+    pub(crate) fn charset_clause(&mut self) -> Parsed<Option<Ident>> {
         if self.eat_all(&[K::Character, K::Set])
             || self.eat_all(&[K::Char, K::Set])
             || self.eat(K::Charset)
@@ -100,7 +100,7 @@ impl Cursor<'_> {
     }
 
     /// The type of a column, with its attributes of sign and character set.
-    pub(super) fn data_type(&mut self) -> Parsed<DataType> {
+    pub(crate) fn data_type(&mut self) -> Parsed<DataType> {
         let token = self.peek();
         let Some(word) = token.keyword else {
             let mut other = plain(TypeName::Other(self.ident()?));
@@ -252,7 +252,7 @@ impl Cursor<'_> {
 }
 
 /// A type and nothing else.
-pub(super) fn plain(name: TypeName) -> DataType {
+pub(crate) fn plain(name: TypeName) -> DataType {
     DataType {
         name,
         length: None,
