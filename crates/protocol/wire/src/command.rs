@@ -1,11 +1,16 @@
 //! [`Command`]: what a client asks for once it is logged in. The first byte says which.
 
-use crate::bulk_execute::BulkExecute;
+pub(crate) mod bulk_execute;
+pub(crate) mod execute;
+pub(crate) mod field_list;
+pub(crate) mod parameter;
+
 use crate::capability::Capabilities;
-use crate::change_user::ChangeUser;
+use crate::command::bulk_execute::BulkExecute;
+use crate::command::execute::Execute;
+use crate::command::field_list::FieldList;
 use crate::cursor::{Cursor, Malformed};
-use crate::execute::Execute;
-use crate::field_list::FieldList;
+use crate::login::change_user::ChangeUser;
 use crate::packet_writer::PacketWriter;
 
 /// The bytes that commands start with.

@@ -15,6 +15,10 @@
 //! | n | attributes behind their length, if CONNECT_ATTRS |
 //! | 1 | zstd level, if ZSTD_COMPRESSION |
 
+pub(crate) mod auth_exchange;
+pub(crate) mod change_user;
+pub(crate) mod handshake;
+
 use crate::capability::Capabilities;
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::{Packet, PacketWriter};

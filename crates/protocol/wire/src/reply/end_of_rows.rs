@@ -11,8 +11,8 @@
 
 use crate::capability::Capabilities;
 use crate::cursor::{Cursor, Malformed};
-use crate::ok::{OkKind, OkPacket};
 use crate::packet_writer::PacketWriter;
+use crate::reply::ok::{OkKind, OkPacket};
 use crate::status::StatusFlags;
 
 /// The end of a list.

@@ -6,9 +6,9 @@
 //! | (columns + 9) / 8 | a bit for each column that is NULL, the first at bit 2 |
 //! | n | values of the columns that are not NULL, see `parameter.rs` |
 
+use crate::command::parameter::{BinaryValue, ParameterType};
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::{Packet, PacketWriter};
-use crate::parameter::{BinaryValue, ParameterType};
 use crate::temporal::{DateTime, Time};
 
 /// Bits before that of the first column.
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
     use crate::ColumnType;
-    use crate::execute::tests::any_parameter;
+    use crate::command::execute::tests::any_parameter;
 
     fn write(row: &mut BinaryRow<'_>, bound: ParameterType, value: BinaryValue<'_>) {
         match (value, bound.column_type) {

@@ -11,9 +11,9 @@
 //! | 2 each | type, and 0x80 for unsigned |
 //! | n | values of the parameters that are not NULL and were not sent as long data |
 
+use crate::command::parameter::{BinaryValue, ParameterType};
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::PacketWriter;
-use crate::parameter::{BinaryValue, ParameterType};
 
 /// Which cursor the client wants for the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

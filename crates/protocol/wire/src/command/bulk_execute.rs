@@ -9,9 +9,9 @@
 //!
 //! Indicators: 0 value, 1 NULL, 2 DEFAULT, 3 IGNORE.
 
+use crate::command::parameter::{BinaryValue, ParameterType};
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::PacketWriter;
-use crate::parameter::{BinaryValue, ParameterType};
 
 const FLAG_UNIT_RESULTS: u16 = 64;
 const FLAG_TYPES: u16 = 128;
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::ColumnType;
-    use crate::execute::tests::any_parameter;
+    use crate::command::execute::tests::any_parameter;
 
     #[test]
     fn indicators_stand_for_null_default_and_ignore() {
