@@ -1,6 +1,5 @@
 //! `plateau check` on data directories that were damaged: what it names, and how it ends.
 
-#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     reason = "the helpers of these tests fail as the tests do"

@@ -1,7 +1,5 @@
 //! What clients are told of the types of user variables: MariaDB's column definitions.
 
-#![forbid(unsafe_code)]
-
 use testkit::{Client, Launch, Outcome, Server};
 
 const BIGINT: &str = "type 8 length 20 decimals 0 flags 128 collation 63";

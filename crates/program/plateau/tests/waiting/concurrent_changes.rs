@@ -1,8 +1,6 @@
 //! What several sessions change at the same time, accounts, stored programs and definitions of
 //! tables: no change is lost.
 
-#![forbid(unsafe_code)]
-
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_until};
 

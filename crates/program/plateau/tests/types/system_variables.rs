@@ -1,8 +1,6 @@
 //! What clients are told of the types of system variables: MariaDB's column definitions.
 //! `REFERENCE=mariadb` asks MariaDB instead, of what it knows.
 
-#![forbid(unsafe_code)]
-
 use testkit::{Client, Launch, Outcome, Server, is_reference_asked};
 
 const FLAG: &str = "type 8 length 1 decimals 0 flags 128";

@@ -1,8 +1,6 @@
 //! Clients whose character set is not UTF-8: what their strings, names, parameters and files mean,
 //! and in what bytes they are answered. `REFERENCE=mariadb` asks MariaDB instead.
 
-#![forbid(unsafe_code)]
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! More accounts and stored procedures than the server reads at a time, before and after a start.
 
-#![forbid(unsafe_code)]
-
 use testkit::{Client, Launch, Login, Outcome, Server};
 
 /// Accounts and procedures are read 64 at a time; some are there from the start.

@@ -1,7 +1,6 @@
 //! A server whose log is damaged after kill -9: it refuses to start, names file and position, and
 //! starts without what is lost only by the operator's word.
 
-#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     reason = "the helpers of these tests fail as the tests do"

@@ -1,7 +1,5 @@
 //! KILL of a connection, as its two clients see it.
 
-#![forbid(unsafe_code)]
-
 use std::io::Read;
 
 use testkit::client::Client;

@@ -1,7 +1,5 @@
 //! What an account without a right is told, statement by statement: MariaDB's numbers and texts.
 
-#![forbid(unsafe_code)]
-
 use testkit::{Client, Launch, Login, Outcome, Server};
 
 /// Made by root before the accounts are asked.

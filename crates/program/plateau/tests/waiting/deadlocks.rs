@@ -1,7 +1,5 @@
 //! Sessions that wait for each other's definitions of tables: one of them is refused.
 
-#![forbid(unsafe_code)]
-
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_until};
 

@@ -1,8 +1,6 @@
 //! Every wait of a statement for others: the process list names it, it ends by its limit, and it
 //! ends by KILL.
 
-#![forbid(unsafe_code)]
-
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_for};
 

@@ -1,6 +1,5 @@
 //! A server that cannot start says why in a line, ends with 1, and leaves its data directory whole.
 
-#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     reason = "the helpers of these tests fail as the tests do"

@@ -1,7 +1,5 @@
 //! What SET GLOBAL says of logins holds for the next one.
 
-#![forbid(unsafe_code)]
-
 use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::Duration;

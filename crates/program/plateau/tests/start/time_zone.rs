@@ -1,7 +1,5 @@
 //! The machine's time zone, which `time_zone = SYSTEM` means: what MariaDB makes of it, here too.
 
-#![forbid(unsafe_code)]
-
 use testkit::Server;
 use testkit::server::{Launch, ServerKind};
 

@@ -1,0 +1,7 @@
+//! What accounts may do, and what their logins are asked.
+
+#![forbid(unsafe_code)]
+
+mod login_settings;
+mod many_accounts;
+mod rights;

@@ -1,0 +1,8 @@
+//! Starting and checking a data directory, whole or damaged.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod lost_log;
+mod start_errors;
+mod time_zone;

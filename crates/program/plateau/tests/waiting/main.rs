@@ -1,0 +1,8 @@
+//! Sessions that wait for each other, or end each other.
+
+#![forbid(unsafe_code)]
+
+mod concurrent_changes;
+mod deadlocks;
+mod kills;
+mod waits;
