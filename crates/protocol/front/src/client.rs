@@ -30,16 +30,16 @@ use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
     ER_OUT_OF_RESOURCES,
 };
-use runtime::{Alarm, PeerWatch, Standing, Stream};
+use link::{ChannelError, Disconnect, Limit, Link, PacketBytes, give_way};
+use runtime::{PeerWatch, Standing, Stream};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
     OkPacket, PacketWriter,
 };
 
 use crate::accounts::{AccountSource, Peer};
-use crate::channel::{Channel, ChannelError, PacketBytes, give_way};
-use crate::connection::{Connection, Limit};
-use crate::failure::{Disconnect, LoginFailure};
+use crate::drive::drive;
+use crate::failure::LoginFailure;
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
 use crate::shared::Shared;
 
@@ -55,7 +55,8 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One client's connection.
 pub struct Client {
-    connection: Connection,
+    link: Link,
+    shared: Rc<Shared>,
     info: ClientInfo,
     /// What the greeting challenged with; COM_CHANGE_USER is proven against it too.
     nonce: Nonce,
@@ -89,17 +90,9 @@ impl Client {
     /// Tells who connected why it cannot come in (too many connections, shutdown), in place of a
     /// greeting.
     pub async fn refuse(stream: Stream, shared: &Rc<Shared>, error: &ClientError) {
-        let channel = Channel::new(Rc::clone(shared), LOGIN_PACKET_BYTES_MAX);
-        let mut connection = Connection {
-            stream,
-            alarm: Alarm::default(),
-            channel,
-            shared: Rc::clone(shared),
-            read_timeout: shared.rules().write_timeout,
-            write_timeout: shared.rules().write_timeout,
-        };
-        ErrorPacket::encode_in_place_of_greeting(connection.channel.out(), error);
-        let _ = connection.close().await;
+        let mut link = login_link(stream, shared);
+        ErrorPacket::encode_in_place_of_greeting(link.out(), error);
+        let _ = link.close().await;
     }
 
     async fn log_in(
@@ -112,26 +105,25 @@ impl Client {
             Some(address) => Peer::Tcp(address.ip()),
             None => Peer::Unix,
         };
-        let channel = Channel::new(Rc::clone(shared), LOGIN_PACKET_BYTES_MAX);
         let mut machine = LoginMachine::new(Rc::clone(shared), peer, connection_id);
-        let mut connection = Connection {
-            stream,
-            alarm: Alarm::default(),
-            channel,
-            shared: Rc::clone(shared),
-            read_timeout: shared.rules().write_timeout,
-            write_timeout: shared.rules().write_timeout,
-        };
-        machine.greet(connection.channel.out());
+        let mut link = login_link(stream, shared);
+        machine.greet(link.out());
         let limit = Limit::precisely_after(shared.rules().connect_timeout);
-        let drive = connection.drive(&mut machine, accounts, LoginStep::Read, limit);
+        let (link_ref, machine_ref) = (&mut link, &mut machine);
+        let drive = drive(
+            link_ref,
+            shared,
+            machine_ref,
+            accounts,
+            LoginStep::Read,
+            limit,
+        );
         let info = *drive.await.map_err(told_as_login)?;
-        connection
-            .channel
-            .set_packet_bytes_max(shared.options().max_allowed_packet);
-        connection.channel.share.set_account(&account_name(&info));
+        link.set_packet_bytes_max(shared.options().max_allowed_packet);
+        link.set_account(&account_name(&info));
         Ok(Client {
-            connection,
+            link,
+            shared: Rc::clone(shared),
             info,
             nonce: machine.nonce(),
         })
@@ -153,13 +145,10 @@ impl Client {
         ok.encode(self.out(), capabilities, OkKind::Ok);
         self.flush().await?;
         if capabilities.contains(Capabilities::COMPRESS) {
-            self.connection
-                .channel
-                .start_compression(CompressionMethod::Zlib);
+            self.link.start_compression(CompressionMethod::Zlib);
         } else if capabilities.contains(Capabilities::ZSTD_COMPRESSION) {
             let level = self.info.zstd_level;
-            self.connection
-                .channel
+            self.link
                 .start_compression(CompressionMethod::Zstd { level });
         }
         Ok(())
@@ -173,13 +162,12 @@ impl Client {
 
     /// Changes the limit on the client's packets.
     pub fn set_max_allowed_packet(&mut self, bytes: usize) {
-        self.connection.channel.set_packet_bytes_max(bytes);
+        self.link.set_packet_bytes_max(bytes);
     }
 
     /// How long the rest of a packet may take to come, and how long a reply to be taken.
     pub fn set_timeouts(&mut self, read: Duration, write: Duration) {
-        self.connection.read_timeout = read;
-        self.connection.write_timeout = write;
+        self.link.set_timeouts(read, write);
     }
 
     /// Sends what was written and waits for a command, at most `wait_timeout`; `standing` says what
@@ -192,11 +180,11 @@ impl Client {
         wait_timeout: Duration,
         standing: Standing,
     ) -> Result<PacketBytes, Disconnect> {
-        self.connection.channel.expect_command();
+        self.link.expect_command();
         if self.should_flush() {
-            self.connection.post().await?;
+            self.link.post().await?;
         }
-        match self.connection.channel.next_packet() {
+        match self.link.next_packet() {
             Ok(Some(packet)) => {
                 // It came with the one before, and nobody was waited for since.
                 give_way()?;
@@ -205,9 +193,9 @@ impl Client {
             Ok(None) => {}
             Err(error) => return Err(Box::pin(self.fail(error)).await),
         }
-        self.connection.post().await?;
+        self.link.post().await?;
         let limit = Limit::after(wait_timeout);
-        let received = self.connection.receive_command(limit, standing).await;
+        let received = self.link.receive_command(limit, standing).await;
         self.told(received).await
     }
 
@@ -215,62 +203,62 @@ impl Client {
     /// [`Client::read_command`].
     #[inline]
     pub fn out(&mut self) -> &mut PacketWriter {
-        self.connection.channel.out()
+        self.link.out()
     }
 
     /// Whether enough waits to be sent; ask between rows.
     #[inline]
     pub fn should_flush(&self) -> bool {
-        self.connection.channel.pending_bytes() >= FLUSH_BYTES
+        self.link.pending_bytes() >= FLUSH_BYTES
     }
 
     /// Begins what the client is told while it asks nothing: numbered as the answer to its next
     /// command. It reads it once it has sent that, and many refuse numbers that are out of order.
     pub fn begin_unasked(&mut self) {
-        self.connection.channel.expect_command();
-        self.connection.channel.begin_error_reply(1);
+        self.link.expect_command();
+        self.link.begin_error_reply(1);
     }
 
     /// Whether anything that was written waits to be sent.
     pub fn has_unsent(&self) -> bool {
-        self.connection.channel.pending_bytes() != 0
+        self.link.pending_bytes() != 0
     }
 
     /// Sends what was written. Waits until the client takes it, so a slow reader makes its session
     /// wait, and nobody else; one that takes nothing for `write_timeout` is disconnected.
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
-        self.connection.flush().await
+        self.link.flush().await
     }
 
     /// The reply that was being written is whole.
     #[inline]
     pub fn end_reply(&mut self) {
-        self.connection.channel.end_reply();
+        self.link.end_reply();
     }
 
     /// Sends the replies that are whole, and nothing of one that is being written, if the client
     /// has taken what it was sent before and this is not much either: then it fits into the
     /// socket, and nothing is waited for.
     pub async fn post_replies(&mut self) -> Result<(), Disconnect> {
-        let count = self.connection.channel.pending_reply_bytes();
-        if count == 0 || FLUSH_BYTES <= count || self.connection.stream.is_posting() {
+        let count = self.link.pending_reply_bytes();
+        if count == 0 || FLUSH_BYTES <= count || self.link.stream().is_posting() {
             return Ok(());
         }
-        self.connection.post_replies().await
+        self.link.post_replies().await
     }
 
     /// Asks the client for a file, as LOAD DATA LOCAL does; its bytes come by
     /// [`Client::read_local_infile`].
     pub async fn request_local_infile(&mut self, file_name: &[u8]) -> Result<(), Disconnect> {
         LocalInfile { file_name }.encode(self.out());
-        self.connection.channel.follow_sequence();
+        self.link.follow_sequence();
         self.flush().await
     }
 
     /// The next piece of the file; `None` at its end. All pieces have to be read before a reply is
     /// written, whatever becomes of them.
     pub async fn read_local_infile(&mut self) -> Result<Option<PacketBytes>, Disconnect> {
-        let timeout = self.connection.read_timeout;
+        let timeout = self.link.read_timeout();
         let packet = self.receive_packet(timeout).await?;
         Ok(Some(packet).filter(|packet| !packet.is_empty()))
     }
@@ -282,8 +270,8 @@ impl Client {
         command: &ChangeUser<'_>,
         accounts: &dyn AccountSource,
     ) -> Result<(), LoginFailure> {
-        let shared = Rc::clone(&self.connection.shared);
-        let out = self.connection.channel.out();
+        let shared = Rc::clone(&self.shared);
+        let out = self.link.out();
         let (mut machine, step) = LoginMachine::change_user(
             Rc::clone(&shared),
             self.nonce,
@@ -293,12 +281,12 @@ impl Client {
             out,
         );
         let limit = Limit::precisely_after(shared.rules().connect_timeout);
-        let drive = self.connection.drive(&mut machine, accounts, step, limit);
+        let drive = drive(&mut self.link, &shared, &mut machine, accounts, step, limit);
         match Box::pin(drive).await {
             Ok(info) => {
                 self.info = *info;
                 let account = account_name(&self.info);
-                self.connection.channel.share.set_account(&account);
+                self.link.set_account(&account);
                 Ok(())
             }
             Err(failure) => {
@@ -311,35 +299,35 @@ impl Client {
 
     /// Comes to an end when the client is gone, while the session waits for something else.
     pub async fn peer_gone(&self) {
-        self.connection.stream.hung_up().await;
+        self.link.stream().hung_up().await;
     }
 
     /// What tells whether the client is there while the session computes.
     pub fn watch(&self) -> PeerWatch {
-        self.connection.stream.watch()
+        self.link.stream().watch()
     }
 
     /// Lets the client read the end of the connection, now: what was written is not sent.
     pub fn cut_off(&self) {
         // A socket that has failed has ended already.
-        let _ = self.connection.stream.shut_down_sending();
+        let _ = self.link.stream().shut_down_sending();
     }
 
     /// Sends what was written and tells the client that nothing follows: it reads the end of the
     /// connection. What is left is to close it.
     pub async fn hang_up(&mut self) -> Result<(), Disconnect> {
-        self.connection.close().await
+        self.link.close().await
     }
 
     /// Sends what was written and ends the connection in order.
     pub async fn close(mut self) {
         // What a client that is gone was to be told does not matter any more.
-        let _ = Box::pin(self.connection.close()).await;
+        let _ = Box::pin(self.link.close()).await;
     }
 
     async fn receive_packet(&mut self, timeout: Duration) -> Result<PacketBytes, Disconnect> {
         let limit = Limit::after(timeout);
-        let received = self.connection.receive_packet(limit).await;
+        let received = self.link.receive_packet(limit).await;
         self.told(received).await
     }
 
@@ -358,7 +346,7 @@ impl Client {
     /// Tells the client that there is no memory for its packet. The connection is over: what is
     /// left of the packet is read by nobody.
     async fn refuse_packet(&mut self) -> Disconnect {
-        self.connection.channel.begin_error_reply(1);
+        self.link.begin_error_reply(1);
         ErrorPacket::encode(self.out(), &ClientError::new(ER_OUT_OF_RESOURCES, &[]));
         match self.flush().await {
             Ok(()) => Disconnect::NoMemory,
@@ -372,9 +360,7 @@ impl Client {
         let code = match &error {
             ChannelError::Frame(FrameError::TooLarge { unread_bytes, .. }) => {
                 let limit = Limit::after(DISCARD_TIMEOUT);
-                let discard = self
-                    .connection
-                    .discard_packet(*unread_bytes, &mut frames, limit);
+                let discard = self.link.discard_packet(*unread_bytes, &mut frames, limit);
                 // The error is sent even if not all was read.
                 let _ = discard.await;
                 ER_NET_PACKET_TOO_LARGE
@@ -382,10 +368,10 @@ impl Client {
             ChannelError::Frame(FrameError::OutOfOrder { .. }) => ER_NET_PACKETS_OUT_OF_ORDER,
             ChannelError::Compression(_) => ER_NET_UNCOMPRESS_ERROR,
             ChannelError::Tls(_) | ChannelError::Compress(_) | ChannelError::Stopping => {
-                return self.connection.send_alert(error).await;
+                return self.link.send_alert(error).await;
             }
         };
-        self.connection.channel.begin_error_reply(frames);
+        self.link.begin_error_reply(frames);
         ErrorPacket::encode(self.out(), &ClientError::new(code, &[]));
         match self.flush().await {
             Ok(()) if code == ER_NET_PACKET_TOO_LARGE => Disconnect::TooLarge,
@@ -393,6 +379,12 @@ impl Client {
             Err(disconnect) => disconnect,
         }
     }
+}
+
+/// The link of a client that is about to log in.
+fn login_link(stream: Stream, shared: &Shared) -> Link {
+    let timeout = shared.rules().write_timeout;
+    Link::new(stream, shared.resources(), LOGIN_PACKET_BYTES_MAX, timeout)
 }
 
 /// Whose memory a client's packets take.

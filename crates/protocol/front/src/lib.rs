@@ -1,11 +1,10 @@
-//! A client's connection: TLS, login, compression, packets in and replies out. Nothing of SQL.
+//! A client's connection: login, commands in and replies out, over a [`link`]. Nothing of SQL.
 //!
 //! [`Shared`] is made once a worker; [`Client::accept`] takes a stream of the runtime through
 //! greeting, TLS and authentication; then the session reads commands from the [`Client`] and
 //! writes packets of [`wire`] to [`Client::out`].
 //!
-//! The login (`login.rs`) and the layers under the packets (`channel.rs`, `tls.rs`) are pure state
-//! machines; `connection.rs` alone waits for the network.
+//! The login (`login.rs`) is a pure state machine; `drive.rs` carries out its steps.
 //!
 //! What a hostile client can cost is bounded: a login has a time limit, a number of packets and a
 //! size for each; a command is limited by `max_allowed_packet` and takes memory as its bytes
@@ -15,25 +14,21 @@
 #![forbid(unsafe_code)]
 
 mod failure;
-mod packet_memory;
 mod shared;
 
 mod accounts;
+mod drive;
 mod login;
 
 mod certificate;
-mod channel;
 mod client;
-mod connection;
-mod tls;
 
 pub use accounts::{Account, AccountSource, Credential, Peer};
 pub use certificate::{CertificateError, CertificatePair};
-pub use channel::{ChannelError, PacketBytes};
 pub use client::{Client, FLUSH_BYTES};
-pub use failure::{Disconnect, LoginFailure};
+pub use failure::LoginFailure;
+pub use link::{ChannelError, Disconnect, PacketBytes, PacketMemory, UNCOUNTED_BYTES};
 pub use login::ClientInfo;
-pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
 pub use runtime::{PeerState, PeerWatch};
 pub use shared::{
     Counters, LoginRules, Options, ProvenPasswords, RandomSource, Shared, system_random,

@@ -1,22 +1,18 @@
-//! [`Shared`]: what the connections of a worker have in common: options, keys, codecs, buffers.
-//!
-//! One value a worker, behind an `Rc`. An idle connection holds no buffer: it takes one from the
-//! pool here when bytes come and gives it back when its reply is sent, so that the same few warm
-//! buffers serve all connections.
+//! [`Shared`]: what the connections of a worker have in common: options, keys, and the resources of
+//! their links. One value a worker, behind an `Rc`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use auth::RsaKey;
+use link::{PacketMemory, Resources, Traffic};
 use metrics::Counter;
 use sync::Mutex;
-use wire::{Compressor, Decompressor};
 
 use crate::failure::LoginFailure;
-use crate::packet_memory::PacketMemory;
 
 /// A source of random bytes that nobody can guess; fills its whole argument.
 pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -118,12 +114,6 @@ pub fn system_random() -> RandomSource {
     Arc::new(move |bytes| source.fill(bytes).expect("the system has random bytes"))
 }
 
-/// Most buffers that wait in the pool; more are freed.
-const POOLED_BUFFERS_MAX: usize = 256;
-
-/// Largest buffer that goes into the pool; larger ones are freed.
-const POOLED_BYTES_MAX: usize = 256 << 10;
-
 /// Most proven passwords that are remembered; at the limit all are forgotten.
 const PROVEN_MAX: usize = 4096;
 
@@ -132,9 +122,7 @@ pub struct Shared {
     options: Options,
     /// What the next login goes by.
     rules: Cell<LoginRules>,
-    compressor: RefCell<Compressor>,
-    decompressor: RefCell<Decompressor>,
-    buffers: RefCell<Vec<Vec<u8>>>,
+    resources: Rc<Resources>,
     counters: Arc<Counters>,
 }
 
@@ -149,10 +137,8 @@ impl std::fmt::Debug for Shared {
 /// What happened on a worker's connections, since its start. The worker writes, anybody reads.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Bytes received (`Bytes_received`).
-    pub received_bytes: Counter,
-    /// Bytes sent (`Bytes_sent`).
-    pub sent_bytes: Counter,
+    /// Bytes received and sent.
+    pub traffic: Arc<Traffic>,
     /// Logins that failed, for whatever reason (`Aborted_connects`).
     pub failed_logins: Counter,
     /// Of them, those that were refused: a wrong password, an account that may not come in so.
@@ -178,12 +164,11 @@ impl Counters {
 impl Shared {
     /// What the connections of a worker share.
     pub fn new(options: Options, counters: Arc<Counters>) -> Rc<Shared> {
+        let traffic = Arc::clone(&counters.traffic);
         Rc::new(Shared {
             rules: Cell::new(options.rules),
+            resources: Resources::new(options.packet_memory.clone(), traffic),
             options,
-            compressor: RefCell::new(Compressor::new()),
-            decompressor: RefCell::new(Decompressor::new()),
-            buffers: RefCell::new(Vec::new()),
             counters,
         })
     }
@@ -208,28 +193,9 @@ impl Shared {
         &self.counters
     }
 
-    pub(crate) fn compressor(&self) -> &RefCell<Compressor> {
-        &self.compressor
-    }
-
-    pub(crate) fn decompressor(&self) -> &RefCell<Decompressor> {
-        &self.decompressor
-    }
-
-    /// An empty buffer, warm if there is one.
-    pub(crate) fn take_buffer(&self) -> Vec<u8> {
-        let pooled = self.buffers.borrow_mut().pop();
-        pooled.or_else(runtime::spent_buffer).unwrap_or_default()
-    }
-
-    /// Gives a buffer back.
-    pub(crate) fn give_buffer(&self, mut buffer: Vec<u8>) {
-        let mut buffers = self.buffers.borrow_mut();
-        let is_fit = (1..=POOLED_BYTES_MAX).contains(&buffer.capacity());
-        if is_fit && buffers.len() < POOLED_BUFFERS_MAX {
-            buffer.clear();
-            buffers.push(buffer);
-        }
+    /// What the links of the worker share.
+    pub fn resources(&self) -> &Rc<Resources> {
+        &self.resources
     }
 
     /// `N` random bytes.
@@ -264,17 +230,6 @@ mod tests {
 
     fn shared() -> Rc<Shared> {
         Shared::new(Options::new("test", system_random()), Arc::default())
-    }
-
-    #[test]
-    fn buffers_come_back_empty_and_huge_ones_do_not() {
-        let shared = shared();
-        shared.give_buffer(vec![1; 100]);
-        let buffer = shared.take_buffer();
-        assert!(buffer.is_empty() && buffer.capacity() >= 100);
-        shared.give_buffer(vec![1; POOLED_BYTES_MAX + 1]);
-        shared.give_buffer(Vec::new());
-        assert_eq!(shared.take_buffer().capacity(), 0);
     }
 
     #[test]

@@ -291,8 +291,11 @@ impl Server {
             ("Queries", sum(&|counters| &counters.questions)),
             ("Connections", sum(&|counters| &counters.connections)),
             ("Aborted_connects", sum(&|it| &it.front.failed_logins)),
-            ("Bytes_received", sum(&|it| &it.front.received_bytes)),
-            ("Bytes_sent", sum(&|it| &it.front.sent_bytes)),
+            (
+                "Bytes_received",
+                sum(&|it| &it.front.traffic.received_bytes),
+            ),
+            ("Bytes_sent", sum(&|it| &it.front.traffic.sent_bytes)),
             ("Logins_evicted", sum(&|it| &it.logins_evicted)),
             ("Logins_refused", sum(&|it| &it.front.refused_logins)),
             ("Logins_timed_out", sum(&|it| &it.front.late_logins)),

@@ -28,7 +28,7 @@ use wire::{
 };
 
 use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
-use crate::shared::Shared;
+use crate::resources::Resources;
 use crate::tls::Tls;
 
 /// Why a connection cannot go on.
@@ -53,7 +53,7 @@ pub enum ChannelError {
 
 /// The payload of a received packet. Dropped, its buffer goes back to the worker's pool.
 pub struct PacketBytes {
-    shared: Rc<Shared>,
+    resources: Rc<Resources>,
     buffer: Vec<u8>,
     payload: Range<usize>,
     /// Memory that the packet holds, if it is large.
@@ -77,7 +77,7 @@ impl std::fmt::Debug for PacketBytes {
 
 impl Drop for PacketBytes {
     fn drop(&mut self) {
-        self.shared.give_buffer(std::mem::take(&mut self.buffer));
+        self.resources.give_buffer(std::mem::take(&mut self.buffer));
     }
 }
 
@@ -124,9 +124,9 @@ impl Input {
     }
 
     /// The buffer to append to, with what was taken cut off if that is the larger part.
-    fn appendable(&mut self, shared: &Shared) -> &mut Vec<u8> {
+    fn appendable(&mut self, resources: &Resources) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
-            self.bytes = shared.take_buffer();
+            self.bytes = resources.take_buffer();
         }
         if self.used > self.bytes.len() / 2 {
             self.bytes.drain(..self.used);
@@ -136,9 +136,9 @@ impl Input {
     }
 
     /// Gives the buffer back if nothing is in it.
-    fn rest_if_empty(&mut self, shared: &Shared) {
+    fn rest_if_empty(&mut self, resources: &Resources) {
         if self.bytes.is_empty() && self.bytes.capacity() > 0 {
-            shared.give_buffer(std::mem::take(&mut self.bytes));
+            resources.give_buffer(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -161,7 +161,7 @@ struct Compression {
 /// Packets of one connection.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    shared: Rc<Shared>,
+    pub(crate) resources: Rc<Resources>,
     tls: Option<Box<Tls>>,
     compression: Option<Box<Compression>>,
     plain: Input,
@@ -175,10 +175,10 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(shared: Rc<Shared>, packet_bytes_max: usize) -> Channel {
+    pub(crate) fn new(resources: Rc<Resources>, packet_bytes_max: usize) -> Channel {
         Channel {
-            share: shared.options().packet_memory.share(),
-            shared,
+            share: resources.packet_memory().share(),
+            resources,
             tls: None,
             compression: None,
             plain: Input::default(),
@@ -192,7 +192,7 @@ impl Channel {
     #[inline]
     pub(crate) fn out(&mut self) -> &mut PacketWriter {
         if !self.out.has_buffer() {
-            self.out.reuse(self.shared.take_buffer());
+            self.out.reuse(self.resources.take_buffer());
         }
         &mut self.out
     }
@@ -244,7 +244,7 @@ impl Channel {
         let mut tls = Box::new(Tls::new(config)?);
         let received = self.plain.rest().to_vec();
         self.plain.consume(received.len());
-        let fed = tls.receive(&received, self.plain.appendable(&self.shared));
+        let fed = tls.receive(&received, self.plain.appendable(&self.resources));
         self.tls = Some(tls);
         Ok(fed?)
     }
@@ -287,12 +287,12 @@ impl Channel {
                 self.share.clear();
             }
         }
-        self.plain.rest_if_empty(&self.shared);
+        self.plain.rest_if_empty(&self.resources);
         if let Some(compression) = &mut self.compression {
-            compression.compressed.rest_if_empty(&self.shared);
+            compression.compressed.rest_if_empty(&self.resources);
         }
         if self.out.pending_bytes() == 0 {
-            self.shared.give_buffer(self.out.take());
+            self.resources.give_buffer(self.out.take());
         }
         self.deframer.release();
     }
@@ -317,7 +317,7 @@ impl Channel {
             None => &mut self.plain,
         };
         let announced = announced_bytes(input.rest());
-        let buffer = input.appendable(&self.shared);
+        let buffer = input.appendable(&self.resources);
         if UNCOUNTED_BYTES < buffer.len() {
             // By a quarter: a buffer that doubles would take twice the packet.
             let wanted = (buffer.len() / 4).min(announced);
@@ -345,9 +345,9 @@ impl Channel {
                     self.plain.consume(used);
                     let buffer = self.deframer.take_joined();
                     let payload = 0..buffer.len();
-                    let shared = Rc::clone(&self.shared);
+                    let resources = Rc::clone(&self.resources);
                     return Ok(Some(PacketBytes {
-                        shared,
+                        resources,
                         buffer,
                         payload,
                         _share: self.share.split(),
@@ -386,7 +386,7 @@ impl Channel {
             return Ok(());
         }
         if compression.staged.capacity() == 0 {
-            compression.staged = self.shared.take_buffer();
+            compression.staged = self.resources.take_buffer();
         }
         let (method, staged) = (compression.method, &mut compression.staged);
         let ids = &mut compression.out_sequence;
@@ -394,7 +394,7 @@ impl Channel {
         let mut rest = self.out.as_bytes().get(..count).unwrap_or_default();
         while !rest.is_empty() && outcome.is_ok() {
             // Borrowed for a piece at a time: others compress while this one gives way.
-            let mut compressor = self.shared.compressor().borrow_mut();
+            let mut compressor = self.resources.compressor().borrow_mut();
             let used = compressor.compress_piece(method, rest, ids, staged);
             drop(compressor);
             outcome = match used {
@@ -412,15 +412,15 @@ impl Channel {
     /// Hands out the packet at `start..end` of the plain bytes: with their buffer if little else
     /// is in it, else as a copy, whichever moves fewer bytes.
     fn take_in_place(&mut self, start: usize, end: usize) -> PacketBytes {
-        let shared = Rc::clone(&self.shared);
+        let resources = Rc::clone(&self.resources);
         let rest = self.plain.rest();
         let behind = rest.len() - end;
         if behind > end - start {
-            let mut buffer = shared.take_buffer();
+            let mut buffer = resources.take_buffer();
             buffer.extend_from_slice(rest.get(start..end).unwrap_or_default());
             self.plain.consume(end);
             return PacketBytes {
-                shared,
+                resources,
                 payload: 0..end - start,
                 buffer,
                 _share: self.share.split(),
@@ -429,14 +429,14 @@ impl Channel {
         let mut others = if behind == 0 {
             Vec::new()
         } else {
-            shared.take_buffer()
+            resources.take_buffer()
         };
         others.extend_from_slice(rest.get(end..).unwrap_or_default());
         let payload = self.plain.used + start..self.plain.used + end;
         let buffer = std::mem::replace(&mut self.plain.bytes, others);
         self.plain.used = 0;
         PacketBytes {
-            shared,
+            resources,
             buffer,
             payload,
             _share: self.share.split(),
@@ -453,11 +453,11 @@ impl Channel {
             return Ok(false);
         };
         compression.in_sequence = *sequence;
-        let step = self.shared.decompressor().borrow_mut().next(
+        let step = self.resources.decompressor().borrow_mut().next(
             compression.method,
             compression.compressed.rest(),
             &mut compression.in_sequence,
-            self.plain.appendable(&self.shared),
+            self.plain.appendable(&self.resources),
         )?;
         match step {
             DecompressStep::Incomplete { .. } => Ok(false),
@@ -469,7 +469,7 @@ impl Channel {
     }
 
     /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer
-    /// to [`Shared::give_buffer`] when it is sent.
+    /// to the pool when it is sent.
     pub(crate) fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
         self.seal_front(self.out.pending_bytes())
     }
@@ -495,10 +495,10 @@ impl Channel {
             None => &mut self.plain,
         };
         for piece in bytes.chunks(ENCRYPTED_BYTES_MAX) {
-            tls.send(piece, input.appendable(&self.shared))?;
+            tls.send(piece, input.appendable(&self.resources))?;
             give_way()?;
         }
-        self.shared.give_buffer(bytes);
+        self.resources.give_buffer(bytes);
         Ok(tls.take_outgoing())
     }
 
@@ -508,7 +508,7 @@ impl Channel {
         if count == self.out.pending_bytes() {
             return self.out.take();
         }
-        let mut front = self.shared.take_buffer();
+        let mut front = self.resources.take_buffer();
         front.extend_from_slice(self.out.as_bytes().get(..count).unwrap_or_default());
         self.out.forget_front(count);
         front
@@ -560,8 +560,8 @@ impl Channel {
     }
 }
 
-/// Lets others go on, if this has taken long. Nothing of the worker's is borrowed.
-pub(crate) fn give_way() -> Result<(), ChannelError> {
+/// Lets other tasks run, if this one has run long. Nothing of the worker's is borrowed.
+pub fn give_way() -> Result<(), ChannelError> {
     match runtime::give_way() {
         WayGiven::Yes => Ok(()),
         WayGiven::Ending => Err(ChannelError::Stopping),

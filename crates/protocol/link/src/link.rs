@@ -1,69 +1,166 @@
-//! [`Connection`]: a stream and its packets; the place where this crate waits for the network.
+//! [`Link`]: a stream and its packets; the place where this crate waits for the network.
 //!
 //! Every wait has a limit. The futures here are written to be small, because one of each lies in
 //! the memory of every idle connection: nothing is wrapped that can be polled in place, and what
 //! is rare is boxed by its caller.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use auth::Random;
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
 use runtime::{Alarm, ReceivedBytes, SendMode, Standing, Stream};
-use wire::{FRAME_BYTES_MAX, HEADER_BYTES};
+use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, PacketWriter};
 
-use crate::accounts::AccountSource;
+pub use crate::channel::give_way;
 use crate::channel::{Channel, ChannelError, PacketBytes};
-use crate::failure::{Disconnect, LoginFailure};
-use crate::login::{ClientInfo, LoginMachine, LoginStep};
+use crate::disconnect::Disconnect;
 use crate::packet_memory::UNCOUNTED_BYTES;
-use crate::shared::Shared;
+use crate::resources::Resources;
 
 /// Most that is read and dropped of a packet that is too large, so that its sender gets to read
 /// why. MySQL's protocol knows no larger `max_allowed_packet`.
 const DISCARD_BYTES_MAX: usize = 1 << 30;
 
 /// A stream and its packets.
-pub(crate) struct Connection {
-    pub(crate) stream: Stream,
+pub struct Link {
+    stream: Stream,
     /// Ends waits that take too long; kept from one to the next.
-    pub(crate) alarm: Alarm,
-    pub(crate) channel: Channel,
-    pub(crate) shared: Rc<Shared>,
+    alarm: Alarm,
+    channel: Channel,
     /// Most time for the rest of a packet.
-    pub(crate) read_timeout: Duration,
-    /// Most time for a client to make room for more of a reply.
-    pub(crate) write_timeout: Duration,
+    read_timeout: Duration,
+    /// Most time for a peer to make room for more of what is sent.
+    write_timeout: Duration,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("stream", &self.stream)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Until when something is waited for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit(Instant);
+pub struct Limit(Instant);
 
 impl Limit {
     /// `duration` from now.
-    pub(crate) fn after(duration: Duration) -> Limit {
+    pub fn after(duration: Duration) -> Limit {
         Limit(runtime::now() + duration)
     }
 
     /// `duration` from this very moment: the turn may have begun long before it.
-    pub(crate) fn precisely_after(duration: Duration) -> Limit {
+    pub fn precisely_after(duration: Duration) -> Limit {
         Limit(SystemClock.now() + duration)
     }
 
     /// Later by the time that has passed since `began`.
-    fn put_off(&mut self, began: Instant) {
+    pub fn put_off(&mut self, began: Instant) {
         self.0 = self.0 + SystemClock.now().since(began);
     }
 }
 
-impl Connection {
+impl Link {
+    /// A stream whose packets have at most `packet_bytes_max` bytes, without TLS and compression.
+    /// Reads and writes wait at most `timeout`.
+    pub fn new(
+        stream: Stream,
+        resources: &Rc<Resources>,
+        packet_bytes_max: usize,
+        timeout: Duration,
+    ) -> Link {
+        Link {
+            stream,
+            alarm: Alarm::default(),
+            channel: Channel::new(Rc::clone(resources), packet_bytes_max),
+            read_timeout: timeout,
+            write_timeout: timeout,
+        }
+    }
+
+    /// The stream, to ask about the peer.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// How long the rest of a packet may take to come.
+    pub fn read_timeout(&self) -> Duration {
+        self.read_timeout
+    }
+
+    /// How long the rest of a packet may take to come, and how long the peer to take what is sent.
+    pub fn set_timeouts(&mut self, read: Duration, write: Duration) {
+        self.read_timeout = read;
+        self.write_timeout = write;
+    }
+
+    /// Changes the limit on received packets.
+    pub fn set_packet_bytes_max(&mut self, packet_bytes_max: usize) {
+        self.channel.set_packet_bytes_max(packet_bytes_max);
+    }
+
+    /// The packets that come from now on count as an account's.
+    pub fn set_account(&mut self, account: &str) {
+        self.channel.share.set_account(account);
+    }
+
+    /// Where packets are written.
+    #[inline]
+    pub fn out(&mut self) -> &mut PacketWriter {
+        self.channel.out()
+    }
+
+    /// How many written bytes wait to be sent.
+    #[inline]
+    pub fn pending_bytes(&self) -> usize {
+        self.channel.pending_bytes()
+    }
+
+    /// As [`Link::pending_bytes`], of replies that are whole.
+    pub fn pending_reply_bytes(&self) -> usize {
+        self.channel.pending_reply_bytes()
+    }
+
+    /// What was written so far are whole replies.
+    #[inline]
+    pub fn end_reply(&mut self) {
+        self.channel.end_reply();
+    }
+
+    /// The next received packet is a command: its sequence id is 0.
+    pub fn expect_command(&mut self) {
+        self.channel.expect_command();
+    }
+
+    /// The next received packet goes on with the sequence ids of what was written.
+    pub fn follow_sequence(&mut self) {
+        self.channel.follow_sequence();
+    }
+
+    /// What is written next answers a packet of `frames` frames which could not be taken.
+    pub fn begin_error_reply(&mut self, frames: u8) {
+        self.channel.begin_error_reply(frames);
+    }
+
+    /// Compresses from now on, in both directions.
+    pub fn start_compression(&mut self, method: CompressionMethod) {
+        self.channel.start_compression(method);
+    }
+
+    /// Takes the next packet, if it is whole, of what was received.
+    pub fn next_packet(&mut self) -> Result<Option<PacketBytes>, ChannelError> {
+        self.channel.next_packet()
+    }
+
     /// Takes the next packet that is whole; [`Disconnect::Idle`] if there is none until `limit`.
-    pub(crate) async fn receive_packet(&mut self, limit: Limit) -> Result<PacketBytes, Disconnect> {
+    pub async fn receive_packet(&mut self, limit: Limit) -> Result<PacketBytes, Disconnect> {
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
@@ -72,9 +169,9 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::receive_packet`], but once the packet has begun, each further piece of it
+    /// As [`Link::receive_packet`], but once the packet has begun, each further piece of it
     /// has the read timeout of its own.
-    pub(crate) async fn receive_command(
+    pub async fn receive_command(
         &mut self,
         limit: Limit,
         standing: Standing,
@@ -90,7 +187,7 @@ impl Connection {
     }
 
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
-    pub(crate) async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
+    pub async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
         self.receive_standing(limit, Standing::Busy).await
     }
 
@@ -155,41 +252,41 @@ impl Connection {
             return Err(Disconnect::PeerClosed);
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.shared.counters().received_bytes.add(count);
+        self.channel.resources.traffic().received_bytes.add(count);
         Ok(self.channel.receive(bytes)?)
     }
 
     /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer takes nothing of it for so
     /// long.
-    pub(crate) async fn flush(&mut self) -> Result<(), Disconnect> {
+    pub async fn flush(&mut self) -> Result<(), Disconnect> {
         let bytes = self.channel.seal()?;
         self.send(bytes).await
     }
 
-    /// As [`Connection::flush`], but a reply that fits into the socket is not waited for.
-    pub(crate) async fn post(&mut self) -> Result<(), Disconnect> {
+    /// As [`Link::flush`], but a reply that fits into the socket is not waited for.
+    pub async fn post(&mut self) -> Result<(), Disconnect> {
         let bytes = self.channel.seal()?;
         self.send_by(bytes, SendMode::Post).await
     }
 
-    /// As [`Connection::post`], of the replies that are whole.
-    pub(crate) async fn post_replies(&mut self) -> Result<(), Disconnect> {
+    /// As [`Link::post`], of the replies that are whole.
+    pub async fn post_replies(&mut self) -> Result<(), Disconnect> {
         let bytes = self.channel.seal_replies()?;
         self.send_by(bytes, SendMode::Post).await
     }
 
     /// Sends bytes, if there are any, and gives their buffer back to the pool.
-    pub(crate) async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Disconnect> {
+    pub async fn send(&mut self, bytes: Vec<u8>) -> Result<(), Disconnect> {
         self.send_by(bytes, SendMode::Wait).await
     }
 
     async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> Result<(), Disconnect> {
         if bytes.is_empty() && (mode == SendMode::Post || !self.stream.is_posting()) {
-            self.shared.give_buffer(bytes);
+            self.channel.resources.give_buffer(bytes);
             return Ok(());
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.shared.counters().sent_bytes.add(count);
+        self.channel.resources.traffic().sent_bytes.add(count);
         let mut unsent = Some(bytes);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;
@@ -206,53 +303,14 @@ impl Connection {
                 .map(|()| Err(Disconnect::WriteTimeout))
         });
         if let Some(buffer) = sent.await? {
-            self.shared.give_buffer(buffer);
+            self.channel.resources.give_buffer(buffer);
         }
         Ok(())
     }
 
-    /// Carries out the steps of a login until it is over. The time until `limit` is the client's:
-    /// it stands still while something is sent. Over io_uring that leaves with the end of the turn,
-    /// and where a turn takes long (a disk that holds the worker up) the client would have had none
-    /// of its time, or little.
-    pub(crate) async fn drive(
-        &mut self,
-        machine: &mut LoginMachine,
-        accounts: &dyn AccountSource,
-        mut step: LoginStep,
-        mut limit: Limit,
-    ) -> Result<Box<ClientInfo>, LoginFailure> {
-        loop {
-            step = match step {
-                LoginStep::Read => {
-                    self.channel.follow_sequence();
-                    let began = SystemClock.now();
-                    self.flush().await?;
-                    limit.put_off(began);
-                    let packet = self.receive_packet(limit).await?;
-                    machine.packet(&packet, accounts, self.channel.out())
-                }
-                LoginStep::StartTls(config) => {
-                    self.start_tls(config, &mut limit).await?;
-                    LoginStep::Read
-                }
-                LoginStep::Work(work) => {
-                    let source = Arc::clone(&self.shared.options().random);
-                    let run = move || work.run(&mut Random(&mut |bytes: &mut [u8]| source(bytes)));
-                    let worked = runtime::blocking(run).await;
-                    machine.worked(worked, self.channel.out())
-                }
-                LoginStep::Established(info) => return Ok(info),
-                LoginStep::Failed(failure) => {
-                    self.flush().await?;
-                    return Err(failure);
-                }
-            };
-        }
-    }
-
-    /// Shakes hands, likewise. A failure's alert is sent to the peer.
-    async fn start_tls(
+    /// Puts TLS under the packets and shakes hands until `limit`, which stands still while
+    /// something is sent. A failure's alert is sent to the peer.
+    pub async fn start_tls(
         &mut self,
         config: Arc<rustls::ServerConfig>,
         limit: &mut Limit,
@@ -274,7 +332,7 @@ impl Connection {
     /// Reads and drops a packet that is too large, of which `frame_bytes` with the header are left
     /// in its present frame: a connection that is closed with bytes unread is reset, and the
     /// client would never see the error. Counts the frames.
-    pub(crate) async fn discard_packet(
+    pub async fn discard_packet(
         &mut self,
         mut frame_bytes: usize,
         frames: &mut u8,
@@ -304,7 +362,7 @@ impl Connection {
     }
 
     /// Sends the alert that TLS has for an error, if it has one.
-    pub(crate) async fn send_alert(&mut self, error: ChannelError) -> Disconnect {
+    pub async fn send_alert(&mut self, error: ChannelError) -> Disconnect {
         let alert = self.channel.take_tls_records();
         // The connection is over whether the alert arrives or not.
         let _ = self.send(alert).await;
@@ -312,7 +370,7 @@ impl Connection {
     }
 
     /// Sends what was written and ends the connection in order. Harmless once it has been ended.
-    pub(crate) async fn close(&mut self) -> Result<(), Disconnect> {
+    pub async fn close(&mut self) -> Result<(), Disconnect> {
         self.flush().await?;
         // What cannot be sent any more does not matter any more.
         let farewell = self.channel.close();

@@ -207,20 +207,24 @@ fn append(
 
 #[cfg(test)]
 mod tests {
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::PrivateKeyDer;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
     use super::*;
-    use crate::certificate::CertificatePair;
 
     /// A client and a server that have shaken hands.
     fn connected() -> (ClientConnection, Tls) {
-        let pair = CertificatePair::generate(&["localhost"]).unwrap();
-        let certificate = CertificateDer::from_pem_slice(pair.certificate_pem.as_bytes());
+        let pair = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let mut roots = RootCertStore::empty();
-        roots.add(certificate.unwrap()).unwrap();
+        roots.add(pair.cert.der().clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::try_from(pair.signing_key.serialize_der()).unwrap();
+        let server_config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![pair.cert.der().clone()], key)
+            .unwrap();
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -228,7 +232,7 @@ mod tests {
             .with_no_client_auth();
         let name = "localhost".try_into().unwrap();
         let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
-        let mut server = Tls::new(pair.to_tls_config().unwrap()).unwrap();
+        let mut server = Tls::new(Arc::new(server_config)).unwrap();
         while client.is_handshaking() || server.is_handshaking() {
             let sent = records(&mut client);
             server.receive(&sent, &mut Vec::new()).unwrap();
