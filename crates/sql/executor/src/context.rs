@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use store::{Suspend, Table, Transaction};
 use value::{Value, ValueRef};
 
-use crate::{FunctionCall, Halt, Operator, Outcome, Rewind};
+use crate::{FunctionCall, Halt, HandlerCounts, Operator, Outcome, Rewind};
 
 /// After so many rows a statement asks whether it has had its time, and gives way if so. Not for
 /// the rows alone: a range of a hundred is read in a quarter of a slice, and what gives way waits
@@ -35,6 +35,8 @@ pub(crate) struct Context<'e> {
     pub(crate) memory: &'e Rc<Memory>,
     /// The value of the stored function that the execution halted for.
     pub(crate) answer: &'e mut Option<Value>,
+    /// What was asked of tables.
+    pub(crate) handler: &'e mut HandlerCounts,
 }
 
 impl std::fmt::Debug for Context<'_> {

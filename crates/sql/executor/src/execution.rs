@@ -19,7 +19,7 @@ use value::{Value, ValueRef};
 use crate::context::{Context, Dependents, ROWS_PER_TURN, SubqueryRun};
 use crate::operator::{Operator, build};
 use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
-use crate::{Flow, Halt, Outcome, Rewind, RowSink};
+use crate::{Flow, Halt, HandlerCounts, Outcome, Rewind, RowSink};
 
 /// What an execution runs in, lent for one step.
 pub struct World<'w> {
@@ -104,6 +104,8 @@ pub struct Execution {
     earlier_rows: u64,
     /// What the machine had allocated when its last run ended.
     memory_bytes: usize,
+    /// What was asked of tables since the session has last taken it.
+    handler: HandlerCounts,
     state: State,
 }
 
@@ -157,6 +159,7 @@ impl Execution {
             parameters: Vec::new(),
             earlier_rows: 0,
             memory_bytes: 0,
+            handler: HandlerCounts::default(),
             state: State::Idle,
         }
     }
@@ -217,6 +220,11 @@ impl Execution {
         outcome
     }
 
+    /// Takes what was asked of tables since the last call.
+    pub fn take_handler_counts(&mut self) -> HandlerCounts {
+        std::mem::take(&mut self.handler)
+    }
+
     /// About how many bytes it keeps for rows and texts while it waits for its next run.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
@@ -240,6 +248,7 @@ impl Execution {
             turn_rows: ROWS_PER_TURN,
             memory: &machine.memory,
             answer: &mut machine.answer,
+            handler: &mut self.handler,
         };
         let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),

@@ -13,6 +13,7 @@
 mod context;
 mod execution;
 mod halt;
+mod handler_counts;
 mod keep;
 mod kept_slots;
 mod keys;
@@ -23,5 +24,6 @@ mod write;
 pub use context::ROWS_PER_TURN;
 pub use execution::{Execution, Progress, Summary, World};
 pub use halt::{Effect, ExecutionError, FunctionCall, Halt, Outcome, client_error};
+pub use handler_counts::{HandlerCall, HandlerCounts};
 pub(crate) use operator::{Operator, Rewind};
 pub use sink::{Flow, KeptRows, RowSink};

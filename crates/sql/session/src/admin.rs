@@ -113,6 +113,9 @@ impl Session {
             if !FLUSHED.contains(&thing.as_str()) {
                 return Err(ClientError::not_supported(&format!("FLUSH {thing}")).into());
             }
+            if thing == "STATUS" {
+                self.state.flush_status();
+            }
             if thing == "PRIVILEGES" {
                 let turn = self.change_turn().await?;
                 self.reload_published(&turn).await?;

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
+use executor::{HandlerCall, HandlerCounts};
 use expression::{MemoryPool, ProcessLimit};
 use metrics::Counter;
 use settings::Settings;
@@ -95,6 +96,8 @@ pub struct Counters {
     pub plan_misses: Counter,
     /// Plans that had to go for others.
     pub plan_evictions: Counter,
+    /// Calls of tables and transactions (`Handler_%`), in the order of [`HandlerCall`].
+    handler: [Counter; HandlerCall::COUNT],
 }
 
 /// Kinds of statements that are counted.
@@ -138,6 +141,13 @@ impl Counters {
     /// Counts a statement of a kind.
     pub fn count_statement(&self, kind: StatementKind) {
         self.by_kind[kind as usize].increment();
+    }
+
+    /// Counts what a part of a statement asked of tables.
+    pub fn count_handler(&self, counts: &HandlerCounts) {
+        for (call, count) in counts.called() {
+            self.handler[call].add(count);
+        }
     }
 }
 
@@ -309,6 +319,9 @@ impl Server {
             ("Threads_connected", self.registry.count() as u64),
             ("Uptime", now_us.saturating_sub(self.started_us) / 1_000_000),
         ]);
+        for (call, name) in HandlerCall::ALL {
+            status.insert(name, sum(&move |counters| &counters.handler[call as usize]));
+        }
         for (kind, name) in StatementKind::ALL {
             status.insert(name, sum(&move |counters| &counters.by_kind[kind as usize]));
         }

@@ -6,11 +6,11 @@
 use std::rc::Rc;
 
 use planner::{Access, Scan};
-use store::{Cursor, Direction, Fetched, KeyRange, ScanOptions, Table};
+use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, ScanOptions, Table};
 
 use super::range::RangeSet;
 use crate::context::{Context, Dependents, ROWS_PER_TURN};
-use crate::{Operator, Outcome, Rewind};
+use crate::{HandlerCall, Operator, Outcome, Rewind};
 
 pub(crate) struct ScanOperator {
     plan: Rc<Scan>,
@@ -23,6 +23,8 @@ pub(crate) struct ScanOperator {
     at: usize,
     /// Ranges sought so far.
     ranges_sought: usize,
+    /// Whether the next row is one behind another.
+    is_behind_row: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,7 @@ impl ScanOperator {
             state: State::Start,
             at: 0,
             ranges_sought: 0,
+            is_behind_row: false,
             plan,
         }
     }
@@ -69,12 +72,13 @@ impl ScanOperator {
         cx.frame.batch_mut(self.plan.slot).clear();
         self.at = 0;
         self.ranges_sought = 0;
+        self.is_behind_row = false;
         self.state = State::RangeEnd;
         Ok(())
     }
 
     /// Goes to the next range; false if there is none.
-    fn seek_next(&mut self) -> bool {
+    fn seek_next(&mut self, cx: &mut Context<'_>) -> bool {
         let ranges = self.ranges.ranges();
         if self.ranges_sought == ranges.len() {
             self.ranges.finish();
@@ -90,8 +94,22 @@ impl ScanOperator {
             Some(cursor) => cursor.seek(range),
             None => self.cursor = Some(self.table.scan(options(&self.plan, range))),
         }
+        if let Some(call) = first_call(&self.plan, range) {
+            cx.handler.count(call);
+        }
+        self.is_behind_row = self.plan.index.is_none();
         self.ranges_sought += 1;
         true
+    }
+
+    /// Counts the question for the row behind the last one, if there was a row and the range may
+    /// have another.
+    #[inline]
+    fn count_next(&mut self, cx: &mut Context<'_>) {
+        if self.is_behind_row && !matches!(self.plan.access, Access::Unique(_)) {
+            cx.handler.count(next_call(&self.plan));
+        }
+        self.is_behind_row = false;
     }
 
     fn fetch(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
@@ -107,6 +125,28 @@ impl ScanOperator {
             (Fetched::More, _) => State::Giving,
         };
         Ok(())
+    }
+}
+
+/// The question that finds the first row of a range; `None` if it is like all others.
+fn first_call(plan: &Scan, range: &KeyRange) -> Option<HandlerCall> {
+    plan.index?;
+    let (near, from_end) = match plan.direction {
+        Direction::Forward => (&range.lower, HandlerCall::ReadFirst),
+        Direction::Backward => (&range.upper, HandlerCall::ReadLast),
+    };
+    Some(match near {
+        KeyBound::Open => from_end,
+        KeyBound::Inclusive(_) | KeyBound::Exclusive(_) => HandlerCall::ReadKey,
+    })
+}
+
+/// The question for the row behind another.
+fn next_call(plan: &Scan) -> HandlerCall {
+    match (plan.index, plan.direction) {
+        (None, _) => HandlerCall::ReadPlaceNext,
+        (Some(_), Direction::Forward) => HandlerCall::ReadNext,
+        (Some(_), Direction::Backward) => HandlerCall::ReadPrevious,
     }
 }
 
@@ -142,12 +182,17 @@ impl Operator for ScanOperator {
             if self.at < row_count {
                 cx.frame.slots[self.plan.slot].row = Some(self.at);
                 self.at += 1;
+                self.count_next(cx);
+                self.is_behind_row = true;
                 return Ok(true);
             }
             let looked_at = u32::try_from(row_count).unwrap_or(ROWS_PER_TURN);
             cx.charge(looked_at.clamp(1, ROWS_PER_TURN))?;
-            if self.state == State::RangeEnd && !self.seek_next() {
-                return Ok(false);
+            if self.state == State::RangeEnd {
+                self.count_next(cx);
+                if !self.seek_next(cx) {
+                    return Ok(false);
+                }
             }
             cx.frame.batch_mut(self.plan.slot).clear();
             self.at = 0;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::execution::give_row;
 use crate::operator::build;
 use crate::write::found_rows::RowFinder;
-use crate::{Flow, Outcome, Progress, RowSink, Summary};
+use crate::{Flow, HandlerCall, Outcome, Progress, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct DeleteRunner {
@@ -101,6 +101,7 @@ impl DeleteRunner {
         };
         let key = cx.frame.batch(slot).key(row);
         let is_deleted = cx.tables[table].delete(cx.txn, key)? == Mutation::Done;
+        cx.handler.count(HandlerCall::Delete);
         if is_deleted {
             self.summary.affected_rows += 1;
             self.summary.matched_rows += 1;

@@ -10,7 +10,7 @@ use store::{RowKey, RowLock};
 use crate::context::Context;
 use crate::keys::Keys;
 use crate::operator::Operator;
-use crate::{Outcome, Rewind};
+use crate::{HandlerCall, Outcome, Rewind};
 
 /// The rows that a statement changes, one after the other: as they are found, or, where changing
 /// one could hide or repeat another, once all are found.
@@ -200,6 +200,7 @@ pub(super) fn look_up(
     let batch = cx.frame.batch_mut(slot);
     batch.clear();
     let is_there = table.lookup(cx.txn, RowKey(key), RowLock::Exclusive, batch)?;
+    cx.handler.count(HandlerCall::ReadPlace);
     cx.frame.slots[slot].row = is_there.then_some(0);
     Ok(is_there)
 }

@@ -26,7 +26,7 @@ use crate::context::{Context, Dependents};
 use crate::execution::give_row;
 use crate::keep;
 use crate::operator::{Operator, build};
-use crate::{Flow, Outcome, Progress, Rewind, RowSink, Summary};
+use crate::{Flow, HandlerCall, Outcome, Progress, Rewind, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct InsertRunner {
@@ -443,6 +443,7 @@ impl InsertRunner {
         let table = &cx.tables[self.plan.table];
         let rows = cx.frame.rows(self.plan.new_slot);
         let inserted = table.insert(cx.txn, &row_refs(rows))?;
+        cx.handler.count(HandlerCall::Write);
         let Inserted::Duplicate { index, key } = inserted else {
             self.summary.affected_rows += 1;
             self.summary.matched_rows += 1;
@@ -485,7 +486,9 @@ impl InsertRunner {
         batch.clear();
         let key = RowKey(&self.duplicate);
         let mut is_same = false;
-        if table.lookup(cx.txn, key, RowLock::Exclusive, batch)? {
+        let is_there = table.lookup(cx.txn, key, RowLock::Exclusive, batch)?;
+        cx.handler.count(HandlerCall::ReadKey);
+        if is_there {
             cx.frame.slots[plan.old_slot].row = Some(0);
             let new = cx.frame.rows(plan.new_slot);
             is_same = !differs(cx, plan.old_slot, new, table.definition())?;
@@ -564,7 +567,9 @@ impl InsertRunner {
         let batch = cx.frame.batch_mut(plan.old_slot);
         batch.clear();
         let key = RowKey(&self.duplicate);
-        if !table.lookup(cx.txn, key, RowLock::Exclusive, batch)? {
+        let is_there = table.lookup(cx.txn, key, RowLock::Exclusive, batch)?;
+        cx.handler.count(HandlerCall::ReadKey);
+        if !is_there {
             // It disappeared: the new row has its place.
             self.state = State::Insert;
             return Ok(());
@@ -617,7 +622,9 @@ impl InsertRunner {
     fn update(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let table = &cx.tables[self.plan.table];
         let key = RowKey(&self.duplicate);
-        match table.update(cx.txn, key, &self.change.refs())? {
+        let mutation = table.update(cx.txn, key, &self.change.refs())?;
+        cx.handler.count(HandlerCall::Update);
+        match mutation {
             Mutation::Done => {
                 self.summary.affected_rows += 2;
                 self.summary.matched_rows += 2;

@@ -19,7 +19,7 @@ use super::row_change::RowChange;
 use crate::context::{Context, Dependents};
 use crate::operator::build;
 use crate::write::found_rows::{RowFinder, look_up};
-use crate::{Outcome, Summary};
+use crate::{HandlerCall, Outcome, Summary};
 
 #[derive(Debug)]
 pub(crate) struct UpdateRunner {
@@ -202,7 +202,9 @@ impl UpdateRunner {
         let table = &cx.tables[target.table];
         let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
         let key: RowKey<'_> = cx.frame.batch(target.slot).key(row);
-        match table.update(cx.txn, key, &self.change.refs())? {
+        let mutation = table.update(cx.txn, key, &self.change.refs())?;
+        cx.handler.count(HandlerCall::Update);
+        match mutation {
             Mutation::Done => {
                 self.summary.affected_rows += 1;
                 let column = table.definition().auto_increment_column();

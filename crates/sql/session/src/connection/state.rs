@@ -14,6 +14,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
     ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
+use executor::{HandlerCall, HandlerCounts};
 use expression::{
     Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
 };
@@ -68,6 +69,8 @@ pub struct State {
     pub in_transaction: Cell<bool>,
     /// What the running statement has to wait for.
     pub(crate) waits: RefCell<Waits>,
+    /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
+    handler: Cell<HandlerCounts>,
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
     memory: Rc<Memory>,
@@ -175,6 +178,7 @@ impl State {
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
             waits: RefCell::default(),
+            handler: Cell::default(),
             memory: Rc::default(),
             draft: RefCell::default(),
             user_variables_share: RefCell::default(),
@@ -253,6 +257,32 @@ impl State {
         self.found_rows.set(0);
         self.set_last_insert_id(0);
         self.facts.borrow_mut().random_state = None;
+        self.flush_status();
+    }
+
+    /// Counts what a part of a statement asked of tables.
+    pub(crate) fn count_handler(&self, counts: &HandlerCounts) {
+        let mut sum = self.handler.get();
+        sum.add(counts);
+        self.handler.set(sum);
+        self.worker.counters().count_handler(counts);
+    }
+
+    /// Counts one call of a transaction.
+    pub(crate) fn count_handler_call(&self, call: HandlerCall) {
+        let mut counts = HandlerCounts::default();
+        counts.count(call);
+        self.count_handler(&counts);
+    }
+
+    /// What the session's statements have asked of tables.
+    pub(crate) fn handler_counts(&self) -> HandlerCounts {
+        self.handler.get()
+    }
+
+    /// The session's counts begin at zero again; the server's go on.
+    pub(crate) fn flush_status(&self) {
+        self.handler.take();
     }
 
     /// What LAST_INSERT_ID() gives.

@@ -14,7 +14,7 @@ use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
     ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
-use executor::{Effect, Execution, Halt, KeptRows, Progress, RowSink, Summary, World};
+use executor::{Effect, Execution, Halt, HandlerCall, KeptRows, Progress, RowSink, Summary, World};
 use expression::{Diagnostics, Statement, Surroundings};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
@@ -331,6 +331,7 @@ impl Session {
                     self.cursor.as_mut(),
                 )
             };
+            state.count_handler(&execution.take_handler_counts());
             let failed = |stop| Failed {
                 stop,
                 effect: Effect::Statement,
@@ -392,6 +393,8 @@ impl Session {
             Ok(summary) => {
                 if is_own_transaction {
                     self.commit().await?;
+                } else if self.transaction.is_active() {
+                    self.state.count_handler_call(HandlerCall::Commit);
                 }
                 Ok(Some(summary))
             }
@@ -448,6 +451,9 @@ impl Session {
             self.transaction.next = crate::statement::transaction::NextTransaction::default();
             return Ok(());
         };
+        if open.is_active() {
+            self.state.count_handler_call(how.handler_call());
+        }
         let mut outcome = end_step(&mut **open, how);
         while let Ok(Some(suspend)) = outcome {
             wait_for_end(suspend).await;

@@ -13,6 +13,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 
+use executor::HandlerCall;
 use expression::Share;
 use runtime::Standing;
 use store::{
@@ -95,6 +96,11 @@ impl TransactionState {
             self.is_read_only = options.read_only;
             store.begin(options)
         })
+    }
+
+    /// True if a statement has used the store in it.
+    pub fn is_active(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_active())
     }
 
     /// The store's transaction, if there is one.
@@ -219,6 +225,17 @@ pub enum End {
     Rollback,
     /// As if what came after the mark had never been.
     RollbackTo(UndoMark),
+}
+
+impl End {
+    /// As what it counts in `Handler_%`.
+    pub(crate) fn handler_call(self) -> HandlerCall {
+        match self {
+            Self::Commit(_) => HandlerCall::Commit,
+            Self::Rollback => HandlerCall::Rollback,
+            Self::RollbackTo(_) => HandlerCall::SavepointRollback,
+        }
+    }
 }
 
 #[cfg(test)]

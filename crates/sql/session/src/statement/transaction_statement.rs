@@ -5,6 +5,7 @@ use errcode::{
     ClientError, ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
     ER_SP_DOES_NOT_EXIST,
 };
+use executor::HandlerCall;
 use store::{Isolation, TableId, TransactionOptions};
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
@@ -121,12 +122,17 @@ impl Session {
         let store = std::rc::Rc::clone(&self.state.worker.store);
         self.transaction.store_transaction(&*store, || options);
         self.transaction.set_savepoint(name);
+        self.state.count_handler_call(HandlerCall::Savepoint);
         Ok(())
     }
 
     async fn roll_back_to_savepoint(&mut self, name: &str) -> Result<(), Stop> {
         match self.transaction.savepoint(name) {
-            Some(mark) => self.roll_back_to(mark).await,
+            Some(mark) => {
+                self.state
+                    .count_handler_call(HandlerCall::SavepointRollback);
+                self.roll_back_to(mark).await
+            }
             None => Err(no_savepoint(name)),
         }
     }

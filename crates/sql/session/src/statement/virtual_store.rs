@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
+use executor::HandlerCall;
 use expression::{StoredFunction, Surroundings as _};
 use planner::{Names, PlanError};
 use store::{
@@ -74,7 +75,11 @@ impl RowSource for SessionRows {
             },
             global_variables: &|| named(&globals.variables()),
             status: &|| {
-                let counted = worker.server.status(worker.steady_us());
+                let mut counted = worker.server.status(worker.steady_us());
+                if self.definition.name.table == "SESSION_STATUS" {
+                    let own = self.state.handler_counts();
+                    counted.extend(HandlerCall::ALL.map(|(call, name)| (name, own.of(call))));
+                }
                 let mut status: Vec<_> = counted
                     .iter()
                     .map(|(name, value)| ((*name).to_owned(), value.to_string()))
