@@ -261,7 +261,7 @@ impl SubqueryRun {
     }
 
     fn start(&mut self, number: usize, cx: &mut Context<'_>) {
-        self.root.rewind(Rewind::Fresh);
+        self.root.rewind(Rewind::Outer);
         self.dependents.rewind();
         self.holds_row = false;
         self.state = SubqueryState::Running;

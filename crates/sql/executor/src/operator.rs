@@ -51,7 +51,9 @@ pub(crate) trait Operator: Debug {
 pub(crate) enum Rewind {
     /// For another row of the left side of a join: what does not depend on it may be kept.
     Again,
-    /// For another execution, or another row of an outer query: nothing may be kept.
+    /// For another row of an outer query: what reads no row of that may be kept.
+    Outer,
+    /// For another execution: nothing may be kept.
     Fresh,
 }
 

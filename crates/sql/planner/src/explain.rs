@@ -9,7 +9,7 @@ use value::{CollationId, ColumnType, TypeKind, Value};
 use crate::bind::plain_output;
 use crate::plan::{
     Access, Action, InsertSource, JoinKind, Node, OutputColumn, Plan, Query, Scan, SetOperation,
-    SubqueryKind,
+    SubqueryKind, TableHolds,
 };
 
 /// A line of EXPLAIN.
@@ -177,15 +177,20 @@ impl Explainer<'_> {
                     self.extra(place, "Using where");
                 }
             }
-            Node::HashJoin(left, right, _) => {
-                self.node(left, id, select_type);
+            Node::HashJoin(left, right, plan) => {
+                if plan.holds == TableHolds::Query {
+                    self.node(left, id, select_type);
+                }
                 let place = self.lines.len();
                 self.node(right, id, select_type);
-                self.lines[place].kind = Some(match self.lines[place].kind {
-                    Some("range") => "hash_range",
-                    Some("index") => "hash_index",
-                    _ => "hash_ALL",
-                });
+                // A table that is kept is read as the line says, once.
+                if plan.holds == TableHolds::Query {
+                    self.lines[place].kind = Some(match self.lines[place].kind {
+                        Some("range") => "hash_range",
+                        Some("index") => "hash_index",
+                        _ => "hash_ALL",
+                    });
+                }
                 self.extra(place, "Using join buffer (flat, BNLH join)");
             }
             Node::Derived(query, _) => {

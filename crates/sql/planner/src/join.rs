@@ -17,6 +17,7 @@ use crate::output::table_output;
 use crate::plan::{Derived, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
 
+mod correlated;
 mod derived;
 mod hash;
 
@@ -504,6 +505,11 @@ impl Binder<'_> {
         );
         let slots = item.slots.clone();
         let own = take_visible(conjuncts, &slots, &[]);
+        if wanted.is_none()
+            && let Some(keys) = self.try_kept_table(&item, &own)
+        {
+            return Ok((self.kept_table(item, own, &keys)?, true));
+        }
         self.item_node(item, own, false, wanted)
     }
 

@@ -448,6 +448,17 @@ pub struct HashJoin {
     pub dependent: Vec<Dependent>,
     /// Slots of the right side: kept while the table is built, NULLs for a left row alone.
     pub right_slots: Vec<usize>,
+    /// How long the table holds that is made of the right side.
+    pub holds: TableHolds,
+}
+
+/// How long the rows of a hash join's right side are those that it would read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableHolds {
+    /// Until a row around the join's query changes.
+    Query,
+    /// To the end of the execution: the right side reads no row from around its query.
+    Execution,
 }
 
 /// An equality between the sides of a hash join.

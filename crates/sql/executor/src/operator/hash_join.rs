@@ -4,12 +4,12 @@
 //! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`), those of one
 //! key as a list; its operators do not run while rows are given. Of the query's slots they read no
 //! others (the planner sees to it), so the table holds until the query is started afresh for
-//! another row around it.
+//! another row around it, or longer (`TableHolds`).
 
 use std::rc::Rc;
 
 use expression::{Expression, Share};
-use planner::{HashJoin, HashKey, JoinKind};
+use planner::{HashJoin, HashKey, JoinKind, TableHolds};
 use stdx::ChunkedVec;
 
 use crate::context::{Context, Dependents};
@@ -144,14 +144,17 @@ fn make_key(
 
 impl Operator for HashJoinOperator {
     fn rewind(&mut self, how: Rewind) {
+        let holds = match how {
+            Rewind::Again => true,
+            Rewind::Outer => self.plan.holds == TableHolds::Execution,
+            Rewind::Fresh => false,
+        };
+        let is_kept = holds && self.is_built();
         self.left.rewind(how);
         self.right.rewind(how);
         self.dependents.rewind();
         self.at = NONE;
-        self.state = match how {
-            Rewind::Again if self.is_built() => State::Left,
-            Rewind::Again | Rewind::Fresh => State::Start,
-        };
+        self.state = if is_kept { State::Left } else { State::Start };
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {

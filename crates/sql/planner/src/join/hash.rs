@@ -16,7 +16,7 @@ use crate::PlanError;
 use crate::access::{AccessChoice, Hints};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
-use crate::plan::{HashJoin, HashKey, JoinKind, Node};
+use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
 /// What a nested loop pays for each start of its right side, beside the rows that it reads there.
 const START_COST: f64 = 2.0;
@@ -197,6 +197,7 @@ impl Binder<'_> {
             residual,
             dependent,
             right_slots: slots,
+            holds: TableHolds::Query,
         };
         Ok(Node::HashJoin(
             Box::new(left),

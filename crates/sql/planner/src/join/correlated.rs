@@ -1,0 +1,138 @@
+//! The first table of a correlated subquery, read once for all rows of the query around it.
+//!
+//! `(SELECT SUM(h.amount) FROM h WHERE h.customer = c.id)` without an index on `h.customer` would
+//! read all of `h` for each row of `c`. Where the table's other conditions read nothing from
+//! around the subquery, its rows are put into a hash table by the sides of the equalities that are
+//! its own. Each row of the query around looks its partners up there. The table holds for a whole
+//! execution ([`TableHolds::Execution`]), so these conditions must not depend on the moment either.
+//!
+//! Not done where an index finds the rows by the outer row, nor for locking reads: they lock no
+//! more than they give.
+
+use std::rc::Rc;
+
+use expression::{CompareOperator, Expression, ExpressionKind};
+use store::RowLock;
+
+use super::{Item, Source};
+use crate::PlanError;
+use crate::access::Hints;
+use crate::bind::Binder;
+use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
+
+/// A start that reads fewer rows than these is not worth a table.
+const READ_ROWS_MIN: f64 = 4.0;
+
+/// A table of more rows is not built: its memory counts, and the query around may have one row.
+const BUILT_ROWS_MAX: f64 = 1_048_576.0;
+
+impl Binder<'_> {
+    /// The conditions, by place, by whose own sides the rows of the block's first table are best
+    /// kept in a hash table; `None` if it is better to read them for each outer row.
+    pub(super) fn try_kept_table(
+        &self,
+        item: &Item,
+        conditions: &[Expression],
+    ) -> Option<Vec<usize>> {
+        let Source::Table { table, slot, hints } = &item.source else {
+            return None;
+        };
+        if self.blocks.len() < 2 || self.lock.0 != RowLock::None {
+            return None;
+        }
+        let is_key = |place: &usize| outer_key(&conditions[*place], *slot).is_some();
+        let keys: Vec<usize> = (0..conditions.len()).filter(is_key).collect();
+        let is_better = !keys.is_empty() && self.is_kept_better(*table, *slot, hints, conditions);
+        is_better.then_some(keys)
+    }
+
+    /// Compares reading the rows for each outer row with reading them once.
+    fn is_kept_better(
+        &self,
+        table: usize,
+        slot: usize,
+        hints: &Hints,
+        conditions: &[Expression],
+    ) -> bool {
+        let visible: Vec<&Expression> = conditions.iter().collect();
+        let started = self.choose_access(table, slot, hints, &visible, None);
+        let reads_outer = |value: &Expression| self.slots_of(value).iter().any(|it| *it != slot);
+        if started.rows < READ_ROWS_MIN || started.any_equal_value(&reads_outer) {
+            return false;
+        }
+        let own: Vec<&Expression> = conditions.iter().filter(|it| is_own(it, slot)).collect();
+        let built = self.choose_access(table, slot, hints, &own, None);
+        built.rows <= BUILT_ROWS_MAX && built.cost < started.cost * 4.0
+    }
+
+    /// The node that keeps the rows and looks them up; `keys` is from
+    /// [`try_kept_table`](Self::try_kept_table).
+    pub(super) fn kept_table(
+        &mut self,
+        item: Item,
+        conditions: Vec<Expression>,
+        keys: &[usize],
+    ) -> Result<Node, PlanError> {
+        let slots = item.slots.clone();
+        let (mut own, mut residual) = (Vec::new(), Vec::new());
+        let mut hash_keys = Vec::with_capacity(keys.len());
+        for (place, condition) in conditions.into_iter().enumerate() {
+            if keys.contains(&place) {
+                let key = outer_key(&condition, slots[0]);
+                hash_keys.push(key.expect("it was found before"));
+            } else if is_own(&condition, slots[0]) {
+                own.push(condition);
+            } else {
+                residual.push(condition);
+            }
+        }
+        let (right, _) = self.item_node(item, own, false, None)?;
+        let residual = Expression::all(residual);
+        let dependent = self.dependents(residual.as_ref());
+        let plan = HashJoin {
+            kind: JoinKind::Inner,
+            keys: hash_keys,
+            residual,
+            dependent,
+            right_slots: slots,
+            holds: TableHolds::Execution,
+        };
+        let (left, right) = (Box::new(Node::One), Box::new(right));
+        Ok(Node::HashJoin(left, right, Rc::new(plan)))
+    }
+}
+
+/// True if the condition reads nothing but the slot, and gives the same whenever it is asked.
+fn is_own(condition: &Expression, slot: usize) -> bool {
+    let reads_slot_alone = condition.slots().iter().all(|it| *it == slot);
+    reads_slot_alone && condition.subqueries().is_empty() && !condition.is_volatile()
+}
+
+/// The equality of what the slot's row has and what rows around the query have.
+fn outer_key(condition: &Expression, slot: usize) -> Option<HashKey> {
+    let ExpressionKind::Compare(compare) = &condition.kind else {
+        return None;
+    };
+    let null_safe = match compare.operator {
+        CompareOperator::Equal => false,
+        CompareOperator::NullSafeEqual => true,
+        _ => return None,
+    };
+    let is_inner = |side: &Expression| !side.slots().is_empty() && is_own(side, slot);
+    let is_outer = |side: &Expression| {
+        let read = side.slots();
+        let is_around = !read.is_empty() && !read.contains(&slot);
+        is_around && side.subqueries().is_empty() && !side.is_volatile()
+    };
+    let (left, right) = match (&compare.left, &compare.right) {
+        (left, right) if is_outer(left) && is_inner(right) => (left, right),
+        (left, right) if is_inner(left) && is_outer(right) => (right, left),
+        _ => return None,
+    };
+    Some(HashKey {
+        left: left.clone(),
+        right: right.clone(),
+        class: compare.class,
+        null_safe,
+    })
+}
