@@ -13,7 +13,7 @@ use std::sync::Arc;
 use syntax::ast::RoutineKind;
 use syntax::print::{quoted_name, quoted_string};
 
-use crate::privilege::{Privilege, PrivilegeSet};
+use crate::privilege::PrivilegeSet;
 use crate::routine::RoutineKey;
 
 /// The longest user name, in characters (MariaDB's limit).
@@ -29,6 +29,17 @@ pub struct AccountName {
     pub user: String,
     /// A name, an address, an address with netmask, or a pattern with `%` and `_`; in lower case.
     pub host: String,
+}
+
+impl AccountName {
+    /// Hosts in the order in which they are looked at: most specific first. No host is any host.
+    pub(crate) fn host_order(&self) -> Reverse<usize> {
+        let host = match self.host.as_str() {
+            "" => "%",
+            host => host,
+        };
+        Reverse(fixed_length(host))
+    }
 }
 
 /// How an account proves who it is.
@@ -78,52 +89,6 @@ pub struct Grant {
 }
 
 impl Grants {
-    /// What is allowed everywhere.
-    pub fn global(&self) -> PrivilegeSet {
-        self.global.privileges
-    }
-
-    /// What is allowed in all of a database: what is allowed everywhere, and what the most specific
-    /// pattern that matches its name allows. Others that match it count for nothing, as with
-    /// MariaDB: so an account can have less in one database than in those with like names.
-    pub fn in_database(&self, database: &str) -> PrivilegeSet {
-        let matching = self.databases.iter();
-        let matching = matching.filter(|(pattern, _)| is_like(pattern, database));
-        let own = matching.min_by_key(|(pattern, _)| Reverse(fixed_length(pattern)));
-        let own = own.map(|(_, grant)| grant.privileges);
-        self.global() & PrivilegeSet::ALL_DATABASE | own.unwrap_or_default()
-    }
-
-    /// What is allowed on a table. What a database's level has beside (LOCK TABLES, EXECUTE) lets
-    /// nobody know of a table.
-    pub fn on_table(&self, database: &str, table: &str) -> PrivilegeSet {
-        let key = (database.to_owned(), table.to_owned());
-        let own = self
-            .tables
-            .get(&key)
-            .map(|grant| grant.privileges)
-            .unwrap_or_default();
-        self.in_database(database) & PrivilegeSet::ALL_TABLE | own
-    }
-
-    /// What is allowed with a stored program.
-    pub fn on_routine(&self, key: &RoutineKey) -> PrivilegeSet {
-        let own = self.routines.get(key).map(|grant| grant.privileges);
-        self.in_database(key.database()) | own.unwrap_or_default()
-    }
-
-    /// True if the account may be told that the database is there.
-    pub fn can_see_database(&self, database: &str) -> bool {
-        self.global().has(Privilege::ShowDatabases) || self.can_use_database(database)
-    }
-
-    /// True if the account has a privilege in the database.
-    pub fn can_use_database(&self, database: &str) -> bool {
-        !self.in_database(database).is_empty()
-            || self.tables.keys().any(|(of, _)| of == database)
-            || self.routines.keys().any(|of| of.database() == database)
-    }
-
     /// Forgets levels that allow nothing.
     pub fn prune(&mut self) {
         let means_something = |grant: &Grant| !grant.privileges.is_empty() || grant.grantable;
@@ -223,7 +188,8 @@ impl Origin {
         }
     }
 
-    fn matches(self, host: &str) -> bool {
+    /// True if an account of this host pattern lets in who comes from here.
+    pub fn matches(self, host: &str) -> bool {
         if host.is_empty() || host == "%" {
             return true;
         }
@@ -253,7 +219,7 @@ fn is_in_network(host: &str, address: IpAddr) -> bool {
 
 /// How specific a pattern for databases or hosts is: the bytes before its first wildcard, and
 /// without one the most, however long it is.
-fn fixed_length(pattern: &str) -> usize {
+pub(crate) fn fixed_length(pattern: &str) -> usize {
     let mut bytes = pattern.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
         match byte {
@@ -266,7 +232,7 @@ fn fixed_length(pattern: &str) -> usize {
 }
 
 /// SQL's LIKE on bytes, with `\` as escape; linear but for the last `%` seen, which suffices.
-fn is_like(pattern: &str, text: &str) -> bool {
+pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     let mut resume: Option<(usize, usize)> = None;
@@ -332,13 +298,8 @@ impl Accounts {
 
     fn ordered(mut accounts: Vec<Arc<Account>>) -> Self {
         accounts.sort_by_cached_key(|account| {
-            // No host is any host.
-            let host = match account.name.host.as_str() {
-                "" => "%",
-                host => host,
-            };
             (
-                Reverse(fixed_length(host)),
+                account.name.host_order(),
                 account.name.user.is_empty(),
                 account.name.clone(),
             )
@@ -368,6 +329,7 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privilege::Privilege;
 
     fn account(user: &str, host: &str) -> Account {
         Account {
@@ -404,34 +366,6 @@ mod tests {
             ("", "a", false),
         ] {
             assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn of_patterns_of_databases_the_most_specific_counts() {
-        let mut grants = Grants::default();
-        let grants_of = [
-            ("%", Privilege::Select),
-            ("app%", Privilege::Insert),
-            ("app_1", Privilege::Update),
-            ("app_log", Privilege::Delete),
-            (r"app\_log", Privilege::Drop),
-        ];
-        for (pattern, privilege) in grants_of {
-            let grant = Grant {
-                privileges: PrivilegeSet::of(&[privilege]),
-                grantable: false,
-            };
-            grants.databases.insert(pattern.to_owned(), grant);
-        }
-        grants.global.privileges = PrivilegeSet::of(&[Privilege::Create, Privilege::CreateUser]);
-        for (database, privilege) in [
-            ("other", Privilege::Select),
-            ("apple", Privilege::Insert),
-            ("app_log", Privilege::Drop),
-        ] {
-            let expected = PrivilegeSet::of(&[Privilege::Create, privilege]);
-            assert_eq!(grants.in_database(database), expected, "{database}");
         }
     }
 
@@ -510,31 +444,13 @@ mod tests {
     }
 
     #[test]
-    fn grants_add_up_from_level_to_level() {
+    fn levels_that_allow_nothing_are_forgotten() {
         let mut grants = Grants::default();
-        let grant = |privilege| Grant {
-            privileges: PrivilegeSet::of(&[privilege]),
+        let select = Grant {
+            privileges: PrivilegeSet::of(&[Privilege::Select]),
             grantable: false,
         };
-        grants
-            .databases
-            .insert("shop%".to_owned(), grant(Privilege::Select));
-        grants
-            .tables
-            .insert(("shop1".into(), "orders".into()), grant(Privilege::Insert));
-        assert!(grants.in_database("shop1").has(Privilege::Select));
-        assert!(!grants.in_database("other").has(Privilege::Select));
-        let on_orders = grants.on_table("shop1", "orders");
-        assert!(on_orders.has(Privilege::Insert) && on_orders.has(Privilege::Select));
-        assert!(!grants.on_table("shop1", "items").has(Privilege::Insert));
-        assert!(grants.can_see_database("shop9") && !grants.can_see_database("other"));
-        let key = |name| RoutineKey::new(RoutineKind::Procedure, "other", name);
-        grants
-            .routines
-            .insert(key("add"), grant(Privilege::Execute));
-        let on_routine = |name| grants.on_routine(&key(name)).has(Privilege::Execute);
-        assert!(on_routine("ADD") && !on_routine("sub"));
-        assert!(grants.can_see_database("other"));
+        grants.databases.insert("shop".to_owned(), select);
         grants.databases.insert("none".to_owned(), Grant::default());
         grants.prune();
         assert_eq!(grants.databases.len(), 1);

@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 use store::{TableDefinition, TableId};
 use value::Value;
 
-use crate::account::{AccountName, Accounts, Grants};
+use crate::account::Accounts;
 use crate::names::NameSpace;
+use crate::rights::Rights;
 use crate::routine::{Routine, Routines};
 
 mod code;
@@ -31,12 +32,10 @@ pub const INFORMATION_SCHEMA: &str = "information_schema";
 pub struct Facts<'a> {
     /// All databases and tables.
     pub names: &'a NameSpace,
-    /// Who asks.
-    pub account: &'a AccountName,
     /// All accounts.
     pub accounts: &'a Accounts,
-    /// What the asking account may see.
-    pub grants: &'a Grants,
+    /// Who asks, and what he may see.
+    pub rights: &'a Rights,
     /// The tables that rows about tables are made for; `None`: all that are [`described`].
     pub about: Option<&'a [Arc<TableDefinition>]>,
     /// All stored programs.
@@ -114,14 +113,14 @@ pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
 
 /// The tables that the account may know of, those of this schema first. Tables that are being
 /// filled before they get their names are nobody's to know.
-pub fn described(names: &NameSpace, grants: &Grants) -> Vec<Arc<TableDefinition>> {
+pub fn described(names: &NameSpace, rights: &Rights) -> Vec<Arc<TableDefinition>> {
     let own = definitions().iter().cloned();
     let others = names
         .databases()
         .flat_map(|(_, database)| database.tables.values())
         .filter(|table| {
             let name = &table.name;
-            !grants.on_table(&name.database, &name.table).is_empty()
+            !rights.on_table(&name.database, &name.table).is_empty()
                 && !name.table.starts_with(store::COPY_NAME_PREFIX)
         });
     own.chain(others.cloned()).collect()

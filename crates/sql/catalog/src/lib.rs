@@ -10,11 +10,13 @@ pub mod account_record;
 pub mod information_schema;
 pub mod names;
 pub mod privilege;
+pub mod rights;
 pub mod routine;
 pub mod virtual_table;
 
 pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Origin};
 pub use names::NameSpace;
 pub use privilege::{Privilege, PrivilegeSet};
+pub use rights::{ComesFrom, Rights};
 pub use routine::{Routine, RoutineKey, Routines};
 pub use virtual_table::{RowSource, VirtualTable};

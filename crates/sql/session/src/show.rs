@@ -7,6 +7,7 @@
 use std::fmt::Display;
 
 use catalog::information_schema::{self, show_create_table};
+use catalog::{Privilege, PrivilegeSet};
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
 use planner::OutputColumn;
 use store::TableName;
@@ -29,6 +30,22 @@ const BARE_DEFAULT: &str = "CASE WHEN COLUMN_DEFAULT = 'NULL' THEN NULL \
     WHEN DATA_TYPE LIKE '%text' OR DATA_TYPE LIKE '%blob' THEN COLUMN_DEFAULT \
     WHEN LEFT(COLUMN_DEFAULT, 1) = '''' THEN REPLACE(SUBSTRING(COLUMN_DEFAULT, 2, \
     CHAR_LENGTH(COLUMN_DEFAULT) - 2), '''''', '''') ELSE COLUMN_DEFAULT END";
+
+/// Any of these on a table lets an account see how it is defined.
+const DEFINITION_SHOWN_TO: PrivilegeSet = PrivilegeSet::of(&[
+    Privilege::Select,
+    Privilege::Insert,
+    Privilege::Update,
+    Privilege::Delete,
+    Privilege::Create,
+    Privilege::Drop,
+    Privilege::References,
+    Privilege::Index,
+    Privilege::Alter,
+    Privilege::CreateView,
+    Privilege::ShowView,
+    Privilege::Trigger,
+]);
 
 /// A SHOW statement as a SELECT over `information_schema`.
 struct Asked {
@@ -295,7 +312,7 @@ impl Session {
     }
 
     fn asked_columns(&self, full: bool, table: &ObjectName) -> Result<Asked, ClientError> {
-        let definition = self.table_named(table)?;
+        let definition = self.described_table(table)?;
         let (collation, tail) = if full {
             (
                 ", COLLATION_NAME AS Collation",
@@ -315,7 +332,7 @@ impl Session {
     }
 
     fn asked_index(&self, table: &ObjectName) -> Result<Asked, ClientError> {
-        let definition = self.table_named(table)?;
+        let definition = self.described_table(table)?;
         let select = format!(
             "SELECT TABLE_NAME AS `Table`, NON_UNIQUE AS Non_unique, INDEX_NAME AS Key_name, \
              SEQ_IN_INDEX AS Seq_in_index, COLUMN_NAME AS Column_name, COLLATION AS Collation, \
@@ -334,28 +351,44 @@ impl Session {
         &self,
         name: &ObjectName,
     ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
-        let database = match &name.schema {
-            Some(schema) => schema.text.clone(),
-            None => self.state.current_database()?.to_string(),
-        };
-        let table = &name.name.text;
+        let TableName { database, table } = &self.full_name(name)?;
         if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA)
             && let Some(definition) = information_schema::definition(table)
         {
             return Ok(std::sync::Arc::clone(definition));
         }
         let names = self.state.worker.names();
-        let visible = self.state.account().grants.on_table(&database, table);
+        let visible = self.state.rights().on_table(database, table);
         if visible.is_empty() {
-            return Err(self.state.table_denied("SELECT", &database, table));
+            return Err(self.state.table_denied("SELECT", database, table));
         }
         names
-            .table(&database, table)
+            .table(database, table)
             .cloned()
-            .ok_or_else(|| ClientError::new(ER_NO_SUCH_TABLE, &[&database, table]))
+            .ok_or_else(|| ClientError::new(ER_NO_SUCH_TABLE, &[database, table]))
+    }
+
+    /// The definition of a table whose columns and indexes are asked for: error 1142 to who may
+    /// only know that it is there.
+    fn described_table(
+        &self,
+        name: &ObjectName,
+    ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
+        let TableName { database, table } = &self.full_name(name)?;
+        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        if !is_own && !self.state.rights().describes_table(database, table) {
+            return Err(self.state.table_denied("SELECT", database, table));
+        }
+        self.table_named(name)
     }
 
     fn show_create_table(&mut self, name: &ObjectName) -> Result<Reply, Stop> {
+        let TableName { database, table } = &self.full_name(name)?;
+        let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
+        let privileges = self.state.rights().on_table(database, table);
+        if !is_own && (privileges & DEFINITION_SHOWN_TO).is_empty() {
+            return Err(self.state.table_denied("SHOW", database, table).into());
+        }
         let definition = self.usable_table(name)?;
         let facts = table_facts(&*self.state.worker.store, &definition);
         let text = show_create_table(&definition, facts.next_auto_increment);

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod granted_elsewhere;
 mod login_settings;
 mod many_accounts;
 mod rights;

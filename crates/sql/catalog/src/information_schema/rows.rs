@@ -101,7 +101,7 @@ fn each_table(
     };
     match facts.about {
         Some(tables) => rows_of(tables),
-        None => rows_of(&described(facts.names, facts.grants)),
+        None => rows_of(&described(facts.names, facts.rights)),
     }
 }
 
@@ -228,7 +228,7 @@ fn schemata(facts: &Facts<'_>) -> Vec<Row> {
     let visible = facts
         .names
         .databases()
-        .filter(|(name, _)| facts.grants.can_see_database(name))
+        .filter(|(name, _)| facts.rights.can_see_database(name))
         .map(|(name, database): (&str, &Database)| row(name, database.collation));
     std::iter::once(row(INFORMATION_SCHEMA, CollationId::UTF8MB3_GENERAL_CI))
         .chain(visible)
@@ -302,7 +302,7 @@ fn rowless_table(table: &TableDefinition) -> Row {
 
 fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
     let privileges = facts
-        .grants
+        .rights
         .on_table(&table.name.database, &table.name.table)
         & PrivilegeSet::from_bits(0b111 | 1 << 10);
     let shown: Vec<_> = privileges
@@ -503,13 +503,13 @@ fn checks(table: &TableDefinition) -> Vec<Row> {
 /// Who may read the accounts' table sees all, others themselves.
 fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> {
     let may_see = facts
-        .grants
+        .rights
         .on_table(
             crate::account_record::SYSTEM_DATABASE,
             crate::account_record::ACCOUNT_TABLE,
         )
         .has(crate::Privilege::Select);
-    let own = facts.account;
+    let own = &facts.rights.account().name;
     let accounts = facts.accounts.iter().map(|account| &**account);
     accounts.filter(move |account| may_see || account.name == *own)
 }

@@ -77,14 +77,14 @@ impl Session {
     }
 
     fn may_change_accounts(&self) -> bool {
-        let account = self.state.account();
-        let on_system = account.grants.in_database(SYSTEM_DATABASE);
-        account.grants.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
+        let rights = self.state.rights();
+        let on_system = rights.in_database(SYSTEM_DATABASE);
+        rights.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
     }
 
     /// Error 1227 without a privilege on everything.
     pub(crate) fn check_global_privilege(&self, privilege: Privilege) -> Result<(), ClientError> {
-        if self.state.account().grants.global().has(privilege) {
+        if self.state.rights().global().has(privilege) {
             return Ok(());
         }
         Err(ClientError::new(
@@ -104,11 +104,10 @@ impl Session {
         privilege: Privilege,
         database: &str,
     ) -> Result<(), ClientError> {
-        let account = self.state.account();
         // What that has nobody makes, drops or locks.
         let is_own = database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         let is_refused = is_own || database == SYSTEM_DATABASE && privilege == Privilege::Drop;
-        if account.grants.in_database(database).has(privilege) && !is_refused {
+        if self.state.rights().in_database(database).has(privilege) && !is_refused {
             return Ok(());
         }
         Err(self.state.database_denied(database))
@@ -117,7 +116,7 @@ impl Session {
     /// Error 1044 if the account has no privilege in the database: that of SHOW DATABASES tells its
     /// name and no more.
     pub(crate) fn check_database_used(&self, database: &str) -> Result<(), ClientError> {
-        if self.state.account().grants.can_use_database(database) {
+        if self.state.rights().can_use_database(database) {
             return Ok(());
         }
         Err(self.state.database_denied(database))
@@ -133,9 +132,22 @@ impl Session {
             .check_table(PrivilegeSet::of(&[privilege]), table)
     }
 
+    /// Error 1142 for `command` without any privilege on a table.
+    pub(crate) fn check_table_known(
+        &self,
+        command: &str,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
+        let TableName { database, table } = table;
+        if self.state.rights().on_table(database, table).is_empty() {
+            return Err(self.state.table_denied(command, database, table));
+        }
+        Ok(())
+    }
+
     /// Error 1142 or 1143 if the account may not do what the plan does.
     pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
-        if self.state.account().grants.global().includes(ROWS) {
+        if self.state.rights().global().includes(ROWS) {
             return Ok(());
         }
         for right in &plan.rights {
@@ -151,8 +163,8 @@ impl Session {
     /// Error 1143 if the plan reads a column and the account may not.
     fn check_reads(&self, right: &TableRight) -> Result<(), ClientError> {
         let name = &right.definition.name;
-        let account = self.state.account();
-        let privileges = account.grants.on_table(&name.database, &name.table);
+        let rights = self.state.rights();
+        let privileges = rights.on_table(&name.database, &name.table);
         let Some(column) = right.reads else {
             return Ok(());
         };
@@ -165,7 +177,7 @@ impl Session {
             ER_COLUMNACCESS_DENIED_ERROR,
             &[
                 &Privilege::Select,
-                &account.name.user,
+                &rights.account().name.user,
                 &self.state.client_host(),
                 &column,
                 &name.table,
@@ -181,8 +193,7 @@ impl State {
         wanted: PrivilegeSet,
         table: &TableName,
     ) -> Result<(), ClientError> {
-        let account = self.account();
-        let privileges = account.grants.on_table(&table.database, &table.table);
+        let privileges = self.rights().on_table(&table.database, &table.table);
         let is_own = [ACCOUNT_TABLE, ROUTINE_TABLE].contains(&table.table.as_str());
         let refused = if is_own && table.database == SYSTEM_DATABASE {
             DEFINITION
@@ -199,10 +210,7 @@ impl State {
 
     /// Whether the session may read the bodies of all stored programs: that of their table.
     pub(crate) fn sees_routine_bodies(&self) -> bool {
-        let privileges = self
-            .account()
-            .grants
-            .on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
+        let privileges = self.rights().on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
         privileges.has(Privilege::Select)
     }
 

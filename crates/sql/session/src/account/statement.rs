@@ -428,7 +428,7 @@ impl Session {
     /// that.
     pub(crate) fn own_routine_grant(&self, key: &RoutineKey) -> Option<AccountChange> {
         let own = self.state.account();
-        let on_routine = own.grants.on_routine(key);
+        let on_routine = self.state.rights().on_routine(key);
         if on_routine.includes(PrivilegeSet::ALL_ROUTINE) {
             return None;
         }
@@ -486,18 +486,22 @@ impl Session {
 
     /// One gives on only what one has with the grant option.
     fn check_may_grant(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
-        let account = self.state.account();
-        let grants = &account.grants;
-        let mut levels = vec![grants.global];
-        levels.extend(grants.databases.get(level.database()).copied());
-        levels.extend(match level {
-            Level::Global | Level::Database(_) => None,
+        let rights = self.state.rights();
+        let account = rights.account();
+        let (around, own) = match level {
+            Level::Global => (None, None),
+            Level::Database(pattern) => (rights.database_pattern_grant(pattern), None),
             Level::Table(database, table) => {
-                let key = (database.clone(), table.clone());
-                grants.tables.get(&key).copied()
+                let own = rights.table_grant(database, table);
+                (rights.database_grant(database), own)
             }
-            Level::Routine(key) => grants.routines.get(key).copied(),
-        });
+            Level::Routine(key) => {
+                let own = rights.routine_grant(key);
+                (rights.database_grant(key.database()), own)
+            }
+        };
+        let levels = [Some(account.grants.global), around, own];
+        let levels: Vec<_> = levels.into_iter().flatten().collect();
         let grantable = levels.iter().filter(|grant| grant.grantable);
         let given = grantable.fold(PrivilegeSet::NONE, |sum, grant| sum | grant.privileges);
         if levels.iter().any(|grant| grant.grantable) && given.includes(wanted) {
@@ -511,7 +515,19 @@ impl Session {
             };
             return Err(self.routine_denied(command, key.database(), key.name()));
         }
+        if let Level::Table(database, table) = level {
+            let missing = wanted & !rights.on_table(database, table);
+            let has_option = levels.iter().any(|grant| grant.grantable);
+            let is_option_missing = !has_option || missing.is_empty();
+            let missing = names_with_option(missing, is_option_missing);
+            return Err(self.state.table_denied(&missing, database, table));
+        }
         let name = &account.name;
+        if matches!(level, Level::Global) {
+            let has_password = !account.credential.hash.is_empty();
+            let denied = ClientError::access_denied(&name.user, &name.host, has_password);
+            return Err(denied);
+        }
         Err(ClientError::new(
             ER_DBACCESS_DENIED_ERROR,
             &[&name.user, &name.host, &level.database()],
@@ -524,6 +540,16 @@ impl Session {
         let mut words = variables.active().sql_mode.split(',');
         words.any(|word| word == "NO_AUTO_CREATE_USER")
     }
+}
+
+/// What is missing for giving rights to a table on, in MariaDB's order.
+fn names_with_option(missing: PrivilegeSet, is_option_missing: bool) -> String {
+    let comes_before = |it: &Privilege| *it < Privilege::References;
+    let (before, behind): (Vec<_>, Vec<_>) = missing.iter().partition(comes_before);
+    let names = |of: Vec<Privilege>| of.into_iter().map(Privilege::name);
+    let option = is_option_missing.then_some("GRANT");
+    let all = names(before).chain(option).chain(names(behind));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 /// Where a grant is kept.

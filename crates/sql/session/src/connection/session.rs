@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use catalog::ComesFrom;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
@@ -30,7 +31,7 @@ use crate::account::accounts::Door;
 use crate::connection::hot;
 use crate::connection::registry::{KillOrder, ProcessLine};
 use crate::connection::reply::{Done, Reply, Stop};
-use crate::connection::state::State;
+use crate::connection::state::{Acting, State};
 use crate::connection::tracker::Tracker;
 use crate::lock::locked_tables::LockedTables;
 use crate::prepared::cursor::CursorRows;
@@ -179,9 +180,15 @@ fn is_administrator(door: &Door, client: &Client) -> bool {
     account.is_some_and(|account| {
         account
             .grants
-            .global()
+            .global
+            .privileges
             .has(catalog::Privilege::ConnectionAdmin)
     })
+}
+
+fn acting_as(account: Arc<catalog::Account>, client: &Client) -> Acting {
+    let origin = crate::account::accounts::origin(client.info().peer);
+    Acting::new(account, ComesFrom::Client(origin))
 }
 
 fn tell_failure(connection_id: u64, failure: &LoginFailure) {
@@ -219,7 +226,8 @@ impl Session {
             let denied = ClientError::access_denied(&info.user, &info.peer.host(), true);
             return Err(Box::new((client, denied)));
         };
-        let state = Rc::new(State::new(worker, seat, user_text, account));
+        let acting = acting_as(account, &client);
+        let state = Rc::new(State::new(worker, seat, user_text, acting));
         state.has_tls.set(client.info().has_tls);
         state.peer_look.watch(client.watch());
         let locked = LockedTables::new(Rc::clone(&state.locks_tables));
@@ -677,7 +685,8 @@ impl Session {
         self.prepared = PreparedStatements::default();
         self.tracker = Tracker::default();
         self.state.reset();
-        self.state.set_account(user_text, account);
+        let acting = acting_as(account, &self.client);
+        self.state.set_account(user_text, acting);
         *self.state.database.borrow_mut() = None;
         self.state.seat.update(|line| {
             line.user = user_name;

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::{Account, AccountName, Accounts};
+use catalog::{Account, AccountName, Accounts, ComesFrom, Rights};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
@@ -44,10 +44,9 @@ pub struct State {
     pub seat: Arc<Seat>,
     /// `USER()`: who it said it is. Changed by COM_CHANGE_USER.
     pub user_text: RefCell<String>,
-    /// The account that it was let in by, as it was when it was looked up last. Shared with the
-    /// accounts that are published, so that sessions of one account know it by its address.
-    account: RefCell<Arc<Account>>,
-    /// The accounts among which `account` was looked up last.
+    /// As whom it acts: as the account that it was let in by, or as a definer of a stored program.
+    acting: RefCell<Acting>,
+    /// The accounts of which `acting` was made last.
     seen_accounts: RefCell<Option<Arc<Accounts>>>,
     /// System variables.
     pub variables: RefCell<Variables>,
@@ -146,19 +145,41 @@ impl Drop for Part {
     }
 }
 
+/// As whom a session acts.
+#[derive(Debug)]
+pub struct Acting {
+    /// Made of accounts that are published, so that they are known again by their address.
+    rights: Rights,
+    from: ComesFrom,
+}
+
+impl Acting {
+    /// As that account.
+    pub fn new(account: Arc<Account>, from: ComesFrom) -> Self {
+        let rights = Rights::of_account(account);
+        Self { rights, from }
+    }
+
+    fn name(&self) -> &AccountName {
+        &self.rights.account().name
+    }
+
+    /// The same account by what it and those that serve it are now.
+    fn renew(&mut self, accounts: &Accounts) {
+        let known = self.rights.account();
+        let account = Arc::clone(accounts.by_name(&known.name).unwrap_or(known));
+        self.rights = Rights::new(&account, accounts, self.from);
+    }
+}
+
 impl State {
     /// A session's memory after its login.
-    pub fn new(
-        worker: Rc<Worker>,
-        seat: Arc<Seat>,
-        user_text: String,
-        account: Arc<Account>,
-    ) -> Self {
+    pub fn new(worker: Rc<Worker>, seat: Arc<Seat>, user_text: String, acting: Acting) -> Self {
         let settings = worker.server.settings();
         let facts = RefCell::new(SessionFacts {
             version: settings.text("version").to_owned(),
             user: user_text.clone(),
-            current_user: account_text(&account.name),
+            current_user: account_text(acting.name()),
             ..SessionFacts::default()
         });
         let variables = Variables::new(settings);
@@ -166,7 +187,7 @@ impl State {
             worker,
             seat,
             user_text: RefCell::new(user_text),
-            account: RefCell::new(account),
+            acting: RefCell::new(acting),
             seen_accounts: RefCell::default(),
             variables: RefCell::new(variables),
             user_variables: RefCell::default(),
@@ -308,47 +329,48 @@ impl State {
         self.facts.borrow_mut().last_insert_id = id;
     }
 
-    /// Whose rights the session has now: those of its account as it stands, so that a REVOKE
-    /// holds from the next statement on; those of the login if the account is gone.
+    /// The account that the session acts as, as it stands; that of the login if it is gone.
     pub fn account(&self) -> Arc<Account> {
+        Arc::clone(self.rights().account())
+    }
+
+    /// The rights that the session has now: by the accounts as they stand, so that a REVOKE holds
+    /// from the next statement on.
+    pub fn rights(&self) -> Rights {
         let server = &self.worker.server;
         let mut seen = self.seen_accounts.borrow_mut();
-        let mut account = self.account.borrow_mut();
+        let mut acting = self.acting.borrow_mut();
         if !seen.as_ref().is_some_and(|seen| server.are_current(seen)) {
             let accounts = server.accounts();
-            if let Some(current) = accounts.by_name(&account.name)
-                && !Arc::ptr_eq(current, &account)
-            {
-                *account = Arc::clone(current);
-            }
+            acting.renew(&accounts);
             *seen = Some(accounts);
         }
-        Arc::clone(&account)
+        acting.rights.clone()
     }
 
     /// The session goes on under another account: COM_CHANGE_USER.
-    pub fn set_account(&self, user_text: String, account: Arc<Account>) {
+    pub fn set_account(&self, user_text: String, acting: Acting) {
         {
             let mut facts = self.facts.borrow_mut();
             facts.user.clone_from(&user_text);
-            facts.current_user = account_text(&account.name);
+            facts.current_user = account_text(acting.name());
         }
         *self.user_text.borrow_mut() = user_text;
-        *self.account.borrow_mut() = account;
+        *self.acting.borrow_mut() = acting;
         *self.seen_accounts.borrow_mut() = None;
     }
 
-    /// The session acts as another account, with its rights, until it acts as the one that is given
-    /// back: who a stored program was defined by.
-    pub(crate) fn act_as(&self, account: &Arc<Account>) -> Arc<Account> {
-        self.facts.borrow_mut().current_user = account_text(&account.name);
+    /// The session acts as somebody else, with those rights, until it acts as the one that is
+    /// returned.
+    pub(crate) fn act_as(&self, acting: Acting) -> Acting {
+        self.facts.borrow_mut().current_user = account_text(acting.name());
         *self.seen_accounts.borrow_mut() = None;
-        std::mem::replace(&mut *self.account.borrow_mut(), Arc::clone(account))
+        self.acting.replace(acting)
     }
 
     /// The name of the account.
     pub fn account_name(&self) -> AccountName {
-        self.account.borrow().name.clone()
+        self.acting.borrow().name().clone()
     }
 
     /// The current database's name, or error 1046.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::information_schema::ParameterFacts;
-use catalog::{AccountName, Privilege, PrivilegeSet, Routine, RoutineKey};
+use catalog::{AccountName, ComesFrom, Privilege, PrivilegeSet, Rights, Routine, RoutineKey};
 use errcode::{
     ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
     ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
@@ -21,7 +21,7 @@ use super::program::{Call, Compiled, Instruction, Variable};
 use super::{NESTED_COUNT_MAX, Programs};
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
-use crate::connection::state::State;
+use crate::connection::state::{Acting, State};
 use crate::statement::dispatch::{Parsed, syntax_error};
 use crate::statement::sink::made_up_column;
 use crate::statement::source::Source;
@@ -47,7 +47,7 @@ pub(crate) struct Output {
 pub(crate) struct Around {
     database: Option<Rc<str>>,
     variables: Variables,
-    account: Option<Arc<catalog::Account>>,
+    acting: Option<Acting>,
 }
 
 impl Programs {
@@ -239,7 +239,7 @@ impl Session {
 
     /// What the session may do with a routine.
     pub(crate) fn routine_privileges(&self, key: &RoutineKey) -> PrivilegeSet {
-        self.state.account().grants.on_routine(key)
+        self.state.rights().on_routine(key)
     }
 
     /// Error 1370.
@@ -302,7 +302,7 @@ impl Session {
 
     /// From here on the definition's settings and rights hold.
     pub(crate) fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
-        let is_own = routine.definer == self.state.account().name;
+        let is_own = routine.definer == self.state.account_name();
         let definer = match &routine.definer {
             _ if routine.is_invoker || is_own => None,
             definer => Some(self.definer(definer, routine)?),
@@ -314,7 +314,7 @@ impl Session {
         Ok(Around {
             database: state.database.replace(database),
             variables: state.variables.replace(variables),
-            account: definer.map(|definer| state.act_as(&definer)),
+            acting: definer.map(|definer| state.act_as(definer)),
         })
     }
 
@@ -338,30 +338,23 @@ impl Session {
     }
 
     /// Whose rights the routine has, if they are enough to run it: error 1370.
-    fn definer(
-        &self,
-        name: &AccountName,
-        routine: &Routine,
-    ) -> Result<Arc<catalog::Account>, ClientError> {
+    fn definer(&self, name: &AccountName, routine: &Routine) -> Result<Acting, ClientError> {
         let accounts = self.state.worker.server.accounts();
         let Some(account) = accounts.by_name(name) else {
             let code = ER_NO_SUCH_USER;
             return Err(ClientError::new(code, &[&name.user, &name.host]));
         };
-        if account
-            .grants
-            .on_routine(&routine.key())
-            .has(Privilege::Execute)
-        {
-            return Ok(Arc::clone(account));
+        let rights = Rights::new(account, &accounts, ComesFrom::Account);
+        if rights.on_routine(&routine.key()).has(Privilege::Execute) {
+            return Ok(Acting::new(Arc::clone(account), ComesFrom::Account));
         }
         Err(denied("execute", name, &routine.database, &routine.name))
     }
 
     pub(crate) fn leave_routine(&mut self, around: Around) {
         *self.state.database.borrow_mut() = around.database;
-        if let Some(account) = around.account {
-            self.state.act_as(&account);
+        if let Some(acting) = around.acting {
+            self.state.act_as(acting);
         }
         let mut variables = self.state.variables.borrow_mut();
         let is_same = KEPT_VARIABLES

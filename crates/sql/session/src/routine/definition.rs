@@ -116,7 +116,7 @@ impl Session {
         if named == own {
             return Ok(own);
         }
-        let global = self.state.account().grants.global();
+        let global = self.state.rights().global();
         if !global.has(Privilege::SetUser) && !global.has(Privilege::Super) {
             let code = ER_SPECIFIC_ACCESS_DENIED_ERROR;
             return Err(ClientError::new(code, &[&"SUPER, SET USER"]));
@@ -193,10 +193,10 @@ impl Session {
         let privileges = self.routine_privileges(&key) & PrivilegeSet::ALL_ROUTINE;
         let routine = routines.find(&key).ok_or_else(missing)?;
         let is_own = routine.definer == self.state.account_name();
-        if privileges.is_empty() && !is_own {
+        let sees_body = is_own || self.sees_routine_bodies();
+        if privileges.is_empty() && !sees_body {
             return Err(missing().into());
         }
-        let sees_body = is_own || self.sees_routine_bodies();
         let text = |text: &str| Value::bytes(text.as_bytes());
         let row = vec![
             text(&routine.name),

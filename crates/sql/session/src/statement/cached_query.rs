@@ -159,12 +159,12 @@ impl Session {
         })
     }
 
-    /// Checks the privileges for a plan, unless the last who ran it was this account.
+    /// Checks the privileges for a plan, unless the last who ran it had the same rights.
     pub(crate) fn check_shared_privileges(&self, shared: &SharedPlan) -> Result<(), ClientError> {
-        let account = self.state.account();
-        if !shared.is_allowed(&account) {
+        let rights = self.state.rights();
+        if !shared.is_allowed(&rights) {
             self.check_privileges(shared.plan())?;
-            shared.allow(account);
+            shared.allow(rights);
         }
         Ok(())
     }

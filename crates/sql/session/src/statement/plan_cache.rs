@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::Account;
+use catalog::Rights;
 use executor::Execution;
 use expression::{Memory, MemoryPool, Share, SqlMode};
 use foldhash::fast::FixedState;
@@ -106,7 +106,7 @@ pub struct SharedPlan {
     /// How the statement is counted.
     pub kind: StatementKind,
     /// The account that was last found to have the privileges, as it then was.
-    allowed: RefCell<Option<Arc<Account>>>,
+    allowed: RefCell<Option<Rights>>,
     /// The last is the warmest.
     #[allow(
         clippy::vec_box,
@@ -156,15 +156,15 @@ impl SharedPlan {
         }
     }
 
-    /// Whether this account, as it is now, is known to have the privileges.
-    pub fn is_allowed(&self, account: &Arc<Account>) -> bool {
+    /// Whether these rights, as they are now, are known to be enough.
+    pub fn is_allowed(&self, rights: &Rights) -> bool {
         let allowed = self.allowed.borrow();
-        allowed.as_ref().is_some_and(|it| Arc::ptr_eq(it, account))
+        allowed.as_ref().is_some_and(|it| it.are_same(rights))
     }
 
-    /// Notes an account that has the privileges.
-    pub fn allow(&self, account: Arc<Account>) {
-        *self.allowed.borrow_mut() = Some(account);
+    /// Notes rights that are enough.
+    pub fn allow(&self, rights: Rights) {
+        *self.allowed.borrow_mut() = Some(rights);
     }
 }
 

@@ -49,22 +49,21 @@ struct SessionRows {
 impl RowSource for SessionRows {
     fn tables(&self) -> Vec<Arc<TableDefinition>> {
         let names = self.state.worker.names();
-        information_schema::described(&names, &self.state.account().grants)
+        information_schema::described(&names, &self.state.rights())
     }
 
     fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Vec<Value>> {
         let worker = &self.state.worker;
         let names = worker.names();
         let accounts = worker.server.accounts();
-        let account = self.state.account();
+        let rights = self.state.rights();
         let globals = worker.server.settings();
         let routines = worker.server.routines();
         let facts = Facts {
             names: &names,
             about,
             accounts: &accounts,
-            account: &account.name,
-            grants: &account.grants,
+            rights: &rights,
             routines: &routines,
             sees_bodies: self.state.sees_routine_bodies(),
             parameters: &crate::routine::parameters_of,
@@ -118,8 +117,9 @@ pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFact
 /// The sessions that this one may see: all with the PROCESS privilege, its own user's without.
 pub fn processes(state: &State) -> Vec<Process> {
     let worker = &state.worker;
-    let account = state.account();
-    let sees_all = account.grants.global().has(Privilege::Process);
+    let rights = state.rights();
+    let own_user = &rights.account().name.user;
+    let sees_all = rights.global().has(Privilege::Process);
     let now_us = worker.steady_us();
     let lines = worker
         .server
@@ -128,7 +128,7 @@ pub fn processes(state: &State) -> Vec<Process> {
         .into_iter()
         .map(|seat| seat.line());
     lines
-        .filter(|line| sees_all || line.user == account.name.user)
+        .filter(|line| sees_all || line.user == *own_user)
         .map(|line| Process {
             id: line.id,
             user: line.user,
@@ -263,8 +263,7 @@ impl<'s> SessionNames<'s> {
 
     /// True if the account may know that the table is there, if it is.
     fn may_know(&self, database: &str, table: &str) -> bool {
-        let account = self.state.account();
-        !account.grants.on_table(database, table).is_empty()
+        !self.state.rights().on_table(database, table).is_empty()
             // Copies are the server's own.
             || table.starts_with(store::COPY_NAME_PREFIX)
     }

@@ -77,6 +77,15 @@ enum ExtraChange {
     SecondSeed(u64),
 }
 
+/// What of the rights is checked before a SELECT within another statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// Those that the SELECT needs.
+    Plan,
+    /// None: the statement has checked its own, which are others.
+    Done,
+}
+
 impl Session {
     /// Answers `SET STATEMENT .. FOR ..`: the variables hold for one statement.
     pub(crate) async fn set_for_statement(
@@ -379,7 +388,9 @@ impl Session {
         let source = parsed.source(expression.span);
         let text = [b"SELECT ", source].concat();
         let select = self.parse_as(&text, parsed.text.strings)?;
-        let (plan, kept) = self.run_select(&select, |_| KeptRows::default()).await?;
+        let (plan, kept) = self
+            .run_select(&select, Checks::Plan, |_| KeptRows::default())
+            .await?;
         let column_type = plan.columns.first().map_or_else(
             || ColumnType::new(TypeKind::Null),
             |column| column.column_type.clone(),
@@ -397,11 +408,14 @@ impl Session {
     pub(crate) async fn run_select<S: RowSink>(
         &mut self,
         select: &Parsed,
+        checks: Checks,
         sink_for: impl Fn(&Plan) -> S,
     ) -> Result<(Rc<Plan>, S), Stop> {
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let plan = Rc::new(self.plan_own(select)?);
-            self.check_privileges(&plan)?;
+            if checks == Checks::Plan {
+                self.check_privileges(&plan)?;
+            }
             crate::statement::run::check_parameters(&plan, &[])?;
             let mut sink = sink_for(&plan);
             let mut execution = Execution::new(Rc::clone(&plan));
