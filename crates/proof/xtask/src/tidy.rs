@@ -2,6 +2,8 @@
 //! with its own test of bad input and expected message.
 
 mod crates;
+mod folders;
+mod modules;
 mod pages;
 mod source;
 mod tree;
@@ -36,6 +38,8 @@ const RULES: &[(&str, Rule)] = &[
     ("unsafe", source::forbid_unsafe),
     ("atomics", source::atomics),
     ("orphans", source::orphans),
+    ("folder size", folders::folder_size),
+    ("cycles", folders::cycles),
     ("places of machines", source::machine_paths),
     ("generated pages", pages::in_step),
 ];
