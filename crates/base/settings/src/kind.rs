@@ -1,6 +1,7 @@
 //! Types of settings: how a text becomes a value, what range it must be in, how it is shown.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +18,12 @@ pub enum Kind {
     Seconds { max: u64 },
     /// Any text.
     Text,
+    /// A path, not empty.
+    Path,
+    /// An address and a port.
+    Address,
+    /// The same, or an empty text.
+    AddressOrNone,
     /// One of these words, without regard to case. Where SQL gives a number, it is the index.
     Choice(&'static [&'static str]),
     /// Any number of these words, separated by commas, without regard to case.
@@ -75,6 +82,12 @@ impl Kind {
                 Ok(Value::Micros(micros))
             }
             Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Path if text.is_empty() => Err(self.malformed()),
+            Kind::AddressOrNone if text.is_empty() => Ok(Value::Text(String::new())),
+            Kind::Address | Kind::AddressOrNone if text.parse::<SocketAddr>().is_err() => {
+                Err(self.malformed())
+            }
+            Kind::Path | Kind::Address | Kind::AddressOrNone => Ok(Value::Text(text.to_owned())),
             Kind::Choice(words) => {
                 let word = find_word(words, text).ok_or_else(|| self.malformed())?;
                 Ok(Value::Text(word.to_owned()))
@@ -105,9 +118,14 @@ impl Kind {
                 (inside, inside != number)
             }
             Kind::Seconds { max } => (number.min(max), max < number),
-            Kind::Bool | Kind::Only(_) | Kind::Text | Kind::Choice(_) | Kind::Flags(_) => {
-                (number, false)
-            }
+            Kind::Bool
+            | Kind::Only(_)
+            | Kind::Text
+            | Kind::Path
+            | Kind::Address
+            | Kind::AddressOrNone
+            | Kind::Choice(_)
+            | Kind::Flags(_) => (number, false),
         }
     }
 
@@ -123,6 +141,11 @@ impl Kind {
             }
             Kind::Seconds { max } => format!("seconds, 0 to {max}, with a fraction"),
             Kind::Text => "text".to_owned(),
+            Kind::Path => "a path".to_owned(),
+            Kind::Address => "an address and port, as 127.0.0.1:4006".to_owned(),
+            Kind::AddressOrNone => {
+                "an address and port, as 127.0.0.1:4006, or an empty text".to_owned()
+            }
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Flags(words) => format!("any of {}, by commas", words.join(", ")),
         }
@@ -298,6 +321,30 @@ mod tests {
         let kind = Kind::Flags(&["A", "B"]);
         assert_eq!(kind.parse("b, a,b,"), Ok(Value::Text("A,B".to_owned())));
         assert!(kind.parse("c").is_err());
+    }
+
+    #[test]
+    fn addresses_have_a_port() {
+        let kind = Kind::Address;
+        for text in ["127.0.0.1:4006", "[::1]:0", " 0.0.0.0:3306 "] {
+            let expected = Ok(Value::Text(text.trim().to_owned()));
+            assert_eq!(kind.parse(text), expected);
+            assert_eq!(Kind::AddressOrNone.parse(text), expected);
+        }
+        for text in [
+            "",
+            "localhost:4006",
+            "127.0.0.1",
+            "::1",
+            ":4006",
+            "1.2.3.4:65536",
+        ] {
+            assert!(kind.parse(text).is_err(), "{text}");
+            let is_fine = Kind::AddressOrNone.parse(text).is_ok();
+            assert_eq!(is_fine, text.is_empty(), "{text}");
+        }
+        assert_eq!(Kind::Path.parse("a b"), Ok(Value::Text("a b".to_owned())));
+        assert!(Kind::Path.parse(" ").is_err());
     }
 
     #[test]

@@ -2,23 +2,28 @@
 
 use std::fmt::Write;
 
+use crate::section::{Field, Presence, Repetition, SECTIONS, Section};
 use crate::table::{Scope, Setting, TABLE};
 
 /// The text of `docs/settings.md`.
 pub fn reference_page() -> String {
     let mut page = String::from(HEAD);
-    for (title, scopes) in SECTIONS {
+    for (title, scopes) in PARTS {
         write!(
             page,
             "\n## {title}\n\n| name | default | values | meaning |\n|---|---|---|---|\n"
         )
-        .expect("a string takes all that is written");
+        .expect(TAKES_ALL);
         for setting in TABLE
             .iter()
             .filter(|setting| scopes.contains(&setting.scope))
         {
             page.push_str(&row(setting));
         }
+    }
+    page.push_str(SECTIONS_HEAD);
+    for section in SECTIONS {
+        page.push_str(&section_part(section));
     }
     page
 }
@@ -37,28 +42,42 @@ pub fn reference_lines() -> String {
             "  {} = {default}\n      {}",
             setting.name, setting.text
         )
-        .expect("a string takes all that is written");
+        .expect(TAKES_ALL);
     }
     lines
 }
 
-const HEAD: &str = r#"<!-- made from crates/base/settings/src/table.rs: cargo xtask tidy --fix -->
+const TAKES_ALL: &str = "a string takes all that is written";
+
+const HEAD: &str = r#"<!-- made from crates/base/settings: cargo xtask tidy --fix -->
 # Settings
 
 Plateau needs none. Settings are read from `plateau.toml` in the working directory, or from the
 file that `--config` names; then from `--set name=value` on the command line, as in
 `--set buffer_pool_size=2G`. A name that is not below is an error. Sizes take `K`, `M`, `G` and `T`.
-Most names are MySQL's and are system variables in SQL too. The file is TOML without sections, so
-texts and sizes stand in quotes:
+Most names are MySQL's and are system variables in SQL too. The file is TOML, so texts and sizes
+stand in quotes. Sections come behind all settings:
 
 ```toml
 listen = "0.0.0.0:3306"
 buffer_pool_size = "2G"
 workers = 4
+
+[[listener]]
+address = "[::]:3306"
 ```
+
+`plateau --check-config` names all mistakes of the file and of the command line, each with its line,
+and starts nothing. It ends with 0 if there are none, and with 1 otherwise.
 "#;
 
-const SECTIONS: &[(&str, &[Scope])] = &[
+const SECTIONS_HEAD: &str = "
+## Sections
+
+A section may be left out. One whose header has two brackets may stand several times.
+";
+
+const PARTS: &[(&str, &[Scope])] = &[
     ("Given at start", &[Scope::Start]),
     (
         "Changed while running, for all (`SET GLOBAL`)",
@@ -74,7 +93,7 @@ const SECTIONS: &[(&str, &[Scope])] = &[
 fn row(setting: &Setting) -> String {
     let mut names = format!("`{}`", setting.name);
     for alias in setting.aliases {
-        write!(names, ", `{alias}`").expect("a string takes all that is written");
+        write!(names, ", `{alias}`").expect(TAKES_ALL);
     }
     let default = match setting.default {
         "" => String::new(),
@@ -87,6 +106,37 @@ fn row(setting: &Setting) -> String {
     )
 }
 
+/// A section's header, what it is for, and its fields.
+fn section_part(section: &Section) -> String {
+    let mut part = format!("\n### `{}`\n\n{}", section.header(), section.text);
+    if !section.one_of.is_empty() {
+        let fields = section.one_of.join("`, `");
+        write!(part, " Exactly one of `{fields}` must be given.").expect(TAKES_ALL);
+    }
+    if let Repetition::List { count_max } = section.repetition {
+        write!(part, " At most {count_max} of them.").expect(TAKES_ALL);
+    }
+    part.push_str("\n\n| field | default | values | meaning |\n|---|---|---|---|\n");
+    section
+        .fields
+        .iter()
+        .for_each(|field| part.push_str(&field_row(field)));
+    part
+}
+
+fn field_row(field: &Field) -> String {
+    let default = match field.presence {
+        Presence::Required => "must be given".to_owned(),
+        Presence::Optional => String::new(),
+        Presence::Default(text) => format!("`{text}`"),
+    };
+    let Field { name, text, .. } = field;
+    format!(
+        "| `{name}` | {default} | {} | {text} |\n",
+        field.kind.describe()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,13 +144,21 @@ mod tests {
     #[test]
     fn every_setting_has_its_row_once() {
         let page = reference_page();
+        let (flat, sections) = page.split_once(SECTIONS_HEAD).unwrap();
         for setting in TABLE {
             let start = format!("\n| `{}`", setting.name);
-            let rows = page.lines().filter(|line| {
+            let rows = flat.lines().filter(|line| {
                 let rest = line.strip_prefix(start.trim_start());
                 rest.is_some_and(|rest| rest.starts_with(" |") || rest.starts_with(", "))
             });
             assert_eq!(rows.count(), 1, "{}", setting.name);
+        }
+        for section in SECTIONS {
+            let header = format!("### `{}`\n", section.header());
+            assert!(sections.contains(&header), "{}", section.name);
+            for field in section.fields {
+                assert!(sections.contains(&field_row(field)), "{}", field.name);
+            }
         }
         assert!(reference_lines().contains("  max_connections = 1040\n"));
         assert!(!reference_lines().contains("license"));

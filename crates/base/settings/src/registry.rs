@@ -1,6 +1,7 @@
 //! The values of all settings: defaults, changed by the file and then by the command line.
 
-use crate::kind::{Kind, Problem, Value};
+use crate::error::{SettingError, shown};
+use crate::kind::{Kind, Value};
 use crate::places::{as_in_table, find};
 use crate::suggest::nearest;
 use crate::table::{Scope, Setting, TABLE};
@@ -10,45 +11,6 @@ use crate::table::{Scope, Setting, TABLE};
 pub struct Settings {
     /// In the order of the table; a `Value` of the entry's kind.
     values: Vec<Value>,
-}
-
-/// A setting that cannot be taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingError {
-    #[error("there is no setting `{name}`{}", suggestion_text(*.suggestion))]
-    Unknown {
-        name: String,
-        suggestion: Option<&'static str>,
-    },
-    #[error("setting `{name}` cannot be `{text}`")]
-    Refused {
-        name: &'static str,
-        text: String,
-        source: Problem,
-    },
-    #[error("setting `{name}` is told to clients{}", suggestion_text(*.suggestion))]
-    Fixed {
-        name: &'static str,
-        suggestion: Option<&'static str>,
-    },
-    #[error("`{text}` is not of the form name=value")]
-    NotAnAssignment { text: String },
-}
-
-/// A settings file that cannot be taken.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    #[error(
-        "{}\ntexts and sizes stand in quotes, as listen = \"127.0.0.1:4006\"",
-        .0.to_string().trim_end()
-    )]
-    Syntax(toml::de::Error),
-    #[error("`{name}` is neither a text, a number nor a truth value")]
-    NotAScalar { name: String },
-    #[error("there are no sections as [{name}]: settings stand one below the other")]
-    Section { name: String },
-    #[error(transparent)]
-    Setting(SettingError),
 }
 
 impl Default for Settings {
@@ -67,7 +29,7 @@ impl Settings {
             let near = || nearest(name, names.map(|setting| setting.name));
             let suggestion = instead_of(name).or_else(near);
             return Err(SettingError::Unknown {
-                name: name.to_owned(),
+                name: shown(name),
                 suggestion,
             });
         };
@@ -79,7 +41,7 @@ impl Settings {
         }
         let refused = |source| SettingError::Refused {
             name: setting.name,
-            text: text.to_owned(),
+            text: shown(text),
             source,
         };
         let value = setting.kind.parse(text).map_err(refused)?;
@@ -100,29 +62,8 @@ impl Settings {
     pub fn assign(&mut self, text: &str) -> Result<(), SettingError> {
         match text.split_once('=') {
             Some((name, value)) => self.set(name.trim(), value),
-            None => Err(SettingError::NotAnAssignment {
-                text: text.to_owned(),
-            }),
+            None => Err(SettingError::NotAnAssignment { text: shown(text) }),
         }
-    }
-
-    /// Sets what a settings file says: a flat table of TOML.
-    pub fn read_file(&mut self, text: &str) -> Result<(), FileError> {
-        let table: toml::Table = text.parse().map_err(FileError::Syntax)?;
-        for (name, value) in table {
-            let text = match value {
-                toml::Value::String(text) => text,
-                toml::Value::Integer(number) => number.to_string(),
-                toml::Value::Boolean(truth) => truth.to_string(),
-                toml::Value::Float(number) => number.to_string(),
-                toml::Value::Table(_) => return Err(FileError::Section { name }),
-                toml::Value::Datetime(_) | toml::Value::Array(_) => {
-                    return Err(FileError::NotAScalar { name });
-                }
-            };
-            self.set(&name, &text).map_err(FileError::Setting)?;
-        }
-        Ok(())
     }
 
     /// The value of a declared setting, by its name or alias.
@@ -208,30 +149,9 @@ fn instead_of(name: &str) -> Option<&'static str> {
     }
 }
 
-fn suggestion_text(suggestion: Option<&str>) -> String {
-    suggestion
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn file_then_command_line() {
-        let mut settings = Settings::default();
-        settings
-            .read_file("max_connections = 50\nbuffer_pool_size = \"64M\"\ntls = true\n")
-            .unwrap();
-        settings.assign("max-connections=70").unwrap();
-        settings.assign("innodb_lock_wait_timeout = 3").unwrap();
-        assert_eq!(settings.unsigned("max_connections"), 70);
-        assert_eq!(settings.unsigned("buffer_pool_size"), 64 << 20);
-        assert_eq!(settings.unsigned("row_lock_wait_timeout"), 3);
-        assert!(settings.is_on("tls"));
-        assert_eq!(settings.text("io"), "auto");
-    }
 
     #[test]
     fn what_cannot_be_taken_is_named() {
@@ -246,28 +166,11 @@ mod tests {
         );
         assert!(settings.set("license", "none").is_err());
         assert!(settings.assign("tls").is_err());
-        assert!(matches!(
-            settings.read_file("a = [").unwrap_err(),
-            FileError::Syntax(_)
-        ));
-        let error = settings.read_file("listen = [1]").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`listen` is neither a text, a number nor a truth value"
-        );
         let error = settings.set("port", "3306").unwrap_err().to_string();
         assert!(error.ends_with("did you mean `listen`?"), "{error}");
         let error = settings.set("bind-address", "::").unwrap_err().to_string();
         assert!(error.ends_with("did you mean `listen`?"), "{error}");
-        let error = settings.read_file("listen = 0.0.0.0:3306").unwrap_err();
-        let text = error.to_string();
-        assert!(text.starts_with("TOML parse error at line 1"), "{text}");
-        assert!(text.contains("stand in quotes"), "{text}");
-        let error = settings.read_file("[server]\nworkers = 2").unwrap_err();
-        assert!(error.to_string().contains("no sections as [server]"));
         assert_eq!(settings, Settings::default());
-        settings.read_file("max_statement_time = 1.5").unwrap();
-        assert_eq!(settings.micros("max_statement_time"), 1_500_000);
     }
 
     #[test]

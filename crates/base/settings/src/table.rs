@@ -177,7 +177,7 @@ pub const TABLE: &[Setting] = &[
     // Where the server stands.
     start(
         "listen",
-        Kind::Text,
+        Kind::AddressOrNone,
         "127.0.0.1:4006",
         "Address and port for clients; empty: none.",
     )

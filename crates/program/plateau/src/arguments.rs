@@ -12,6 +12,12 @@ pub(crate) struct Arguments {
     /// Sets one setting; may be repeated, and goes before the file. `--help` lists all.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) assignments: Vec<String>,
+    /// Names all mistakes of the settings file and of `--set`, and starts nothing.
+    ///
+    /// Each mistake is a line on standard error, with the file, the line and what was expected.
+    /// Ends with 0 if there are none, and with 1 otherwise.
+    #[arg(long, conflicts_with = "accept_log_loss")]
+    pub(crate) check_config: bool,
     /// Starts although log is lost, with the commits that can be read.
     ///
     /// A server refuses to start where a part of its log is missing or damaged, or where pages are

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use runtime::{Address, Io};
-use settings::Settings;
+use settings::{Configuration, Mistake, Settings};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use crate::arguments::Arguments;
@@ -15,27 +15,71 @@ use crate::keys::Keys;
 /// Read where `--config` names no other.
 const FILE: &str = "plateau.toml";
 
-/// The defaults, changed by the file and then by the command line.
-pub(crate) fn read(arguments: &Arguments) -> Result<Settings> {
-    let mut settings = Settings::default();
-    let file = match &arguments.config {
-        Some(path) => Some(path.as_path()),
-        None => Some(Path::new(FILE)).filter(|path| path.exists()),
-    };
+/// What is wrong with the configuration: a line for each mistake, with its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub(crate) struct Mistakes(Vec<String>);
+
+/// The defaults, changed by the file and then by the command line. All mistakes of both are found.
+pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
+    let mut configuration = Configuration::default();
+    let file = file(arguments);
+    let mut mistakes = Vec::new();
     if let Some(path) = file {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        settings
-            .read_file(&text)
-            .with_context(|| path.display().to_string())?;
+        for Mistake { line, error } in configuration.read_file(&text) {
+            let told = anyhow::Error::new(error);
+            mistakes.push(format!("{}:{line}: {told:#}", path.display()));
+        }
     }
     for assignment in &arguments.assignments {
-        settings
-            .assign(assignment)
-            .with_context(|| format!("--set {assignment}"))?;
+        if let Err(error) = configuration.assign(assignment) {
+            let told = anyhow::Error::new(error);
+            mistakes.push(format!("--set {assignment}: {told:#}"));
+        }
     }
-    session::variables::start_settings::settle(&mut settings)?;
-    log_filter(&settings)?;
-    Ok(settings)
+    for (setting, told) in meaningless(&mut configuration.settings) {
+        let place = match (file, configuration.line_of(setting)) {
+            (Some(path), Some(line)) => format!("{}:{line}: ", path.display()),
+            _ => String::new(),
+        };
+        mistakes.push(format!("{place}{told}"));
+    }
+    if mistakes.is_empty() {
+        Ok(configuration)
+    } else {
+        Err(Mistakes(mistakes).into())
+    }
+}
+
+/// Says that the configuration is good, or fails with all its mistakes. Starts nothing.
+pub(crate) fn check(arguments: &Arguments) -> Result<()> {
+    read(arguments)?;
+    match file(arguments) {
+        Some(path) => println!("{}: no mistakes", path.display()),
+        None => println!("no settings file, and no mistakes"),
+    }
+    Ok(())
+}
+
+/// The settings file, if there is one.
+fn file(arguments: &Arguments) -> Option<&Path> {
+    match &arguments.config {
+        Some(path) => Some(path.as_path()),
+        None => Some(Path::new(FILE)).filter(|path| path.exists()),
+    }
+}
+
+/// Settings whose values have the right form and mean nothing, and why.
+fn meaningless(settings: &mut Settings) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    for error in session::variables::start_settings::settle(settings) {
+        wrong.push((error.setting(), error.to_string()));
+    }
+    if let Err(error) = log_filter(settings) {
+        wrong.push(("log", error.to_string()));
+    }
+    wrong
 }
 
 /// What is logged, by the parts of the program; an error for words that mean nothing.
@@ -101,22 +145,30 @@ pub(crate) fn data(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.text("data"))
 }
 
-/// The address for TCP, unless there is none.
-pub(crate) fn tcp_address(settings: &Settings) -> Result<Option<Address>> {
-    let listen = settings.text("listen");
-    if listen.is_empty() {
-        return Ok(None);
-    }
-    let address: SocketAddr = listen.parse().with_context(|| {
-        format!("setting `listen` is no address and port, as 127.0.0.1:4006: {listen}")
-    })?;
-    Ok(Some(Address::Tcp(address)))
+/// The addresses for TCP: `listen`, then those of the sections.
+pub(crate) fn tcp_addresses(configuration: &Configuration) -> Result<Vec<Address>> {
+    let flat = Some(configuration.settings.text("listen")).filter(|text| !text.is_empty());
+    let listeners = configuration.sections.all("listener");
+    let texts = flat
+        .into_iter()
+        .chain(listeners.filter_map(|it| it.text("address")));
+    texts
+        .map(|text| {
+            let address: SocketAddr = text.parse().context("an address that was not checked")?;
+            Ok(Address::Tcp(address))
+        })
+        .collect()
 }
 
-/// The unix socket, unless there is none.
-pub(crate) fn socket_address(settings: &Settings) -> Option<Address> {
-    let socket = Some(settings.text("socket")).filter(|it| !it.is_empty())?;
-    Some(Address::Unix(data(settings).join(socket)))
+/// The unix sockets: `socket`, then those of the sections.
+pub(crate) fn socket_addresses(configuration: &Configuration) -> Vec<Address> {
+    let flat = Some(configuration.settings.text("socket")).filter(|text| !text.is_empty());
+    let listeners = configuration.sections.all("listener");
+    let paths = flat
+        .into_iter()
+        .chain(listeners.filter_map(|it| it.text("socket")));
+    let data = data(&configuration.settings);
+    paths.map(|path| Address::Unix(data.join(path))).collect()
 }
 
 /// Options of the event loops.
@@ -154,18 +206,40 @@ mod tests {
 
     use super::*;
 
-    fn settings(arguments: &[&str]) -> Result<Settings> {
+    fn configuration(arguments: &[&str]) -> Result<Configuration> {
         read(&Arguments::parse_from([&["plateau"], arguments].concat()))
+    }
+
+    fn settings(arguments: &[&str]) -> Result<Settings> {
+        Ok(configuration(arguments)?.settings)
+    }
+
+    fn shown(addresses: &[Address]) -> Vec<String> {
+        addresses.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn nothing_configured_serves_on_loopback_and_a_socket() {
-        let settings = settings(&[]).unwrap();
-        let tcp = tcp_address(&settings).unwrap().unwrap();
-        assert_eq!(tcp.to_string(), "127.0.0.1:4006");
-        let socket = socket_address(&settings).unwrap();
-        assert_eq!(socket.to_string(), "./plateau-data/plateau.sock");
-        assert_eq!(runtime_options(&settings).unwrap().io, Io::Auto);
+        let found = configuration(&[]).unwrap();
+        let tcp = tcp_addresses(&found).unwrap();
+        assert_eq!(shown(&tcp), ["127.0.0.1:4006"]);
+        let sockets = socket_addresses(&found);
+        assert_eq!(shown(&sockets), ["./plateau-data/plateau.sock"]);
+        assert_eq!(runtime_options(&found.settings).unwrap().io, Io::Auto);
+    }
+
+    #[test]
+    fn sections_add_listeners() {
+        let folder = testkit::Folder::new("listeners").unwrap();
+        let file = folder.path().join("my.toml");
+        let text = "socket = \"\"\n[[listener]]\naddress = \"[::1]:1\"\n\
+                    [[listener]]\nsocket = \"admin.sock\"\n";
+        fs::write(&file, text).unwrap();
+        let found = configuration(&["--config", file.to_str().unwrap()]).unwrap();
+        let tcp = tcp_addresses(&found).unwrap();
+        assert_eq!(shown(&tcp), ["127.0.0.1:4006", "[::1]:1"]);
+        let sockets = socket_addresses(&found);
+        assert_eq!(shown(&sockets), ["./plateau-data/admin.sock"]);
     }
 
     #[test]
@@ -206,16 +280,27 @@ mod tests {
         let found = settings(&["--config", path, "--set", "io=epoll"]).unwrap();
         let options = runtime_options(&found).unwrap();
         assert_eq!((options.io, options.worker_count), (Io::Epoll, 3));
-        fs::write(&file, "wrokers = 3\n").unwrap();
-        let error = format!("{:#}", settings(&["--config", path]).unwrap_err());
-        assert!(error.starts_with(path), "{error}");
-        assert!(error.ends_with("did you mean `workers`?"), "{error}");
+        let text = "wrokers = 3\ntime_zone = \"Nowhere\"\nlog = \"loud\"\n";
+        fs::write(&file, text).unwrap();
+        let refused = settings(&["--config", path, "--set", "io=poll"]).unwrap_err();
+        let told = refused.to_string();
+        let expected = [
+            format!("{path}:1: there is no setting `wrokers`; did you mean `workers`?"),
+            "--set io=poll: setting `io` cannot be `poll`: expected one of auto, uring, epoll"
+                .to_owned(),
+            format!("{path}:2: setting `time_zone` cannot be `Nowhere`: there is no such zone"),
+            format!("{path}:3: setting `log` cannot be `loud`: expected off,"),
+        ];
+        let lines: Vec<_> = told.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{told}");
+        for (line, expected) in lines.iter().zip(&expected) {
+            assert!(line.starts_with(expected), "{line}");
+        }
         let error = settings(&["--config", "missing.toml"]).unwrap_err();
         assert!(
             format!("{error:#}").starts_with("missing.toml: "),
             "{error:#}"
         );
-        let found = settings(&["--set", "listen=nowhere"]).unwrap();
-        assert!(tcp_address(&found).is_err());
+        assert!(settings(&["--set", "listen=nowhere"]).is_err());
     }
 }

@@ -26,13 +26,17 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
+        None if arguments.check_config => configuration::check(&arguments),
         None => start::run(&arguments),
         Some(Command::Check { directory }) => check::run(directory),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("plateau: {error:#}");
+            // A configuration may have several mistakes, each in a line of its own.
+            for line in format!("{error:#}").lines() {
+                eprintln!("plateau: {line}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -42,20 +42,22 @@ const END_TIMES: EndTimes = EndTimes {
 
 /// Runs the server until it is asked to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut settings = configuration::read(arguments)?;
-    start_log(&settings)?;
+    let mut configuration = configuration::read(arguments)?;
+    start_log(&configuration.settings)?;
     // Before the first session, and before anything asks what `SYSTEM` means.
-    time_zone::tell(&mut settings);
+    time_zone::tell(&mut configuration.settings);
     // From here on a signal asks for the orderly end instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
     let mut listeners = Vec::new();
-    if let Some(address) = configuration::tcp_address(&settings)? {
+    for address in configuration::tcp_addresses(&configuration)? {
         listeners.push(Listener::bind(&address).map_err(explain)?);
     }
+    let sockets = configuration::socket_addresses(&configuration);
     anyhow::ensure!(
-        !listeners.is_empty() || configuration::socket_address(&settings).is_some(),
-        "both `listen` and `socket` are empty"
+        !listeners.is_empty() || !sockets.is_empty(),
+        "both `listen` and `socket` are empty, and there is no section `listener`"
     );
+    let settings = configuration.settings;
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
     let on_loss = if arguments.accept_log_loss {
         OnLogLoss::Accept
@@ -67,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         on_loss,
     };
     let database = Database::open(&settings, &runtime, opening).map_err(advised)?;
-    let served = serve(settings, listeners, &runtime, &database);
+    let served = serve(settings, Ports { listeners, sockets }, &runtime, &database);
     if served.is_err() {
         // The database is open: it is closed in order, as at any other end.
         runtime.handle().shutdown(END_TIMES.total());
@@ -78,16 +80,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     served.map(drop)
 }
 
+/// Where clients connect.
+struct Ports {
+    /// Those of TCP, taken already.
+    listeners: Vec<Listener>,
+    /// Unix sockets, which are made once the data directory is open.
+    sockets: Vec<Address>,
+}
+
 /// Lets clients in.
 fn serve(
     mut settings: Settings,
-    mut listeners: Vec<Listener>,
+    ports: Ports,
     runtime: &Runtime,
     database: &Database,
 ) -> Result<Arc<Server>> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
-    // The socket stands in the data directory, which is ours only now.
-    if let Some(address) = configuration::socket_address(&settings) {
+    // Sockets stand in the data directory, which is ours only now.
+    let mut listeners = ports.listeners;
+    for address in ports.sockets {
         listeners.push(Listener::bind(&address).map_err(explain)?);
     }
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();

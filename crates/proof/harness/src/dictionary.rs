@@ -1,17 +1,15 @@
-//! What describes the rest: entries of the dictionary, accounts, the settings file.
+//! What describes the rest: entries of the dictionary, accounts.
 
 use catalog::AccountName;
 use catalog::account_record::{decode_account, encode_account};
-use settings::Settings;
 
 use crate::choices::Choices;
 
 pub(crate) fn run(input: &[u8]) {
     let mut choices = Choices::new(input);
-    match choices.u8() % 3 {
+    match choices.u8() % 2 {
         0 => entry(choices.rest()),
-        1 => account(choices.rest()),
-        _ => settings_file(choices.rest()),
+        _ => account(choices.rest()),
     }
 }
 
@@ -36,17 +34,4 @@ fn account(text: &[u8]) {
     let again = decode_account(name, encoded.as_bytes()).expect("just written");
     assert_eq!(again, account);
     assert!(!account.show_grants().is_empty());
-}
-
-fn settings_file(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return;
-    };
-    let mut settings = Settings::default();
-    if settings.read_file(text).is_ok() {
-        assert!(settings.variables().len() > 10);
-    }
-    for line in text.lines() {
-        let _ = Settings::default().assign(line);
-    }
 }

@@ -14,6 +14,7 @@
 mod choices;
 
 mod auth_exchange;
+mod configuration;
 mod dictionary;
 mod log;
 mod page;
@@ -38,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("page", page::run),
     ("log", log::run),
     ("dictionary", dictionary::run),
+    ("configuration", configuration::run),
     ("recovery", recovery::run),
 ];
 

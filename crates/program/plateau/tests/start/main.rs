@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod listeners;
 mod lost_log;
 mod start_errors;
 mod time_zone;

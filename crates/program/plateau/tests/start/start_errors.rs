@@ -45,6 +45,7 @@ fn what_hinders_the_start_is_told_in_a_line() {
     check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
     let collation = "setting `collation_server` cannot be `foo`: there is no such collation";
     check(&[tcp, &data, "collation_server=foo"], collation);
+    check(&[&data, "listen=nowhere"], "expected an address and port");
     check(&[tcp, &data, "log=loud"], "setting `log` cannot be `loud`");
     check(&[tcp, &data, "log=info,front=loud"], "`front=loud`");
     check(&[tcp, &data, "log=warn,=debug"], "`=debug`");
@@ -69,6 +70,43 @@ fn what_hinders_the_start_is_told_in_a_line() {
         .arg(folder.path().join("data"))
         .output();
     assert!(checked.unwrap().status.success());
+}
+
+/// Runs `plateau --check-config` over this file; what it says, and how it ends.
+fn check_config(folder: &Folder, text: &str) -> (Option<i32>, String) {
+    let file = folder.path().join("my.toml");
+    fs::write(&file, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    let command = command.arg("--check-config").arg("--config").arg(&file);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    let told = [output.stdout, output.stderr].concat();
+    let told = String::from_utf8_lossy(&told).into_owned();
+    (
+        output.status.code(),
+        told.replace(file.to_str().unwrap(), "my.toml"),
+    )
+}
+
+#[test]
+fn a_check_of_the_configuration_names_each_mistake() {
+    let folder = Folder::new("check-config").unwrap();
+    let good = "workers = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
+    let told = check_config(&folder, good);
+    assert_eq!(told, (Some(0), "my.toml: no mistakes\n".to_owned()));
+    let bad = "wrokers = 1\nlisten = 127.0.0.1:0\ntime_zone = \"Nowhere\"\n\
+               [[listener]]\nadress = \"127.0.0.1:0\"\n[[listener]]\nsocket = \"\"\n";
+    let (code, told) = check_config(&folder, bad);
+    assert_eq!(code, Some(1));
+    let expected = ["1: there", "2: inval", "5: secti", "7: field", "3: setti"];
+    let expected = expected.map(|start| format!("plateau: my.toml:{start}"));
+    for (line, expected) in told.lines().zip(&expected) {
+        assert!(line.starts_with(expected), "{line}");
+    }
+    assert_eq!(told.lines().count(), expected.len(), "{told}");
+    assert!(
+        !folder.path().join("plateau-data").exists(),
+        "nothing was made"
+    );
 }
 
 /// Runs `plateau check` where there is nothing to check: one line tells it.

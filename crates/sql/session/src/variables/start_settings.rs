@@ -44,31 +44,49 @@ pub enum StartSettingError {
     },
 }
 
+impl StartSettingError {
+    /// The setting that is wrong; of a pair, the collation.
+    pub fn setting(&self) -> &'static str {
+        match self {
+            StartSettingError::Meaningless { name, .. } => name,
+            StartSettingError::Unlike { collation_name, .. } => collation_name,
+        }
+    }
+}
+
 /// Checks all settings, spells them as they are shown, and sets what follows from them: the default
-/// collation of a character set, the character set of a collation.
-pub fn settle(settings: &mut Settings) -> Result<(), StartSettingError> {
+/// collation of a character set, the character set of a collation. Returns all that is wrong.
+pub fn settle(settings: &mut Settings) -> Vec<StartSettingError> {
     let of_sql = TABLE
         .iter()
         .filter(|it| it.is_variable && it.scope != Scope::Fixed);
+    let mut wrong = Vec::new();
     for setting in of_sql {
         let Some(Value::Text(text)) = settings.value(setting.name).cloned() else {
             continue;
         };
-        put(settings, setting, &text).map_err(|_| StartSettingError::Meaningless {
-            name: setting.name,
-            reason: reason(setting.name),
-            text,
-        })?;
+        if put(settings, setting, &text).is_err() {
+            wrong.push(StartSettingError::Meaningless {
+                name: setting.name,
+                reason: reason(setting.name),
+                text,
+            });
+        }
     }
-    for [charset, collation] in PAIRS {
-        agree(settings, charset, collation)?;
+    for pair in PAIRS {
+        let is_known = |name| wrong.iter().all(|error| error.setting() != name);
+        if pair.into_iter().all(is_known)
+            && let Err(unlike) = agree(settings, pair)
+        {
+            wrong.push(unlike);
+        }
     }
     let most_rows = settings.unsigned("max_join_size").to_string();
     if is_given(settings, "max_join_size") {
         // It is a number, and its partner takes ON and OFF.
         let _ = follow(settings, "max_join_size", &most_rows);
     }
-    Ok(())
+    wrong
 }
 
 fn reason(name: &str) -> &'static str {
@@ -89,8 +107,7 @@ fn is_given(settings: &Settings, name: &str) -> bool {
 /// If only one of the two is given, the other follows it. If both are given, they must agree.
 fn agree(
     settings: &mut Settings,
-    charset_name: &'static str,
-    collation_name: &'static str,
+    [charset_name, collation_name]: [&'static str; 2],
 ) -> Result<(), StartSettingError> {
     let charset = settings.text(charset_name).to_owned();
     let collation = settings.text(collation_name).to_owned();
@@ -127,8 +144,13 @@ mod tests {
         for assignment in given {
             settings.assign(assignment).expect("its form is right");
         }
-        settle(&mut settings).map_err(|error| error.to_string())?;
-        Ok(settings)
+        let wrong = settle(&mut settings);
+        let told: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+        if told.is_empty() {
+            Ok(settings)
+        } else {
+            Err(told.join("\n"))
+        }
     }
 
     #[test]
@@ -163,6 +185,18 @@ mod tests {
             let refused = settled(&[given]).expect_err(given);
             assert_eq!(refused, expected);
         }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_named() {
+        let refused = settled(&["collation_server=foo", "time_zone=Europe/Nowhere"]);
+        let told = refused.expect_err("both mean nothing");
+        let lines: Vec<_> = told.lines().collect();
+        let [zone, collation] = lines.as_slice() else {
+            panic!("two mistakes: {told}");
+        };
+        assert!(zone.contains("`time_zone`"), "{zone}");
+        assert!(collation.contains("`collation_server`"), "{collation}");
     }
 
     #[test]
