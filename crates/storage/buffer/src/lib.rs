@@ -33,6 +33,7 @@ mod optimistic;
 mod page_table;
 mod pages;
 mod pool;
+mod read_ahead;
 mod space;
 mod start;
 
@@ -42,7 +43,8 @@ pub use crate::news::News;
 pub use crate::optimistic::Optimistic;
 pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};
-pub use crate::space::verify::{Seen, verify_space};
+pub use crate::read_ahead::ReadAhead;
+pub use crate::space::verify::{Seen, space_pages, verify_pages, verify_space};
 pub use crate::space::{list_spaces, lost_log, page_damage};
 pub use crate::start::loss::LogLoss;
 pub use crate::start::redo::{Note, RecoveryError};

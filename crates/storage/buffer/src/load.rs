@@ -30,31 +30,25 @@ pub(crate) enum Load {
     Failed(StoreError),
 }
 
-/// The read of a page under way.
-pub(crate) struct Reading {
+/// The right to bring a page in: its [`Load`] was entered, and a frame is kept for it. Dropped
+/// before [`Claim::finish`], it lets the next caller read the page.
+pub(crate) struct Claim {
     pool: Arc<Pool>,
     worker: usize,
     space: Arc<Space>,
     id: PageId,
     /// Where the page will be; `None` when this has ended.
     frame: Option<FrameNo>,
-    read: IoFuture<IoResult>,
-    /// What has arrived while the frame was busy.
-    arrived: Option<IoResult>,
 }
 
-impl Reading {
-    /// Begins to read a page whose `Load` was entered by the caller.
+impl Claim {
+    /// Claims a page whose `Load` was entered by the caller.
     pub(crate) fn new(
-        pool: &Arc<Pool>,
-        (worker, disk): (usize, &Rc<dyn Disk>),
+        (pool, worker): (&Arc<Pool>, usize),
         space: &Arc<Space>,
         id: PageId,
         frame: FrameNo,
     ) -> Self {
-        let size = pool.options.page_size;
-        let buffer = IoBuffer::zeroed(size.bytes());
-        let read = disk.read(&space.file, space::page_offset(id.page, size), buffer);
         let (pool, space) = (Arc::clone(pool), Arc::clone(space));
         Self {
             pool,
@@ -62,18 +56,17 @@ impl Reading {
             space,
             id,
             frame: Some(frame),
-            read,
-            arrived: None,
         }
     }
 
-    /// Checks what came, puts it into the frame and the frame into the table; false if the frame is
-    /// busy, and nothing is done then.
-    fn install(&self, frame: FrameNo, (bytes, outcome): &IoResult) -> Result<bool, StoreError> {
-        let length = outcome
-            .as_ref()
-            .map_err(|error| space::read_error(error, &self.space.path, self.id))?;
-        let read = bytes.get(..*length).unwrap_or(&[]);
+    pub(crate) fn id(&self) -> PageId {
+        self.id
+    }
+
+    /// Checks what was read, puts it into the frame and the frame into the table; false if the
+    /// frame is busy, and nothing is done then.
+    pub(crate) fn install(&self, read: &[u8]) -> Result<bool, StoreError> {
+        let frame = self.frame.expect("a page is installed before the end");
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
         let header = page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
         // As redo does with the pages that it meets: who changed this one would find the order of
@@ -94,8 +87,8 @@ impl Reading {
         Ok(is_done)
     }
 
-    /// Ends the load and wakes who waits.
-    fn finish(&mut self, result: Result<(), StoreError>) {
+    /// Ends the load and wakes the tasks that wait for it.
+    pub(crate) fn finish(&mut self, result: Result<(), StoreError>) {
         let Some(frame) = self.frame.take() else {
             return;
         };
@@ -110,11 +103,57 @@ impl Reading {
         if !is_here {
             self.pool.free_frame(self.worker, frame);
         }
-        if let Some(Load::Reading(wakers)) = ended {
-            for waker in wakers {
-                waker.wake();
-            }
+        wake(ended);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let Some(frame) = self.frame.take() else {
+            return;
+        };
+        let ended = self.pool.load_shard(self.id).lock().remove(&self.id);
+        self.pool.free_frame(self.worker, frame);
+        wake(ended);
+    }
+}
+
+fn wake(ended: Option<Load>) {
+    if let Some(Load::Reading(wakers)) = ended {
+        for waker in wakers {
+            waker.wake();
         }
+    }
+}
+
+/// The read of a page under way.
+pub(crate) struct Reading {
+    claim: Claim,
+    read: IoFuture<IoResult>,
+    /// What has arrived while the frame was busy.
+    arrived: Option<IoResult>,
+}
+
+impl Reading {
+    /// Begins to read a page.
+    pub(crate) fn new(claim: Claim, disk: &Rc<dyn Disk>) -> Self {
+        let size = claim.pool.options.page_size;
+        let buffer = IoBuffer::zeroed(size.bytes());
+        let offset = space::page_offset(claim.id.page, size);
+        let read = disk.read(&claim.space.file, offset, buffer);
+        Self {
+            claim,
+            read,
+            arrived: None,
+        }
+    }
+
+    fn install(&self, (bytes, outcome): &IoResult) -> Result<bool, StoreError> {
+        let Claim { space, id, .. } = &self.claim;
+        let length = outcome
+            .as_ref()
+            .map_err(|error| space::read_error(error, &space.path, *id))?;
+        self.claim.install(bytes.get(..*length).unwrap_or(&[]))
     }
 }
 
@@ -148,9 +187,9 @@ impl Future for Reading {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Some(frame) = self.frame else {
+        if self.claim.frame.is_none() {
             return Poll::Ready(());
-        };
+        }
         let arrived = match self.arrived.take() {
             Some(arrived) => arrived,
             None => match self.read.as_mut().poll(context) {
@@ -158,7 +197,7 @@ impl Future for Reading {
                 Poll::Pending => return Poll::Pending,
             },
         };
-        let result = match self.install(frame, &arrived) {
+        let result = match self.install(&arrived) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 // The next turn tries again.
@@ -167,29 +206,17 @@ impl Future for Reading {
                 return Poll::Pending;
             }
             Err(error) => {
-                if !self.space.is_dropped() {
-                    self.pool.news.page_failed(self.id, &error);
+                let Claim {
+                    pool, space, id, ..
+                } = &self.claim;
+                if !space.is_dropped() {
+                    pool.news.page_failed(*id, &error);
                 }
                 Err(error)
             }
         };
-        self.finish(result);
+        self.claim.finish(result);
         Poll::Ready(())
-    }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        let Some(frame) = self.frame.take() else {
-            return;
-        };
-        let ended = self.pool.load_shard(self.id).lock().remove(&self.id);
-        self.pool.free_frame(self.worker, frame);
-        if let Some(Load::Reading(wakers)) = ended {
-            for waker in wakers {
-                waker.wake();
-            }
-        }
     }
 }
 

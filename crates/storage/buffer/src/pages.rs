@@ -18,7 +18,7 @@ use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 use crate::change::ChangeBuffers;
 use crate::clean::evict::{Search, Taken};
 use crate::frames::{Frame, FrameNo};
-use crate::load::{Joining, Load, Reading};
+use crate::load::{Claim, Joining, Load, Reading};
 use crate::optimistic::Optimistic;
 use crate::pool::Pool;
 use crate::space::{self, Space};
@@ -57,7 +57,7 @@ pub struct Pages {
     spaces: RefCell<Vec<Option<Arc<Space>>>>,
     removals_seen: Cell<u64>,
     /// The search for a frame that is under way.
-    search: Cell<Search>,
+    pub(crate) search: Cell<Search>,
     /// What runs now undoes or ends work, and may use up the reserve of room.
     is_undoing: Cell<bool>,
     /// Which growth has failed, by tablespace and pages, and why: for who waited for it.
@@ -276,7 +276,8 @@ impl Pages {
         let frame = self.take_frame()?;
         loads.insert(id, Load::Reading(Vec::new()));
         drop(loads);
-        let reading = Reading::new(&self.pool, (self.worker, &self.disk), &space, id, frame);
+        let claim = Claim::new((&self.pool, self.worker), &space, id, frame);
+        let reading = Reading::new(claim, &self.disk);
         Err(self.suspend(WaitReason::PageMiss, reading).into())
     }
 

@@ -23,6 +23,7 @@ use crate::frames::{Found, FrameNo, HotPages};
 
 mod crash;
 mod heat;
+mod read_ahead;
 mod threads;
 mod verify;
 

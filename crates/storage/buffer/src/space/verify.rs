@@ -1,5 +1,6 @@
 //! Looking at every page of a tablespace's file, for `plateau check`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use env::{Disk, DiskError, File, IoBuffer};
@@ -24,6 +25,18 @@ pub enum Seen<'a> {
     Unreadable(DiskError),
 }
 
+/// How many pages the file of a tablespace has; one that it has in part counts.
+pub fn space_pages(
+    disk: &dyn Disk,
+    directory: &Path,
+    id: SpaceId,
+    size: PageSize,
+) -> Result<u32, DiskError> {
+    let file = space::open_file(disk, &space::path(directory, id), false)?;
+    let pages = disk.length(&file)?.div_ceil(stdx::to_u64(size.bytes()));
+    Ok(u32::try_from(pages).unwrap_or(u32::MAX))
+}
+
 /// Shows every page in the file of a tablespace to `see`: checksum, place, size and header are
 /// verified. To be called where nobody writes the file; the file itself must open, and what cannot
 /// be read in it is passed over.
@@ -34,28 +47,41 @@ pub async fn verify_space(
     size: PageSize,
     see: &mut dyn FnMut(PageId, Seen<'_>),
 ) -> Result<(), DiskError> {
+    verify_pages(disk, directory, (id, 0..u32::MAX), size, see).await
+}
+
+/// The same for a range of its pages.
+pub async fn verify_pages(
+    disk: &dyn Disk,
+    directory: &Path,
+    (id, pages): (SpaceId, Range<u32>),
+    size: PageSize,
+    see: &mut dyn FnMut(PageId, Seen<'_>),
+) -> Result<(), DiskError> {
     let file = space::open_file(disk, &space::path(directory, id), false)?;
     let length = disk.length(&file)?;
-    let mut first = 0;
+    let page_bytes = stdx::to_u64(size.bytes());
+    let end = page_bytes.saturating_mul(u64::from(pages.end)).min(length);
+    let run_pages = stdx::to_u32(READ_BYTES / size.bytes());
+    let mut first = pages.start;
     let mut buffer = IoBuffer::zeroed(READ_BYTES);
-    while space::page_offset(PageNo(first), size) < length {
+    while space::page_offset(PageNo(first), size) < end {
         let offset = space::page_offset(PageNo(first), size);
         let (bytes, outcome) = disk.read(&file, offset, buffer).await;
+        let wanted = usize::try_from(end - offset).unwrap_or(READ_BYTES);
         let read = match outcome {
             Ok(0) => break,
-            Ok(read) => bytes.get(..read).unwrap_or(&[]),
+            Ok(read) => bytes.get(..read.min(wanted)).unwrap_or(&[]),
             // One page in it is enough to fail the whole read.
             Err(_) => {
-                let stretch = (id, first, stdx::to_u32(READ_BYTES / size.bytes()));
-                see_singly(disk, (&file, length), stretch, size, see).await;
+                see_singly(disk, (&file, end), (id, first, run_pages), size, see).await;
                 &[]
             }
         };
         for (page, number) in read.chunks(size.bytes()).zip(first..) {
             see_page(PageId::new(id, PageNo(number)), page, size, see);
         }
-        let count = stdx::to_u32(READ_BYTES / size.bytes());
-        let Some(next) = first.checked_add(count) else {
+        let Some(next) = first.checked_add(run_pages) else {
             break;
         };
         first = next;
@@ -67,7 +93,7 @@ pub async fn verify_space(
 /// Reads the pages of a stretch one by one.
 async fn see_singly(
     disk: &dyn Disk,
-    (file, length): (&File, u64),
+    (file, end): (&File, u64),
     (id, first, count): (SpaceId, u32, u32),
     size: PageSize,
     see: &mut dyn FnMut(PageId, Seen<'_>),
@@ -75,7 +101,7 @@ async fn see_singly(
     for number in first..first.saturating_add(count) {
         let page_id = PageId::new(id, PageNo(number));
         let offset = space::page_offset(page_id.page, size);
-        if length <= offset {
+        if end <= offset {
             return;
         }
         let (bytes, outcome) = disk

@@ -1,0 +1,163 @@
+//! Bringing in pages that will be asked for soon, neighbours by one read.
+//!
+//! It is a hint. What does not come in, because the disk fails, a page is damaged, or no frame is
+//! free, is read by itself when it is asked for, and only then says what is wrong.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use env::{IoBuffer, IoFuture, IoResult};
+use format::{PageId, PageNo, PageSize, SpaceId};
+
+use crate::clean::evict::Taken;
+use crate::load::{Claim, Load};
+use crate::pages::Pages;
+use crate::space::{self, Space};
+
+/// Pages of one read at most: 1 MiB of 16 KiB.
+const RUN_PAGES_MAX: u32 = 64;
+
+/// Pages that nobody wants and that a read takes along, rather than that two reads are made.
+const GAP_PAGES_MAX: u32 = 4;
+
+const _: () = assert!(GAP_PAGES_MAX < RUN_PAGES_MAX);
+
+/// The reads of some pages. Dropped early, it gives up what has not come in.
+///
+/// Whoever asks for one of the pages meanwhile waits for this future to be polled. So a task that
+/// keeps it polls it whenever it waits for anything.
+#[must_use = "nothing is read unless it is polled"]
+pub struct ReadAhead {
+    runs: Vec<Run>,
+    size: PageSize,
+}
+
+/// One read, and the pages in it that are wanted.
+struct Run {
+    first: PageNo,
+    /// Ascending, at or behind `first`.
+    claims: Vec<Claim>,
+    read: IoFuture<IoResult>,
+}
+
+impl Pages {
+    /// Begins to bring in those of these pages that are not in memory.
+    pub fn read_ahead(&self, space: SpaceId, pages: &[PageNo]) -> ReadAhead {
+        let mut ahead = ReadAhead {
+            runs: Vec::new(),
+            size: self.pool.options.page_size,
+        };
+        let Ok(space) = self.space(space) else {
+            return ahead;
+        };
+        let mut wanted = pages.to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut claims: Vec<Claim> = Vec::new();
+        for page in wanted {
+            if !is_of_run(&claims, page) {
+                self.begin_run(&space, &mut claims, &mut ahead);
+            }
+            match self.claim(&space, PageId::new(space.id, page)) {
+                Claimed::Page(claim) => claims.push(claim),
+                Claimed::NotNeeded => {}
+                Claimed::NoFrame => break,
+            }
+        }
+        self.begin_run(&space, &mut claims, &mut ahead);
+        ahead
+    }
+
+    /// Claims a page unless it is in memory or on its way.
+    fn claim(&self, space: &Arc<Space>, id: PageId) -> Claimed {
+        let mut loads = self.pool.load_shard(id).lock();
+        if loads.contains_key(&id) || space.table.frame_of(id.page).is_some() {
+            return Claimed::NotNeeded;
+        }
+        let Taken::Frame(frame) = self.pool.take_frame(self.worker, &self.search) else {
+            return Claimed::NoFrame;
+        };
+        loads.insert(id, Load::Reading(Vec::new()));
+        drop(loads);
+        let place = (&self.pool, self.worker);
+        Claimed::Page(Claim::new(place, space, id, frame))
+    }
+
+    /// Begins to read the pages that are claimed.
+    fn begin_run(&self, space: &Space, claims: &mut Vec<Claim>, ahead: &mut ReadAhead) {
+        let (Some(first), Some(last)) = (claims.first(), claims.last()) else {
+            return;
+        };
+        let (first, last) = (first.id().page, last.id().page);
+        let size = self.pool.options.page_size;
+        let count = last.0 - first.0 + 1;
+        assert!(count <= RUN_PAGES_MAX);
+        let buffer = IoBuffer::zeroed(stdx::to_usize(count) * size.bytes());
+        let offset = space::page_offset(first, size);
+        ahead.runs.push(Run {
+            first,
+            claims: std::mem::take(claims),
+            read: self.disk.read(&space.file, offset, buffer),
+        });
+    }
+}
+
+enum Claimed {
+    Page(Claim),
+    NotNeeded,
+    NoFrame,
+}
+
+/// Whether a page is near enough to those that are claimed to be read with them.
+fn is_of_run(claims: &[Claim], page: PageNo) -> bool {
+    let (Some(first), Some(last)) = (claims.first(), claims.last()) else {
+        return true;
+    };
+    let (first, last) = (first.id().page, last.id().page);
+    page.0 - last.0 <= GAP_PAGES_MAX + 1 && page.0 - first.0 < RUN_PAGES_MAX
+}
+
+impl Run {
+    fn poll(&mut self, size: PageSize, context: &mut Context<'_>) -> Poll<()> {
+        let Poll::Ready((bytes, outcome)) = self.read.as_mut().poll(context) else {
+            return Poll::Pending;
+        };
+        // What is not installed is given up by its drop.
+        let read = outcome.ok().and_then(|length| bytes.get(..length));
+        let read = read.unwrap_or(&[]);
+        for mut claim in self.claims.drain(..) {
+            let at = stdx::to_usize(claim.id().page.0 - self.first.0) * size.bytes();
+            let page = read.get(at..at + size.bytes());
+            if page.is_some_and(|page| claim.install(page) == Ok(true)) {
+                claim.finish(Ok(()));
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Future for ReadAhead {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let size = self.size;
+        self.runs
+            .retain_mut(|run| run.poll(size, context).is_pending());
+        if self.runs.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl fmt::Debug for ReadAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadAhead")
+            .field("runs", &self.runs.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! Pages that are brought in before they are asked for.
+
+use std::future::poll_fn;
+
+use env::sim::Faults;
+
+use super::*;
+
+const FILE: &str = "data/space_5.pdb";
+
+/// A pool without pages in memory, whose file has these.
+fn cold(seed: u64, written: &[u32], frame_count: u32) -> (World, Rc<Pages>) {
+    let world = World::new(seed);
+    let pages = world.open(options(64, 1));
+    let (at_work, written) = (Rc::clone(&pages), written.to_vec());
+    world.run(async move {
+        for page in written {
+            create(&at_work, page, 1).await.unwrap();
+        }
+        at_work.clean_all().await.unwrap();
+        at_work.checkpoint(Vec::new()).await.unwrap();
+    });
+    drop(pages);
+    let world = world.kill();
+    let pages = world.open(options(frame_count, 1));
+    (world, pages)
+}
+
+/// Which of the pages are in memory.
+fn present(pages: &Pages, asked: impl Iterator<Item = u32>) -> Vec<u32> {
+    let space = pages.space(SPACE).unwrap();
+    asked
+        .filter(|&page| space.table.frame_of(PageNo(page)).is_some())
+        .collect()
+}
+
+fn numbers(pages: &[u32]) -> Vec<PageNo> {
+    pages.iter().copied().map(PageNo).collect()
+}
+
+#[test]
+fn near_pages_come_by_one_read() {
+    // Two runs: 9 is too far behind 2, and 5 to 8 of the second are not wanted.
+    let (world, pages) = cold(31, &[0, 1, 2, 9, 10, 14, 15], 32);
+    let ahead = pages.read_ahead(SPACE, &numbers(&[15, 9, 1, 2, 0, 9]));
+    let told = format!("{ahead:?}");
+    assert_eq!(told, "ReadAhead { runs: 3, .. }");
+    world.run(ahead);
+    assert_eq!(present(&pages, 0..20), [0, 1, 2, 9, 15]);
+    assert!(pages.shared(id(2)).is_ok(), "nobody waits for it");
+    // What is there is not read again.
+    let again = pages.read_ahead(SPACE, &numbers(&[0, 1, 10]));
+    world.run(again);
+    assert_eq!(present(&pages, 0..20), [0, 1, 2, 9, 10, 15]);
+    assert_eq!(pages.pool().pages_read(), 6);
+    // No such tablespace, and no page.
+    world.run(pages.read_ahead(SpaceId(77), &numbers(&[1])));
+    world.run(pages.read_ahead(SPACE, &[]));
+}
+
+#[test]
+fn what_cannot_be_read_is_left_to_the_reader() {
+    let (world, pages) = cold(32, &[0, 1, 2, 3], 32);
+    world.disk.damage(Path::new(FILE), 4096 + 24, 1);
+    // Page 1 is damaged, and page 400 is behind the end.
+    world.run(pages.read_ahead(SPACE, &numbers(&[0, 1, 2, 400])));
+    assert_eq!(present(&pages, 0..4), [0, 2]);
+    world.disk.set_faults(Faults {
+        read_permille: 1000,
+        ..Faults::default()
+    });
+    world.run(pages.read_ahead(SPACE, &numbers(&[3])));
+    assert_eq!(present(&pages, 0..4), [0, 2]);
+    world.disk.set_faults(Faults::default());
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        let whole = retry(|| at_work.shared(id(3)).map(|page| page.id())).await;
+        assert_eq!(whole.unwrap(), id(3));
+        let damaged = retry(|| at_work.shared(id(1)).map(|page| page.id())).await;
+        assert!(matches!(damaged, Err(StoreError::Damaged { .. })));
+    });
+}
+
+#[test]
+fn without_frames_it_brings_what_it_can() {
+    let written: Vec<u32> = (0..20).collect();
+    let (world, pages) = cold(33, &written, 8);
+    let all: Vec<u32> = (0..20).collect();
+    world.run(pages.read_ahead(SPACE, &numbers(&all)));
+    assert_eq!(present(&pages, 0..20), (0..8).collect::<Vec<u32>>());
+}
+
+/// Who waits for a page of a read that is given up reads it.
+#[test]
+fn a_read_that_is_given_up_wakes_those_that_wait() {
+    let (world, pages) = cold(34, &[0, 1, 2], 32);
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        let mut ahead = Some(at_work.read_ahead(SPACE, &numbers(&[0, 1, 2])));
+        let mut waiting = Box::pin(store::until_done(|| {
+            at_work.shared(id(1)).map(|page| page.id())
+        }));
+        let mut polls = 0;
+        let read = poll_fn(|context: &mut Context<'_>| {
+            polls += 1;
+            let waited = waiting.as_mut().poll(context);
+            if polls == 1 {
+                assert!(waited.is_pending());
+                ahead = None;
+            }
+            waited
+        });
+        assert_eq!(read.await.unwrap(), id(1));
+    });
+    assert_eq!(present(&pages, 0..3), [1]);
+}
