@@ -37,14 +37,18 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Verifies every page, index, row and undo record of a data directory and names what is wrong.
     ///
-    /// Recovers it first, as a start would. Faults are named on standard output, at most 1,000
-    /// damaged pages and 1,000 others, with the number of the rest; its last line says what was
-    /// looked at. While it takes long, a line on standard error says every 5 seconds how far it has
-    /// come. Ends with 0 if all is whole, with 1 if something is wrong or nothing could be looked
-    /// at, and with 2 if it was called wrongly.
+    /// Recovers it first, as a start would, and writes nothing after that. Faults are named on
+    /// standard output, at most 1,000 damaged pages and 1,000 others, with the number of the rest;
+    /// its last line says what was looked at. While it takes long, a line on standard error says
+    /// every 5 seconds how far it has come. Ends with 0 if all is whole, with 1 if something is
+    /// wrong or nothing could be looked at, and with 2 if it was called wrongly.
     Check {
         /// The data directory of a server that does not run.
         directory: PathBuf,
+        /// Threads that read and compare; 0 takes all cores.
+        #[arg(long, value_name = "COUNT", default_value_t = 0,
+            value_parser = clap::value_parser!(u8))]
+        workers: u8,
     },
 }
 

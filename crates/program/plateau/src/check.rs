@@ -5,26 +5,30 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use engine::{CheckReport, Engine, OnDamage};
+use buffer::Pages;
+use engine::{CheckPlan, CheckProgress, CheckReport, Engine, OnDamage};
 use env::linux::SystemClock;
 use env::{Clock, Instant};
+use format::PageSize;
 use format::version_file::VERSION_FILE_NAME;
-use format::{PageSize, SpaceId};
 use runtime::Runtime;
 use settings::Settings;
+use store::StoreError;
 use wal::OnLogLoss;
 
 use crate::advice::{advised_to_check, is_damage};
-use crate::database::{Database, Opening};
+use crate::database::{Database, Engines, Opening};
 
 /// How often a check that takes long says how far it has come.
 const PROGRESS_WAIT: Duration = Duration::from_secs(5);
 
-/// Checks a data directory of a server that does not run.
-pub(crate) fn run(directory: &Path) -> Result<()> {
+/// Checks a data directory of a server that does not run, with so many workers.
+pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     let name = directory.display().to_string();
     // Opening would make a directory that is missing, and checking nothing would find no fault.
     anyhow::ensure!(directory.is_dir(), "{name} is not a directory");
@@ -33,7 +37,7 @@ pub(crate) fn run(directory: &Path) -> Result<()> {
     let mut settings = Settings::default();
     settings.set("data", &name)?;
     let options = runtime::Options {
-        worker_count: 1,
+        worker_count,
         pin: false,
         ..runtime::Options::default()
     };
@@ -42,6 +46,8 @@ pub(crate) fn run(directory: &Path) -> Result<()> {
     let opening = Opening {
         on_damage: OnDamage::PassOver,
         on_loss: OnLogLoss::Refuse,
+        // More would make undo segments, and a check changes nothing.
+        engines: Engines::First,
     };
     let (report, failure, database) = match Database::open(&settings, &runtime, opening) {
         Ok(database) => (check_all(&runtime)?, None, Some(database)),
@@ -57,30 +63,60 @@ pub(crate) fn run(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks everything in an open directory.
+/// Checks everything in an open directory, on all workers.
 fn check_all(runtime: &Runtime) -> Result<CheckReport> {
-    runtime.block_on_worker(0, || async {
-        let engine: Rc<Engine> = runtime::local().context("the engine is open on each worker")?;
-        let mut progress = Progress::new(SystemClock.now());
-        anyhow::Ok(engine.check(&mut |report| progress.hear(report)).await?)
-    })
+    let worker_count = runtime.handle().worker_count();
+    let plan = runtime.block_on_worker(0, move || async move {
+        let engine: Rc<Engine> = runtime::local().context("the first worker has an engine")?;
+        anyhow::Ok(engine.prepare_check(worker_count).await?)
+    })?;
+    let (sender, ended) = mpsc::channel();
+    for index in 0..worker_count {
+        let (plan, sender) = (Arc::clone(&plan), sender.clone());
+        let job = move || {
+            runtime::spawn(async move {
+                // The other side waits for exactly this.
+                let _ = sender.send(work(&plan).await);
+            });
+        };
+        runtime.handle().send_to(index, Box::new(job));
+    }
+    drop(sender);
+    wait(&ended, plan.progress())?;
+    Ok(plan.report())
+}
+
+/// Does jobs of the check on this worker.
+async fn work(plan: &CheckPlan) -> Result<(), StoreError> {
+    if let Some(engine) = runtime::local::<Engine>() {
+        return plan.work(engine.pages()).await;
+    }
+    let pages: Rc<Pages> = runtime::local().expect("a worker without an engine has its pages");
+    plan.work(&pages).await
+}
+
+/// Waits for the workers, and says meanwhile how far they have come.
+fn wait(ended: &Receiver<Result<(), StoreError>>, at: &CheckProgress) -> Result<()> {
+    let mut progress = Progress::new(SystemClock.now());
+    loop {
+        match ended.recv_timeout(PROGRESS_WAIT) {
+            Ok(outcome) => outcome?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        progress.hear(at);
+    }
 }
 
 /// Reads the files of a directory that cannot be opened.
 fn check_files(runtime: &Runtime, directory: &Path) -> Result<CheckReport> {
     let directory = PathBuf::from(directory);
     runtime.block_on_worker(0, || async move {
-        let mut report = CheckReport::default();
         let mut progress = Progress::new(SystemClock.now());
         let place = (directory.as_path(), PageSize::default());
         let disk = runtime::disk();
-        // What was being made as the directory was last in use, nobody can say.
-        let known = (None, SpaceId(0)..SpaceId(0));
-        engine::check_files(&*disk, place, known, &mut report, &mut |report| {
-            progress.hear(report);
-        })
-        .await?;
-        anyhow::Ok(report)
+        let mut hear = |at: &CheckProgress| progress.hear(at);
+        anyhow::Ok(engine::check_files(&*disk, place, &mut hear).await?)
     })
 }
 
@@ -133,36 +169,25 @@ impl Progress {
         Self { last: now }
     }
 
-    fn hear(&mut self, report: &CheckReport) {
-        if let Some(line) = self.line(report, SystemClock.now()) {
-            eprintln!("{line}");
+    fn hear(&mut self, at: &CheckProgress) {
+        if self.is_due(SystemClock.now()) {
+            eprintln!("{}", line(at));
         }
     }
 
-    /// The line that is due now, if one is.
-    fn line(&mut self, report: &CheckReport, now: Instant) -> Option<String> {
-        if now.since(self.last) < PROGRESS_WAIT {
-            return None;
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = PROGRESS_WAIT <= now.since(self.last);
+        if is_due {
+            self.last = now;
         }
-        self.last = now;
-        let CheckReport {
-            table_count,
-            row_count,
-            page_count,
-            file_count,
-            file_page_count,
-            ..
-        } = report;
-        let faults = report.fault_count();
-        Some(if *file_page_count == 0 {
-            format!("table {table_count}: {row_count} rows, {page_count} pages, {faults} faults")
-        } else {
-            format!(
-                "file {}: {file_page_count} pages, {faults} faults",
-                file_count + 1
-            )
-        })
+        is_due
     }
+}
+
+fn line(at: &CheckProgress) -> String {
+    let (percent, rows, faults) = (at.percent(), at.rows(), at.faults());
+    let (done, total) = at.tables();
+    format!("{percent} %: {done} of {total} tables, {rows} rows, {faults} faults")
 }
 
 #[cfg(test)]
@@ -173,22 +198,12 @@ mod tests {
     fn a_long_check_says_how_far_it_has_come() {
         let start = Instant::from_nanos(7);
         let mut progress = Progress::new(start);
-        let mut report = CheckReport::default();
-        report.table_count = 2;
-        report.row_count = 30;
-        report.page_count = 4;
-        let mut at = |report: &CheckReport, seconds| {
-            let now = start + Duration::from_secs(seconds);
-            progress.line(report, now)
-        };
-        assert_eq!(at(&report, 4), None);
-        let line = at(&report, 5);
-        assert_eq!(line.as_deref(), Some("table 2: 30 rows, 4 pages, 0 faults"));
-        assert_eq!(at(&report, 9), None);
-        report.file_page_count = 7;
-        report.faults.push("page 7".to_owned());
-        report.unnamed_page_count = 2;
-        let line = at(&report, 11);
-        assert_eq!(line.as_deref(), Some("file 1: 7 pages, 3 faults"));
+        let mut is_due_after = |seconds| progress.is_due(start + Duration::from_secs(seconds));
+        assert!(!is_due_after(4));
+        assert!(is_due_after(5));
+        assert!(!is_due_after(9));
+        assert!(is_due_after(11));
+        let at = CheckProgress::default();
+        assert_eq!(line(&at), "0 %: 0 of 0 tables, 0 rows, 0 faults");
     }
 }

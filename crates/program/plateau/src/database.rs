@@ -56,6 +56,16 @@ pub(crate) struct Opening {
     pub(crate) on_damage: OnDamage,
     /// Log that is lost.
     pub(crate) on_loss: OnLogLoss,
+    pub(crate) engines: Engines,
+}
+
+/// Which workers get an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Engines {
+    /// Each, and with it an undo segment, which is made if there is none.
+    Each,
+    /// The first alone. The others get their pages: `runtime::local::<Pages>()`.
+    First,
 }
 
 /// What crosses from the first worker to the others.
@@ -76,8 +86,12 @@ impl Database {
     ) -> Result<Database> {
         let worker_count = runtime.handle().worker_count();
         let options = start_options(settings, worker_count, opening.on_loss)?;
+        let engine_count = match opening.engines {
+            Engines::Each => worker_count,
+            Engines::First => 1,
+        };
         let engine_options = EngineOptions {
-            worker_count: u8::try_from(worker_count).context("at most 255 workers")?,
+            worker_count: u8::try_from(engine_count).context("at most 255 workers")?,
             lock_bytes_max: settings.unsigned("lock_table_size"),
             on_damage: opening.on_damage,
             ..EngineOptions::default()
@@ -86,8 +100,14 @@ impl Database {
         let opened = runtime
             .block_on_worker(0, move || open_first(options, engine_options))
             .with_context(|| format!("cannot open the data directory {name}"))?;
-        let drain = Arc::new(Drain::new(worker_count));
-        for index in 0..worker_count {
+        let drain = Arc::new(Drain::new(engine_count));
+        for index in engine_count..worker_count {
+            let pool = Arc::clone(&opened.pool);
+            runtime.block_on_worker(index, move || async move {
+                runtime::set_local(Rc::new(pool.pages(index, runtime::disk())));
+            });
+        }
+        for index in 0..engine_count {
             let (pool, shared) = (Arc::clone(&opened.pool), Arc::clone(&opened.shared));
             let drain = Arc::clone(&drain);
             runtime

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         None if arguments.check_config => configuration::check(&arguments),
         None => start::run(&arguments),
-        Some(Command::Check { directory }) => check::run(directory),
+        Some(Command::Check { directory, workers }) => check::run(directory, usize::from(*workers)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,7 +25,7 @@ use wal::OnLogLoss;
 use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
-use crate::database::{Database, Opening};
+use crate::database::{Database, Engines, Opening};
 use crate::keys::Keys;
 use crate::serve::{self, EndTimes};
 use crate::time_zone;
@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let opening = Opening {
         on_damage: OnDamage::Refuse,
         on_loss,
+        engines: Engines::Each,
     };
     let database = Database::open(&settings, &runtime, opening).map_err(advised)?;
     let served = serve(settings, Ports { listeners, sockets }, &runtime, &database);

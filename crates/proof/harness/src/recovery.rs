@@ -50,7 +50,7 @@ pub(crate) fn run(input: &[u8]) {
             return;
         };
         // What it says depends on the damage.
-        let _ = database.engine.check(&mut |_| {}).await;
+        let _ = database.engine.check().await;
     });
     world.executor.clear();
 }

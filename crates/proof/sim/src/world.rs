@@ -110,7 +110,7 @@ impl Database {
         for worker in &*self.workers {
             worker.clear_remains().await?;
         }
-        self.engine.check(&mut |_| {}).await
+        self.engine.check().await
     }
 }
 

@@ -60,6 +60,25 @@ impl Check {
         }
     }
 
+    /// The pages that come next, in order, as far as they are known.
+    pub fn upcoming(&self) -> impl Iterator<Item = PageNo> {
+        self.stack.iter().rev().map(|expected| expected.page)
+    }
+
+    /// Leaves out all that is still to be looked at but for one of `count` parts of it, the parts
+    /// being of equal size and in the order of their keys.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn keep_part(&mut self, index: usize, count: usize) {
+        assert!(index < count);
+        let all = self.stack.len();
+        // What comes first stands last.
+        let (first, end) = (all * index / count, all * (index + 1) / count);
+        self.stack.truncate(all - first);
+        self.stack.drain(..all - end);
+    }
+
     /// Looks at the next page; `None` if there is none left. If it is a whole leaf, its entries are
     /// copied to `entries`, which else is empty.
     pub fn step(&mut self, pages: &Pages, entries: &mut Run) -> Outcome<Option<Looked>> {

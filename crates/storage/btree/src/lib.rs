@@ -36,7 +36,7 @@ use store::{Outcome, Suspend};
 
 pub use change::Spot;
 pub use error::damaged;
-pub use pages::{Change, Latched, Pages};
+pub use pages::{Change, Latched, Pages, ReadAhead};
 pub use scan::{From, Place, Run};
 pub use split::Wanted;
 

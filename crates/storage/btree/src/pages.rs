@@ -1,3 +1,3 @@
 //! The door to the buffer pool: the names of it that trees use.
 
-pub use buffer::{Change, Latched, Optimistic, Pages, Shared};
+pub use buffer::{Change, Latched, Optimistic, Pages, ReadAhead, Shared};

@@ -27,7 +27,7 @@ mod transaction;
 mod undo;
 mod worker;
 
-pub use check::{CheckReport, check_files};
+pub use check::{CheckPlan, CheckProgress, CheckReport, check_files};
 pub use engine::Engine;
 pub use recovery::{EngineOptions, OnDamage};
 pub use schema::dictionary::reencode_dictionary_entry;

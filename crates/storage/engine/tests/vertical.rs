@@ -467,7 +467,7 @@ fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
             let definition = table("wide", columns, indexes);
             database.engine.create_table(definition).await.unwrap();
             let wide = database.table("wide");
-            let empty = database.engine.check(&mut |_| {}).await.unwrap();
+            let empty = database.engine.check().await.unwrap();
             // Who never comes to an end comes to the disk's.
             let capacity = inner.disk.used_bytes() + (32 << 20);
             inner.disk.set_capacity(capacity);
@@ -484,18 +484,18 @@ fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
             undone.update(&wide, &first, &new).await.unwrap();
             undone.delete(&wide, &second).await.unwrap();
             undone.rollback().await.unwrap();
-            let report = database.engine.check(&mut |_| {}).await.unwrap();
+            let report = database.engine.check().await.unwrap();
             assert_eq!((report.row_count, report.faults), (6, vec![]));
             txn.update(&wide, &first, &new).await.unwrap();
             txn.delete(&wide, &second).await.unwrap();
             txn.commit().await.unwrap();
-            let report = database.engine.check(&mut |_| {}).await.unwrap();
+            let report = database.engine.check().await.unwrap();
             assert_eq!((report.row_count, report.faults), (5, vec![]));
             for (key, _) in txn.scan(&wide, all()).await.unwrap() {
                 txn.delete(&wide, &key).await.unwrap();
             }
             txn.commit().await.unwrap();
-            let report = database.engine.check(&mut |_| {}).await.unwrap();
+            let report = database.engine.check().await.unwrap();
             // Purge has found every entry: no tree has more than its root, but for a page here or
             // there whose neighbour was busy.
             assert_eq!((report.row_count, report.faults), (0, vec![]));

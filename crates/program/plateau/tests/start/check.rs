@@ -38,11 +38,28 @@ impl Told {
     }
 }
 
+/// What a check says, of three workers and of one.
 fn check(data: &Path) -> Told {
+    let files = spaces(data);
+    let told = check_with(data, 3);
+    let alone = check_with(data, 1);
+    assert_eq!(told.faults, alone.faults);
+    assert_eq!(told.summary, alone.summary);
+    assert_eq!(
+        spaces(data),
+        files,
+        "workers that check need no undo segment"
+    );
+    told
+}
+
+fn check_with(data: &Path, workers: u8) -> Told {
     // Of pages written last there are copies, which recovery would put in their place.
     fs::remove_file(data.join("doublewrite.pdw")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
-    let output = command.arg("check").arg(data).output().unwrap();
+    command.arg("check").arg(data);
+    command.args(["--workers", &workers.to_string()]);
+    let output = command.output().unwrap();
     let mut lines: Vec<String> = String::from_utf8(output.stdout)
         .unwrap()
         .lines()
@@ -398,6 +415,56 @@ fn contradictions_are_named() {
         ["a row of t.words stands under the key of another", &twice]
     );
     check_whole(&data);
+}
+
+/// Workers part the rows of a table among them, and the pages of its file.
+#[test]
+fn a_large_table_is_looked_at_in_parts() {
+    let digits = "(select 0 d union all select 1 union all select 2 union all select 3 union all \
+                  select 4 union all select 5 union all select 6 union all select 7 union all \
+                  select 8 union all select 9)";
+    let fill = format!(
+        "insert into t.wide select a.d * 1000 + b.d * 100 + c.d * 10 + e.d, \
+         a.d * 1000 + e.d, repeat('p', 2000) from {digits} a, {digits} b, {digits} c, {digits} e"
+    );
+    let server = stopped(&[
+        "create database t",
+        "create table t.wide (id int primary key, k int, pad varchar(2000) charset latin1, \
+         key by_k (k))",
+        &fill,
+        "update t.wide set pad = 'kangaroo', k = 77 where id = 7777",
+    ]);
+    let data = server.data();
+    let told = check(&data);
+    assert_eq!(told.faults, Vec::<String>::new());
+    // One more is a row of the server's own tables.
+    assert!(told.summary.contains(" 10001 rows, "), "{}", told.summary);
+    let wide = file_with(&data, "kangaroo");
+    let bytes = fs::read(&wide).unwrap();
+    assert!(1024 * PAGE < bytes.len(), "it is worth parting");
+    // The first column behind the header of a row of 23 bytes, and its copy in no index.
+    let at = place_of(&bytes, "kangaroo");
+    let k = bytes[..at]
+        .windows(4)
+        .rposition(|it| it == 77_u32.to_le_bytes());
+    let k = k.unwrap();
+    let faults = faults_with(&data, &wide, k, &78_u32.to_le_bytes());
+    assert_eq!(faults, ["a row of t.wide has no entry in index by_k"]);
+    // One leaf in each eighth of the file.
+    let leaves = pages(&wide);
+    let mut places = Vec::new();
+    for eighth in 1..8 {
+        let (page, _) = leaves[leaves.len() * eighth / 8];
+        damage(&wide, page);
+        places.push(named(&wide, page));
+    }
+    let told = check(&data);
+    assert_eq!(told.faults.len(), places.len(), "{:?}", told.faults);
+    assert!(
+        places.iter().all(|place| told.names(place)),
+        "{:?}",
+        told.faults
+    );
 }
 
 /// CHECK TABLE reads all indexes, of which a query may need none.

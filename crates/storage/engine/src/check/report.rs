@@ -1,4 +1,6 @@
 //! What a check has found, and how much of it is told.
+//!
+//! Jobs note what they find in an [`Audit`] of their own, so that they share nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -49,20 +51,7 @@ impl CheckReport {
         stdx::to_u64(self.faults.len()) + self.unnamed_page_count + self.unnamed_fault_count
     }
 
-    /// Tells of a page that cannot be read, or that contradicts itself, unless that was told.
-    pub(crate) fn damage(&mut self, id: PageId, what: &dyn Display) {
-        if !self.damaged.entry(id.space).or_default().insert(id.page) {
-            return;
-        }
-        if self.named_page_count < PAGES_NAMED_MAX {
-            self.named_page_count += 1;
-            self.faults.push(what.to_string());
-        } else {
-            self.unnamed_page_count += 1;
-        }
-    }
-
-    /// Tells of anything else.
+    /// Tells of anything that is no page's.
     pub(crate) fn fault(&mut self, fault: String) {
         if self.faults.len() - self.named_page_count < FAULTS_NAMED_MAX {
             self.faults.push(fault);
@@ -70,37 +59,95 @@ impl CheckReport {
             self.unnamed_fault_count += 1;
         }
     }
+
+    fn damage(&mut self, id: PageId, what: String) {
+        if !self.damaged.entry(id.space).or_default().insert(id.page) {
+            return;
+        }
+        if self.named_page_count < PAGES_NAMED_MAX {
+            self.named_page_count += 1;
+            self.faults.push(what);
+        } else {
+            self.unnamed_page_count += 1;
+        }
+    }
+
+    /// Tells of what was found in a tablespace. A page that was told of before is not told again.
+    pub(crate) fn take(&mut self, audit: Audit) {
+        self.page_count += audit.page_count;
+        self.row_count += audit.row_count;
+        self.record_count += audit.record_count;
+        self.file_count += audit.file_count;
+        self.file_page_count += audit.file_page_count;
+        let unnamed = audit.unnamed();
+        for finding in audit.findings {
+            match finding {
+                Finding::Damage(page, what) => self.damage(PageId::new(audit.space, page), what),
+                Finding::Fault(fault) => self.fault(fault),
+            }
+        }
+        let known = self.damaged.entry(audit.space).or_default();
+        for page in audit.damaged.range(0..=u32::MAX) {
+            self.unnamed_page_count += u64::from(known.insert(page));
+        }
+        if unnamed != 0 {
+            let owner = &audit.owner;
+            self.fault(format!("{unnamed} more faults in {owner}"));
+            // The line stands for one of them.
+            self.unnamed_fault_count += stdx::to_u64(unnamed) - 1;
+        }
+    }
 }
 
-/// The pages of a tablespace that something owns, and what is wrong there.
-pub(crate) struct Audit<'a> {
-    pub(crate) report: &'a mut CheckReport,
-    /// Hears of each page that was looked at.
-    pub(crate) progress: &'a mut dyn FnMut(&CheckReport),
+/// Something that is wrong.
+#[derive(Debug)]
+enum Finding {
+    /// A page that cannot be read, or that contradicts itself.
+    Damage(PageNo, String),
+    /// Anything else.
+    Fault(String),
+}
+
+/// The pages of a tablespace that something owns, and what is wrong there. One job's; those of one
+/// tablespace are put together.
+pub(crate) struct Audit {
     pub(crate) space: SpaceId,
     /// Whose tablespace it is, for people.
     pub(crate) owner: String,
     pub(crate) used: PageSet,
     /// Not everything could be looked at: pages that nothing was seen to own may be owned.
     pub(crate) is_partial: bool,
-    /// Faults found here.
+    /// Pages that belong to something and were looked at.
+    pub(crate) page_count: u64,
+    pub(crate) row_count: u64,
+    pub(crate) record_count: u64,
+    /// Files that could be opened, and their pages.
+    pub(crate) file_count: u64,
+    pub(crate) file_page_count: u64,
+    /// In the order in which they were found.
+    findings: Vec<Finding>,
+    /// Damaged pages, in `findings` or not.
+    damaged: PageSet,
+    damaged_count: usize,
+    /// Other faults, in `findings` or not.
     fault_count: usize,
 }
 
-impl<'a> Audit<'a> {
-    pub(crate) fn new(
-        space: SpaceId,
-        owner: String,
-        report: &'a mut CheckReport,
-        progress: &'a mut dyn FnMut(&CheckReport),
-    ) -> Self {
+impl Audit {
+    pub(crate) fn new(space: SpaceId, owner: String) -> Self {
         Self {
-            report,
-            progress,
             space,
             owner,
             used: PageSet::default(),
             is_partial: false,
+            page_count: 0,
+            row_count: 0,
+            record_count: 0,
+            file_count: 0,
+            file_page_count: 0,
+            findings: Vec::new(),
+            damaged: PageSet::default(),
+            damaged_count: 0,
             fault_count: 0,
         }
     }
@@ -111,8 +158,11 @@ impl<'a> Audit<'a> {
 
     /// Notes a page that was looked at. What is owned twice is a fault: false then.
     pub(crate) fn own(&mut self, page: PageNo) -> bool {
-        self.report.page_count += 1;
-        (self.progress)(self.report);
+        self.page_count += 1;
+        self.use_page(page)
+    }
+
+    fn use_page(&mut self, page: PageNo) -> bool {
         let is_new = self.used.insert(page);
         if !is_new {
             let id = self.id(page);
@@ -121,32 +171,64 @@ impl<'a> Audit<'a> {
         is_new
     }
 
-    /// Tells of a page that cannot be read or makes no sense: what it leads to stays unseen.
+    /// Notes a page that cannot be read or makes no sense: what it leads to stays unseen.
     pub(crate) fn damage(&mut self, page: PageNo, what: &dyn Display) {
         self.is_partial = true;
         let told = format!("{what} (of {})", self.owner);
-        self.report.damage(PageId::new(self.space, page), &told);
+        self.damage_of_file(page, told);
     }
 
-    /// Tells of anything else that is wrong here.
-    pub(crate) fn fault(&mut self, fault: String) {
-        self.fault_count += 1;
-        if self.fault_count <= SPACE_FAULTS_NAMED_MAX {
-            self.report.fault(fault);
-        } else {
-            self.report.unnamed_fault_count += 1;
+    /// The same where nobody looks for an owner.
+    pub(crate) fn damage_of_file(&mut self, page: PageNo, what: String) {
+        if !self.damaged.insert(page) {
+            return;
         }
+        if self.damaged_count < PAGES_NAMED_MAX {
+            self.findings.push(Finding::Damage(page, what));
+        }
+        self.damaged_count += 1;
     }
 
-    /// Says how many faults were not named.
-    pub(crate) fn end(&mut self) {
-        let unnamed = self.fault_count.saturating_sub(SPACE_FAULTS_NAMED_MAX);
-        if unnamed != 0 {
-            // The line stands for one of them.
-            self.report.unnamed_fault_count -= 1;
-            let owner = &self.owner;
-            self.report
-                .fault(format!("{unnamed} more faults in {owner}"));
+    /// Notes anything else that is wrong here.
+    pub(crate) fn fault(&mut self, fault: String) {
+        if self.fault_count < SPACE_FAULTS_NAMED_MAX {
+            self.findings.push(Finding::Fault(fault));
+        }
+        self.fault_count += 1;
+    }
+
+    /// Everything that is wrong, named or not.
+    pub(crate) fn fault_count(&self) -> u64 {
+        stdx::to_u64(self.fault_count + self.damaged_count)
+    }
+
+    /// Other faults that are not in `findings`.
+    fn unnamed(&self) -> usize {
+        self.fault_count.saturating_sub(SPACE_FAULTS_NAMED_MAX)
+    }
+
+    /// Adds what was found in another part of the same tablespace.
+    pub(crate) fn join(&mut self, part: Self) {
+        assert_eq!(self.space, part.space);
+        let unnamed = part.unnamed();
+        self.is_partial |= part.is_partial;
+        self.page_count += part.page_count;
+        self.row_count += part.row_count;
+        self.record_count += part.record_count;
+        self.file_count += part.file_count;
+        self.file_page_count += part.file_page_count;
+        for finding in part.findings {
+            match finding {
+                Finding::Damage(page, what) => self.damage_of_file(page, what),
+                Finding::Fault(fault) => self.fault(fault),
+            }
+        }
+        for page in part.damaged.range(0..=u32::MAX) {
+            self.damaged_count += usize::from(self.damaged.insert(page));
+        }
+        self.fault_count += unnamed;
+        for page in part.used.range(0..=u32::MAX) {
+            self.use_page(page);
         }
     }
 }
@@ -160,24 +242,51 @@ mod tests {
         let mut report = CheckReport::default();
         let pages = u32::try_from(PAGES_NAMED_MAX).unwrap();
         for round in 0..2 {
+            let mut audit = Audit::new(SpaceId(7), "table t7".to_owned());
             for page in 0..pages + 5 {
-                let id = PageId::new(SpaceId(7), PageNo(page));
-                report.damage(id, &format!("page {page} in round {round}"));
+                audit.damage(PageNo(page), &format!("page {page} in round {round}"));
             }
+            report.take(audit);
         }
         assert_eq!(report.unnamed_page_count, 5);
         for space in 0..100 {
-            let mut ignore = |_: &CheckReport| {};
             let owner = format!("table t{space}");
-            let mut audit = Audit::new(SpaceId(space), owner, &mut report, &mut ignore);
-            (0..25).for_each(|fault| audit.fault(format!("fault {fault}")));
-            audit.end();
+            let mut audit = Audit::new(SpaceId(space), owner.clone());
+            // Found in two parts.
+            for faults in [0..23, 23..25] {
+                let mut part = Audit::new(SpaceId(space), owner.clone());
+                faults.for_each(|fault| part.fault(format!("fault {fault}")));
+                audit.join(part);
+            }
+            report.take(audit);
         }
         assert_eq!(report.faults.len(), PAGES_NAMED_MAX + FAULTS_NAMED_MAX);
         assert_eq!(report.fault_count(), u64::from(pages) + 5 + 100 * 25);
         assert_eq!(
             report.faults[PAGES_NAMED_MAX + 20],
             "5 more faults in table t0"
+        );
+    }
+
+    #[test]
+    fn parts_of_a_tablespace_are_put_together() {
+        let mut whole = Audit::new(SpaceId(7), "table t".to_owned());
+        for number in 0..2 {
+            let mut part = Audit::new(SpaceId(7), "table t".to_owned());
+            part.own(PageNo(number));
+            part.own(PageNo(9));
+            part.damage(PageNo(9), &"damaged");
+            part.row_count = 3;
+            whole.join(part);
+        }
+        assert!(whole.is_partial);
+        assert_eq!((whole.page_count, whole.row_count), (4, 6));
+        assert_eq!(whole.fault_count(), 2);
+        let mut report = CheckReport::default();
+        report.take(whole);
+        assert_eq!(
+            report.faults,
+            ["damaged (of table t)", "page 7:9 is used twice"]
         );
     }
 }

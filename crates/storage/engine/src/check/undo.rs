@@ -1,17 +1,15 @@
 //! Undo segments: their chains of pages, and the records in them.
 
-use std::rc::Rc;
-
 use btree::damaged;
 use format::page::PageHeader;
 use format::undo::{Remains, UNDO_RECORDS_START, UndoRecord, copy_record, next_page, used};
 use format::{PageId, PageNo, PageType, TxnId, UndoPointer};
 use store::{Outcome, StoreError};
 
+use super::checker::Checker;
 use super::report::Audit;
 use super::{give_way, on_the_whole};
 use crate::undo::undo_log::{self, DIRECTORY};
-use crate::worker::Worker;
 
 /// A page of the chain.
 struct Page {
@@ -20,17 +18,16 @@ struct Page {
     next: Option<PageNo>,
 }
 
-impl Worker {
+impl Checker<'_> {
     /// Looks at the pages of a segment and their records. Purge has gone before, so that a segment
     /// is short but for what it could not pass.
     pub(super) async fn check_segment(
-        self: &Rc<Self>,
+        &self,
         segment: u8,
-        audit: &mut Audit<'_>,
+        audit: &mut Audit,
     ) -> Result<(), StoreError> {
-        audit.report.segment_count += 1;
         audit.own(DIRECTORY);
-        let ends = self.until_done(|| undo_log::ends(&self.pages, segment));
+        let ends = self.until_done(|| undo_log::ends(self.pages, segment));
         match on_the_whole(ends.await)? {
             Ok((tail, last)) => self.check_chain(segment, (tail, last), audit).await?,
             Err(error) => audit.damage(DIRECTORY, &error),
@@ -39,10 +36,10 @@ impl Worker {
     }
 
     async fn check_chain(
-        self: &Rc<Self>,
+        &self,
         segment: u8,
         (tail, last): (PageNo, PageNo),
-        audit: &mut Audit<'_>,
+        audit: &mut Audit,
     ) -> Result<(), StoreError> {
         let mut no = tail;
         loop {
@@ -60,7 +57,7 @@ impl Worker {
                 }
             };
             for (txn, previous) in page.records {
-                audit.report.record_count += 1;
+                audit.record_count += 1;
                 self.check_previous(segment, (txn, previous), audit).await?;
             }
             give_way(audit).await;
@@ -104,14 +101,14 @@ impl Worker {
         &self,
         segment: u8,
         (txn, previous): (TxnId, UndoPointer),
-        audit: &mut Audit<'_>,
+        audit: &mut Audit,
     ) -> Result<(), StoreError> {
         let is_seen = previous.segment() == segment && audit.used.contains(previous.page());
         if previous.is_null() || !is_seen {
             return Ok(());
         }
         let mut bytes = Vec::new();
-        let read = self.until_done(|| undo_log::read_record(&self.pages, previous, &mut bytes));
+        let read = self.until_done(|| undo_log::read_record(self.pages, previous, &mut bytes));
         let is_its_own = on_the_whole(read.await)?.is_ok()
             && UndoRecord::decode(&bytes).is_some_and(|record| record.txn == txn);
         if !is_its_own {

@@ -376,6 +376,18 @@ impl TableShape {
         let has_null = index.key.append_row(&self.layout, row, &mut bytes)?;
         Ok(finish_entry(bytes, has_null, row_key))
     }
+
+    /// Appends the bytes of the entry that an encoded row has in one index.
+    pub(crate) fn append_entry(
+        &self,
+        index: &IndexShape,
+        (row, row_key): (&[u8], &[u8]),
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
+        index.key.append_row(&self.layout, row, out)?;
+        out.extend_from_slice(row_key);
+        Ok(())
+    }
 }
 
 fn finish_entry(mut bytes: Vec<u8>, has_null: bool, row_key: &[u8]) -> EntryKey {
