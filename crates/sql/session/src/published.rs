@@ -4,16 +4,16 @@
 //! change_turn --> the snapshot is read, a change decided --> rows written --> snapshot published
 //! ```
 //!
-//! (I1) A snapshot is replaced within a turn alone, and after its rows are durable. So snapshots
-//! follow each other as the changes do: none brings back what a later change has taken away.
-//! (I2) Within a turn the snapshot that the server has is that of the rows, so that what is decided
-//! by it is decided by all changes before.
-//! (I3) What a change leaves alone is shared with the snapshot before: sessions, and what was made
-//! of stored programs, know it again by its address.
+//! (I1) A snapshot is replaced only within a turn, and after its rows are durable. So snapshots are
+//! published in the order of the changes; none brings back what a later change has removed.
+//! (I2) Within a turn the published snapshot equals the rows. So a decision based on it takes all
+//! earlier changes into account.
+//! (I3) What a change does not touch is shared with the former snapshot. Sessions and compiled
+//! programs recognize it by its address.
 //!
-//! One turn serves both tables, for who drops a stored program takes rights to it away, too. It is
-//! a metadata lock: it is waited for as long as `lock_wait_timeout` says, and KILL ends the wait.
-//! Who holds a database, strongly or weakly, takes the turn after that.
+//! One turn serves both tables, since dropping a stored program also revokes rights to it. The turn
+//! is a metadata lock: a session waits for it up to `lock_wait_timeout`, and KILL ends the wait. A
+//! session that also holds a database's lock takes that one first.
 
 use std::rc::Rc;
 
@@ -28,20 +28,21 @@ use crate::lock::metadata::{PUBLISHED_LOCK, StrongHold};
 use crate::routine::store::{self as routines, RoutineChange};
 use crate::system_rows::{self, RowChange};
 
-/// The turn to change what is published; the next one's begins when this is dropped.
+/// The turn to change the published tables; dropping it lets the next one begin.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _hold: Option<StrongHold>,
 }
 
 impl Session {
-    /// Waits for the turn. No transaction may be open that has written to the tables.
+    /// Waits for the turn. The session must have no open transaction that has written to the
+    /// tables.
     pub(crate) async fn change_turn(&mut self) -> Result<Turn, Stop> {
         let hold = Box::pin(self.change_table(PUBLISHED_LOCK)).await?;
         Ok(Turn { _hold: hold })
     }
 
-    /// Writes changes of accounts and publishes the accounts as they are then.
+    /// Writes changes of accounts and publishes the resulting accounts.
     pub(crate) async fn change_accounts(
         &mut self,
         turn: &Turn,
@@ -50,7 +51,7 @@ impl Session {
         self.change_published(turn, changes, &[]).await
     }
 
-    /// Writes changes of stored programs and publishes the programs as they are then.
+    /// Writes changes of stored programs and publishes the resulting programs.
     pub(crate) async fn change_routines(
         &mut self,
         turn: &Turn,
@@ -59,7 +60,7 @@ impl Session {
         self.change_published(turn, &[], changes).await
     }
 
-    /// Writes changes of both, all or none, and publishes what is there then.
+    /// Writes changes of both, all or none, and publishes the result.
     pub(crate) async fn change_published(
         &mut self,
         _: &Turn,
@@ -84,9 +85,9 @@ impl Session {
         Ok(())
     }
 
-    /// Writes rows of the server's own tables, durably. Another session may have locked some: they
-    /// are waited for as long as the session waits for locks, and KILL and the end of the
-    /// statement's time end the wait. Then nothing is changed. The commit itself nobody ends.
+    /// Writes rows of the server's own tables, durably. If another session has locked one, this
+    /// waits as long as the session waits for locks. KILL and the end of the statement's time end
+    /// the wait; then nothing is changed. Nothing interrupts the commit itself.
     async fn write_system_rows(
         &mut self,
         changes: Vec<(&'static str, Vec<RowChange>)>,
@@ -106,9 +107,9 @@ impl Session {
         system_rows::end(&mut *txn, written).await
     }
 
-    /// How long a row of the server's own tables is waited for. MariaDB locks these tables as a
-    /// whole, by `lock_wait_timeout`; here a row is locked, by `innodb_lock_wait_timeout`. Who has
-    /// set either has meant it.
+    /// How long to wait for a row of the server's own tables. MariaDB locks these tables as a
+    /// whole, up to `lock_wait_timeout`; here a row is locked, up to `innodb_lock_wait_timeout`. So
+    /// a limit that the session has set in either counts.
     fn system_lock_wait_s(&self) -> u64 {
         let variables = self.state.variables.borrow();
         let active = variables.active();
@@ -117,7 +118,7 @@ impl Session {
             .min(active.row_lock_wait_timeout_s)
     }
 
-    /// Publishes what the tables hold, whoever has written to them: `FLUSH PRIVILEGES`.
+    /// Publishes what the tables hold, whichever session has written to them: `FLUSH PRIVILEGES`.
     pub(crate) async fn reload_published(&mut self, _: &Turn) -> Result<(), Stop> {
         let worker = Rc::clone(&self.state.worker);
         let (store, server) = (&*worker.store, &worker.server);

@@ -1,4 +1,4 @@
-//! Stored programs: procedures, compound statements, and what makes and removes them.
+//! Stored programs: procedures, compound statements, and the statements that create and drop them.
 //!
 //! ```text
 //! mysql.proc --load--> server.routines --parse, compile (once a worker)--> Compiled
@@ -7,11 +7,11 @@
 //! a statement that halts at a call of a function --likewise--> its value, and goes on
 //! ```
 //!
-//! `store` keeps routines in their table; `definition` answers CREATE, ALTER, DROP and SHOW
-//! CREATE; `compile` makes `program::Compiled` out of a tree; `run` is the loop over
-//! instructions, `evaluate` what they have in common: a fragment of the text, planned once, whose
-//! parameters are the routine's variables. `function` runs functions; `call` passes arguments and
-//! changes whose rights hold; `condition` finds handlers, `signal` raises and reads conditions.
+//! `store` keeps routines in their table. `definition` answers CREATE, ALTER, DROP and SHOW CREATE.
+//! `compile` turns a tree into `program::Compiled`. `run` is the loop over instructions. `evaluate`
+//! has what they share: a fragment of the text, planned once, whose parameters are the routine's
+//! variables. `function` runs functions. `call` passes arguments and switches to the routine's
+//! rights. `condition` finds handlers; `signal` raises and reads conditions.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub(crate) use held::HeldPlans;
 use frame::Frame;
 use program::Compiled;
 
-/// Compiled routines that a worker keeps. More are as good as none: they are forgotten together.
+/// Compiled routines that a worker keeps. At the limit all are dropped.
 const COMPILED_COUNT_MAX: usize = 256;
 
 /// How deep routines may call each other. Each level costs stack: in builds without optimisation
@@ -56,33 +56,33 @@ pub(crate) const NESTED_COUNT_MAX: usize = if cfg!(debug_assertions) { 24 } else
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     frames: Vec<Frame>,
-    /// When the outermost is over its time; none within no program.
+    /// The outermost program's deadline; the outer `None`: no program is running.
     deadline: Option<Option<u64>>,
-    /// The last condition that SIGNAL raised, with what the list of warnings has no room for.
+    /// The last condition that SIGNAL raised, with the items that the list of warnings cannot hold.
     signalled: Option<Box<signal::Signalled>>,
-    /// The places that the error at hand has come by, the innermost first.
+    /// The call trace of the current error, the innermost first.
     trace: Vec<ClientError>,
-    /// Stored functions that are running, one for the sake of the other.
+    /// Stored functions that are running, nested in each other.
     function_count: usize,
-    /// The tables of the statements that they run for.
+    /// The tables of the statements that call them.
     used_tables: Vec<TableId>,
     /// Rows that the statements of the outermost program have changed.
     affected_rows: u64,
     /// The rows that are being sent are OUT parameters.
     is_telling_outputs: bool,
-    /// The list of warnings is that of an earlier instruction.
+    /// The list of warnings is an earlier instruction's.
     has_kept_warnings: bool,
     /// A list of warnings that is not in use.
     spare: Rc<Diagnostics>,
 }
 
 impl Programs {
-    /// The places that the error at hand has come by, once.
+    /// Takes the call trace of the current error.
     pub(crate) fn take_trace(&mut self) -> Vec<ClientError> {
         std::mem::take(&mut self.trace)
     }
 
-    /// True within a program that can give results to the client.
+    /// True within a program that can send results to the client.
     pub(crate) fn is_running(&self) -> bool {
         !self.frames.is_empty() || self.is_telling_outputs
     }
@@ -98,8 +98,8 @@ impl Programs {
     }
 }
 
-/// Compiled routines of one worker. An entry holds for the routine that it was made of: what
-/// replaces that is another.
+/// Compiled routines of one worker. An entry is valid for the routine it was compiled from; a
+/// replacement is another `Arc`.
 #[derive(Debug, Default)]
 pub(crate) struct CompiledRoutines {
     by_key: HashMap<RoutineKey, (Arc<Routine>, Rc<Compiled>), FixedState>,
@@ -119,8 +119,7 @@ impl CompiledRoutines {
     }
 }
 
-/// What a client is told of a stored program that contradicts itself. `name` is the name in
-/// question.
+/// The error for a stored program that contradicts itself. `name` is the name in question.
 pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
     let code = ErrorCode(kind.code());
     match kind {

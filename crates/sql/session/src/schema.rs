@@ -1,7 +1,7 @@
 //! Statements that define databases and tables.
 //!
-//! [`definition`] is how each of them runs; [`define`] makes a definition from its tree;
-//! [`altered`] takes one step of ALTER TABLE after another.
+//! [`definition`] runs each of them; [`define`] turns a tree into a definition; [`altered`] applies
+//! the steps of ALTER TABLE one after another.
 
 mod alter;
 mod altered;

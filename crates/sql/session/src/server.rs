@@ -1,7 +1,7 @@
 //! What the sessions of all workers share.
 //!
-//! Settings and accounts are immutable snapshots that are replaced whole; a session reads the one
-//! it loaded. Counters are each worker's own and are summed by asking.
+//! Settings and accounts are immutable snapshots that are replaced as a whole; a session reads the
+//! one that it loaded. Each worker has its own counters, which are summed on demand.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -22,14 +22,14 @@ use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::statement::draft::Heap;
 
-/// One for the program.
+/// One for the whole program.
 #[derive(Debug)]
 pub struct Server {
-    /// Who is connected.
+    /// The connected clients.
     pub registry: Registry,
-    /// Who is about to be.
+    /// The clients that are logging in.
     pub logins: Arc<Logins>,
-    /// Which tables are in use and which are being changed.
+    /// The metadata locks: which tables are in use, and which are being changed.
     pub metadata: MetadataLocks,
     /// Of GET_LOCK.
     pub named_locks: NamedLocks,
@@ -37,9 +37,9 @@ pub struct Server {
     settings: ArcSwap<Settings>,
     /// Prepared statements of all sessions.
     prepared_count: AtomicU64,
-    /// Held by who replaces the settings.
+    /// Held while the settings are replaced.
     settings_change: Mutex<()>,
-    /// All accounts; replaced by whose turn it is to change them (`published.rs`).
+    /// All accounts; replaced within the change turn (`published.rs`).
     accounts: ArcSwap<Accounts>,
     /// All stored programs, likewise.
     routines: ArcSwap<Routines>,
@@ -47,15 +47,15 @@ pub struct Server {
     counters: Box<[CachePadded<Counters>]>,
     /// Memory for what statements keep.
     pub(crate) memory_pool: Arc<MemoryPool>,
-    /// What the allocator tells.
+    /// Access to the allocator's counters.
     pub(crate) heap: Heap,
     /// When the server started, on the steady clock, in microseconds.
     started_us: u64,
-    /// Ends the program in order; set once by it.
+    /// Shuts the program down; the program sets it once.
     shutdown: OnceLock<Shutdown>,
 }
 
-/// A prepared statement's share of `max_prepared_stmt_count`, given back on drop.
+/// A prepared statement's share of `max_prepared_stmt_count`, returned on drop.
 #[derive(Debug)]
 pub(crate) struct PreparedPlace(Arc<Server>);
 
@@ -82,19 +82,19 @@ pub struct Counters {
     pub questions: Counter,
     /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
     by_kind: [Counter; StatementKind::COUNT],
-    /// Connections that were let in.
+    /// Clients that have logged in.
     pub connections: Counter,
     /// Connections that were ended before their login because too many were logging in.
     pub logins_evicted: Counter,
-    /// What the protocol has counted there.
+    /// The protocol's own counters.
     pub front: Arc<front::Counters>,
     /// Statements that ended with an error.
     pub errors: Counter,
-    /// Texts whose plan was found (`Plan_cache_hits`).
+    /// Statements whose plan was in the cache (`Plan_cache_hits`).
     pub plan_hits: Counter,
-    /// Texts that had to be planned though they have a canonical form.
+    /// Statements that have a canonical form and had to be planned.
     pub plan_misses: Counter,
-    /// Plans that had to go for others.
+    /// Plans that were evicted.
     pub plan_evictions: Counter,
     /// Calls of tables and transactions (`Handler_%`), in the order of [`HandlerCall`].
     handler: [Counter; HandlerCall::COUNT],
@@ -157,7 +157,7 @@ impl Server {
         Self::over(Heap::default(), settings, worker_count, started_us)
     }
 
-    /// The same over a heap that tells what is allocated.
+    /// The same with a heap that reports what is allocated.
     pub fn over(heap: Heap, settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
         let memory_bytes = settings.unsigned("statement_memory_size");
         let memory_pool = match settings.unsigned("server_memory_limit") {
@@ -194,10 +194,11 @@ impl Server {
         self.settings.load_full()
     }
 
-    /// A place for one more prepared statement; `max_prepared_stmt_count` if there is none.
+    /// Reserves a place for one more prepared statement. If there is none, fails with
+    /// `max_prepared_stmt_count`.
     pub(crate) fn prepared_place(self: &Arc<Self>) -> Result<PreparedPlace, u64> {
         let limit = self.settings().unsigned("max_prepared_stmt_count");
-        // Relaxed: the number alone counts; nothing is read by its leave.
+        // Relaxed: only the number matters; no other memory depends on it.
         let before = self.prepared_count.fetch_add(1, Ordering::Relaxed);
         let place = PreparedPlace(Arc::clone(self));
         if before < limit {
@@ -207,8 +208,8 @@ impl Server {
         }
     }
 
-    /// Changes global variables; whatever `change` answers is given back, and an error leaves
-    /// them as they were.
+    /// Changes global variables, and returns what `change` returns. An error leaves them as they
+    /// were.
     pub fn change_settings<T, E>(
         &self,
         change: impl FnOnce(&mut Settings) -> Result<T, E>,
@@ -225,12 +226,12 @@ impl Server {
         self.accounts.load_full()
     }
 
-    /// True if these are still the accounts; cheaper than asking for them.
+    /// True if these are still the current accounts; cheaper than loading them.
     pub fn are_current(&self, accounts: &Arc<Accounts>) -> bool {
         Arc::ptr_eq(&self.accounts.load(), accounts)
     }
 
-    /// Publishes the accounts as they are in their table now.
+    /// Publishes the accounts, as their table now has them.
     pub fn set_accounts(&self, accounts: Accounts) {
         self.accounts.store(Arc::new(accounts));
     }
@@ -240,38 +241,38 @@ impl Server {
         self.routines.load_full()
     }
 
-    /// Publishes the stored programs as they are in their table now.
+    /// Publishes the stored programs, as their table now has them.
     pub fn set_routines(&self, mut routines: Routines) {
         routines.set_version(self.routines_version() + 1);
         self.routines.store(Arc::new(routines));
     }
 
-    /// Another one whenever stored programs are published.
+    /// Differs whenever stored programs were published.
     pub fn routines_version(&self) -> u64 {
         self.routines.load().version()
     }
 
-    /// Says how the program is ended; the first to say it is heard.
+    /// Sets how the program is shut down; only the first call counts.
     pub fn on_shutdown(&self, shutdown: impl Fn() + Send + Sync + 'static) {
         let _first_wins = self.shutdown.set(Shutdown(Box::new(shutdown)));
     }
 
-    /// Ends the program in order (`SHUTDOWN`).
+    /// Shuts the program down (`SHUTDOWN`).
     pub fn shut_down(&self) {
         if let Some(shutdown) = self.shutdown.get() {
             (shutdown.0)();
         }
     }
 
-    /// The program ends: sessions finish the command that they are at and take no other, and who
-    /// is logging in has to go.
+    /// The program is shutting down: sessions finish their current command and accept no other, and
+    /// logins are cut off.
     pub fn dismiss_sessions(&self) {
         self.registry.end();
         self.logins.end();
     }
 
-    /// The program's patience is over: sessions are ended as KILL ends them, in the middle of their
-    /// commands, and their transactions are rolled back. Any thread.
+    /// The shutdown's grace period is over: sessions are killed in the middle of their commands,
+    /// and their transactions are rolled back. Any thread.
     pub fn kill_sessions(&self) {
         for seat in self.registry.all() {
             seat.give_order(KillOrder::Connection);

@@ -1,8 +1,8 @@
 //! SHOW and DESCRIBE.
 //!
-//! What `information_schema` knows is asked of it: the statement becomes a SELECT whose columns
-//! have SHOW's names, so that LIKE and WHERE work on all of them alike. What only the session
-//! knows is written directly.
+//! Most of it is read from `information_schema`: the statement becomes a SELECT whose columns have
+//! SHOW's names, so LIKE and WHERE work everywhere. What only the session knows is written
+//! directly.
 
 use std::fmt::Display;
 
@@ -24,14 +24,14 @@ use crate::statement::dispatch::Parsed;
 use crate::statement::sink::{PacketSink, ResultState, number_column, text_column};
 use crate::statement::virtual_store::table_facts;
 
-/// The default of a column as SHOW COLUMNS has it: a text without its quotes, but for the types
-/// whose defaults are expressions.
+/// The default of a column as SHOW COLUMNS shows it: a text without its quotes, except for the
+/// types whose defaults are expressions.
 const BARE_DEFAULT: &str = "CASE WHEN COLUMN_DEFAULT = 'NULL' THEN NULL \
     WHEN DATA_TYPE LIKE '%text' OR DATA_TYPE LIKE '%blob' THEN COLUMN_DEFAULT \
     WHEN LEFT(COLUMN_DEFAULT, 1) = '''' THEN REPLACE(SUBSTRING(COLUMN_DEFAULT, 2, \
     CHAR_LENGTH(COLUMN_DEFAULT) - 2), '''''', '''') ELSE COLUMN_DEFAULT END";
 
-/// Any of these on a table lets an account see how it is defined.
+/// Any of these privileges on a table lets an account see its definition.
 const DEFINITION_SHOWN_TO: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Select,
     Privilege::Insert,
@@ -51,14 +51,14 @@ const DEFINITION_SHOWN_TO: PrivilegeSet = PrivilegeSet::of(&[
 struct Asked {
     /// `SELECT .. FROM .. [WHERE ..]`, without ORDER BY.
     select: String,
-    /// The column that LIKE is about, and how it is compared.
+    /// The column that LIKE applies to, and its collation.
     like: String,
     collate: &'static str,
     /// ORDER BY, or nothing.
     order: &'static str,
 }
 
-/// The name of a column with the pattern of LIKE behind it, as MySQL heads lists of names.
+/// The name of a column followed by the pattern of LIKE, the heading of MySQL's lists of names.
 fn headed(column: &str, filter: Option<&ShowFilter>) -> String {
     match filter {
         Some(ShowFilter::Like(pattern)) => {
@@ -95,7 +95,7 @@ impl Asked {
         }
     }
 
-    /// The case of letters counts, as it does in names of databases and tables.
+    /// Compares by case, as names of databases and tables are compared.
     fn by_case(self) -> Self {
         let collate = " COLLATE utf8mb3_bin";
         Self { collate, ..self }
@@ -113,7 +113,7 @@ impl Asked {
             None => String::new(),
             Some(ShowFilter::Like(pattern)) => {
                 let (name, pattern) = (quoted_name(like), String::from_utf8_lossy(pattern));
-                // A backslash escapes in it whatever `sql_mode` says.
+                // A backslash escapes in it, whatever `sql_mode` says.
                 let pattern = text_in_any_mode(&pattern);
                 format!(" WHERE {name}{collate} LIKE {pattern} ESCAPE x'5c'")
             }
@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// The SELECT that answers, for what `information_schema` knows.
+    /// The SELECT that answers the statement, if `information_schema` has the data.
     fn asked(&self, kind: &ShowKind, filter: Option<&ShowFilter>) -> Result<Option<Asked>, Stop> {
         Ok(Some(match kind {
             ShowKind::Databases => asked_databases(filter),
@@ -368,8 +368,8 @@ impl Session {
             .ok_or_else(|| ClientError::new(ER_NO_SUCH_TABLE, &[database, table]))
     }
 
-    /// The definition of a table whose columns and indexes are asked for: error 1142 to who may
-    /// only know that it is there.
+    /// The definition of a table whose columns and indexes are asked for. Error 1142 if the account
+    /// may only know that the table exists.
     fn described_table(
         &self,
         name: &ObjectName,
@@ -542,7 +542,7 @@ impl Session {
         Ok(Reply::Rows(Done::default()))
     }
 
-    /// Writes a result of the server's own making.
+    /// Writes a result that the server composes itself.
     pub(crate) fn write_rows(
         &mut self,
         columns: &[OutputColumn],
@@ -584,7 +584,7 @@ impl Session {
     }
 }
 
-/// Stored code and events: there is none, and the answer has its columns.
+/// Stored code and events: there are none, so the reply has only the columns.
 fn asked_about_code(kind: &ShowKind) -> Option<Asked> {
     Some(match kind {
         ShowKind::Triggers(_) => Asked::new(
@@ -640,7 +640,7 @@ fn text_value(text: &str) -> Value {
     Value::bytes(text.as_bytes())
 }
 
-/// Offset and count of a LIMIT that has plain numbers.
+/// Offset and count of a LIMIT with plain numbers.
 fn limit_of(limit: Option<&ast::Limit>) -> Result<(usize, usize), ClientError> {
     let Some(limit) = limit else {
         return Ok((0, usize::MAX));

@@ -12,18 +12,18 @@ use value::Value;
 
 /// Rows read at a time.
 const FETCH_ROWS: usize = 64;
-/// How long the server's start waits for a lock, which nobody has yet: the sessions' default.
+/// How long the server's start waits for a lock, which no session holds yet: the sessions' default.
 const LOCK_WAIT_TIMEOUT_S: u64 = 50;
 
 /// What to do with the row of a key.
 pub(crate) struct RowChange {
     /// The values of the primary key.
     pub(crate) key: Vec<Value>,
-    /// The row to be there from now on; `None`: none.
+    /// The new row; `None` removes it.
     pub(crate) row: Option<Vec<Value>>,
 }
 
-/// A table of the system database, if it has been made.
+/// A table of the system database, if it exists.
 pub(crate) async fn find(
     store: &dyn Store,
     name: &str,
@@ -38,7 +38,7 @@ pub(crate) async fn find(
     }
 }
 
-/// All rows of a table, each as `decode` makes it of its place in a batch.
+/// All rows of a table, each decoded by `decode` from its place in a batch.
 pub(crate) async fn read_all<T>(
     store: &dyn Store,
     table: &dyn Table,
@@ -60,7 +60,7 @@ pub(crate) async fn read_all<T>(
     Ok(rows)
 }
 
-/// Makes the changes, all or none, durably. For who has nothing else to watch meanwhile.
+/// Makes the changes, all or none, durably. For a caller that has nothing else to watch meanwhile.
 pub(crate) async fn apply(
     store: &dyn Store,
     table: &dyn Table,
@@ -71,7 +71,7 @@ pub(crate) async fn apply(
     end(&mut *txn, written).await
 }
 
-/// Begins a transaction for changes, that waits so long for a lock.
+/// Begins a transaction for changes, with this limit for lock waits.
 pub(crate) fn begin(store: &dyn Store, lock_wait_timeout_s: u64) -> Box<dyn Transaction> {
     store.begin(TransactionOptions {
         lock_wait_timeout_s,
@@ -79,8 +79,7 @@ pub(crate) fn begin(store: &dyn Store, lock_wait_timeout_s: u64) -> Box<dyn Tran
     })
 }
 
-/// Makes the changes in a transaction that is ended by [`end`], even where this was not awaited to
-/// its end.
+/// Makes the changes in a transaction. [`end`] must end it, also if this future was dropped early.
 pub(crate) async fn write(
     table: &dyn Table,
     txn: &mut dyn Transaction,
@@ -92,7 +91,7 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// Commits what was written, durably, or takes all of it back.
+/// Commits durably, or rolls everything back.
 pub(crate) async fn end<E: From<StoreError>>(
     txn: &mut dyn Transaction,
     written: Result<(), E>,
@@ -130,7 +129,7 @@ async fn apply_one(
         match changed {
             Mutation::Done => return Ok(()),
             Mutation::Duplicate { index, .. } => return Err(StoreError::DuplicateKey { index }),
-            // Its place is not what it was: look for it again.
+            // The row has moved: look for it again.
             Mutation::Gone => {}
         }
     }

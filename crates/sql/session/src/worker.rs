@@ -19,27 +19,27 @@ use crate::variables::system::LoginVariables;
 pub struct Worker {
     /// What all workers share. Constant.
     pub server: Arc<Server>,
-    /// Where tables are. Constant.
+    /// The tables. Constant.
     pub store: Rc<dyn Store>,
-    /// What the connections share. Constant.
+    /// What all connections share. Constant.
     pub front: Rc<front::Shared>,
     /// Which worker this is. Constant.
     pub index: usize,
-    /// The door to metadata locks. Constant.
+    /// The access to metadata locks. Constant.
     pub metadata: MetadataWorker,
-    /// The time. Constant.
+    /// The clock. Constant.
     clock: Rc<dyn Clock>,
     /// Plans of statements that were seen before.
     pub plans: RefCell<PlanCache>,
     /// Trees of prepared statements.
     pub(crate) prepared_texts: RefCell<PreparedTexts>,
-    /// Stored programs that have run, ready to run again.
+    /// Compiled stored programs.
     pub(crate) programs: RefCell<CompiledRoutines>,
-    /// Plans that their statements keep.
+    /// Plans that statements of programs keep.
     pub(crate) held_plans: RefCell<HeldPlans>,
-    /// Variables as the last login made them.
+    /// Variables that the last login derived.
     pub(crate) login_variables: RefCell<LoginVariables>,
-    /// Names as of the last look at the store's schema version.
+    /// Names at the last seen schema version of the store.
     names: RefCell<Rc<NameSpace>>,
 }
 
@@ -60,7 +60,7 @@ impl Worker {
         clock: Rc<dyn Clock>,
         index: usize,
     ) -> Rc<Self> {
-        // What is large is freed piece by piece, by tasks that sessions start behind a command.
+        // Large memory is freed piece by piece, by tasks that sessions start after a command.
         stdx::pile::free_later();
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
         let plan_memory = Arc::clone(&server.memory_pool);
@@ -81,7 +81,7 @@ impl Worker {
         })
     }
 
-    /// All names as they are now.
+    /// All current names.
     pub fn names(&self) -> Rc<NameSpace> {
         let mut names = self.names.borrow_mut();
         if names.version() != self.store.schema_version() {
@@ -90,9 +90,9 @@ impl Worker {
         Rc::clone(&names)
     }
 
-    /// Moves with each change of a table or of a stored program: plans hold for one version.
+    /// Changes with each change of a table or of a stored program: plans are valid for one version.
     pub fn plan_version(&self) -> u64 {
-        // Neither part ever goes back, so that their sum stays only if both do.
+        // Neither part ever decreases, so the sum is unchanged only if both are.
         self.store.schema_version() + self.server.routines_version()
     }
 

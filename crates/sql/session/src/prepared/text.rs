@@ -1,7 +1,7 @@
 //! Trees of prepared statements, shared by the sessions of a worker that have prepared one text.
 //!
 //! Programs with thousands of connections prepare the same few statements on each. A tree lives as
-//! long as a session has the statement; the map only points at it.
+//! long as a session has the statement; the map only holds weak references.
 
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -11,27 +11,27 @@ use planner::StringRules;
 
 use crate::statement::dispatch::Parsed;
 
-/// How large the map may grow before it is looked through for trees that are gone.
+/// How large the map may grow before trees that are gone are swept.
 const SWEEP_COUNT_MIN: usize = 64;
 
 /// The trees of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedTexts {
     by_text: HashMap<Box<[u8]>, Entry, FixedState>,
-    /// As many entries as were left by the last sweep, twice over.
+    /// Twice the entries that the last sweep left.
     sweep_at: usize,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// How the text was read, and its strings.
+    /// How the text and its strings were read.
     mode: syntax::Mode,
     strings: StringRules,
     parsed: Weak<Parsed>,
 }
 
 impl PreparedTexts {
-    /// The tree of a text that was read like this.
+    /// The tree of a text that was read in this way.
     pub(crate) fn find(
         &self,
         text: &[u8],

@@ -1,4 +1,4 @@
-//! CALL: finding the procedure, its arguments, and whose rights and settings hold while it runs.
+//! CALL: finds the procedure, passes its arguments, and switches to its rights and settings.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use crate::statement::sink::made_up_column;
 use crate::statement::source::Source;
 use crate::variables::system::{NewValue, Variables};
 
-/// What a routine's definition has fixed while it runs.
+/// Variables that a routine's definition fixes while it runs.
 const KEPT_VARIABLES: [&str; 3] = ["sql_mode", "collation_connection", "character_set_client"];
 
-/// What limits the rows of a client's own statements alone.
+/// It limits only the rows of a client's own statements.
 const SELECT_LIMIT: &str = "sql_select_limit";
 
-/// What an OUT parameter of a prepared CALL has become.
+/// The value of an OUT parameter after a prepared CALL.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// The number of its `?`.
@@ -43,7 +43,7 @@ pub(crate) struct Output {
     pub(crate) value: Value,
 }
 
-/// What held around a routine, to hold again when it has ended.
+/// What to restore after a routine.
 pub(crate) struct Around {
     database: Option<Rc<str>>,
     variables: Variables,
@@ -51,9 +51,9 @@ pub(crate) struct Around {
 }
 
 impl Programs {
-    /// Error 1436 where one more program would need more stack than there is.
+    /// Error 1436 if one more program would need more stack than there is.
     pub(crate) fn check_depth(&self) -> Result<(), Box<ClientError>> {
-        // A function runs within the loop of a statement, which takes as much again.
+        // A function runs inside the loop of a statement, which takes as much stack again.
         if self.frames.len() + self.function_count < NESTED_COUNT_MAX {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a program without `sql_select_limit`, which behind it is as it was before.
+    /// Runs a program without `sql_select_limit`, and restores the limit afterwards.
     pub(crate) async fn run_unlimited(&mut self, frame: Frame) -> Result<Frame, Stop> {
         let before = self.state.variables.borrow().clone();
         let select_rows = before.active().limits.select_rows;
@@ -118,8 +118,8 @@ impl Session {
         outcome
     }
 
-    /// Runs a prepared CALL: its `?` are variables of a program that does nothing else. Gives what
-    /// those that stand for OUT parameters have become, by their numbers.
+    /// Runs a prepared CALL: its `?` are the variables of a program that does nothing else. Returns
+    /// the values of those that stand for OUT parameters, by their numbers.
     pub(crate) async fn call_with(
         &mut self,
         call: &ast::Call,
@@ -176,7 +176,7 @@ impl Session {
         Ok(outputs.collect())
     }
 
-    /// Sends what the OUT parameters of a prepared CALL have become, as a row of its own.
+    /// Sends the values of the OUT parameters of a prepared CALL as a row of its own.
     pub(crate) fn write_outputs(&mut self, outputs: &[Output]) -> Result<(), Stop> {
         let takes_them = self
             .client
@@ -197,7 +197,7 @@ impl Session {
         ended.map(|_| ())
     }
 
-    /// A parameter takes its argument, as if the routine assigned it.
+    /// Sets a parameter to its argument, as if the routine assigned it.
     pub(crate) fn set_parameter(
         &mut self,
         frame: &mut Frame,
@@ -213,7 +213,7 @@ impl Session {
         outcome
     }
 
-    /// The procedure of a name, which the account may run.
+    /// The named procedure, if the account may run it.
     fn called_routine(&self, name: &ast::ObjectName) -> Result<Arc<Routine>, ClientError> {
         let database = self.routine_database(name)?;
         let key = RoutineKey::new(RoutineKind::Procedure, &database, &name.name.text);
@@ -247,7 +247,7 @@ impl Session {
         denied(command, &self.state.account_name(), database, name)
     }
 
-    /// A routine as it is run, made now or by an earlier call.
+    /// The compiled routine, of now or of an earlier call.
     pub(crate) fn compiled(&self, routine: &Arc<Routine>) -> Result<Rc<Compiled>, Stop> {
         Ok(self.state.compiled_routine(&routine.key(), routine)?)
     }
@@ -284,7 +284,7 @@ impl Session {
         self.check_recursion(routine)
     }
 
-    /// Error 1456 where a routine runs within itself more often than it may.
+    /// Error 1456 if a routine recurses deeper than allowed.
     fn check_recursion(&self, routine: &Routine) -> Result<(), ClientError> {
         let key = routine.key();
         let frames = self.programs.frames.iter();
@@ -300,7 +300,7 @@ impl Session {
         self.programs.check_depth().map_err(|error| *error)
     }
 
-    /// From here on the definition's settings and rights hold.
+    /// From here on the definition's settings and rights are in effect.
     pub(crate) fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
         let is_own = routine.definer == self.state.account_name();
         let definer = match &routine.definer {
@@ -308,7 +308,7 @@ impl Session {
             definer => Some(self.definer(definer, routine)?),
         };
         let variables = self.variables_within(routine)?;
-        // Nothing fails from here on: who has become the definer becomes himself again.
+        // Nothing fails from here on, so the session gets its own account back for certain.
         let state = &self.state;
         let database = Some(routine.database.as_str().into());
         Ok(Around {
@@ -318,7 +318,7 @@ impl Session {
         })
     }
 
-    /// The session's variables as they are within a routine.
+    /// The session's variables within a routine.
     fn variables_within(&self, routine: &Routine) -> Result<Variables, ClientError> {
         let mut variables = self.state.variables.borrow().clone();
         let values = [
@@ -337,7 +337,7 @@ impl Session {
         Ok(variables)
     }
 
-    /// Whose rights the routine has, if they are enough to run it: error 1370.
+    /// The account whose rights the routine has; error 1370 if they do not suffice to run it.
     fn definer(&self, name: &AccountName, routine: &Routine) -> Result<Acting, ClientError> {
         let accounts = self.state.worker.server.accounts();
         let Some(account) = accounts.by_name(name) else {
@@ -374,7 +374,7 @@ fn denied(command: &str, account: &AccountName, database: &str, name: &str) -> C
 }
 
 impl State {
-    /// A routine as it is run, made now or by an earlier call.
+    /// The compiled routine, of now or of an earlier call.
     pub(crate) fn compiled_routine(
         &self,
         key: &RoutineKey,
@@ -391,7 +391,7 @@ impl State {
     }
 }
 
-/// Reads a routine's text and makes it ready to run.
+/// Parses and compiles a routine's text.
 pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
     let text = Source::new(routine.show_create().into_bytes(), strings_of(routine));
     let mode = crate::variables::system::parser_mode(&routine.sql_mode);
@@ -404,7 +404,7 @@ pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientEr
     compile_routine(create, &text, collation)
 }
 
-/// How the strings of a routine's text are read: as they were when it was made.
+/// How the strings of a routine's text are read: as when it was created.
 fn strings_of(routine: &Routine) -> StringRules {
     let usual = StringRules::default();
     StringRules {
@@ -413,7 +413,7 @@ fn strings_of(routine: &Routine) -> StringRules {
     }
 }
 
-/// A routine's parameters, as `information_schema` tells them; none of one that cannot be read.
+/// A routine's parameters for `information_schema`; none if its text cannot be read.
 pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
     let text = routine.show_create();
     let mode = crate::variables::system::parser_mode(&routine.sql_mode);

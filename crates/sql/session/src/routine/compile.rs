@@ -1,4 +1,4 @@
-//! From the tree of a program to its instructions.
+//! Compiles the tree of a program to instructions.
 //!
 //! ```text
 //! block:   initial values; close cursors; jump L; handlers' instructions; L: enter handlers;
@@ -10,8 +10,8 @@
 //! case:    operand; unless condition jump next; branch; jump end; (next:) ..; no case; (end:)
 //! ```
 //!
-//! LEAVE and ITERATE first undo what the blocks between have done, then jump. They never lead out
-//! of a handler: labels around a handler are not in its sight.
+//! LEAVE and ITERATE first undo what the blocks between have done, then jump. They never leave a
+//! handler: it cannot see the labels around it.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,11 +31,11 @@ use crate::schema::define;
 use crate::statement::dispatch::Parsed;
 use crate::statement::source::Source;
 
-/// Where a jump goes that is not known yet.
+/// The target of a jump that is not known yet.
 const UNKNOWN: usize = usize::MAX;
 
-/// Makes a program ready to run. Spans of the tree count from the start of `text`; variables have
-/// `collation` where they name none.
+/// Compiles a program. Spans of the tree count from the start of `text`; variables without a
+/// collation get `collation`.
 pub(crate) fn compile(
     program: &ast::Program,
     text: &Source,
@@ -44,8 +44,8 @@ pub(crate) fn compile(
     compile_with(program, text, variables_of(program, collation)?)
 }
 
-/// Makes a routine ready to run. A function has one variable more than it declares: its result,
-/// which messages name as a call without arguments.
+/// Compiles a routine. A function has one more variable than it declares: its result, which
+/// messages show as a call without arguments.
 pub(crate) fn compile_routine(
     create: &ast::CreateRoutine,
     text: &Source,
@@ -106,7 +106,7 @@ fn compile_with(
     })
 }
 
-/// The variables of a program. Those of one DECLARE have the very same type, which may be long.
+/// The variables of a program. Those of one DECLARE share one type, which may be long.
 fn variables_of(
     program: &ast::Program,
     collation: CollationId,
@@ -137,7 +137,7 @@ fn variables_of(
     Ok(variables)
 }
 
-/// The type of a variable. A TIMESTAMP is kept as it is on the session's wall.
+/// The type of a variable. A TIMESTAMP is kept as local time of the session.
 fn local_type(declared: ColumnType) -> ColumnType {
     match declared.kind {
         TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, declared.decimals),
@@ -145,30 +145,30 @@ fn local_type(declared: ColumnType) -> ColumnType {
     }
 }
 
-/// A program in the making.
+/// A program that is being compiled.
 struct Compiler {
     text: Source,
     code: Vec<Instruction>,
     handlers: Vec<Handler>,
-    /// What is around the place at hand, the innermost last.
+    /// What encloses the current place, the innermost last.
     contexts: Vec<Context>,
     block_count: usize,
     has_results: bool,
-    /// Variables that FOR loops count with.
+    /// Counters of FOR loops.
     counting: Vec<usize>,
-    /// The line of the step at hand.
+    /// The line of the current step.
     line: LineCounter,
     /// The line of each instruction.
     lines: Vec<u32>,
 }
 
-/// The line of a place in a text. Places come in order, so that all lines of a text are counted by
-/// reading it once: a body may hold a million steps.
+/// Finds the line of an offset in a text. Offsets come in order, so one pass over the text finds
+/// all lines: a body may hold a million steps.
 #[derive(Debug, Default)]
 struct LineCounter {
-    /// Where it is.
+    /// The current offset.
     offset: usize,
-    /// How many lines have ended before.
+    /// Lines that ended before it.
     ended: u32,
 }
 
@@ -189,7 +189,7 @@ impl LineCounter {
     }
 }
 
-/// Something around a place of the program.
+/// A construct that encloses a place of the program.
 enum Context {
     Block {
         label: Option<u32>,
@@ -200,10 +200,10 @@ enum Context {
     },
     Loop {
         label: Option<u32>,
-        /// Where it begins anew; none if that comes later.
+        /// Where the next iteration begins; `None` if that place comes later.
         start: Option<usize>,
         leaves: Vec<usize>,
-        /// Jumps to where it begins anew.
+        /// Jumps to the next iteration.
         iterates: Vec<usize>,
     },
 }
@@ -227,7 +227,7 @@ impl Compiler {
         self.code.len() - 1
     }
 
-    /// Gives jumps that were made before their target was known the place that is next.
+    /// Sets the target of earlier jumps to the next instruction.
     fn land(&mut self, jumps: &[usize]) {
         let here = self.here();
         for &jump in jumps {
@@ -395,7 +395,7 @@ impl Compiler {
         }
     }
 
-    /// The instructions of a block's handlers, which the block jumps over.
+    /// The instructions of a block's handlers; the block jumps over them.
     fn block_handlers(&mut self, block: &Block) {
         let number = self.block_count;
         self.block_count += 1;
@@ -418,8 +418,8 @@ impl Compiler {
         self.land(&[over]);
     }
 
-    /// IF and CASE: the first branch whose condition holds. `missing` is done where there is no
-    /// ELSE and no condition holds.
+    /// IF and CASE: the first branch whose condition holds. Without ELSE, `missing` is done if no
+    /// condition holds.
     fn branches(
         &mut self,
         branches: &[(ProgramExpr, Vec<Step>)],
@@ -450,8 +450,7 @@ impl Compiler {
         self.resume_here(&tests);
     }
 
-    /// After an error in one of these conditions that a handler continues, the program goes on
-    /// here.
+    /// After an error in one of these conditions, a CONTINUE handler goes on here.
     fn resume_here(&mut self, tests: &[usize]) {
         let here = self.here();
         for &test in tests {
@@ -504,7 +503,7 @@ impl Compiler {
         self.resume_here(&tests);
     }
 
-    /// What a loop repeats. ITERATE goes to `start`, or behind it all. Gives the jumps to the
+    /// The body of a loop. ITERATE goes to `start`, or behind the body. Returns the jumps to the
     /// loop's end.
     fn loop_body(&mut self, step: &LoopStep, start: Option<usize>) -> Vec<usize> {
         self.contexts.push(Context::Loop {
@@ -544,7 +543,7 @@ impl Compiler {
         self.land(&leaves);
     }
 
-    /// FOR over the rows of a cursor. One of its own is closed by whoever leaves the loop.
+    /// FOR over the rows of a cursor. Leaving the loop closes a cursor of its own.
     fn rows(&mut self, step: &LoopStep, range: &ast::CursorRange) {
         let cursor = stdx::to_usize(range.open.cursor);
         if range.is_own {
@@ -586,7 +585,7 @@ impl Compiler {
         self.emit(Instruction::Open(stdx::to_usize(open.cursor)));
     }
 
-    /// Undoes what the blocks within a labelled thing have done; gives its place among the
+    /// Undoes what the blocks within a labelled construct have done. Returns its place among the
     /// contexts.
     fn unwind(&mut self, label: u32, with_itself: bool) -> usize {
         let mut place = self.contexts.len();
@@ -648,7 +647,7 @@ impl Compiler {
     }
 }
 
-/// A CALL whose expressions are of this text.
+/// A CALL whose expressions refer to this text.
 pub(crate) fn call_of(call: &ast::Call, text: &Source) -> Call {
     let argument = |argument: &ProgramExpr| {
         let target = match &argument.expr.kind {
@@ -670,7 +669,7 @@ pub(crate) fn call_of(call: &ast::Call, text: &Source) -> Call {
     }
 }
 
-/// A CALL whose `?` are the variables of the same numbers.
+/// A CALL whose `?` are the variables with the same numbers.
 pub(crate) fn call_with_parameters(call: &ast::Call, text: &Source, count: usize) -> Call {
     let locals = (0..count).map(|slot| ast::LocalUse {
         slot: stdx::to_u32(slot),

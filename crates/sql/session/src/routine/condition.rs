@@ -1,8 +1,7 @@
-//! Conditions: what went wrong, or was only noted, and which handler is for it.
+//! Conditions: errors, warnings and notes, and the handler for each.
 //!
-//! Of the handlers that hold, the innermost block that has one for a condition decides. Within a
-//! block a handler for the error's number comes before one for its SQLSTATE, that before one for
-//! its class.
+//! The innermost block with an active handler for a condition decides. Within a block a handler for
+//! the error's number comes before one for its SQLSTATE, and that before one for its class.
 
 use errcode::{ClientError, ErrorCode, Sqlstate};
 use syntax::ast::ConditionValue;
@@ -22,7 +21,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// One of the list of warnings.
+    /// A condition of the list of warnings.
     pub(crate) fn noted(level: Level, trouble: &Trouble) -> Self {
         let code = ErrorCode(trouble.code);
         Self {
@@ -36,8 +35,8 @@ impl Condition {
         &state[..2]
     }
 
-    /// How well a handler's condition is met: the number before the SQLSTATE before the class;
-    /// none if it is not.
+    /// How closely a handler's condition matches: the number before the SQLSTATE before the class.
+    /// `None` if it does not match.
     fn rank(&self, value: ConditionValue) -> Option<u8> {
         let is_warning = self.level != Level::Error || self.class() == b"01";
         let (is_met, rank) = match value {
@@ -55,7 +54,7 @@ impl Condition {
 }
 
 impl Frame {
-    /// The handler for a condition: its place among those that hold.
+    /// The handler for a condition: its place among the active ones.
     fn handler_for(&self, condition: &Condition) -> Option<usize> {
         let mut best: Option<(usize, u8, usize)> = None;
         for (place, held) in self.handlers.iter().enumerate().rev() {
@@ -75,8 +74,8 @@ impl Frame {
         best.map(|(place, _, _)| place)
     }
 
-    /// Begins the handler at that place: where the program goes on. `resume` is where it goes on
-    /// behind the condition.
+    /// Begins the handler at that place and returns its first instruction. `resume` is where the
+    /// program continues after the condition.
     fn begin_handler(&mut self, place: usize, condition: Condition, resume: usize) -> usize {
         let held = self.handlers[place];
         let handler = &self.program.handlers[held.number];
@@ -103,13 +102,13 @@ impl Frame {
 }
 
 impl Session {
-    /// Where the program goes on after an error that a handler is for; the error if there is none.
+    /// Where the program continues after an error that has a handler; else returns the error.
     pub(crate) fn handle_error(
         &mut self,
         error: Box<ClientError>,
         resume: usize,
     ) -> Result<usize, Stop> {
-        // One that has killed itself is told so.
+        // A session that has killed itself gets the error.
         if error.code == errcode::ER_CONNECTION_KILLED {
             return Err(error.into());
         }
@@ -117,7 +116,7 @@ impl Session {
         if self.state.seat.order() != KillOrder::None {
             return Err(self.interrupted());
         }
-        // Nor is there anything to go on with where a function's transaction is gone.
+        // If a function's transaction is gone, the program cannot continue either.
         let is_lost = self.programs.is_in_function() && self.transaction.opened().is_none();
         if is_lost || error.code == errcode::ER_STATEMENT_TIMEOUT {
             return Err(error.into());
@@ -131,7 +130,7 @@ impl Session {
             return Err(condition.error.into());
         };
         let next = frame.begin_handler(place, condition.clone(), resume);
-        // What the client got of the rows is all that it gets.
+        // The client gets no more than the rows that it has received.
         if std::mem::take(&mut self.has_partial_rows) {
             self.end_partial_rows();
         }
@@ -144,8 +143,8 @@ impl Session {
         Ok(next)
     }
 
-    /// Where the program goes on if a handler is for one of the warnings of the instruction that
-    /// has ended; the last such one counts.
+    /// Where the program continues if a warning of the last instruction has a handler. The last
+    /// such warning counts.
     pub(crate) fn handle_warnings(&mut self, next: usize) -> Option<usize> {
         let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
         let Programs {
@@ -166,7 +165,7 @@ impl Session {
         None
     }
 
-    /// A handler has ended. Gives where the program goes on.
+    /// Ends a handler. Returns where the program continues.
     pub(crate) fn end_handler(&mut self) -> usize {
         let done = self.frame().running.pop();
         let done = done.expect("its last instruction ends it");
@@ -175,7 +174,7 @@ impl Session {
         done.resume
     }
 
-    /// What was handled is no longer listed.
+    /// Removes the handled condition from the list.
     fn forget_handled(&mut self, condition: &Condition) {
         let is_listed = {
             let diagnostics = self.state.diagnostics.borrow();

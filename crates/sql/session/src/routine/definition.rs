@@ -1,7 +1,7 @@
 //! CREATE, ALTER, DROP and SHOW CREATE of stored programs.
 //!
-//! A definition is checked by making the program ready to run, then kept as text. Each change
-//! commits what is open and is durable when it is acknowledged.
+//! A definition is checked by compiling the program, then kept as text. Each change commits the
+//! open transaction and is durable when it is acknowledged.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl Session {
         Ok(routine)
     }
 
-    /// Whose rights the routine gets. To name another needs a privilege.
+    /// The account whose rights the routine gets. Naming another account needs a privilege.
     fn definer_of(&self, create: &CreateRoutine) -> Result<AccountName, ClientError> {
         let own = self.state.account_name();
         let Some(named) = &create.definer else {
@@ -164,7 +164,7 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    /// The routines of a database go with it.
+    /// Drops the routines of a dropped database.
     pub(crate) async fn drop_routines_of(&mut self, database: &str) -> Result<(), Stop> {
         let turn = self.change_turn().await?;
         let routines = self.state.worker.server.routines();
@@ -178,7 +178,7 @@ impl Session {
         self.change_routines(&turn, &gone).await
     }
 
-    /// Answers SHOW CREATE PROCEDURE. Who may not see the body gets NULL for it.
+    /// Answers SHOW CREATE PROCEDURE. A session that may not see the body gets NULL for it.
     pub(crate) fn show_create_routine(
         &mut self,
         kind: RoutineKind,
@@ -224,7 +224,7 @@ impl Session {
         self.write_rows(&columns, vec![row])
     }
 
-    /// Whoever may read the table of routines sees all bodies.
+    /// A session that may read the table of routines sees all bodies.
     fn sees_routine_bodies(&self) -> bool {
         self.state.sees_routine_bodies()
     }
@@ -280,7 +280,7 @@ impl Session {
     }
 }
 
-/// A function's type as it is kept and shown: that of text says its character set.
+/// A function's type as it is stored and shown: a text type names its character set.
 fn type_text(column_type: &value::ColumnType) -> String {
     let mut text = column_type.sql_text();
     if column_type.kind.is_string() && column_type.charset() != value::Charset::Binary {
@@ -291,7 +291,7 @@ fn type_text(column_type: &value::ColumnType) -> String {
     text
 }
 
-/// Gives a routine what its definition says of it.
+/// Applies the characteristics of a definition to a routine.
 fn characterize(routine: &mut Routine, says: &Characteristics) {
     if let Some(comment) = &says.comment {
         routine.comment = String::from_utf8_lossy(comment).into_owned();
@@ -301,7 +301,7 @@ fn characterize(routine: &mut Routine, says: &Characteristics) {
     routine.is_invoker = says.invoker.unwrap_or(routine.is_invoker);
 }
 
-/// Error 1193 for a SET of a name that is neither a variable of the routine nor the system's.
+/// Error 1193 for a SET of a name that is neither the routine's nor a system variable.
 fn check_variables(code: &[Instruction]) -> Result<(), ClientError> {
     for instruction in code {
         if let Instruction::SetSystem { variable, .. } = instruction {

@@ -1,8 +1,8 @@
 //! Fragments of programs: statements and expressions whose parameters are the program's variables.
 //!
 //! A fragment keeps the plan that it ran last, with what the plan depends on: the types of the
-//! variables, the session's surroundings and the schema's version. So a loop plans its statements
-//! once, whoever runs it.
+//! variables, the session's settings and the schema's version. So a loop plans its statements once,
+//! in whichever session it runs.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use crate::statement::plan_cache::{PlanCache, SharedPlan};
 use crate::statement::run::Ran;
 use crate::statement::virtual_store::SessionNames;
 
-/// Whether a doubtful value is an error in strict mode: where it goes into a variable it is.
+/// Whether a doubtful value is an error in strict mode: it is if it is assigned to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// As the mode says.
@@ -78,7 +78,7 @@ impl Session {
         Ok(fragment.locals.iter().map(of).unzip())
     }
 
-    /// The plan of a fragment, made now or kept.
+    /// The plan of a fragment, new or kept.
     fn fragment_plan(
         &mut self,
         fragment: &Fragment,
@@ -164,7 +164,7 @@ impl Session {
         Ok(value == Value::Int(1))
     }
 
-    /// Runs a plan and keeps its rows; none if the plan is stale.
+    /// Runs a plan and keeps its rows. Returns `None` if the plan is stale.
     async fn run_for_rows(
         &mut self,
         shared: &SharedPlan,
@@ -214,7 +214,7 @@ impl Session {
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let aside = self.set_diagnostics_aside();
             let ran = self.run_fragment(fragment, (&values, &types), limits).await;
-            // What uses no table leaves the list of warnings, unless it has some of its own.
+            // A statement without tables keeps the list of warnings, unless it has some of its own.
             if ran.as_ref().is_ok_and(|(_, has_tables)| !has_tables) {
                 self.keep_diagnostics(aside);
             }
@@ -225,7 +225,7 @@ impl Session {
         Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
     }
 
-    /// Plans a statement of a program and runs it; with whether it uses tables.
+    /// Plans and runs a statement of a program. Also returns whether it uses tables.
     async fn run_fragment(
         &mut self,
         fragment: &Fragment,
@@ -238,7 +238,7 @@ impl Session {
         Ok((ran, !shared.plan().tables.is_empty()))
     }
 
-    /// A statement that is no plan, with the values of its variables in place of their names.
+    /// A statement without a plan, with the values of its variables in place of their names.
     fn spliced(&self, fragment: &Fragment) -> Result<Parsed, ClientError> {
         let (values, types) = self.locals_of(fragment)?;
         let span = fragment.parsed.statement.span;
@@ -253,7 +253,7 @@ impl Session {
         self.parse_as(&text, fragment.parsed.text.strings)
     }
 
-    /// A variable of the innermost program takes a value.
+    /// Assigns a value to a variable of the innermost program.
     pub(crate) fn set_local(
         &mut self,
         slot: usize,

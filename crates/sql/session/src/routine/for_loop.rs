@@ -1,7 +1,7 @@
 //! FOR loops: the next integer, the next row.
 //!
-//! A row's fields are variables. Which columns they are is found out once, when the first row is
-//! there; a field that no column has is an error where it is used, as the reference has it.
+//! A row's fields are variables. The first row decides which columns they are. A field without a
+//! column is an error only where it is used, as in MariaDB.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use super::program::{IntegerRange, RowOf};
 use crate::connection::session::Session;
 
 impl Session {
-    /// True while a FOR loop is not behind its limit.
+    /// True while a FOR loop has not passed its limit.
     pub(crate) fn is_in_range(&mut self, range: IntegerRange) -> bool {
         let values = &self.frame().values;
         let (Value::Int(index), Value::Int(limit)) = (&values[range.index], &values[range.limit])
@@ -50,7 +50,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the next row of a FOR loop; false if there is none.
+    /// Takes the next row of a FOR loop. Returns false after the last.
     pub(crate) fn next_row(&mut self, row: &RowOf) -> Result<bool, ClientError> {
         let state = Rc::clone(&self.state);
         let frame = self.frame();
@@ -65,7 +65,7 @@ impl Session {
             Some(known) => Rc::clone(known),
             None => Rc::clone(places.insert(places_of(row, columns)?)),
         };
-        // No two fields are one column.
+        // No two fields belong to one column.
         let fields = row.fields.iter().zip(&*places);
         let fields = fields.filter_map(|((_, slot), place)| Some((*slot, (*place)?)));
         let fields = fields.map(|(slot, place)| {
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Where the fields of a row are among the columns; error 1060 for two columns of one name.
+/// The columns of a row's fields; error 1060 for two columns of one name.
 fn places_of(
     row: &RowOf,
     columns: &[planner::OutputColumn],

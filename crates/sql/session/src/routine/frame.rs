@@ -1,7 +1,8 @@
-//! A running program: its variables, its open cursors, and which handlers hold.
+//! A running program: its variables, its open cursors, and its active handlers.
 //!
-//! Handlers that hold are a stack, the innermost last. While one runs, it and those declared in its
-//! block and within that are off the stack: a condition in a handler is for those around its block.
+//! Active handlers are a stack, the innermost last. While one runs, it and those of its block and
+//! of inner blocks are off the stack. So a condition in a handler goes to the handlers around its
+//! block.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,29 +22,30 @@ use crate::prepared::cursor::CursorRows;
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) program: Rc<Compiled>,
-    /// The routine that it is; none for a compound statement.
+    /// The routine's key; `None` for a compound statement.
     pub(crate) key: Option<RoutineKey>,
     /// Its definition.
     routine: Option<Arc<Routine>>,
     /// The variables' values; changed by [`Frame::set`].
     pub(crate) values: Vec<Value>,
-    /// Of the texts among them, and how many bytes they take.
+    /// The memory share of the texts among them, and their bytes.
     kept: (Share, usize),
     /// Their types.
     pub(crate) types: Vec<ColumnType>,
     /// Open cursors.
     pub(crate) cursors: Vec<Option<OpenCursor>>,
-    /// Variables that are fields of rows, which the rows at hand have not: what their use is.
+    /// Variables that are fields of rows and that the current row lacks, with the error of their
+    /// use.
     pub(crate) absent: BTreeMap<usize, ClientError>,
     /// RETURN was reached.
     pub(crate) has_returned: bool,
-    /// Which handlers hold.
+    /// The active handlers.
     pub(crate) handlers: Vec<HeldHandler>,
     /// Handlers that are running.
     pub(crate) running: Vec<RunningHandler>,
 }
 
-/// What a value takes beside its place.
+/// What a value takes in addition to its slot.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::Bytes(text) => text.len(),
@@ -55,33 +57,33 @@ fn text_bytes(value: &Value) -> usize {
 #[derive(Debug)]
 pub(crate) struct OpenCursor {
     pub(crate) rows: CursorRows,
-    /// Where the fields of a FOR loop's row are among the columns, once that is known.
+    /// The columns of the fields of a FOR loop's row, once they are known.
     pub(crate) places: Option<Rc<[Option<usize>]>>,
 }
 
-/// A handler that holds.
+/// An active handler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HeldHandler {
     /// Its number.
     pub(crate) number: usize,
-    /// How many handlers were running when its block began: those that began later are within it,
-    /// and an EXIT handler leaves them with its block.
+    /// How many handlers were running when its block began. Those that began later run within the
+    /// block, and an EXIT handler leaves them with it.
     pub(crate) running_count: usize,
 }
 
 /// A handler that is running.
 #[derive(Debug)]
 pub(crate) struct RunningHandler {
-    /// The handlers that hold again when it is done: none of an EXIT handler.
+    /// The handlers that become active again when it is done; none for an EXIT handler.
     pub(crate) saved: Vec<HeldHandler>,
-    /// Where the program goes on then.
+    /// Where the program continues then.
     pub(crate) resume: usize,
     /// What it handles.
     pub(crate) condition: Condition,
 }
 
 impl Frame {
-    /// A program that begins, with no value in any variable.
+    /// A program that begins, with all variables NULL.
     pub(crate) fn new(program: Rc<Compiled>) -> Self {
         let of = |variable: &super::program::Variable| {
             let null = || ColumnType::new(TypeKind::Null);
@@ -118,7 +120,7 @@ impl Frame {
         Ok(frame)
     }
 
-    /// Gives a variable a value; error 1290 or 1041 where there is no memory for its text.
+    /// Assigns a value to a variable; error 1290 or 1041 if there is no memory for its text.
     pub(crate) fn set(
         &mut self,
         slot: usize,
@@ -144,7 +146,7 @@ impl Frame {
         }
     }
 
-    /// Where an error came by that no handler was for.
+    /// The trace entry of an error that no handler took.
     pub(crate) fn trace(&self, instruction: usize) -> Option<ClientError> {
         let line = self.program.lines.get(instruction)?;
         let name = match &self.routine {

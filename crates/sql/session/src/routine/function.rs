@@ -1,18 +1,18 @@
-//! Stored functions: what a plan knows of them, and running them for a statement that halted.
+//! Stored functions: what a plan knows of them, and how they run for a statement that halted.
 //!
-//! An execution that comes to a call halts ([`executor::Halt::Call`]), the statement's loop runs
-//! the function here, and the execution goes on with its value. So a body may wait, read and write
-//! like any program, and nothing of the statement around it is borrowed meanwhile.
+//! An execution that reaches a call halts ([`executor::Halt::Call`]). The statement's loop runs the
+//! function here, and the execution continues with its value. So a body may wait, read and write
+//! like any program; meanwhile nothing of the calling statement is borrowed.
 //!
-//! (F1) What a function does belongs to the statement around it: it begins no statement of its own
-//! (READ COMMITTED reads one snapshot throughout), commits nothing, and its changes go if that
-//! fails.
-//! (F2) What tells of the last statement (ROW_COUNT, LAST_INSERT_ID, warnings) is set aside while
-//! it runs; the warnings that it leaves are added to the statement's.
-//! (F3) It changes no table that a statement around it uses: error 1442.
+//! (F1) What a function does belongs to the calling statement. It begins no statement of its own
+//! (READ COMMITTED reads one snapshot throughout) and commits nothing. Its changes are rolled back
+//! if that statement fails.
+//! (F2) The state of the last statement (ROW_COUNT, LAST_INSERT_ID, warnings) is set aside while it
+//! runs. The warnings that it leaves are added to the statement's.
+//! (F3) It changes no table that a calling statement uses: error 1442.
 //! (F4) Its NOW() is that of the statement, so it is the same in all its calls.
-//! (F5) If the transaction is lost while it runs, no handler of it gets to see that, and the
-//! statement around it fails.
+//! (F5) If the transaction is lost while it runs, none of its handlers runs for that, and the
+//! calling statement fails.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ use crate::connection::state::{FunctionNow, State};
 use crate::prepared::cursor::CursorRows;
 use crate::statement::wait::Waits;
 
-/// What a statement leaves while a function runs for it.
+/// The state of the calling statement, set aside while a function runs.
 struct SetAside {
-    /// The time of the function around this one, if that is another.
+    /// The time of the enclosing function, if it differs.
     now: Option<Option<FunctionNow>>,
     cursor: Option<CursorRows>,
     has_partial_rows: bool,
@@ -64,7 +64,7 @@ impl Programs {
         self.function_count != 0
     }
 
-    /// Error 1442 for a plan that changes a table that a statement around the function uses.
+    /// Error 1442 if a plan changes a table that a calling statement uses.
     pub(crate) fn check_written(&self, plan: &Plan) -> Result<(), ClientError> {
         if self.used_tables.is_empty() || !plan.is_write() {
             return Ok(());
@@ -97,8 +97,8 @@ impl State {
 }
 
 impl Session {
-    /// Runs the stored function that an execution of this plan halted for, and gives it its value.
-    /// With when the statement around it began, and until when it may take.
+    /// Runs the stored function for which this plan's execution halted, and hands it the value.
+    /// `since` holds the start and the deadline of the calling statement.
     pub(crate) async fn answer_call(
         &mut self,
         call: &FunctionCall,
@@ -209,7 +209,7 @@ impl Session {
         Ok(frame.values[result].clone())
     }
 
-    /// A function that the account may run.
+    /// The function, if the account may run it.
     fn called_function(
         &self,
         function: &StoredFunction,
@@ -230,7 +230,7 @@ impl Session {
         Ok((key, routine))
     }
 
-    /// What a statement may not do because a function runs, be it in a procedure that it calls.
+    /// Refuses what a statement may not do within a function, also in a procedure that it calls.
     pub(crate) fn check_in_function(
         &self,
         kind: &syntax::ast::StatementKind,

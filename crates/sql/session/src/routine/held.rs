@@ -1,31 +1,31 @@
 //! Plans that fragments of programs keep, of all programs of one worker together.
 //!
-//! A fragment holds a [`Ticket`] for the plan that it ran last; the plans lie here, so that they
-//! have one bound however many programs there are and however long. A ticket whose plan had to go
-//! finds nothing, and its fragment is planned anew.
+//! A fragment holds a [`Ticket`] for the plan that it ran last. The plans lie here, so one limit
+//! holds for all programs, however many and long. A ticket whose plan was evicted finds nothing,
+//! and its fragment is planned again.
 //!
-//! (I1) At most [`HELD_COUNT_MAX`] plans are kept. A full list gives up the first plan that was not
-//! used since the hand of its clock came by last.
-//! (I2) Each plan that was ever kept has another number: a ticket never finds a later plan.
+//! (I1) At most [`HELD_COUNT_MAX`] plans are kept. A full list evicts by the clock algorithm: the
+//! first plan not used since the hand last passed.
+//! (I2) Each plan gets a number of its own, never reused: a ticket never finds a later plan.
 
 use std::rc::Rc;
 
 use crate::statement::clock_hand::ClockHand;
 use crate::statement::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
 
-/// Plans that the programs of a worker keep: as many as its other statements do.
+/// Plans that a worker's programs keep: as many as its other statements do.
 const HELD_COUNT_MAX: usize = PLAN_COUNT_MAX;
 
 /// A plan that a fragment keeps.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldPlan {
-    /// The types of the variables and the session's surroundings.
+    /// The types of the variables and the session's settings.
     pub(crate) key: Rc<[u8]>,
     pub(crate) schema_version: u64,
     pub(crate) shared: Rc<SharedPlan>,
 }
 
-/// By what a fragment finds its plan again.
+/// How a fragment finds its plan again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
     index: usize,
@@ -43,14 +43,14 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct HeldPlans {
     entries: Vec<Entry>,
-    /// The clock's hand: which entry is looked at next when one must go.
+    /// The clock's hand: the entry that is looked at next for eviction.
     hand: ClockHand,
     /// How many plans were kept so far.
     count: u64,
 }
 
 impl HeldPlans {
-    /// The plan of a ticket, if it is there still, was made under this key, and for this schema.
+    /// The plan of a ticket, if it is still kept and was made under this key and for this schema.
     pub(crate) fn find(
         &mut self,
         ticket: Option<Ticket>,
@@ -64,7 +64,7 @@ impl HeldPlans {
         is_it.then(|| Rc::clone(&plan.shared))
     }
 
-    /// Keeps a plan, in the place of the fragment's last one if that is there still.
+    /// Keeps a plan, in place of the fragment's last one if that is still kept.
     pub(crate) fn put(&mut self, last: Option<Ticket>, plan: HeldPlan) -> Ticket {
         let known = last.filter(|ticket| self.entry(*ticket).is_some());
         self.count += 1;
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_is_not_used_goes_when_there_are_too_many() {
         let mut plans = HeldPlans::default();
-        // The first round takes the mark from all, and the first entry goes.
+        // The first round clears all marks, and the first entry is evicted.
         plans.put(None, plan(b""));
         let kept = plans.put(None, plan(b"kept"));
         let other = plans.put(None, plan(b"other"));

@@ -1,8 +1,8 @@
-//! A stored program as it is run: a list of instructions, and what they name by number.
+//! A compiled stored program: a list of instructions, and what they name by number.
 //!
-//! Targets of jumps are places in the list. Nothing here changes while the program runs but the
-//! plans that fragments keep, so one program is run by any number of sessions of a worker, and
-//! by itself.
+//! Targets of jumps are indexes into the list. While the program runs, only the plans that
+//! fragments keep change. So any number of sessions of a worker can run one program, and it can
+//! call itself.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use value::ColumnType;
 use super::held::Ticket;
 use crate::statement::dispatch::Parsed;
 
-/// A program, ready to run.
+/// A compiled program.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The variables, the parameters first.
@@ -36,7 +36,7 @@ pub(crate) struct Compiled {
     pub(crate) handlers: Vec<Handler>,
     /// Of a function: the variable that takes what it returns.
     pub(crate) result: Option<usize>,
-    /// It can give results to the client.
+    /// It can send results to the client.
     pub(crate) has_results: bool,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct Compiled {
 pub(crate) struct Variable {
     /// Its name, for messages.
     pub(crate) name: String,
-    /// Its type; none of what takes the type of its value.
+    /// Its type; `None` if it takes the type of its value.
     pub(crate) column_type: Option<ColumnType>,
-    /// The type that it was declared with: of a TIMESTAMP the other is DATETIME.
+    /// The declared type; `column_type` of a TIMESTAMP is DATETIME.
     pub(crate) declared: Option<ColumnType>,
-    /// It takes NULL; what a FOR loop counts with does not.
+    /// It takes NULL; the counter of a FOR loop does not.
     pub(crate) is_nullable: bool,
-    /// Which way a parameter passes its value.
+    /// The direction in which a parameter passes its value.
     pub(crate) direction: Direction,
 }
 
@@ -60,16 +60,16 @@ pub(crate) struct Variable {
 pub(crate) struct Fragment {
     /// Its tree, and the text of the whole program.
     pub(crate) parsed: Parsed,
-    /// For each of its parameters the variable, and where its name stands.
+    /// For each of its parameters the variable, and the position of its name.
     pub(crate) locals: Vec<(usize, syntax::Span)>,
-    /// The whole of it is this variable.
+    /// Set if the whole fragment is this variable.
     pub(crate) only: Option<usize>,
-    /// The plan that it ran last, if that is kept still.
+    /// The plan that it ran last, if it is still kept.
     pub(crate) held: Cell<Option<Ticket>>,
 }
 
 impl Fragment {
-    /// The word that it is, where that is no variable: `ON` of `SET x = ON`.
+    /// The word that the fragment consists of, if that is no variable: `ON` of `SET x = ON`.
     pub(crate) fn word(&self) -> Option<&str> {
         let StatementKind::Query(query) = &self.parsed.statement.kind else {
             return None;
@@ -92,13 +92,13 @@ impl Fragment {
 pub(crate) struct Handler {
     /// What it handles.
     pub(crate) conditions: Vec<ConditionValue>,
-    /// Its block is left when it is done.
+    /// EXIT: its block is left when it is done.
     pub(crate) is_exit: bool,
     /// Handlers of one block have the same number.
     pub(crate) block: usize,
     /// Where its own instructions begin.
     pub(crate) entry: usize,
-    /// Behind its block, whose handlers are gone by then.
+    /// The end of its block, where its handlers are no longer active.
     pub(crate) exit: usize,
 }
 
@@ -109,33 +109,33 @@ pub(crate) enum Instruction {
     Statement(Box<Fragment>),
     /// `CALL`.
     Call(Box<Call>),
-    /// A variable becomes NULL.
+    /// Sets a variable to NULL.
     Clear(usize),
-    /// A variable becomes a value.
+    /// Assigns a value to a variable.
     SetLocal { slot: usize, value: Rc<Fragment> },
-    /// `@name` becomes a value.
+    /// Assigns a value to `@name`.
     SetUser { name: String, value: Box<Fragment> },
-    /// A system variable becomes a value, or its default.
+    /// Assigns a value, or its default, to a system variable.
     SetSystem {
         variable: SystemVariable,
         value: Option<Box<Fragment>>,
     },
-    /// Goes on elsewhere.
+    /// Continues elsewhere.
     Jump(usize),
-    /// Goes on elsewhere unless the condition holds. A CONTINUE handler of an error within the
-    /// condition goes on at `resume`.
+    /// Continues elsewhere unless the condition holds. A CONTINUE handler of an error within the
+    /// condition continues at `resume`.
     JumpUnless {
         condition: Box<Fragment>,
         target: usize,
         resume: usize,
     },
-    /// These handlers hold from now on.
+    /// Activates these handlers.
     EnterHandlers { first: usize, count: usize },
-    /// So many handlers hold no longer.
+    /// Deactivates this many handlers.
     LeaveHandlers(usize),
-    /// The handler at hand is done.
+    /// Ends the running handler.
     EndHandler,
-    /// The cursors of these numbers are closed, if they are open.
+    /// Closes those of these cursors that are open.
     CloseAll(Range<usize>),
     /// `OPEN`.
     Open(usize),
@@ -146,13 +146,13 @@ pub(crate) enum Instruction {
     },
     /// `CLOSE`.
     Close(usize),
-    /// A FOR loop over integers goes on elsewhere when it is behind its limit.
+    /// Continues elsewhere if a FOR loop over integers has passed its limit.
     RangeTest { range: IntegerRange, target: usize },
-    /// A FOR loop over integers begins anew, there, with the next.
+    /// Takes the next integer of a FOR loop and continues at its start.
     RangeNext { range: IntegerRange, start: usize },
-    /// A FOR loop over rows takes the next one, or goes on elsewhere.
+    /// Takes the next row of a FOR loop, or continues elsewhere.
     NextRow { row: Box<RowOf>, target: usize },
-    /// `RETURN`: a value into the function's result.
+    /// `RETURN`: assigns the function's result.
     Return(Box<Fragment>),
     /// No branch of CASE: error 1339.
     CaseNotFound,
@@ -165,11 +165,11 @@ pub(crate) enum Instruction {
 /// The variables of a FOR loop over integers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IntegerRange {
-    /// What runs.
+    /// The counter.
     pub(crate) index: usize,
-    /// How far it runs.
+    /// The limit.
     pub(crate) limit: usize,
-    /// It runs downwards.
+    /// It counts downwards.
     pub(crate) is_reverse: bool,
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct Call {
 pub(crate) struct Argument {
     /// Its value.
     pub(crate) value: Fragment,
-    /// The variable that it is, which can take a value back.
+    /// The variable that the argument is, to which an OUT value is assigned.
     pub(crate) target: Option<IntoTarget>,
 }
 

@@ -1,10 +1,10 @@
-//! Running a program, one instruction after the other.
+//! Runs a program, instruction by instruction.
 //!
-//! A program gives way to other clients every few instructions, and looks then whether it has been
-//! killed or is over its time; the statements in it do so themselves as well.
+//! A program yields to other clients every few instructions, and then checks whether it was killed
+//! or its time is over. Its statements do the same.
 //!
-//! Warnings are those of the last instruction that could have had any: one that only computes
-//! leaves the list as it was unless it has some of its own.
+//! The list of warnings is that of the last instruction that could have any. An instruction that
+//! only computes leaves the list alone, unless it has warnings of its own.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ use crate::variables::set::new_value_of;
 use crate::variables::system::NewValue;
 
 impl Session {
-    /// Runs a statement that is a program of its own: `BEGIN NOT ATOMIC`, `IF`, a loop, `SIGNAL`.
+    /// Runs a statement that is itself a program: `BEGIN NOT ATOMIC`, `IF`, a loop, `SIGNAL`.
     pub(crate) async fn program_statement(
         &mut self,
         program: &ast::Program,
@@ -48,7 +48,7 @@ impl Session {
         Ok(self.program_reply())
     }
 
-    /// The OK packet of a program: the rows that its statements have changed.
+    /// The OK packet of a program: how many rows its statements have changed.
     pub(crate) fn program_reply(&self) -> Reply {
         let affected_rows = self.programs.affected_rows;
         let count = i64::try_from(affected_rows).unwrap_or(i64::MAX);
@@ -59,7 +59,7 @@ impl Session {
         })
     }
 
-    /// Runs a program to its end; gives it back for what its variables are then.
+    /// Runs a program to its end. Returns it with the final values of its variables.
     pub(crate) async fn run_frame(&mut self, frame: Frame) -> Result<Frame, Stop> {
         let is_outermost = self.programs.frames.is_empty() && !self.programs.is_in_function();
         if is_outermost {
@@ -107,7 +107,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs an instruction; gives the place of the next.
+    /// Runs an instruction. Returns the index of the next.
     async fn instruction(&mut self, instruction: &Instruction, at: usize) -> Result<usize, Stop> {
         match instruction {
             Instruction::Jump(target) => return Ok(*target),
@@ -147,7 +147,7 @@ impl Session {
                 return Ok(self.after_warnings(at + 1));
             }
             _ => {
-                // RETURN begins with an empty list: what came before is told to nobody.
+                // RETURN begins with an empty list: earlier warnings are dropped.
                 if matches!(instruction, Instruction::Return(_)) {
                     self.state.clear_diagnostics();
                 }
@@ -160,7 +160,7 @@ impl Session {
         Ok(at + 1)
     }
 
-    /// Where the program goes on, warnings of the instruction considered.
+    /// Where the program continues, after handlers for the instruction's warnings.
     fn after_warnings(&mut self, next: usize) -> usize {
         let has_handlers = !self.frame().handlers.is_empty();
         let has_warnings = self.state.diagnostics.borrow().warnings().count() != 0;
@@ -170,7 +170,7 @@ impl Session {
         self.handle_warnings(next).unwrap_or(next)
     }
 
-    /// Begins a list of warnings; gives the one that there was.
+    /// Begins a list of warnings. Returns the former one.
     pub(crate) fn set_diagnostics_aside(&mut self) -> Rc<Diagnostics> {
         let spare = std::mem::take(&mut self.programs.spare);
         let aside = std::mem::replace(&mut *self.state.diagnostics.borrow_mut(), spare);
@@ -178,7 +178,7 @@ impl Session {
         aside
     }
 
-    /// Puts back the list that was set aside, unless there are new warnings.
+    /// Restores the list that was set aside, unless there are new warnings.
     pub(crate) fn keep_diagnostics(&mut self, aside: Rc<Diagnostics>) {
         let has_own = self.state.diagnostics.borrow().warnings().count() != 0;
         self.programs.has_kept_warnings = !has_own;
@@ -212,7 +212,7 @@ impl Session {
                 }
             }
             Reply::Nothing => {}
-            // COMMIT RELEASE: the session ends when the program has.
+            // COMMIT RELEASE: the session would have to end with the program.
             Reply::End => {
                 return Err(ClientError::not_supported(&"RELEASE in a stored program").into());
             }
@@ -328,7 +328,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends rows that a failed statement has begun to send, after which the program goes on.
+    /// Ends rows that a failed statement has begun to send, so that the program can continue.
     pub(crate) fn end_partial_rows(&mut self) {
         let done = Done {
             status: StatusFlags::MORE_RESULTS,

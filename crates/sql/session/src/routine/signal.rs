@@ -1,7 +1,7 @@
 //! SIGNAL, RESIGNAL and GET DIAGNOSTICS.
 //!
-//! The list of warnings keeps a number and a text for each condition. What SIGNAL tells beside
-//! them is kept for the condition that it raised last.
+//! The list of warnings keeps a number and a text for each condition. The other items of SIGNAL are
+//! kept for the last raised condition only.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ pub(crate) struct Signalled {
 }
 
 impl Signalled {
-    /// Gives an error of the list of warnings its SQLSTATE, if it is this one.
+    /// Adds the SQLSTATE to an error of the list of warnings, if it is this one.
     pub(crate) fn complete(&self, error: &mut ClientError) {
         if self.error.code == error.code && self.error.message == error.message {
             error.sqlstate = self.error.sqlstate;
@@ -47,7 +47,7 @@ impl Signalled {
 }
 
 impl Session {
-    /// SIGNAL and RESIGNAL: an error, or a warning that is listed.
+    /// SIGNAL and RESIGNAL: returns an error, or adds a warning to the list.
     pub(crate) async fn signal(&mut self, signal: &Signal) -> Result<(), Stop> {
         let mut items = BTreeMap::new();
         for (item, value) in &signal.items {
@@ -76,7 +76,7 @@ impl Session {
             error: error.clone(),
             items,
         }));
-        // What is raised again stands once in the list.
+        // A condition that is raised again is listed once.
         if !signal.is_again || signal.condition.is_none() {
             self.state.clear_diagnostics();
         }
@@ -88,7 +88,7 @@ impl Session {
         Ok(())
     }
 
-    /// The text of an item; error 1231 for NULL and for numbers that are none of an error.
+    /// The text of an item; error 1231 for NULL and for a number that is no error's.
     async fn signal_text(&mut self, item: SignalItem, value: &Fragment) -> Result<String, Stop> {
         let (value, column_type) = self.evaluate(value, Strictness::Lax).await?;
         let mut text = Vec::new();
@@ -150,7 +150,7 @@ impl Session {
         Ok(())
     }
 
-    /// A variable of the program, or of the user, takes a value.
+    /// Assigns a value to a variable of the program or of the user.
     pub(crate) fn assign(
         &mut self,
         target: &IntoTarget,
@@ -221,7 +221,7 @@ impl Session {
     }
 }
 
-/// What SIGNAL of a condition raises.
+/// The condition that SIGNAL raises.
 fn signalled_condition(condition: ConditionValue) -> Condition {
     let state = match condition {
         ConditionValue::State(state) => Sqlstate(state),

@@ -9,16 +9,16 @@ use value::Value;
 
 use crate::system_rows::{self, RowChange};
 
-/// What to change in the table of routines.
+/// A change of the table of routines.
 #[derive(Debug, Clone)]
 pub enum RoutineChange {
-    /// A new routine, or one in place of what has its name.
+    /// Creates a routine, or replaces the one of the same name.
     Put(Box<Routine>),
-    /// Gone.
+    /// Removes a routine.
     Remove(Arc<Routine>),
 }
 
-/// Makes the table of routines where it is missing. The system database is there.
+/// Creates the table of routines if it is missing. The system database exists.
 pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     if system_rows::find(store, ROUTINE_TABLE).await?.is_none() {
         store.create_table(routine_table()).await?;
@@ -26,7 +26,7 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Reads all routines. One that is damaged is left out and told of.
+/// Reads all routines. A damaged one is left out and logged.
 pub async fn load(store: &dyn Store) -> Result<Routines, StoreError> {
     let Some(table) = system_rows::find(store, ROUTINE_TABLE).await? else {
         return Ok(Routines::default());

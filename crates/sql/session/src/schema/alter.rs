@@ -1,4 +1,4 @@
-//! ALTER TABLE: from a definition to another, with or without writing the rows anew.
+//! ALTER TABLE: from one definition to another, with or without rewriting the rows.
 
 use std::rc::Rc;
 
@@ -21,9 +21,9 @@ use crate::variables::system::NewValue;
 use syntax::print::quoted_name;
 
 impl Session {
-    /// ALTER TABLE: the new definition is made from the old one step by step. Rows that stay as
-    /// they are are left alone; where columns change, the rows are copied into a new table that
-    /// takes the old one's place. The account must have the privilege `needed`.
+    /// ALTER TABLE: the new definition is derived from the old one step by step. If the rows need
+    /// no change they are left alone; else they are copied into a new table that replaces the old
+    /// one. The account must have the privilege `needed`.
     pub(crate) async fn alter(
         &mut self,
         name: &ObjectName,
@@ -50,8 +50,8 @@ impl Session {
                 self.check_may_rename(&name, &self.unchecked_name(to)?)?;
             }
         }
-        // What is wrong by the definition as it is now is told before anybody is waited for. What
-        // is noted on the way is noted again by the steps that count.
+        // Errors of the current definition are reported before any wait. Notes of this trial are
+        // dropped; the steps that count make them again.
         self.altered(&known, actions, parsed).await?;
         self.state.clear_diagnostics();
         let _database = self.hold_database(&name.database).await?;
@@ -79,10 +79,10 @@ impl Session {
         }
         if changed.definition != *old || changed.auto_increment.is_some() {
             let name = changed.definition.name.clone();
-            // Its name and its counter change with all else, or nothing does.
+            // Its name and its counter change together with the rest, or nothing changes.
             let altering = store.alter_table(changed.definition.clone(), changed.auto_increment);
             match altering.await {
-                // Only the key is known there. Who writes the rows finds the words for it.
+                // Only the key is known there. Copying the rows makes the proper message.
                 Err(StoreError::DuplicateKey { .. }) => {
                     return self.copy_table(&old, &changed).await;
                 }
@@ -96,7 +96,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the actions make of a definition.
+    /// The definition after the actions.
     async fn altered(
         &mut self,
         old: &TableDefinition,
@@ -104,7 +104,7 @@ impl Session {
         parsed: &Parsed,
     ) -> Result<Altered, Stop> {
         let mut changed = Altered::new(old);
-        // Indexes go, and those that stay get their names, before anything is added.
+        // Indexes are dropped, and the remaining ones renamed, before any are added.
         let is_dropping = |action: &&ast::AlterAction| {
             use ast::AlterAction::{DropConstraint, DropIndex, DropPrimaryKey};
             matches!(
@@ -123,7 +123,7 @@ impl Session {
             self.alter_step(action, &mut changed, parsed).await?;
         }
         changed.check_cut()?;
-        // CREATE OR REPLACE INDEX drops in silence.
+        // CREATE OR REPLACE INDEX drops without a note.
         let is_told = !matches!(parsed.statement.kind, StatementKind::CreateIndex(_));
         for note in changed
             .notes
@@ -136,7 +136,7 @@ impl Session {
         Ok(changed)
     }
 
-    /// Zeros are values like others from here on, until the variables are as they were.
+    /// From here on zeros are ordinary values, until the variables are restored.
     fn keep_zeros(&self) -> Result<(), ClientError> {
         let mode = Rc::clone(&self.state.variables.borrow().active().sql_mode);
         let words = [&*mode, "NO_AUTO_VALUE_ON_ZERO"].join(",");
@@ -144,7 +144,7 @@ impl Session {
         self.set_own_variable("sql_mode", &words)
     }
 
-    /// The first number above those that the rows have in their AUTO_INCREMENT column.
+    /// The first number above those of the rows in their AUTO_INCREMENT column.
     async fn number_after_rows(&mut self, table: &TableDefinition) -> Result<u64, Stop> {
         let Some(column) = table.columns.iter().find(|column| column.auto_increment) else {
             return Ok(1);
@@ -245,7 +245,7 @@ impl Session {
         };
         copy.auto_increment_start = match changed.auto_increment {
             Some(next) => next,
-            // The counter of a table that has no such column numbers its rows within.
+            // The counter of a table without such a column numbers its rows internally.
             None if old.auto_increment_column().is_none() => old.auto_increment_start,
             None => store_next(&*store, old),
         };
@@ -254,7 +254,7 @@ impl Session {
         let around = self.state.variables.borrow().clone();
         let mut hold = None;
         let copied = async {
-            // Nobody uses it before it has its name, and who has locked the table has it then.
+            // No other session uses it before it has its name, and LOCK TABLES passes to it.
             hold = self.change_table(copy_id).await?;
             if keeps_zeros(old, &copy, changed) {
                 self.keep_zeros()?;
@@ -298,7 +298,7 @@ fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &Altered
         targets.push(quoted_name(&column.name));
         sources.push(value);
     }
-    // Where all columns are new, the first is told what it would get anyway.
+    // If all columns are new, the first is assigned its default explicitly.
     if targets.is_empty()
         && let Some(first) = copy.columns.first()
     {
@@ -315,8 +315,8 @@ fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &Altered
     )
 }
 
-/// Whether a zero in the AUTO_INCREMENT column is a value like any other: it is where the column
-/// counted before, as its rows did not get it by counting.
+/// Whether a zero in the AUTO_INCREMENT column is an ordinary value. It is if the column had
+/// AUTO_INCREMENT before, since then its zeros were not meant to be numbered.
 fn keeps_zeros(old: &TableDefinition, copy: &TableDefinition, changed: &Altered) -> bool {
     let Some(counting) = old.columns.iter().find(|column| column.auto_increment) else {
         return false;
@@ -325,14 +325,14 @@ fn keeps_zeros(old: &TableDefinition, copy: &TableDefinition, changed: &Altered)
     of_copy.any(|(column, source)| column.auto_increment && source.as_ref() == Some(&counting.name))
 }
 
-/// Rows that are there already have no value for it, nor has its definition.
+/// Neither the existing rows nor the definition has a value for it.
 fn needs_value(column: &ColumnDefinition) -> bool {
     let has_default = column.nullable || column.default != ColumnDefault::None;
     !has_default && !column.auto_increment
 }
 
-/// What the rows that are there get in a new column that is NOT NULL: zero, the empty text, the
-/// first member of an ENUM.
+/// What existing rows get in a new NOT NULL column: zero, the empty text, the first member of an
+/// ENUM.
 fn zero_literal(kind: TypeKind) -> &'static str {
     match kind {
         TypeKind::Enum => "1",

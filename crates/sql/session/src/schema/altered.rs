@@ -1,4 +1,4 @@
-//! [`Altered`]: a table's definition on its way to another, step by step of ALTER TABLE.
+//! [`Altered`]: a table's definition while the steps of ALTER TABLE are applied.
 
 use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXIST,
@@ -11,23 +11,23 @@ use value::{CollationId, TypeKind};
 use crate::schema::define::{checked_name, collation_of};
 use crate::schema::definition::add_constraint;
 
-/// A definition on its way to another.
+/// A definition that is being altered.
 pub(crate) struct Altered {
-    /// As it is by now.
+    /// The definition so far.
     pub(crate) definition: TableDefinition,
     /// For each column, the old column that its values come from.
     pub(crate) sources: Vec<Option<String>>,
-    /// Rows have to be written anew.
+    /// The rows have to be rewritten.
     pub(crate) needs_copy: bool,
-    /// `ALTER IGNORE`: rows whose keys others have are left out.
+    /// `ALTER IGNORE`: rows with duplicate keys are left out.
     pub(crate) is_ignoring: bool,
     /// `AUTO_INCREMENT = n`.
     pub(crate) auto_increment: Option<u64>,
-    /// Names of unique indexes that have lost a part of several, and of the columns that they were.
+    /// Names of unique indexes that have lost one of several columns, and of the lost columns.
     cut: Vec<(String, String)>,
-    /// What IF EXISTS and IF NOT EXISTS have passed over.
+    /// What IF EXISTS and IF NOT EXISTS skipped.
     pub(crate) notes: Vec<ClientError>,
-    /// `ALGORITHM` and `LOCK`, as they were asked for.
+    /// `ALGORITHM` and `LOCK`, as written.
     algorithm: Option<String>,
     lock: Option<String>,
 }
@@ -52,9 +52,9 @@ impl Altered {
         }
     }
 
-    /// Refuses what would do more than was allowed: error 1845 where rows would be written anew and
-    /// that was excluded, 1846 where an index would be built, or where others would have to wait
-    /// for it and that was. What is cheaper than was asked for is done.
+    /// Refuses more work than ALGORITHM and LOCK allow. Error 1845 if the rows would be rewritten
+    /// against the request. Error 1846 if an index would be built, or others would have to wait for
+    /// it, against the request. A cheaper way than requested is taken.
     pub(crate) fn check_asked(&self, old: &TableDefinition) -> Result<(), ClientError> {
         let kept = store::kept_indexes(&old.indexes, &self.definition.indexes);
         let builds = kept.contains(&None);
@@ -97,8 +97,8 @@ impl Altered {
         ClientError::new(code, &[&column, &self.definition.name.table])
     }
 
-    /// The place of a column by the name that it had before the statement, if none of its steps has
-    /// renamed it, or that a step has added.
+    /// The place of a column by its name before the statement, unless a step has renamed it. A
+    /// column that a step has added counts, too.
     fn old_position(&self, name: &str) -> Option<usize> {
         let columns = self.definition.columns.iter().zip(&self.sources);
         columns.into_iter().position(|(column, source)| {
@@ -107,7 +107,7 @@ impl Altered {
         })
     }
 
-    /// The same; error 1054 where there is none, and with IF EXISTS nothing and a note of it.
+    /// The same; error 1054 if there is none, or with IF EXISTS `None` and a note.
     pub(crate) fn old_column(
         &mut self,
         name: &str,
@@ -121,7 +121,7 @@ impl Altered {
         }
     }
 
-    /// The error, or a note of it where IF EXISTS or IF NOT EXISTS was said.
+    /// Returns the error, or notes it if IF EXISTS or IF NOT EXISTS was given.
     fn tell_missing(&mut self, error: ClientError, is_optional: bool) -> Result<(), ClientError> {
         if !is_optional {
             return Err(error);
@@ -169,7 +169,7 @@ impl Altered {
     ) -> Result<(), ClientError> {
         let old = &self.definition.columns[at];
         let keeps_rows = old.column_type == column.column_type && old.nullable == column.nullable;
-        // A column that begins to count gives numbers to the rows that have none.
+        // A column that gets AUTO_INCREMENT numbers the rows that have no number.
         let begins_to_count = column.auto_increment && !old.auto_increment;
         let begins_to_check = column.is_json && !old.is_json;
         self.needs_copy |= !keeps_rows || begins_to_count || begins_to_check;
@@ -237,8 +237,8 @@ impl Altered {
         Ok(())
     }
 
-    /// Error 1072 where a unique index has lost some of its columns: fewer would mean that other
-    /// rows are alike.
+    /// Error 1072 if a unique index has lost some of its columns: with fewer, other rows would be
+    /// duplicates.
     pub(crate) fn check_cut(&self) -> Result<(), ClientError> {
         let is_there = |name: &str| {
             let mut indexes = self.definition.indexes.iter();
@@ -257,7 +257,7 @@ impl Altered {
         self.drop_key("INDEX", name, if_exists, |_| true)
     }
 
-    /// Drops the index of that name, if it is one that is meant; `word` is what messages call it.
+    /// Drops the index of that name if its kind matches; `word` is the kind in messages.
     fn drop_key(
         &mut self,
         word: &str,
@@ -285,7 +285,7 @@ impl Altered {
         Ok(())
     }
 
-    /// Steps that need nothing but the definition.
+    /// Steps that need only the definition.
     pub(crate) fn apply(&mut self, action: &ast::AlterAction) -> Result<(), ClientError> {
         use ast::AlterAction;
         match action {
@@ -308,7 +308,7 @@ impl Altered {
                 self.convert_charset(to);
                 Ok(())
             }
-            // Keys are always kept.
+            // Keys are always maintained.
             AlterAction::EnableKeys(_) => Ok(()),
             AlterAction::Algorithm(algorithm) => {
                 self.algorithm = Some(algorithm.clone());
@@ -323,7 +323,7 @@ impl Altered {
                 Ok(())
             }
             AlterAction::OrderBy(_) => Err(ClientError::not_supported(&"ALTER .. ORDER BY")),
-            // There is none.
+            // There are no foreign keys.
             AlterAction::DropForeignKey { name, if_exists } => {
                 self.tell_missing(cannot_drop("FOREIGN KEY", &name.text), *if_exists)
             }
@@ -342,7 +342,7 @@ impl Altered {
         }
     }
 
-    /// Gives indexes other names, all by those that they had: two may change theirs.
+    /// Renames indexes, all by their old names: two may swap theirs.
     pub(crate) fn rename_indexes<'a>(
         &mut self,
         renamings: impl Iterator<Item = &'a Renaming>,

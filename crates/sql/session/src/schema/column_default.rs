@@ -1,4 +1,4 @@
-//! `DEFAULT` of a column: what CREATE and ALTER TABLE make of it.
+//! `DEFAULT` of a column in CREATE and ALTER TABLE.
 
 use errcode::{ClientError, ER_INVALID_DEFAULT};
 use expression::SqlMode;
@@ -15,7 +15,7 @@ use crate::statement::dispatch::Parsed;
 use crate::statement::virtual_store::SessionNames;
 
 impl Session {
-    /// A default: a value of the column's type, the present time, or an expression to be kept.
+    /// A default: a value of the column's type, the current time, or an expression to be kept.
     pub(crate) async fn defined_default(
         &mut self,
         default: &ast::Expr,
@@ -66,7 +66,7 @@ impl Session {
         stored.map(ColumnDefault::Value).map_err(|_| invalid())
     }
 
-    /// Which dates `sql_mode` takes, strict or not.
+    /// Which dates `sql_mode` accepts, strict or not.
     fn date_rules(&self) -> DateRules {
         let mode = self.state.statement_options().sql_mode;
         DateRules {

@@ -1,7 +1,7 @@
-//! CREATE TABLE .. SELECT: the table is filled under a name that nobody else may use, and gets its
-//! own, or takes the place of the one that it replaces, once its rows are committed. So nobody sees
-//! it half full, or drops it meanwhile; where its rows cannot be had the table that it was to
-//! replace is still there; and what a crash leaves is removed by the next start.
+//! CREATE TABLE .. SELECT: the table is filled under a name that no other session can use. Once its
+//! rows are committed it gets its own name, or takes the place of the one that it replaces. So no
+//! session sees it half full or drops it meanwhile. If the SELECT fails, the table to replace is
+//! still there. The next start removes what a crash leaves.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use crate::schema::definition::table_exists;
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
 use crate::statement::run::Ran;
 
-/// A table that CREATE OR REPLACE is to replace, kept from others.
+/// A table that CREATE OR REPLACE is about to replace, locked against others.
 pub(crate) type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
 
 impl Session {
-    /// Makes the table of the definition, and fills the columns of the names `selected`.
+    /// Creates the table of the definition, and fills the columns of the names `selected`.
     pub(crate) async fn create_filled(
         &mut self,
         create: &CreateTable,
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Gives a table its name; where it may replace another, also one that has come since.
+    /// Gives a table its name. It may replace another, also one created since, if so allowed.
     async fn place_made(
         &mut self,
         id: TableId,
@@ -106,8 +106,8 @@ impl Session {
         }
     }
 
-    /// CREATE OR REPLACE without rows: the new table takes the place of the old one, whose lock by
-    /// LOCK TABLES it has from then on.
+    /// CREATE OR REPLACE without rows: the new table replaces the old one and takes over its lock
+    /// of LOCK TABLES.
     pub(crate) async fn replace_by_empty(
         &mut self,
         old: &TableDefinition,
@@ -131,13 +131,13 @@ impl Session {
         Ok(())
     }
 
-    /// What a table is called until it gets its name.
+    /// A table's name until it gets its final one.
     fn name_of_made(&self) -> String {
         format!("{}create-{}", store::COPY_NAME_PREFIX, self.state.seat.id())
     }
 
-    /// Gives a table that was made its name; the one that it replaces goes. Error 1050 where
-    /// another has come to have the name meanwhile.
+    /// Gives a finished table its name; the one that it replaces is dropped. Error 1050 if another
+    /// table has got the name meanwhile.
     pub(crate) async fn place(
         &self,
         id: TableId,
@@ -155,11 +155,11 @@ impl Session {
         })
     }
 
-    /// The rows of `CREATE TABLE .. SELECT`, by a statement that puts them into the table `into`.
+    /// Runs the statement that fills the table `into` of `CREATE TABLE .. SELECT`.
     async fn fill_table(&mut self, insert: &Parsed, into: TableId) -> Result<Reply, Stop> {
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let mut plan = self.plan(insert, &[])?;
-            // Who may make the table may fill it, by whichever name.
+            // A session that may create the table may fill it, whatever its temporary name.
             plan.rights.retain(|right| right.definition.id != into);
             self.check_privileges(&plan)?;
             let protocol = self.protocol;
@@ -171,7 +171,7 @@ impl Session {
         Err(ClientError::new(ER_TABLE_DEF_CHANGED, &[]).into())
     }
 
-    /// The columns of the SELECT that a table of this name is made of.
+    /// The columns of the SELECT from which a table of this name is created.
     pub(crate) fn selected_columns(
         &self,
         query: &ast::Query,
@@ -192,8 +192,8 @@ impl Session {
     }
 }
 
-/// The column that a selected one makes. What comes straight from a table's column keeps its
-/// default; a derived table keeps the comment alone.
+/// The column made from a selected one. A direct column of a table keeps its default; a column of a
+/// derived table keeps only the comment.
 fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, ClientError> {
     let mut column_type = column.column_type.clone().bounded();
     if column_type.kind == TypeKind::Null {
@@ -201,7 +201,7 @@ fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, C
     }
     column_type.kind = match column_type.kind {
         TypeKind::VarChar if column_type.is_binary() => TypeKind::VarBinary,
-        // Computed: the CHAR of a table has no decimals.
+        // A computed value: the CHAR of a table has no decimals.
         TypeKind::Char if column_type.decimals > 0 => TypeKind::VarChar,
         kind => kind,
     };
@@ -231,8 +231,8 @@ fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, C
     Ok(made)
 }
 
-/// The columns of a table that is made of a SELECT: those that only its definition names, then
-/// what is selected, of which the definition may say more.
+/// The columns of a table created from a SELECT. First those that only the definition names, then
+/// the selected ones, which the definition may refine.
 pub(crate) fn with_selected(
     mut defined: Vec<ColumnDefinition>,
     selected: Vec<ColumnDefinition>,
@@ -253,7 +253,7 @@ pub(crate) fn with_selected(
     Ok(defined)
 }
 
-/// The statement that puts the rows into the table `made`.
+/// The statement that copies the rows into the table `made`.
 fn filling_text(
     made: &TableName,
     create: &CreateTable,

@@ -1,6 +1,6 @@
 //! From the tree of a definition to the definition: types, keys, limits, and MySQL's errors.
 //!
-//! Pure but for defaults, whose expressions the caller has evaluated.
+//! Pure except for defaults, whose expressions the caller has evaluated.
 
 use std::collections::HashSet;
 
@@ -45,10 +45,10 @@ const ENUM_MEMBERS_MAX: usize = 65_535;
 /// Bytes of a row that count towards VARCHAR (MySQL's limit).
 const VARCHAR_BYTES_MAX: u64 = 65_535;
 
-/// What a statement says, or what makes it impossible.
+/// What a statement defines, or the error.
 pub(crate) type Defined<T> = Result<T, ClientError>;
 
-/// A name that is neither empty nor too long nor ends with a blank.
+/// A name that is not empty, not too long, and does not end with a blank.
 pub(crate) fn checked_name(name: &Ident, error: errcode::ErrorCode) -> Defined<String> {
     let text = &name.text;
     if NAME_CHARS_MAX < text.chars().count() {
@@ -60,7 +60,7 @@ pub(crate) fn checked_name(name: &Ident, error: errcode::ErrorCode) -> Defined<S
     Ok(text.clone())
 }
 
-/// The collation that a character set and a collation, either of which may be missing, mean.
+/// The collation that a character set and a collation determine; either may be missing.
 pub(crate) fn collation_of(
     charset: Option<&Ident>,
     collation: Option<&Ident>,
@@ -344,7 +344,7 @@ fn sized(length: Option<u32>, is_text: bool, collation: CollationId) -> ColumnTy
     }
 }
 
-/// Whether the column is JSON: by its type, or because its CHECK says so, which is what dumps have.
+/// Whether the column is JSON: by its type, or by its CHECK, as in dumps.
 pub(crate) fn is_json(column: &ast::ColumnDefinition, kind: TypeKind) -> Defined<bool> {
     let Some(check) = &column.check else {
         return Ok(column.data_type.name == TypeName::Json);
@@ -374,7 +374,7 @@ pub(crate) fn no_engine_options(options: &[(Ident, String)]) -> Defined<()> {
     }
 }
 
-/// An index over columns of `columns`; `taken` are the names that other indexes have.
+/// An index over columns of `columns`; `taken` are the names of the other indexes.
 pub(crate) fn index(
     of: &ast::IndexDefinition,
     columns: &[ColumnDefinition],
@@ -437,7 +437,7 @@ pub(crate) fn index(
     })
 }
 
-/// The name of an index: as given, or made of its first column's; not one that is taken.
+/// The name of an index: as written, or derived from its first column; error if it is taken.
 fn index_name(
     of: &ast::IndexDefinition,
     uniqueness: Uniqueness,
@@ -467,7 +467,7 @@ fn index_name(
     Ok(name)
 }
 
-/// The column's name, or with `_2`, `_3`, ... behind it.
+/// The column's name, with `_2`, `_3`, ... appended if it is taken.
 fn free_name(column: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(column) {
         return column.to_owned();
@@ -509,8 +509,8 @@ fn index_part(part: &ast::IndexPart, columns: &[ColumnDefinition]) -> Defined<In
     })
 }
 
-/// What must hold of a whole definition; puts the primary key first and its columns NOT NULL.
-/// Returns what is to be noted.
+/// Checks a whole definition, puts the primary key first and makes its columns NOT NULL. Returns
+/// the notes.
 pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<Vec<ClientError>> {
     let columns = &definition.columns;
     if columns.is_empty() {
@@ -542,8 +542,8 @@ pub(crate) fn finish(definition: &mut TableDefinition) -> Defined<Vec<ClientErro
     fit_keys(definition)
 }
 
-/// The primary key's columns are NOT NULL; indexes stand in the order in which rows are checked
-/// against them. It decides which one a message names, and which row REPLACE finds first.
+/// The primary key's columns are NOT NULL. Indexes are in the order in which rows are checked
+/// against them. That order decides which one a message names, and which row REPLACE finds first.
 fn order_indexes(definition: &mut TableDefinition) {
     let columns = &mut definition.columns;
     let indexes = &mut definition.indexes;
@@ -565,7 +565,7 @@ fn order_indexes(definition: &mut TableDefinition) {
     });
 }
 
-/// At most one column counts, it is a number, and it begins an index.
+/// At most one column has AUTO_INCREMENT, it is a number, and it begins an index.
 fn check_auto_increment(definition: &TableDefinition) -> Defined<()> {
     let mut counting = definition
         .columns

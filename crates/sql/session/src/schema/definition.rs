@@ -1,5 +1,5 @@
-//! CREATE, ALTER, RENAME, TRUNCATE, and DROP of databases: each commits what is open, changes the
-//! schema under a strong metadata lock, and is durable when it is acknowledged.
+//! CREATE, ALTER, RENAME, TRUNCATE, and DROP of databases. Each commits the open transaction,
+//! changes the schema under an exclusive metadata lock, and is durable when it is acknowledged.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Session {
         Rc::clone(&self.state.worker.store)
     }
 
-    /// Waits until nobody uses the table and keeps it so.
+    /// Waits until no other session uses the table, and locks it.
     pub(crate) async fn change_table(
         &mut self,
         table: TableId,
@@ -113,8 +113,8 @@ impl Session {
         changed.await.map(Some)
     }
 
-    /// As [`Session::change_table`], by name, and with the definition as it is then: while it
-    /// waited, others may have changed the table or put another in its place.
+    /// As [`Session::change_table`], by name. Returns the definition after the wait: meanwhile
+    /// others may have changed the table or replaced it.
     pub(crate) async fn change_existing(
         &mut self,
         name: &TableName,
@@ -148,7 +148,7 @@ impl Session {
         Ok(DatabaseHold::new(hold, locks, self.state.seat.id()))
     }
 
-    /// Database and table of a name in a statement; the database is there.
+    /// Database and table of a name in a statement; the database exists.
     pub(crate) fn full_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
         let full = self.unchecked_name(name)?;
         if self.state.worker.names().database(&full.database).is_none() {
@@ -157,7 +157,7 @@ impl Session {
         Ok(full)
     }
 
-    /// Database and table of a name in a statement, whether there is such a database or not.
+    /// Database and table of a name in a statement, whether the database exists or not.
     pub(crate) fn unchecked_name(&self, name: &ObjectName) -> Result<TableName, ClientError> {
         let database = match &name.schema {
             Some(schema) => schema.text.clone(),
@@ -167,7 +167,7 @@ impl Session {
             return Err(self.state.database_denied(&database));
         }
         let table = checked_name(&name.name, ER_WRONG_TABLE_NAME)?;
-        // Such tables are copies that an ALTER TABLE makes: the next start removes what is left.
+        // Such tables are copies of an ALTER TABLE; the next start removes leftovers.
         if table.starts_with(store::COPY_NAME_PREFIX) {
             return Err(ClientError::new(ER_WRONG_TABLE_NAME, &[&table]));
         }
@@ -185,7 +185,7 @@ impl Session {
         self.state.diagnostics.borrow().push(level, error);
     }
 
-    /// Returns what is told as rows affected: 1, and 2 where another one had to go.
+    /// Returns the affected rows to report: 1, or 2 if another database was replaced.
     async fn create_database(&mut self, create: &ast::CreateDatabase) -> Result<u64, Stop> {
         let name = checked_name(&create.name, ER_WRONG_DB_NAME)?;
         self.check_database_privilege(Privilege::Create, &name)?;
@@ -220,7 +220,7 @@ impl Session {
             .unwrap_or(CollationId::UTF8MB4_GENERAL_CI)
     }
 
-    /// Returns what is told as rows affected: how many tables went with it.
+    /// Returns the affected rows to report: how many tables were dropped.
     async fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<u64, Stop> {
         self.check_database_privilege(Privilege::Drop, name)?;
         let absent = || ClientError::new(ER_DB_DROP_EXISTS, &[&name]);
@@ -231,8 +231,8 @@ impl Session {
             self.note(ER_DB_DROP_EXISTS, absent().message);
             return Ok(0);
         }
-        // Who is putting a table into it comes to an end first, and nobody begins. Others may drop
-        // tables meanwhile.
+        // Sessions that are putting a table into it finish first, and no other begins. Others may
+        // drop tables meanwhile.
         let _database = self.change_table(database_lock(name)).await?;
         self.drop_routines_of(name).await?;
         let store = self.store();
@@ -261,7 +261,7 @@ impl Session {
         Ok(dropped_count)
     }
 
-    /// A table that the database has now.
+    /// Any one of the database's tables.
     fn any_table_of(&self, database: &str) -> Option<TableId> {
         let names = self.state.worker.names();
         let tables = &names.database(database)?.tables;
@@ -311,7 +311,7 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    /// Makes a table without rows, or puts it in the place of the one that it replaces.
+    /// Creates an empty table, or puts it in the place of the one that it replaces.
     async fn create_empty(
         &mut self,
         or_replace: bool,
@@ -324,7 +324,7 @@ impl Session {
                 return self.replace_by_empty(&existing, definition).await;
             }
             match store.create_table(definition.clone()).await {
-                // Another has made one of the name since there was none.
+                // Another session has created a table of this name meanwhile.
                 Err(StoreError::TableExists) if or_replace => {
                     replaced = self.change_existing(&definition.name).await?;
                 }
@@ -334,7 +334,7 @@ impl Session {
         }
     }
 
-    /// Error 1050 for a table that is there; with IF NOT EXISTS a note.
+    /// Error 1050 for an existing table, or a note with IF NOT EXISTS.
     pub(crate) fn tell_existing(
         &self,
         create: &CreateTable,
@@ -373,7 +373,7 @@ impl Session {
         })
     }
 
-    /// The definition that `CREATE TABLE (..)` means.
+    /// The definition that `CREATE TABLE (..)` describes.
     async fn defined_table(
         &mut self,
         create: &CreateTable,
@@ -425,7 +425,7 @@ impl Session {
         Ok(definition)
     }
 
-    /// What must hold of a whole definition, and notes of what was made to hold.
+    /// Checks and completes a whole definition, and notes what was changed.
     pub(crate) fn finish(&self, definition: &mut TableDefinition) -> Result<(), ClientError> {
         for note in define::finish(definition)? {
             self.note(note.code, note.message);
@@ -530,7 +530,7 @@ impl Session {
     }
 }
 
-/// What changes more than tables that LOCK TABLES may have taken.
+/// Statements that change more than the tables that LOCK TABLES may have locked.
 fn is_refused_under_locks(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Drop(drop) => drop.what == ast::Dropped::View,
@@ -584,7 +584,7 @@ pub(crate) fn no_such_table(name: &TableName) -> ClientError {
     ClientError::new(errcode::ER_NO_SUCH_TABLE, &[&name.database, &name.table])
 }
 
-/// The indexes that a column brings with it.
+/// The indexes that a column's attributes define.
 pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefinition> {
     let index = |kind| ast::IndexDefinition {
         kind,
@@ -603,7 +603,7 @@ pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefin
     primary.into_iter().chain(unique).collect()
 }
 
-/// Options of tables that are kept and shown, and change nothing here.
+/// Table options that are stored and shown, and have no effect here.
 const KEPT_OPTIONS: &[&str] = &[
     "AVG_ROW_LENGTH",
     "CHECKSUM",
@@ -627,18 +627,18 @@ const KEPT_OPTIONS: &[&str] = &[
     "TRANSACTIONAL",
 ];
 
-/// Keeps an option; one of the same name that was said before gives way to it.
+/// Stores an option; it replaces an earlier one of the same name.
 fn set_option(definition: &mut TableDefinition, name: String, value: &str) {
     let options = &mut definition.options;
     options.retain(|(known, _)| *known != name);
-    // A text of the client's own may be that word.
+    // In CONNECTION, `default` may be the client's own text.
     if name == "CONNECTION" || !value.eq_ignore_ascii_case("default") {
         options.push((name, value.to_owned()));
     }
 }
 
-/// The name by which a table's option is kept, none if it is not. Error 1235 for one that says
-/// where rows are or how they are hidden: whoever asks for that must not find them elsewhere.
+/// The name under which a table's option is stored, or `None` if it is ignored. Error 1235 for an
+/// option that decides where rows are stored, or that encrypts them: ignoring it would be wrong.
 /// Error 1911 for an unknown one.
 fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> {
     let is_off = ["NO", "OFF", "N", "0"]
@@ -648,14 +648,14 @@ fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> 
     match name.as_str() {
         "ENCRYPTED" | "ENCRYPTION" if !is_off => Err(ClientError::not_supported(&name)),
         "DATA DIRECTORY" | "INDEX DIRECTORY" | "SEQUENCE" => Err(ClientError::not_supported(&name)),
-        // As in MariaDB these are read and say nothing.
+        // As in MariaDB, these are parsed and ignored.
         "PASSWORD" | "STORAGE" | "TABLESPACE" => Ok(None),
         known if KEPT_OPTIONS.contains(&known) => Ok(Some(name)),
         _ => Err(ClientError::new(errcode::ER_UNKNOWN_OPTION, &[&written])),
     }
 }
 
-/// Adds an index; a note where IF NOT EXISTS was said of one that is there.
+/// Adds an index, or returns a note if it exists and IF NOT EXISTS was given.
 pub(crate) fn add_index(
     index: &ast::IndexDefinition,
     definition: &mut TableDefinition,
@@ -670,7 +670,7 @@ pub(crate) fn add_index(
     Ok(None)
 }
 
-/// What ADD INDEX IF NOT EXISTS notes where there is such an index.
+/// The note of ADD INDEX IF NOT EXISTS if the index exists.
 fn index_is_there(
     index: &ast::IndexDefinition,
     definition: &TableDefinition,
@@ -678,7 +678,7 @@ fn index_is_there(
     let mut others = definition.indexes.iter();
     if index.kind == ast::IndexKind::Primary {
         others.find(|other| other.uniqueness == Uniqueness::Primary)?;
-        // The number is not that of the text, in MariaDB too.
+        // The number does not match the text, in MariaDB too.
         let mut note = ClientError::new(ER_MULTIPLE_PRI_KEY, &[]);
         note.code = ER_DUP_KEYNAME;
         return Some(note);
@@ -688,7 +688,7 @@ fn index_is_there(
     Some(ClientError::new(ER_DUP_KEYNAME, &[&name.text]))
 }
 
-/// The same of any constraint.
+/// The same for any constraint.
 pub(crate) fn add_constraint(
     constraint: &TableConstraint,
     definition: &mut TableDefinition,
@@ -700,7 +700,7 @@ pub(crate) fn add_constraint(
     }
 }
 
-/// The collation that the options give the table.
+/// The collation that the options set for the table.
 pub(crate) fn table_collation(
     options: &[TableOption],
     default: CollationId,
@@ -716,7 +716,7 @@ pub(crate) fn table_collation(
     collation_of(charset, collation, default)
 }
 
-/// True if the present time can be the column's value by itself.
+/// True if the current time can be the column's automatic value.
 pub(crate) fn has_clock(column: &ColumnDefinition) -> bool {
     let kind = column.column_type.kind;
     matches!(kind, value::TypeKind::Timestamp | value::TypeKind::DateTime)

@@ -1,5 +1,5 @@
-//! DROP of what has a name in a database: tables, and what there is none of here. What is missing
-//! is an error, and with IF EXISTS a note of the same number.
+//! DROP of tables, and of objects that do not exist here. A missing object is an error, or with IF
+//! EXISTS a note of the same number.
 
 use catalog::Privilege;
 use errcode::{
@@ -25,7 +25,7 @@ impl Session {
         }
     }
 
-    /// There are no views, so what is named is missing or a table.
+    /// There are no views, so each name is missing or a table.
     fn drop_views(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
         let mut missing = Vec::new();
         for name in &drop.names {
@@ -61,7 +61,7 @@ impl Session {
         Ok(())
     }
 
-    /// A trigger or an event, of which there is none.
+    /// A trigger or an event; there are none.
     fn drop_program(&mut self, drop: &ast::Drop) -> Result<(), Stop> {
         for name in &drop.names {
             let full = self.unchecked_name(name)?;
@@ -80,7 +80,7 @@ impl Session {
         Ok(())
     }
 
-    /// A server of FEDERATED tables, of which there is none. (MariaDB notes nothing.)
+    /// A server of FEDERATED tables; there are none. (MariaDB adds no note.)
     fn drop_server(&self, drop: &ast::Drop) -> Result<(), Stop> {
         for name in &drop.names {
             if !drop.if_exists {
@@ -116,8 +116,8 @@ impl Session {
         Ok(())
     }
 
-    /// There are no temporary tables, and a table of the name that is none stays; a transaction
-    /// goes on.
+    /// There are no temporary tables, so each name is unknown. An ordinary table of that name
+    /// stays, and the transaction goes on.
     pub(crate) fn drop_temporary_tables(&mut self, drop: &ast::Drop) -> Result<(), ClientError> {
         let mut names = Vec::with_capacity(drop.names.len());
         for name in &drop.names {
@@ -132,7 +132,7 @@ impl Session {
         self.tell_missing(drop, error)
     }
 
-    /// The error, or a note of it where IF EXISTS was said.
+    /// Returns the error, or notes it if IF EXISTS was given.
     fn tell_missing(&self, drop: &ast::Drop, error: ClientError) -> Result<(), ClientError> {
         if !drop.if_exists {
             return Err(error);

@@ -1,6 +1,6 @@
-//! How long keys may be, and what becomes of those that are longer: an index that promises nothing
-//! covers only the first characters of a column, which a note tells; all others are errors.
-//! (MariaDB makes unique indexes of hashes of such columns.)
+//! The maximum length of keys, and what happens to longer ones. A non-unique index covers only the
+//! first characters of a column, with a note; all other long keys are errors. (MariaDB hashes such
+//! columns in unique indexes.)
 
 use errcode::{ClientError, ER_BLOB_KEY_WITHOUT_LENGTH, ER_TOO_LONG_KEY};
 use store::{ColumnDefinition, IndexPart, TableDefinition, Uniqueness};
@@ -11,8 +11,7 @@ use crate::schema::define::Defined;
 /// Bytes of a key (InnoDB's limit).
 const KEY_BYTES_MAX: usize = 3072;
 
-/// Brings the indexes to what their columns are and to the length that keys may have. Returns what
-/// is to be noted.
+/// Fits the indexes to their columns and to the maximum length of keys. Returns the notes.
 pub(crate) fn fit_keys(definition: &mut TableDefinition) -> Defined<Vec<ClientError>> {
     let columns = &definition.columns;
     let mut notes = Vec::new();
@@ -42,7 +41,7 @@ fn too_long() -> ClientError {
     ClientError::new(ER_TOO_LONG_KEY, &[&KEY_BYTES_MAX])
 }
 
-/// A prefix only where the column is longer, and always of a BLOB or TEXT.
+/// A prefix is kept only if the column is longer, and always for a BLOB or TEXT.
 fn fit_prefix(part: &mut IndexPart, column: &ColumnDefinition, is_plain: bool) -> Defined<()> {
     let column_type = &column.column_type;
     let kind = column_type.kind;

@@ -1,5 +1,5 @@
-//! RENAME TABLE: one table after the other, each name as those before it left it, and all of them
-//! in one atomic step at the end.
+//! RENAME TABLE: the steps apply one after the other, each to the names that the former left. All
+//! take effect in one atomic step at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Session {
             for table in tables {
                 holds.push(self.change_table(table).await?);
             }
-            // While it waited the names may have come to mean other tables.
+            // During the wait the names may have come to mean other tables.
             if self.rename_steps(&names)? == steps {
                 return Ok(self.store().rename_tables(steps).await?);
             }
@@ -55,7 +55,8 @@ impl Session {
         self.state.check_table(there, to)
     }
 
-    /// Which table gets which name, in order; error 1146 or 1050 where a name is not or is taken.
+    /// Which table gets which name, in order; error 1146 for a missing table, 1050 for a taken
+    /// name.
     fn rename_steps(
         &self,
         names: &[(TableName, TableName)],

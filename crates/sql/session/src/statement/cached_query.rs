@@ -1,13 +1,13 @@
-//! COM_QUERY by the plan cache: a text that was seen before, but for its literals, is neither
-//! parsed nor planned.
+//! COM_QUERY by the plan cache: a text that differs from an earlier one only in its literals is
+//! neither parsed nor planned.
 //!
 //! ```text
 //! text -> canonical form + literals -> key -> plan? -> run with the literals as parameters
 //!                                         \-> parse and plan the canonical text, keep it
 //! ```
 //!
-//! Whatever does not go this way (no canonical form, a text that cannot be planned, rows that only
-//! the session knows) goes the long way of [`super::dispatch`], which also has the error messages.
+//! Everything else goes through [`super::dispatch`], which also makes the error messages: a text
+//! without a canonical form, one that cannot be planned, rows that only the session knows.
 
 use std::rc::Rc;
 
@@ -26,24 +26,24 @@ use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::virtual_store::SessionNames;
 
-/// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings are given this
-/// type, so that a plan serves all lengths.
+/// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings get this type, so
+/// that one plan serves all lengths.
 const STRING_CHARS: u32 = 16_383;
 
-/// Buffers that a session uses for one statement after the other.
+/// Buffers that a session reuses for each statement.
 #[derive(Debug, Default)]
 pub(crate) struct QueryBuffers {
     canonical: Canonical,
-    /// Of a plan in the worker's cache.
+    /// The key of a plan in the worker's cache.
     pub(crate) key: Vec<u8>,
     values: Vec<Value>,
 }
 
-/// What the cache could do for a text.
+/// The outcome of trying the cache.
 pub(crate) enum Tried {
     /// It was answered.
     Answered(Result<Reply, Stop>),
-    /// It has to go the long way.
+    /// Not answered; [`super::dispatch`] must handle it.
     Not,
 }
 
@@ -60,7 +60,7 @@ impl Session {
         tried
     }
 
-    /// The plan of a text, and the values of its literals in the buffers.
+    /// Returns the plan of a text, and puts the values of its literals into the buffers.
     fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Option<Rc<SharedPlan>> {
         let active = Rc::clone(self.state.variables.borrow().active());
         let mode = active.mode;
@@ -89,7 +89,7 @@ impl Session {
         self.keep_plan(buffers, schema_version)
     }
 
-    /// What the plans of statements that come now depend on.
+    /// What the plans of statements that arrive now depend on.
     pub(crate) fn with_surroundings<T>(&self, act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let active = Rc::clone(self.state.variables.borrow().active());
         let database = self.state.database.borrow();
@@ -105,7 +105,7 @@ impl Session {
         })
     }
 
-    /// Puts a plan that this session has made into the worker's cache.
+    /// Puts a plan of this session into the worker's cache.
     pub(crate) fn share_plan(&self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) {
         let worker = &self.state.worker;
         if worker.plans.borrow_mut().put(key, shared, schema_version) {
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Plans the canonical text and keeps the plan, if it may be kept.
+    /// Plans the canonical text and caches the plan, if that is allowed.
     fn keep_plan(&self, buffers: &QueryBuffers, schema_version: u64) -> Option<Rc<SharedPlan>> {
         let canonical = &buffers.canonical;
         let parsed: Parsed = self.parse(canonical.text()).ok()?;
@@ -153,13 +153,13 @@ impl Session {
         let ran = self.run_shared(&found, values, RowProtocol::Text).await;
         Tried::Answered(match ran {
             Ok(Ran::Reply(reply)) => Ok(reply),
-            // The schema moved between finding and running: plan anew.
+            // The schema changed between finding and running: plan again.
             Ok(Ran::Stale) => return Tried::Not,
             Err(stop) => Err(stop),
         })
     }
 
-    /// Checks the privileges for a plan, unless the last who ran it had the same rights.
+    /// Checks the privileges for a plan, unless its last user had the same rights.
     pub(crate) fn check_shared_privileges(&self, shared: &SharedPlan) -> Result<(), ClientError> {
         let rights = self.state.rights();
         if !shared.is_allowed(&rights) {
@@ -170,7 +170,7 @@ impl Session {
     }
 }
 
-/// Puts the literals into the buffers; false if one is not what a parameter can be.
+/// Puts the literals into the buffers. Returns false if one cannot be a parameter.
 fn literals(
     buffers: &mut QueryBuffers,
     text: &[u8],
@@ -188,7 +188,7 @@ fn literals(
     true
 }
 
-/// The value of a literal; `other` says what strings mean where their bytes are not their values.
+/// The value of a literal; `other` defines strings whose bytes are not their values.
 fn literal(
     parameter: &Parameter,
     text: &[u8],
@@ -197,8 +197,8 @@ fn literal(
 ) -> Option<Value> {
     let source = || parameter.span.of(text);
     match parameter.kind {
-        // `?` stands in prepared statements alone. A number beyond BIGINT behind a minus sign is
-        // still in range, which a parameter would not be.
+        // `?` occurs only in prepared statements. A number beyond BIGINT after a minus sign may be
+        // in range; as a parameter it would not be.
         ParameterKind::Placeholder | ParameterKind::Unsigned => None,
         ParameterKind::Integer => {
             let number = parameter.integer(text)?;
@@ -224,8 +224,8 @@ fn literal(
     }
 }
 
-/// The type of a literal of a kind, as wide as the kind can be. The digits behind the point of a
-/// decimal say how many a quotient has.
+/// The type of a literal of a kind, as wide as the kind allows. The fractional digits of a decimal
+/// determine those of a quotient.
 fn type_of(kind: ParameterKind, value: &Value, collation: CollationId) -> ColumnType {
     match kind {
         ParameterKind::Placeholder | ParameterKind::Integer => ColumnType::new(TypeKind::BigInt),

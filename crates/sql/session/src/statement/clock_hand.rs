@@ -1,15 +1,15 @@
-//! Which entry of a full list goes: the clock algorithm (Corbato, 1968).
+//! Which entry of a full list is evicted: the clock algorithm (Corbato, 1968).
 
 /// The hand of a clock over a list that does not shrink while the hand is kept.
 #[derive(Debug, Default)]
 pub(crate) struct ClockHand {
-    /// Which entry is looked at next when one must go.
+    /// The entry that is looked at next for eviction.
     at: usize,
 }
 
 impl ClockHand {
-    /// The index of the entry that goes: the first that was not used for a round. `is_used` of each
-    /// that is passed is cleared.
+    /// The index of the entry to evict: the first that was not used for a round. `is_used` of each
+    /// entry that the hand passes is cleared.
     ///
     /// # Panics
     /// If there is no entry.

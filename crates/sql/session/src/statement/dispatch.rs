@@ -1,8 +1,8 @@
 //! From the text of a query to the statement that answers it.
 //!
 //! A text goes one of two ways. Statements over tables become a plan and run ([`super::run`]);
-//! everything else has a function of its own in a module of its own. What neither knows is refused
-//! by name with error 1235.
+//! every other kind has a function in its own module. Unsupported statements fail with error 1235,
+//! which names them.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -26,28 +26,28 @@ use crate::statement::run::{Ran, timed_out};
 use crate::statement::source::{Source, in_utf8, read_anew};
 use crate::statement::virtual_store::SessionNames;
 
-/// How often a statement is planned anew because a table changed under it, before it fails.
+/// How often a statement is planned because a table changed under it, before it fails.
 pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
 
-/// Statements of one text, or instructions of a program, that run before others are let run.
+/// Statements of one text, or instructions of a program, that run before the task yields.
 pub(crate) const TURN_STATEMENT_COUNT: u32 = 32;
 
 /// The longest prefix of a statement that the process list keeps, in bytes.
 const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
 
-/// A statement and the text that it was made of.
+/// A statement and the text that it was parsed from.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     /// The tree.
     pub(crate) statement: Statement,
     /// Spans of the tree count from its start.
     pub(crate) text: Source,
-    /// What both take, if it is much.
+    /// The memory of both, if it is large.
     memory: Share,
 }
 
 impl Parsed {
-    /// A statement of this text, which nobody counts.
+    /// A statement of this text, without memory accounting.
     pub(crate) fn new(statement: Statement, text: Source) -> Self {
         Self::counted(statement, text, Share::default())
     }
@@ -87,7 +87,7 @@ impl Parsed {
 }
 
 impl Session {
-    /// COM_QUERY: one statement, or several if that was agreed.
+    /// COM_QUERY: one statement, or several if the client enabled that.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
         let mut charset = self.strings().client;
         let mut text = in_utf8(charset, without_end(text));
@@ -144,8 +144,8 @@ impl Session {
         }
     }
 
-    /// Between two of many things that a client has asked for at once: sends what piled up and lets
-    /// other clients run, unless the session has been killed or its time is over.
+    /// Called between two of many things that a client has requested at once. Sends the pending
+    /// output and lets other clients run. Fails if the session was killed or its time is over.
     pub(crate) async fn give_way(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
         self.check_in_time(deadline)?;
         free_what_waits();
@@ -156,17 +156,18 @@ impl Session {
         Ok(())
     }
 
-    /// Sends what has piled up. A client may take as long as it likes for that: KILL of the
-    /// connection ends the wait, and behind it the statement ends if it was killed, or its time is
-    /// over. Rows that are large, or many, may fill the buffer each time before a turn is over.
+    /// Sends the pending output. A client may take as long as it likes; KILL of the connection ends
+    /// the wait. Afterwards the statement ends if it was killed or its time is over. Large or many
+    /// rows may fill the buffer before each end of a turn.
     pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
         unless_killed(&self.state.seat, self.client.flush()).await?;
         self.check_in_time(deadline)
     }
 
-    /// Before a wait that may last: sends replies of statements that came with this one. A client
-    /// that is slow to read gets them later: what the statement holds is not to be held for longer.
-    /// What it has written itself is sent as it ends, or is much: its rows may yet become an error.
+    /// Called before a wait that may last. Sends replies of statements that came with this one, as
+    /// far as the client accepts them at once: this statement may hold locks and must not hold them
+    /// longer. Its own output is sent when it ends or is large, since its rows may still become an
+    /// error.
     pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
         unless_killed(&self.state.seat, self.client.post_replies()).await
     }
@@ -183,25 +184,25 @@ impl Session {
         }
     }
 
-    /// An error found before anything ran: it stands alone among the warnings.
+    /// An error before anything ran: it is the only entry in the list of warnings.
     fn refused(&self, error: ClientError) -> Result<Reply, Stop> {
         self.state.clear_diagnostics();
         Err(error.into())
     }
 
-    /// Runs a statement of the server's own making and writes its rows.
+    /// Runs a statement that the server composed, and writes its rows.
     pub(crate) async fn run_text(&mut self, text: &str) -> Result<Reply, Stop> {
         let parsed = self.parse(text.as_bytes())?;
         self.statement(&parsed).await
     }
 
-    /// The only statement of a text that is read now.
+    /// The only statement of a text that arrives now.
     pub(crate) fn parse(&self, text: &[u8]) -> Result<Parsed, ClientError> {
         self.parse_as(text, self.strings())
     }
 
-    /// The only statement of a text whose strings are read so: a part of another text has the
-    /// other's.
+    /// The only statement of a text whose strings are read by `strings`: a part of another text
+    /// uses the rules of that text.
     pub(crate) fn parse_as(
         &self,
         text: &[u8],
@@ -214,8 +215,8 @@ impl Session {
         Ok(Parsed::counted(statement, text, share))
     }
 
-    /// Reads a text that may be long: others run meanwhile, KILL ends it, and what is made of it
-    /// is counted.
+    /// Parses a text that may be long: others run meanwhile, KILL ends it, and the memory of the
+    /// result is counted.
     fn in_turns<T>(
         &self,
         read: impl FnOnce(&dyn Fn() -> bool) -> Result<T, syntax::parse::SyntaxError>,
@@ -266,8 +267,8 @@ impl Session {
         } else {
             self.state.clear_diagnostics();
         }
-        // Each client's task has room for the largest statement that is not boxed here: BEGIN and
-        // COMMIT are all that must not cost an allocation.
+        // Each client's task has room for the largest statement that is not boxed here. Only BEGIN
+        // and COMMIT must not cost an allocation.
         if let StatementKind::Transaction(statement) = kind {
             self.transaction_statement(statement).await
         } else if parsed.is_planned() {
@@ -303,7 +304,7 @@ impl Session {
         Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
     }
 
-    /// The plan of a statement as the names and settings are now.
+    /// The plan of a statement under the current names and settings.
     pub(crate) fn plan(
         &self,
         parsed: &Parsed,
@@ -314,13 +315,13 @@ impl Session {
         self.plan_with(parsed, parameter_types, &names, limits)
     }
 
-    /// The plan of a statement of the server's own, or of one that does not run yet: by no limits.
+    /// The plan of a statement of the server's own, or of one that is not run yet: without limits.
     pub(crate) fn plan_own(&self, parsed: &Parsed) -> Result<planner::Plan, Box<ClientError>> {
         let names = SessionNames::new(&self.state);
         self.plan_with(parsed, &[], &names, StatementLimits::default())
     }
 
-    /// The plan of a statement by these names.
+    /// The plan of a statement with these names.
     pub(crate) fn plan_with(
         &self,
         parsed: &Parsed,
@@ -398,13 +399,13 @@ impl Session {
         self.state.variables.borrow().active().mode
     }
 
-    /// A statement's bytes in UTF-8, out of the client's character set.
+    /// Converts a statement from the client's character set to UTF-8.
     pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
         let charset = self.state.variables.borrow().active().strings.client;
         in_utf8(charset, text).into_owned()
     }
 
-    /// A name's bytes in UTF-8, out of the client's character set.
+    /// Converts a name from the client's character set to UTF-8.
     pub(crate) fn text_of(&self, name: &[u8]) -> String {
         String::from_utf8_lossy(&self.to_utf8(name)).into_owned()
     }
@@ -419,7 +420,7 @@ impl Session {
     }
 }
 
-/// Sends; KILL of the connection ends that.
+/// Waits for a send, until KILL of the connection ends it.
 async fn unless_killed(
     seat: &Seat,
     sending: impl Future<Output = Result<(), Disconnect>>,
@@ -431,12 +432,12 @@ async fn unless_killed(
     }
 }
 
-/// The text without the zero byte that programs of C send along with it.
+/// The text without the zero byte that C programs send along.
 fn without_end(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\0").unwrap_or(text)
 }
 
-/// Statements that tell of the last statement's warnings and therefore leave them.
+/// Statements that read the last statement's warnings and therefore keep them.
 fn keeps_diagnostics(kind: &StatementKind) -> bool {
     use syntax::ast::ShowKind::{CountErrors, CountWarnings, Errors, Warnings};
     match kind {
@@ -446,13 +447,14 @@ fn keeps_diagnostics(kind: &StatementKind) -> bool {
                 Warnings(_) | Errors(_) | CountWarnings | CountErrors
             )
         }
-        // They read or make conditions themselves.
+        // They read or raise conditions themselves.
         StatementKind::Program(_) => true,
         _ => false,
     }
 }
 
-/// `SELECT @@warning_count` and its like: it can warn of nothing, and tells of the last statement.
+/// `SELECT @@warning_count` and the like: such a statement has no warnings and reads those of the
+/// last one.
 fn reads_variables_alone(kind: &StatementKind) -> bool {
     use syntax::ast::{ExprKind, QueryBody, SelectItem};
     let StatementKind::Query(query) = kind else {
@@ -468,7 +470,7 @@ fn reads_variables_alone(kind: &StatementKind) -> bool {
     select.from.is_empty() && query.into.is_none() && select.items.iter().all(is_variable)
 }
 
-/// Statements that a transaction which only reads refuses, whatever tables they name.
+/// Statements that a read-only transaction refuses, whatever tables they name.
 fn is_write(kind: &StatementKind) -> bool {
     matches!(
         kind,
@@ -476,7 +478,7 @@ fn is_write(kind: &StatementKind) -> bool {
     )
 }
 
-/// The right that a statement needs on the first table that it names.
+/// The privilege that a statement needs on the first table that it names.
 fn needed(kind: &StatementKind) -> &'static str {
     match kind {
         StatementKind::Insert(insert) if insert.is_replace => "INSERT, DELETE",
@@ -492,7 +494,7 @@ fn needed(kind: &StatementKind) -> &'static str {
     }
 }
 
-/// How a statement is counted.
+/// The counter of a statement.
 pub(crate) fn counted(kind: &StatementKind) -> Counted {
     use syntax::ast::Transaction;
     match kind {
@@ -507,7 +509,7 @@ pub(crate) fn counted(kind: &StatementKind) -> Counted {
     }
 }
 
-/// What the client is told of a text that is no statement.
+/// The error for a text that is no statement.
 pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
     match error.kind {
         SyntaxErrorKind::Unexpected => ClientError::syntax(

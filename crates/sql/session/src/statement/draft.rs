@@ -1,19 +1,18 @@
-//! [`Draft`]: what a statement's text, tree and plan take while they are made.
+//! [`Draft`]: the memory of a statement's text, tree and plan while they are built.
 //!
-//! Their parts are thousands of small allocations of many types, so they are not added up: the
-//! allocator is asked what this thread has allocated. Others run on the thread meanwhile, but only
-//! where the one who makes something gives way. So what was allocated between two such places is
-//! its own.
+//! They consist of thousands of small allocations of many types, so these are not added up. Instead
+//! the allocator reports what this thread has allocated. Other tasks run on the thread only where
+//! the builder yields. So all that was allocated between two such places is the builder's own.
 //!
 //! ```text
 //! nothing --begin--> counting --pause--> paused --resume--> counting --end--> nothing
 //! ```
 //!
-//! A draft that begins within another is a part of it: a plan reads the texts of defaults.
+//! A draft within another is a part of it: a plan parses the texts of defaults.
 
 use expression::Share;
 
-/// What the program's allocator tells. Where nobody tells, nothing is counted.
+/// Access to the allocator's counters. Without them nothing is counted.
 #[derive(Debug, Clone, Copy)]
 pub struct Heap {
     /// Bytes that the calling thread has allocated, less those that it has freed; wraps.
@@ -31,25 +30,25 @@ impl Default for Heap {
     }
 }
 
-/// Of a tree or a plan as much is not counted: a session at its limit can still say what it gives
-/// up, and a short statement asks for nothing.
+/// This much of a tree or a plan is not counted. So a session at its limit can still free
+/// something, and a short statement costs no accounting.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 
-/// Something that is being made.
+/// Something that is being built.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// How many drafts there are within each other; 0: nothing is being made.
+    /// How deep drafts are nested; 0: nothing is being built.
     depth: u32,
-    /// What the thread had allocated when counting began or went on.
+    /// What the thread had allocated when counting began or resumed.
     mark: u64,
     /// What was allocated up to the mark, less what was freed.
     bytes: i64,
-    /// Of the session's memory.
+    /// The share of the session's memory.
     share: Share,
 }
 
 impl Draft {
-    /// Something more is made; `now` is what the thread has allocated.
+    /// Begins a draft; `now` is what the thread has allocated.
     pub(crate) fn begin(&mut self, now: u64) {
         if self.depth == 0 {
             (self.mark, self.bytes) = (now, 0);
@@ -57,26 +56,26 @@ impl Draft {
         self.depth += 1;
     }
 
-    /// The bytes to count of what has been made so far, and the share to count them by; `None` if
-    /// nothing is being made, or little.
+    /// The bytes to count so far, and the share to count them in. `None` if nothing is being built,
+    /// or the count has not changed.
     pub(crate) fn pause(&mut self, now: u64) -> Option<(usize, &mut Share)> {
         if self.depth == 0 {
             return None;
         }
         self.bytes += now.wrapping_sub(self.mark).cast_signed();
         self.mark = now;
-        // What was there before may have been freed meanwhile.
+        // Older memory may have been freed meanwhile, so the sum may be negative.
         let bytes = usize::try_from(self.bytes).unwrap_or(0);
         let counted = bytes.saturating_sub(UNCOUNTED_BYTES);
         (counted != self.share.bytes()).then_some((counted, &mut self.share))
     }
 
-    /// Others have run.
+    /// Resumes counting after other tasks have run.
     pub(crate) fn resume(&mut self, now: u64) {
         self.mark = now;
     }
 
-    /// It is made. The share of what was made, if that is no part of something.
+    /// Ends a draft. Returns the share of the result; it is empty if the draft is part of another.
     pub(crate) fn end(&mut self) -> Share {
         assert!(0 < self.depth, "what ends has begun");
         self.depth -= 1;

@@ -1,20 +1,21 @@
 //! Plans of a worker's sessions, by the canonical text of the statement and what else they depend
-//! on; so a statement that was seen before is neither parsed nor planned.
+//! on. So a statement that was seen before is neither parsed nor planned.
 //!
-//! The key is what [`Canonical`] made of the text, how many digits its decimals have behind the
-//! point, then the session's part ([`Surroundings`]). A prepared statement's key is its text and
-//! the types of its parameters, then the session's part; it is looked up once and the plan held
-//! from then on. Thousands of sessions that have prepared one statement so share one plan and as
-//! many executions as run at once, not as many as there are sessions.
-//! (I1) All plans are of one schema version: when the store's moves, the cache is emptied.
-//! (I2) An execution is out of its plan while it runs. So two sessions may run one plan, each
-//! with an execution of its own; a few idle ones are kept with the plan. The one that ran last runs
+//! The key is what [`Canonical`] made of the text, the fractional digits of its decimals, then the
+//! session's part ([`Surroundings`]). A prepared statement's key is its text and the types of its
+//! parameters, then the session's part. It is looked up once, and the statement keeps the plan. So
+//! thousands of sessions that have prepared one statement share one plan. There are only as many
+//! executions as run at once.
+//! (I1) All plans are of one schema version: when the store's version changes, the cache is
+//!      emptied.
+//! (I2) An execution is taken out of its plan while it runs. So two sessions may run one plan, each
+//! with an execution of its own; a few idle ones stay with the plan. The one that ran last runs
 //! next: its memory is warm.
-//! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache gives up the first plan that was
-//! not used since the hand of its clock came by last. Their memory is bounded, too: it is counted
-//! from when a plan comes until all go, also of plans that were given up meanwhile.
+//! (I3) At most [`PLAN_COUNT_MAX`] plans are kept. A full cache evicts by the clock algorithm: the
+//! first plan not used since the hand last passed. Their memory is bounded, too. It is counted from
+//! the insertion of a plan until the cache is emptied, also for plans evicted meanwhile.
 //! (I4) A plan serves sessions whose user variables have the types that it has read
-//! (`State::has_types_of`): who finds another plans anew, and puts his own in its place.
+//!      (`State::has_types_of`). A session with other types plans again and replaces the plan.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -32,28 +33,28 @@ use value::{CollationId, ColumnType, DateTime, Value};
 use crate::server::StatementKind;
 use crate::statement::clock_hand::ClockHand;
 
-/// Plans that a worker keeps: more than the statements of a large program, and with keys at their
-/// longest still 8 MiB.
+/// Plans that a worker keeps: more than a large application has statements, and with the longest
+/// keys still 8 MiB.
 pub const PLAN_COUNT_MAX: usize = 1024;
 
-/// A longer key is not kept: such statements are inserts of many rows, rarely sent twice.
+/// A longer key is not cached: such statements are inserts of many rows, rarely sent twice.
 pub const KEY_BYTES_MAX: usize = 8 << 10;
 
 /// A larger plan is not kept.
 const PLAN_BYTES_MAX: usize = 1 << 20;
 
-/// What the plans of a worker take together; all go when one is too many. A thousand plans of
-/// usual statements take a fifth of it.
+/// The memory of all plans of a worker; when one more would exceed it, the cache is emptied. A
+/// thousand usual plans take a fifth of it.
 const ALL_PLANS_BYTES_MAX: usize = 64 << 20;
 
-/// Executions that wait for the next run of one plan: as many as may be waiting for pages or locks
-/// at once without being made anew each time.
+/// Idle executions of one plan: as many as may wait for pages or locks at once without being built
+/// again each time.
 const IDLE_COUNT_MAX: usize = 32;
 
-/// What the executions that wait for the next run of one plan keep together, in bytes of rows.
+/// What the idle executions of one plan keep together, in bytes of rows.
 const IDLE_BYTES_MAX: usize = 256 << 10;
 
-/// What of the session a plan depends on, beside the types of its parameters.
+/// What a plan depends on of the session, in addition to the types of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'s> {
     /// The current database.
@@ -68,9 +69,9 @@ pub struct Surroundings<'s> {
     pub collation: CollationId,
     /// `div_precision_increment`.
     pub division_increment: u8,
-    /// Against statements that do too much.
+    /// Limits against statements that do too much.
     pub limits: StatementLimits,
-    /// Now, in the session's zone; the date counts.
+    /// Now, in the session's time zone; only the date counts.
     pub now: DateTime,
 }
 
@@ -101,11 +102,11 @@ impl Surroundings<'_> {
 #[derive(Debug)]
 pub struct SharedPlan {
     plan: Rc<Plan>,
-    /// What the plan takes, as long as it is not in a cache, which counts it by itself.
+    /// The plan's memory until a cache takes it over; the cache counts it itself.
     memory: RefCell<Share>,
     /// How the statement is counted.
     pub kind: StatementKind,
-    /// The account that was last found to have the privileges, as it then was.
+    /// The account that was last found to have the privileges, as of then.
     allowed: RefCell<Option<Rights>>,
     /// The last is the warmest.
     #[allow(
@@ -118,7 +119,7 @@ pub struct SharedPlan {
 }
 
 impl SharedPlan {
-    /// A plan that nobody has run yet.
+    /// A plan that has not run yet.
     pub fn new(mut plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
         let memory = RefCell::new(std::mem::take(&mut plan.memory));
         Rc::new(SharedPlan {
@@ -136,7 +137,7 @@ impl SharedPlan {
         &self.plan
     }
 
-    /// An execution, to be given back.
+    /// Takes an execution; it has to be given back.
     pub fn take(&self) -> Box<Execution> {
         let idle = self.idle.borrow_mut().pop();
         if let Some(execution) = &idle {
@@ -146,7 +147,7 @@ impl SharedPlan {
         idle.unwrap_or_else(|| Box::new(Execution::new(Rc::clone(&self.plan))))
     }
 
-    /// Gives an execution back that ended well.
+    /// Gives back an execution that ended without an error.
     pub fn give_back(&self, execution: Box<Execution>) {
         let mut idle = self.idle.borrow_mut();
         let bytes = self.idle_bytes.get() + execution.memory_bytes();
@@ -156,13 +157,13 @@ impl SharedPlan {
         }
     }
 
-    /// Whether these rights, as they are now, are known to be enough.
+    /// Whether these rights are known to suffice.
     pub fn is_allowed(&self, rights: &Rights) -> bool {
         let allowed = self.allowed.borrow();
         allowed.as_ref().is_some_and(|it| it.are_same(rights))
     }
 
-    /// Notes rights that are enough.
+    /// Notes rights that suffice.
     pub fn allow(&self, rights: Rights) {
         *self.allowed.borrow_mut() = Some(rights);
     }
@@ -180,18 +181,18 @@ struct Entry {
 pub struct PlanCache {
     places: HashMap<Rc<[u8]>, usize, FixedState>,
     entries: Vec<Entry>,
-    /// The clock's hand: which entry is looked at next when one must go.
+    /// The clock's hand: the entry that is looked at next for eviction.
     hand: ClockHand,
     schema_version: u64,
     /// What all plans take.
     share: Share,
     memory: Rc<Memory>,
-    /// Where that comes from, if it is counted.
+    /// Where that memory comes from, if it is counted.
     pool: Option<Arc<MemoryPool>>,
 }
 
 impl PlanCache {
-    /// A cache whose plans take memory of a pool.
+    /// A cache whose plans take their memory from a pool.
     pub fn of_pool(pool: Arc<MemoryPool>) -> Self {
         Self {
             pool: Some(pool),
@@ -199,8 +200,8 @@ impl PlanCache {
         }
     }
 
-    /// Counts one more plan; false if it is too large, or there is no memory for it. All others go
-    /// where it is one too many.
+    /// Counts one more plan. Returns false if it is too large or there is no memory for it. If the
+    /// sum would be too large, the cache is emptied.
     fn has_room(&mut self, shared: &SharedPlan) -> bool {
         let bytes = shared.memory.borrow().bytes();
         if PLAN_BYTES_MAX < bytes {
@@ -222,7 +223,7 @@ impl PlanCache {
         taken.is_ok()
     }
 
-    /// Makes the key of a statement with these literals.
+    /// Builds the key of a statement with these literals.
     pub fn write_key(
         key: &mut Vec<u8>,
         canonical: &Canonical,
@@ -235,8 +236,8 @@ impl PlanCache {
         surroundings.append_to(key);
     }
 
-    /// Makes the key of a prepared statement whose parameters are of these types. No text of a
-    /// statement begins with its first byte.
+    /// Builds the key of a prepared statement with parameters of these types. No statement's text
+    /// begins with its first byte.
     pub fn write_prepared_key(
         key: &mut Vec<u8>,
         text: &[u8],
@@ -270,7 +271,7 @@ impl PlanCache {
         Some(Rc::clone(&entry.shared))
     }
 
-    /// Keeps a plan that was made at `schema_version`; true if another had to go for it.
+    /// Caches a plan that was made at `schema_version`. Returns true if another was evicted for it.
     pub fn put(&mut self, key: &[u8], shared: &Rc<SharedPlan>, schema_version: u64) -> bool {
         if schema_version != self.schema_version || KEY_BYTES_MAX < key.len() {
             return false;
@@ -319,7 +320,7 @@ impl PlanCache {
     }
 }
 
-/// How many digits a decimal has behind the point; none of what is no decimal.
+/// The fractional digits of a decimal; `None` for other values.
 pub(crate) fn scale_of(value: &Value) -> Option<u8> {
     match value {
         Value::Decimal(number) => Some(number.scale()),
@@ -403,7 +404,7 @@ mod tests {
         for number in 0..PLAN_COUNT_MAX {
             cache.put(&number.to_le_bytes(), &shared(), 1);
         }
-        // The first round takes the mark from all; the first entry goes.
+        // The first round clears all marks; the first entry is evicted.
         assert!(cache.put(b"x", &shared(), 1));
         assert!(cache.find(&1_usize.to_le_bytes(), 1).is_some());
         assert!(cache.put(b"y", &shared(), 1));

@@ -1,8 +1,8 @@
 //! Rows of values as packets, in the text and the binary protocol.
 //!
-//! The decisions that are the same for every row (which bytes need another character set, how wide
-//! an integer is) are taken once for a result; a row is then one pass over its values that appends
-//! to the output buffer.
+//! Decisions that are the same for every row are taken once for a result: which bytes need another
+//! character set, how wide an integer is. A row is then one pass over its values that appends to
+//! the output buffer.
 
 use value::{Charset, ColumnType, Date, DateTime, Time, TypeKind, ValueRef};
 use wire::{BinaryRow, PacketWriter, TextRow};
@@ -170,12 +170,12 @@ impl RowEncoder {
     }
 }
 
-/// The character set of the column's text if it is not the one that the client wants.
+/// The character set of the column's text if the client wants another one.
 fn conversion(column: &ColumnType, results: Option<Charset>) -> Option<Charset> {
     let from = column.charset();
     let is_text = column.kind.is_string() && from != Charset::Binary;
     let wanted = results.filter(|&to| to != Charset::Binary)?;
-    // ASCII is the same bytes in each character set that there is.
+    // ASCII has the same bytes in each supported character set.
     (is_text && from != wanted && from != Charset::Ascii).then_some(from)
 }
 

@@ -1,9 +1,9 @@
-//! Running a plan: the one loop that awaits what the store suspends for.
+//! Runs a plan: the one loop that awaits the store's suspensions.
 //!
-//! A statement runs between a mark of its transaction and its end. What its failure means is the
-//! error's effect: back to the mark, or the whole transaction is gone, or the plan was stale and
-//! is made anew. A statement that is its own transaction is committed here, and its reply is
-//! written when the commit is as durable as was asked.
+//! A statement runs between a mark of its transaction and its end. The error's effect decides what
+//! a failure means: back to the mark, or the whole transaction is gone, or the plan was stale and
+//! is made again. A statement that is its own transaction is committed here. Its reply is written
+//! when the commit is as durable as requested.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -35,16 +35,16 @@ use crate::statement::sink::{ResultState, Rows};
 use crate::statement::transaction::{End, end_step, wait_for_end};
 use crate::statement::virtual_store::VirtualStore;
 
-/// What a run of a plan comes to.
+/// The outcome of running a plan.
 pub(crate) enum Ran {
-    /// It is done, and this is its reply.
+    /// It ran, and this is its reply.
     Reply(Reply),
     /// A table has changed since the plan was made; nothing was done.
     Stale,
 }
 
 impl Session {
-    /// Runs a plan that only this statement has.
+    /// Runs a plan that belongs to this statement alone.
     pub(crate) async fn run_plan(
         &mut self,
         plan: Plan,
@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// Runs a plan to its end and writes its rows. The execution goes back to its plan before the
-    /// commit, which may take long: the next session runs it while it is warm.
+    /// commit, which may take long. So the next session runs it while it is warm.
     pub(crate) async fn run_shared(
         &mut self,
         shared: &SharedPlan,
@@ -70,7 +70,8 @@ impl Session {
         }
         self.programs.check_written(&plan)?;
         self.hold_tables(&plan).await?;
-        // What uses no table is no transaction, and uses nothing up that is set for the next one.
+        // A statement without tables is no transaction, and does not consume what is set for the
+        // next one.
         let uses_tables = !plan.tables.is_empty() || !plan.functions.is_empty();
         let idle =
             (!uses_tables && self.transaction.opened().is_none()).then_some(self.transaction.next);
@@ -117,7 +118,7 @@ impl Session {
         }
     }
 
-    /// `SELECT .. INTO @a, b`: the only row becomes the variables' values.
+    /// `SELECT .. INTO @a, b`: assigns the only row to the variables.
     fn assign_row(&mut self, plan: &Plan, rows: CursorRows) -> Result<Reply, ClientError> {
         let names = &plan.into_variables;
         let mut rows = rows.into_rows();
@@ -145,8 +146,8 @@ impl Session {
     }
 
     /// Runs a reading plan of the session's own; its rows go to `sink`. Tables (functions may use
-    /// some, too) are held, read and locked in the session's transaction, or in one that ends
-    /// with the run. None if the plan is stale; nothing was done then.
+    /// some, too) are held, read and locked in the session's transaction, or in one that ends with
+    /// the run. Returns `None` if the plan is stale; nothing was done then.
     pub(crate) async fn run_into(
         &mut self,
         execution: &mut Execution,
@@ -170,7 +171,7 @@ impl Session {
         self.end_run(outcome).await
     }
 
-    /// What uses no table needs no transaction: one that is made for it goes without a trace.
+    /// A statement without tables needs no transaction: one that is created for it leaves no trace.
     async fn run_without_tables(
         &mut self,
         execution: &mut Execution,
@@ -187,8 +188,8 @@ impl Session {
         outcome.map_err(|failed| failed.stop)
     }
 
-    /// Runs a changing statement of the server's own on tables that this session has taken
-    /// strongly. Nothing is written to the client and nothing is committed.
+    /// Runs a changing statement of the server's own on tables that this session has locked
+    /// exclusively. Writes nothing to the client and commits nothing.
     pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
         let plan = Rc::new(self.plan_own(parsed)?);
         let mut execution = Execution::new(Rc::clone(&plan));
@@ -200,8 +201,8 @@ impl Session {
         outcome.map(|_| ()).map_err(|failed| failed.stop)
     }
 
-    /// The one value that a SELECT of the server's own gives, on tables that this session has
-    /// taken strongly.
+    /// The one value of a SELECT of the server's own, on tables that this session has locked
+    /// exclusively.
     pub(crate) async fn read_own(&mut self, parsed: &Parsed) -> Result<Option<Value>, Stop> {
         let plan = Rc::new(self.plan_own(parsed)?);
         let mut execution = Execution::new(Rc::clone(&plan));
@@ -219,8 +220,8 @@ impl Session {
         Ok(kept.rows.into_iter().flatten().next())
     }
 
-    /// Keeps the definitions of the plan's tables still to the end of the transaction. Where that
-    /// fails and no transaction is open, none is kept: nothing would end it.
+    /// Locks the definitions of the plan's tables until the end of the transaction. If that fails
+    /// and no transaction is open, all are released: nothing else would release them.
     pub(crate) async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
         let held = self.hold_each(plan).await;
         if held.is_err() && !self.transaction.is_open() {
@@ -254,8 +255,8 @@ impl Session {
         Ok(())
     }
 
-    /// A whole statement. No `async fn`: its future would hold that of `steps` beside the
-    /// arguments.
+    /// Runs a whole statement. No `async fn`: its future would hold that of `steps` in addition to
+    /// the arguments.
     fn step_to_end(
         &mut self,
         execution: &mut Execution,
@@ -271,20 +272,20 @@ impl Session {
         self.steps(execution, parameters, rows, plan, (mark, deadline))
     }
 
-    /// Begins a statement in the transaction, which begins with it if there is none; gives the
-    /// place that its failure goes back to.
+    /// Begins a statement in the transaction, and first the transaction if there is none. Returns
+    /// the mark to which a failure rolls back.
     pub(crate) fn begin_steps(&mut self) -> store::UndoMark {
         self.state.set_insert_id_given(false);
         let is_in_function = self.programs.is_in_function();
         let open = self.opened_transaction();
-        // A stored function is a part of the statement that it runs for.
+        // A stored function is a part of the calling statement.
         if !is_in_function {
             open.begin_statement();
         }
         open.mark()
     }
 
-    /// The store's transaction, made if there is none.
+    /// The store's transaction, created if there is none.
     fn opened_transaction(&mut self) -> &mut Box<dyn Transaction> {
         let options = self.transaction_options();
         let worker_store = Rc::clone(&self.state.worker.store);
@@ -292,8 +293,8 @@ impl Session {
             .store_transaction(&*worker_store, || options)
     }
 
-    /// Runs an execution to its end within a statement that has begun: since when, and until when
-    /// at most.
+    /// Runs an execution to its end within a statement that has begun; with the statement's start
+    /// and deadline.
     pub(crate) async fn steps(
         &mut self,
         execution: &mut Execution,
@@ -384,7 +385,7 @@ impl Session {
         })
     }
 
-    /// Commits or rolls back what is the statement's to end; none if its plan was stale.
+    /// Commits or rolls back what ends with the statement. Returns `None` if its plan was stale.
     async fn end_run(&mut self, outcome: Result<Summary, Failed>) -> Result<Option<Summary>, Stop> {
         let is_own_transaction = !self.transaction.is_begun()
             && !self.programs.is_in_function()
@@ -437,14 +438,14 @@ impl Session {
         }
     }
 
-    /// Commits what is open, if anything is.
+    /// Commits the open transaction, if there is one.
     pub(crate) async fn commit(&mut self) -> Result<(), Stop> {
         let durability = self.durability();
         self.end_transaction(End::Commit(durability)).await
     }
 
-    /// Ends what is open, if anything is. A kill does not stop it: whether a commit happened must
-    /// not be left open.
+    /// Ends the open transaction, if there is one. KILL does not stop it: it must not stay unknown
+    /// whether a commit happened.
     pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
         let Some(open) = self.transaction.opened() else {
             self.transaction.end();
@@ -465,15 +466,15 @@ impl Session {
         outcome.map(|_| ()).map_err(Stop::from)
     }
 
-    /// Takes back what came after the mark; if that fails, all of the transaction goes, in the
-    /// background.
+    /// Rolls back to the mark. If that fails, rolls back the whole transaction, in the background.
     pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
         while let Some(open) = self.transaction.opened() {
             match end_step(&mut **open, End::RollbackTo(mark)) {
                 Ok(Some(suspend)) => suspend.await,
                 Ok(None) => break,
                 Err(error) => {
-                    // A part of what was to go is left: the rest may not be committed with it.
+                    // A part of what had to be undone is left: the rest must not be committed with
+                    // it.
                     self.transaction.lost();
                     return Err(error.into());
                 }
@@ -482,28 +483,28 @@ impl Session {
         Ok(())
     }
 
-    /// Rolls back what is open, at the end of the session.
+    /// Rolls back the open transaction at the end of the session.
     pub(crate) async fn abandon_transaction(&mut self) {
         if let Err(Stop::Error(error)) = self.end_transaction(End::Rollback).await {
             tracing::error!(%error, "an abandoned transaction was not rolled back");
         }
     }
 
-    /// When the running statement is over its time, on the steady clock: its time begins when it
-    /// asks first, and does not begin anew with a wait or a plan.
+    /// The running statement's deadline, on the steady clock. Its time begins at the first call,
+    /// and does not begin again with a wait or a plan.
     pub(crate) fn statement_deadline(&self) -> Option<u64> {
         let own = || {
             let limit_us = self.state.variables.borrow().active().statement_time_us_max;
             (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
         };
-        // A statement of a routine has the time that its CALL has.
+        // A statement of a routine shares the time of its CALL.
         let known = self.programs.deadline().or(self.state.deadline_us.get());
         let deadline = known.unwrap_or_else(own);
         self.state.deadline_us.set(Some(deadline));
         deadline
     }
 
-    /// A client's statement begins, with all of its time.
+    /// A client's statement begins, with its full time.
     pub(crate) fn begin_statement_time(&self) {
         self.state.deadline_us.set(None);
         self.state.definition_wait_s.set(None);
@@ -520,7 +521,7 @@ impl Session {
             return self.check_in_time(deadline);
         }
         let now_us = self.state.worker.steady_us();
-        // Row locks are asked for again when their time is up: the store tells that it is.
+        // When the time for a row lock is over, the store is asked again and fails.
         let lock_s = match reason {
             WaitReason::RowLock => Some(
                 self.state
@@ -550,9 +551,9 @@ impl Session {
         }
     }
 
-    /// Waits for a table's definition to be free, at most `lock_wait_timeout` or as long as the
-    /// statement says: error 1205. Where sessions would wait for each other, this one's transaction
-    /// is rolled back: error 1213.
+    /// Waits for a metadata lock, at most `lock_wait_timeout` or as long as the statement says:
+    /// error 1205. If sessions would wait for each other, this one's transaction is rolled back:
+    /// error 1213.
     pub(crate) async fn wait_for_definition<T>(
         &mut self,
         table: TableId,
@@ -595,7 +596,7 @@ impl Session {
         waited.map_err(|_| timed_out())
     }
 
-    /// Waits for `wait`, for an order to be killed, and for the client to go away.
+    /// Waits for `wait`, for an order to be killed, and for the client's disconnect.
     pub(crate) async fn wait_for<T>(
         &mut self,
         reason: WaitReason,
@@ -607,7 +608,7 @@ impl Session {
         self.wait_shown(state_text(reason), wait).await
     }
 
-    /// As [`Session::wait_for`], with what the process list shows; sends nothing before.
+    /// As [`Session::wait_for`], with a state for the process list; sends nothing before.
     pub(crate) async fn wait_shown<T>(
         &mut self,
         text: &'static str,
@@ -629,7 +630,7 @@ impl Session {
         }
     }
 
-    /// What a killed statement fails with.
+    /// The error of a killed statement.
     pub(crate) fn interrupted(&self) -> Stop {
         match self.state.seat.order() {
             KillOrder::Connection => Disconnect::Killed.into(),
@@ -640,7 +641,7 @@ impl Session {
     }
 }
 
-/// Error 1235 where a statement has parameters that nobody gave values for: `SET @a = ?`.
+/// Error 1235 if a statement has parameters without values: `SET @a = ?`.
 pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), ClientError> {
     if parameters.len() < plan.parameter_count {
         return Err(ClientError::not_supported(&"? in this statement"));
@@ -655,7 +656,7 @@ pub(crate) fn check_parameters(plan: &Plan, parameters: &[Value]) -> Result<(), 
     Ok(())
 }
 
-/// `SELECT .. INTO` names as many variables as there are columns.
+/// `SELECT .. INTO` must name as many variables as there are columns.
 fn check_into(plan: &Plan) -> Result<(), ClientError> {
     if plan.into_variables.len() == plan.columns.len() {
         return Ok(());
@@ -664,8 +665,8 @@ fn check_into(plan: &Plan) -> Result<(), ClientError> {
     Err(ClientError::new(code, &[]))
 }
 
-/// True if a warning of the statement is its error in strict mode: what is written may depend on
-/// the value that was warned of. Rows that are found before anything is written are found without.
+/// True if a warning of the statement is an error in strict mode: what it writes may depend on the
+/// doubtful value. Rows that are found before anything is written are found without this rule.
 fn has_strict_warnings(plan: &Plan) -> bool {
     match &plan.action {
         Action::Insert(_) => true,
@@ -682,16 +683,16 @@ pub(crate) fn timed_out() -> Stop {
 pub(crate) struct Failed {
     /// Why.
     pub(crate) stop: Stop,
-    /// What it means for the transaction.
+    /// Its effect on the transaction.
     pub(crate) effect: Effect,
     /// Where the statement began.
     pub(crate) mark: store::UndoMark,
 }
 
-/// The warnings that strict mode makes errors of a statement.
+/// The warnings that strict mode turns into errors of a statement.
 struct RefusedWarnings<'s> {
     diagnostics: &'s Diagnostics,
-    /// How many conditions there were before the statement; none where warnings are no errors.
+    /// How many conditions there were before the statement; `None` if warnings are no errors.
     kept: Option<usize>,
 }
 
@@ -701,13 +702,13 @@ impl<'s> RefusedWarnings<'s> {
         Self { diagnostics, kept }
     }
 
-    /// The first, as an error; it and what came behind it are warnings no more.
+    /// The first of them as an error; it and those behind it are removed from the warnings.
     fn first(&self) -> Option<ClientError> {
         let trouble = self.diagnostics.warnings().take_first_behind(self.kept?)?;
         Some(*expression::failure(trouble))
     }
 
-    /// The failure, or the warning that came before it.
+    /// The failure, or the warning that preceded it.
     fn failed(&self, failure: executor::ExecutionError, mark: store::UndoMark) -> Failed {
         let executor::ExecutionError { error, effect } = failure;
         let first = match effect {
@@ -722,7 +723,7 @@ impl<'s> RefusedWarnings<'s> {
     }
 }
 
-/// Whether a wait ends when other statements do as they please, and not by itself.
+/// Whether a wait depends on other statements and has no end of its own.
 fn is_for_others(reason: WaitReason) -> bool {
     match reason {
         WaitReason::RowLock

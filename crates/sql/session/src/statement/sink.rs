@@ -12,11 +12,11 @@ use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 use crate::prepared::cursor::CursorRows;
 use crate::statement::row_encoder::{RowEncoder, RowProtocol};
 
-/// Collation number of what is no text.
+/// The collation number of columns that are no text.
 const BINARY_COLLATION: u16 = 63;
 
-/// Writes one result set. Between the steps of an execution the session sends what has piled up;
-/// so the sink is made anew for each step, around what stays: [`ResultState`].
+/// Writes one result set. Between the steps of an execution the session sends the pending output.
+/// So the sink is created again for each step, around what stays: [`ResultState`].
 #[derive(Debug)]
 pub struct PacketSink<'s> {
     /// Where packets go.
@@ -34,7 +34,7 @@ pub struct ResultState {
     charset: Option<Charset>,
     /// Status flags for the end of the column definitions.
     status: StatusFlags,
-    /// There once the head is written.
+    /// Set once the head is written.
     encoder: Option<RowEncoder>,
     /// Rows written.
     pub row_count: u64,
@@ -62,16 +62,16 @@ impl ResultState {
 pub(crate) enum Rows<'r> {
     /// To the client, or to what keeps them for it (`Session::cursor`).
     Client(&'r mut ResultState),
-    /// Into a sink of the session's own.
+    /// To a sink of the session's own.
     Own {
         sink: &'r mut dyn RowSink,
-        /// Whether a doubtful value is an error, as it is where a row is written.
+        /// Whether a doubtful value is an error, as for rows that are written.
         is_strict: bool,
     },
 }
 
 impl Rows<'_> {
-    /// Whether a doubtful value of the plan's execution is an error.
+    /// Whether a doubtful value is an error in the plan's execution.
     pub(crate) fn is_strict(&self, plan: &Plan, mode: SqlMode) -> bool {
         match self {
             Self::Own { is_strict, .. } => *is_strict,
@@ -79,7 +79,7 @@ impl Rows<'_> {
         }
     }
 
-    /// One step of an execution, whose rows go there.
+    /// One step of an execution whose rows go there.
     pub(crate) fn step(
         &mut self,
         execution: &mut Execution,
@@ -96,8 +96,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Writes the columns of what goes to a client, if they are not written yet; false where
-    /// nothing does.
+    /// Writes the columns of a result for the client, if they are not written yet. Returns false if
+    /// the rows do not go to the client.
     pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
         match self {
             Self::Client(result) => {
@@ -108,7 +108,7 @@ impl Rows<'_> {
         }
     }
 
-    /// True if there are rows that cannot be taken back.
+    /// True if there are rows that cannot be withdrawn.
     pub(crate) fn has_sent_any(&self) -> bool {
         match self {
             Self::Client(result) => result.row_count != 0,
@@ -137,7 +137,7 @@ impl PacketSink<'_> {
 
 impl RowSink for PacketSink<'_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
-        // The head may be there: the statement was begun anew, or its client was in doubt.
+        // The head may be there: the statement was begun again, or its client was in doubt.
         self.begin(columns);
         Ok(())
     }
@@ -168,8 +168,8 @@ pub fn write_columns(client: &mut Client, columns: &[OutputColumn], charset: Opt
     }
 }
 
-/// Writes column definitions as COM_FIELD_LIST wants them, with their defaults (which no client
-/// reads, so they are NULL).
+/// Writes column definitions as COM_FIELD_LIST wants them, with their defaults. (These are NULL,
+/// since no client reads them.)
 pub fn write_field_list(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
     let capabilities = client.capabilities();
     for column in columns {
@@ -201,7 +201,7 @@ impl<'c> ColumnNames<'c> {
     }
 }
 
-/// A name in the character set of the results; what that lacks becomes `?`.
+/// A name in the character set of the results; missing characters become `?`.
 fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     match results {
         Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !name.is_ascii() => {
@@ -213,7 +213,7 @@ fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     }
 }
 
-/// An error's text in the character set of the results; of a character that it lacks, the number.
+/// An error's text in the character set of the results; missing characters become their numbers.
 pub(crate) fn error_text(text: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     let Some(charset @ (Charset::Latin1 | Charset::Ascii)) = results else {
         return text.as_bytes().into();
@@ -236,7 +236,7 @@ pub(crate) fn error_text(text: &str, results: Option<Charset>) -> Cow<'_, [u8]> 
     converted.into()
 }
 
-/// What the client is told of a column.
+/// A column's definition for the client.
 fn definition<'c>(
     column: &'c OutputColumn,
     names: &'c ColumnNames<'_>,
@@ -282,7 +282,7 @@ fn definition<'c>(
     }
 }
 
-/// Flags that come from the column's definition and not from its type.
+/// Flags from the column's definition, not from its type.
 fn own_flags(column: &OutputColumn) -> ColumnFlags {
     let key = match column.key {
         KeyFlag::None => 0,
@@ -304,7 +304,7 @@ fn own_flags(column: &OutputColumn) -> ColumnFlags {
     ColumnFlags(set.fold(key, |flags, flag| flags | flag))
 }
 
-/// A column of a result that the server makes up itself (`SHOW`): text of at most `chars`.
+/// A column of a result that the server composes itself (`SHOW`): text of at most `chars`.
 pub fn text_column(name: &str, chars: u32) -> OutputColumn {
     made_up_column(
         name,
@@ -312,12 +312,12 @@ pub fn text_column(name: &str, chars: u32) -> OutputColumn {
     )
 }
 
-/// A column of a result that the server makes up itself: a BIGINT.
+/// A column of a result that the server composes itself: a BIGINT.
 pub fn number_column(name: &str) -> OutputColumn {
     made_up_column(name, value::ColumnType::new(TypeKind::BigInt))
 }
 
-/// A column of a result that the server makes up itself.
+/// A column of a result that the server composes itself.
 pub fn made_up_column(name: &str, column_type: value::ColumnType) -> OutputColumn {
     OutputColumn {
         name: name.to_owned(),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use planner::StringRules;
 use value::Charset;
 
-/// The text of a statement. It costs little to clone.
+/// The text of a statement. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// In UTF-8.
@@ -16,7 +16,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A text whose strings are read so.
+    /// A text whose strings are read by these rules.
     pub(crate) fn new(text: impl Into<Rc<[u8]>>, strings: StringRules) -> Self {
         Self {
             text: text.into(),
@@ -33,7 +33,7 @@ impl Deref for Source {
     }
 }
 
-/// A statement's bytes in UTF-8, out of the client's character set.
+/// Converts a statement from the client's character set to UTF-8.
 pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     match charset {
         Charset::Latin1 => {
@@ -45,8 +45,8 @@ pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8
     }
 }
 
-/// The rest of a text that was brought into UTF-8 out of one character set, and whose client speaks
-/// another since.
+/// Converts the rest of a text again: it was converted to UTF-8 from one character set, and the
+/// client uses another since.
 pub(crate) fn read_anew(text: &[u8], from: Charset, to: Charset) -> Vec<u8> {
     let then = StringRules {
         client: from,

@@ -1,14 +1,14 @@
-//! The session's transaction: when it begins, what ends it, what a failed statement takes back.
+//! The session's transaction: when it begins, what ends it, what a failed statement rolls back.
 //!
 //! ```text
 //!   None --first statement--> Open --commit, rollback--> None
 //! ```
 //!
-//! (I1) A store transaction exists from the first statement that asks for one to its end. Whether
-//! the statement's own end is that end, `is_explicit` says: after BEGIN or with autocommit off it
-//! is not.
-//! (I2) Metadata holds and savepoints live exactly as long as the transaction; holds until it is
-//! undone where it was given up.
+//! (I1) A store transaction exists from the first statement that needs one until its end.
+//! `is_begun` says whether the end of the statement ends it: after BEGIN or with autocommit off
+//! it does not.
+//! (I2) Metadata locks and savepoints live exactly as long as the transaction. If it is rolled back
+//! in the background, the locks live until that is done.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use store::{
 
 use crate::lock::metadata::WeakHold;
 
-/// What a savepoint takes beside its name: its place, twice while the list grows.
+/// What a savepoint takes in addition to its name: its entry, twice while the list grows.
 const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, UndoMark)>() + 16;
 
 /// What `SET TRANSACTION` has set for the next transaction alone.
@@ -40,13 +40,13 @@ pub struct NextTransaction {
 pub struct TransactionState {
     /// The store's transaction.
     open: Option<Box<dyn Transaction>>,
-    /// BEGIN was said, and neither COMMIT nor ROLLBACK since.
+    /// BEGIN was executed, and neither COMMIT nor ROLLBACK since.
     is_begun: bool,
-    /// It only reads, by its BEGIN or by what was set for it. False while none is open.
+    /// It is read-only, by its BEGIN or by what was set for it. False while none is open.
     pub is_read_only: bool,
-    /// Tables in use.
+    /// Locks of the tables in use.
     holds: Vec<WeakHold>,
-    /// In order of making; a name that is made again moves to the end.
+    /// In order of creation; a name that is set again moves to the end.
     savepoints: Vec<(String, UndoMark)>,
     /// Of the savepoints.
     savepoints_share: Share,
@@ -56,7 +56,7 @@ pub struct TransactionState {
     pub seen: Seen,
 }
 
-/// What a transaction has done, for clients that want to be told.
+/// What a transaction has done, for clients that track it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Tables were read.
@@ -73,19 +73,19 @@ impl TransactionState {
         self.is_begun
     }
 
-    /// True if there is anything that COMMIT would end.
+    /// True if there is anything for COMMIT to end.
     pub fn is_open(&self) -> bool {
         self.is_begun || self.open.is_some()
     }
 
-    /// BEGIN. What was open must have been committed.
+    /// BEGIN. The former transaction must have been committed.
     pub fn begin(&mut self, is_read_only: bool) {
         assert!(self.open.is_none(), "BEGIN commits what was open");
         self.is_begun = true;
         self.is_read_only = is_read_only;
     }
 
-    /// The store's transaction, made if there is none.
+    /// The store's transaction, created if there is none.
     pub fn store_transaction(
         &mut self,
         store: &dyn Store,
@@ -108,7 +108,7 @@ impl TransactionState {
         self.open.as_mut()
     }
 
-    /// True if the table is held already.
+    /// True if the table's lock is held already.
     pub fn holds(&self, table: TableId) -> bool {
         self.holds.iter().any(|hold| hold.table() == table)
     }
@@ -118,12 +118,12 @@ impl TransactionState {
         self.holds.iter().map(WeakHold::table)
     }
 
-    /// Keeps a table's definition still until the transaction's end.
+    /// Holds a table's metadata lock until the transaction's end.
     pub fn keep(&mut self, hold: WeakHold) {
         self.holds.push(hold);
     }
 
-    /// About what the savepoints take with one more, and the share that says so.
+    /// About what the savepoints would take with one more, and the share to count it in.
     pub fn savepoints_share(&mut self, name: &str) -> (&mut Share, usize) {
         let names = self.savepoints.iter().map(|(name, _)| name.len());
         let count = self.savepoints.len() + 1;
@@ -131,14 +131,14 @@ impl TransactionState {
         (&mut self.savepoints_share, bytes)
     }
 
-    /// Marks the present place by a name.
+    /// Sets a savepoint here.
     pub fn set_savepoint(&mut self, name: &str) {
         self.release_savepoint(name);
         let mark = self.open.as_ref().map_or(UndoMark(0), |open| open.mark());
         self.savepoints.push((name.to_owned(), mark));
     }
 
-    /// The place of that name; those made after it are gone.
+    /// The mark of a savepoint; those set after it are removed.
     pub fn savepoint(&mut self, name: &str) -> Option<UndoMark> {
         let position = self
             .savepoints
@@ -148,7 +148,7 @@ impl TransactionState {
         self.savepoints.last().map(|(_, mark)| *mark)
     }
 
-    /// Forgets a name; false if there is none.
+    /// Removes a savepoint. Returns false if there is none of that name.
     pub fn release_savepoint(&mut self, name: &str) -> bool {
         let position = self
             .savepoints
@@ -159,14 +159,14 @@ impl TransactionState {
             .is_some()
     }
 
-    /// Forgets the store's transaction, of which nothing was asked.
+    /// Drops the store's transaction, which was not used.
     pub fn forget_unused(&mut self) {
         self.open = None;
         self.is_read_only &= self.is_begun;
     }
 
-    /// Forgets everything: the store's transaction has ended. Where it could not, it is undone in
-    /// the background, and its tables are held until it is.
+    /// Drops everything after the end of the store's transaction. If it has not ended, it is rolled
+    /// back in the background, and its tables stay locked until then.
     pub fn end(&mut self) {
         if let Some(open) = self.open.take()
             && open.is_active()
@@ -182,14 +182,14 @@ impl TransactionState {
         self.savepoints_share.clear();
     }
 
-    /// Forgets the store's transaction after a deadlock rolled it back; an explicit transaction
-    /// is over with it, as InnoDB has it.
+    /// Drops the store's transaction after a deadlock rolled it back. An explicit transaction ends
+    /// with it, as in InnoDB.
     pub fn lost(&mut self) {
         self.end();
     }
 }
 
-/// One step of an end: `Ok(None)` when it is done, the suspension to await otherwise.
+/// One step of an end: `Ok(None)` when it is done, else the suspension to await.
 pub fn end_step(open: &mut dyn Transaction, how: End) -> Result<Option<Suspend>, StoreError> {
     let outcome = match how {
         End::Commit(durability) => open.commit(durability),
@@ -203,7 +203,7 @@ pub fn end_step(open: &mut dyn Transaction, how: End) -> Result<Option<Suspend>,
     }
 }
 
-/// Waits for what an end waits for. Who waits for his commit alone says so to the worker.
+/// Waits for a suspension of an end. If it waits for its commit, the task says so to the worker.
 pub(crate) async fn wait_for_end(mut suspend: Suspend) {
     let is_commit = suspend.reason() == WaitReason::Durability;
     poll_fn(|context| {
@@ -219,16 +219,16 @@ pub(crate) async fn wait_for_end(mut suspend: Suspend) {
 /// How a transaction, or a part of one, ends.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
-    /// For good.
+    /// Durably, or as `Durability` says.
     Commit(Durability),
-    /// As if it had never been.
+    /// Everything is undone.
     Rollback,
-    /// As if what came after the mark had never been.
+    /// What came after the mark is undone.
     RollbackTo(UndoMark),
 }
 
 impl End {
-    /// As what it counts in `Handler_%`.
+    /// The `Handler_%` call that it counts as.
     pub(crate) fn handler_call(self) -> HandlerCall {
         match self {
             Self::Commit(_) => HandlerCall::Commit,
@@ -274,7 +274,7 @@ mod tests {
         assert!(state.savepoint("a").is_none());
     }
 
-    /// A store's transaction that has not ended, and what it was given to keep.
+    /// A store transaction that has not ended, and what it was given to keep.
     #[derive(Default)]
     struct Unended(Rc<RefCell<Option<Box<dyn Any>>>>);
 

@@ -59,7 +59,7 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    /// BEGIN: what was open is committed.
+    /// BEGIN: commits the open transaction first.
     pub(crate) async fn begin(
         &mut self,
         read_only: Option<bool>,
@@ -110,7 +110,7 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    /// SAVEPOINT: without a transaction it marks nothing, as each statement is its own.
+    /// SAVEPOINT: without a transaction it has no effect, since each statement is its own.
     fn set_savepoint(&mut self, name: &str) -> Result<(), ClientError> {
         let autocommit = self.state.variables.borrow().active().autocommit;
         if !self.transaction.is_begun() && autocommit {
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// What a transaction that begins now is to be, or the one that is open is.
+    /// The options of a transaction that begins now, or of the open one.
     pub(crate) fn transaction_options(&self) -> TransactionOptions {
         let variables = self.state.variables.borrow();
         let active = variables.active();
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Error 1792 where the transaction that the statement is in, or would begin, only reads.
+    /// Error 1792 if the transaction that the statement is in, or would begin, is read-only.
     pub(crate) fn check_may_write(&self) -> Result<(), ClientError> {
         if self.transaction_options().read_only {
             let code = ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION;
@@ -192,9 +192,9 @@ impl Session {
         Ok(())
     }
 
-    /// LOCK TABLES: commits what is open, gives back what was locked, and takes the tables for this
-    /// session alone. READ excludes others as WRITE does, which is more than was asked and never
-    /// less; this session itself may then only read.
+    /// LOCK TABLES: commits the open transaction, releases earlier locks, and takes the tables for
+    /// this session alone. READ excludes others as WRITE does, which is more than was asked and
+    /// never less. This session itself may then only read.
     async fn lock_tables(&mut self, tables: &[ast::TableLock]) -> Result<(), Stop> {
         self.commit().await?;
         self.locked.clear();
@@ -208,16 +208,16 @@ impl Session {
                 let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
                 locked.push(LockedTable { hold, may_write });
             }
-            // While it waited the names may have come to mean other tables, or none.
+            // During the wait the names may have come to mean other tables, or none.
             if self.tables_to_lock(tables)? == wanted {
-                // All of them or none: where one was not to be had, the others are free again.
+                // All or none: if one could not be locked, the others are released again.
                 self.locked.set(locked);
                 return Ok(());
             }
         }
     }
 
-    /// Which tables are to be locked, each once, and whether to be written.
+    /// Which tables to lock, each once, and whether for writing.
     fn tables_to_lock(&self, tables: &[ast::TableLock]) -> Result<Vec<(TableId, bool)>, Stop> {
         let mut wanted = Vec::with_capacity(tables.len());
         for table in tables {
@@ -226,8 +226,7 @@ impl Session {
             self.check_table_privilege(Privilege::Select, &definition.name)?;
             wanted.push((definition.id, table.write));
         }
-        // One order for all sessions, that of RENAME TABLE too, so that two of them never wait for
-        // each other.
+        // One order for all sessions, also for RENAME TABLE, so that two never wait for each other.
         wanted.sort_unstable_by_key(|&(id, may_write)| (id, !may_write));
         wanted.dedup_by_key(|(id, _)| *id);
         Ok(wanted)

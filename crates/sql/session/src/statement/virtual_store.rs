@@ -18,9 +18,9 @@ use value::{CollationId, ColumnType, Value};
 use crate::connection::state::{State, setting_text, system_variable_type};
 use crate::lock::locked_tables::not_locked;
 
-/// A store with virtual tables beside the real ones.
+/// A store that adds virtual tables to the real ones.
 pub struct VirtualStore {
-    /// Whose view it is.
+    /// The session whose view it is.
     state: Rc<State>,
     /// The worker's own store.
     store: Rc<dyn Store>,
@@ -83,7 +83,7 @@ impl RowSource for SessionRows {
                     .iter()
                     .map(|(name, value)| ((*name).to_owned(), value.to_string()))
                     .collect();
-                // Clients ask only whether it is empty; the suite itself is the library's affair.
+                // Clients only check whether it is empty; the TLS library chooses the cipher suite.
                 let cipher = if self.state.has_tls.get() { "TLS" } else { "" };
                 status.push(("Ssl_cipher".to_owned(), cipher.to_owned()));
                 status
@@ -114,7 +114,7 @@ pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFact
     }
 }
 
-/// The sessions that this one may see: all with the PROCESS privilege, its own user's without.
+/// The sessions that this one may see: all with the PROCESS privilege, else its own user's.
 pub fn processes(state: &State) -> Vec<Process> {
     let worker = &state.worker;
     let rights = state.rights();
@@ -225,17 +225,17 @@ impl Store for VirtualStore {
     }
 }
 
-/// Names as the planner asks for them.
+/// Names for the planner.
 #[derive(Debug)]
 pub struct SessionNames<'s> {
-    /// Whose view it is.
+    /// The session whose view it is.
     state: &'s State,
-    /// A system variable's value has gone into the plan.
+    /// The plan contains the value of a system variable.
     asked_variable: Cell<bool>,
-    /// What the statement needs on the next table that it names: its own right on its target, which
-    /// it names first, and SELECT on the others.
+    /// The privilege that the statement needs on the next table that it names: its own on its
+    /// target, which comes first, and SELECT on the others.
     needed: Cell<&'static str>,
-    /// The first table that it names and of which the account may know nothing.
+    /// The error of the first named table that the account may not know of.
     hidden: RefCell<Option<PlanError>>,
 }
 
@@ -250,25 +250,25 @@ impl<'s> SessionNames<'s> {
         }
     }
 
-    /// The right that the statement needs on its target, as errors name it.
+    /// Sets the privilege that the statement needs on its target, as errors name it.
     pub(crate) fn set_needed(&self, needed: &'static str) {
         self.needed.set(needed);
     }
 
-    /// What the client is told of a statement that cannot be planned. Where it names a table on
-    /// which the account has no privilege, what else is wrong would tell of that table.
+    /// The error for a statement that cannot be planned. If it names a table on which the account
+    /// has no privilege, any other error would reveal something of that table.
     pub(crate) fn told(&self, error: PlanError) -> PlanError {
         self.hidden.take().unwrap_or(error)
     }
 
-    /// True if the account may know that the table is there, if it is.
+    /// True if the account may know whether the table exists.
     fn may_know(&self, database: &str, table: &str) -> bool {
         !self.state.rights().on_table(database, table).is_empty()
-            // Copies are the server's own.
+            // Copies belong to the server.
             || table.starts_with(store::COPY_NAME_PREFIX)
     }
 
-    /// True once a system variable's value was asked for: the plan holds for that value.
+    /// True once a system variable's value was read: the plan is valid for that value.
     pub fn has_asked_variable(&self) -> bool {
         self.asked_variable.get()
     }

@@ -1,15 +1,15 @@
 //! Functions that wait: SLEEP and GET_LOCK.
 //!
-//! An expression cannot wait: it is computed in the middle of a row. So it notes what it waits for
-//! and the statement's loop does the waiting.
+//! An expression cannot wait, since it is computed in the middle of a row. So it notes what it
+//! waits for, and the statement's loop waits.
 //!
-//! SLEEP answers at once and the time is slept when the executor next gives control back, before
-//! anything of what it did is told or committed. The statement takes as long as it should, and
-//! SYSDATE is the time that it would be behind the sleep.
+//! SLEEP returns at once. The time is slept when the executor next returns control, before any
+//! result is sent or committed. So the statement takes as long as it should, and SYSDATE is the
+//! time after the sleep.
 //!
-//! GET_LOCK of a lock that another has fails with a mark in [`Waits`]. What the statement did is
-//! taken back (rows to the statement's mark, named locks one by one), the lock is waited for, and
-//! the statement begins anew. It may do so as long as no row was written to the client.
+//! GET_LOCK of a lock that another session holds fails with a mark in [`Waits`]. The statement's
+//! effects are undone (rows back to the statement's mark, named locks one by one). Then it waits
+//! for the lock and begins again. It can do so as long as no row was written to the client.
 
 use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_TOO_LONG_IDENT, ER_WRONG_VALUE_FOR_TYPE,
@@ -34,21 +34,21 @@ pub(crate) struct Waits {
     sleep_us: u64,
     /// The lock that stopped the statement, and for how many microseconds it is wanted at most.
     wanted: Option<(String, u64)>,
-    /// When the wait for the present lock ends, on the steady clock.
+    /// When the wait for the current lock ends, on the steady clock.
     until: Option<(String, u64)>,
-    /// Locks whose time is over.
+    /// Locks whose wait has timed out.
     given_up: Vec<String>,
     /// Locks taken since the statement began.
     taken: Vec<String>,
 }
 
 impl State {
-    /// True if the statement has something to sleep off.
+    /// True if the statement still has to sleep.
     pub(crate) fn has_sleep(&self) -> bool {
         self.owed_sleep_us() != 0
     }
 
-    /// How long it has yet to sleep for what it has answered.
+    /// How long it still has to sleep.
     pub(crate) fn owed_sleep_us(&self) -> u64 {
         self.waits.borrow().sleep_us
     }
@@ -129,7 +129,7 @@ impl State {
         Err(Box::new(ClientError::new(ER_QUERY_INTERRUPTED, &[])))
     }
 
-    /// Seconds as microseconds; nothing for NULL and for less than none.
+    /// Seconds as microseconds; `None` for NULL and negative numbers.
     fn micros(&self, seconds: Option<&Value>) -> Option<u64> {
         let diagnostics = self.diagnostics.borrow();
         let seconds = seconds?.as_ref().to_f64(&mut diagnostics.warnings())?;
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// Lets go of the named locks of a session that ends or begins anew.
+    /// Releases the named locks of a session that ends or is reset.
     pub(crate) fn release_named_locks(&self) {
         if self.named_lock_count() != 0 {
             self.worker.server.named_locks.release_all(self.seat.id());
@@ -161,13 +161,13 @@ fn shown(value: &Value) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The name of a lock, in which case counts; nothing for NULL and for no name.
+/// The name of a lock, in lower case; `None` for NULL and the empty name.
 fn lock_name(value: Option<&Value>) -> Result<Option<String>, Failure> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(None);
     };
     let name = match value {
-        // Bytes that are not UTF-8 are told apart too: they are a text of latin1.
+        // Bytes that are not UTF-8 are distinguished too: they count as latin1 text.
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(name) => name.to_owned(),
             Err(_) => Charset::Latin1.to_utf8_lossy(bytes).into_owned(),
@@ -181,7 +181,7 @@ fn lock_name(value: Option<&Value>) -> Result<Option<String>, Failure> {
 }
 
 impl Session {
-    /// Sleeps as long as the statement has asked for since the last time.
+    /// Sleeps for what the statement has requested since the last call.
     pub(crate) async fn sleep_off(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
         let micros = std::mem::take(&mut self.state.waits.borrow_mut().sleep_us);
         if micros == 0 {
@@ -194,8 +194,8 @@ impl Session {
         if is_cut { Err(timed_out()) } else { Ok(()) }
     }
 
-    /// Waits for the named lock that stopped the statement. Then it is free, or its time is over,
-    /// and the statement is to be begun anew.
+    /// Waits for the named lock that stopped the statement, until it is free or its time is over.
+    /// Then the statement has to begin again.
     pub(crate) async fn wait_for_lock(
         &mut self,
         has_sent_rows: bool,
@@ -207,7 +207,8 @@ impl Session {
         if has_sent_rows {
             return Err(ClientError::not_supported(&"GET_LOCK that waits after rows").into());
         }
-        // Before anything is let go or looked at: what is found then holds as the wait begins.
+        // Before anything is released or checked, so that what is found still holds when the wait
+        // begins.
         self.post_replies().await?;
         if let Some(cursor) = &mut self.cursor {
             cursor.clear();
@@ -244,7 +245,7 @@ impl Session {
 
     /// A wait as `max_statement_time` limits it, and whether it does.
     fn limited(&self, wait_us: u64, deadline: Option<u64>) -> (u64, bool) {
-        // A timer of more than a year would be no different.
+        // Cut to a year: a longer timer makes no difference.
         let wait_us = wait_us.min(366 * 86_400 * 1_000_000);
         let now_us = self.state.worker.steady_us();
         match deadline.map(|deadline| deadline.saturating_sub(now_us)) {

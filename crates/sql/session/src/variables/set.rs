@@ -25,7 +25,7 @@ const NAMES_VARIABLES: [&str; 3] = [
     "character_set_results",
 ];
 
-/// What SET STATEMENT cannot set: it would be no use for one statement, or harm.
+/// What SET STATEMENT cannot set: it would have no use for one statement, or do harm.
 const NOT_FOR_STATEMENT: [&str; 16] = [
     "autocommit",
     "character_set_client",
@@ -51,14 +51,15 @@ enum Change<'i> {
     User(&'i str, Value, ColumnType),
     /// A system variable.
     System(VariableScope, &'i str, NewValue),
-    /// What the client speaks; without a collation, that of the current database is its literals'.
+    /// The client's character set; without a collation, its literals have that of the current
+    /// database.
     Names(Charset, Option<CollationId>),
-    /// Whose password, whether it is in clear, and the text.
+    /// The account, whether the password is in clear text, and the text.
     Password(&'i Option<ast::UserName>, bool, &'i [u8]),
 }
 
 impl Change<'_> {
-    /// What it takes until it is made.
+    /// Memory until it is applied.
     fn bytes(&self) -> usize {
         match self {
             Self::User(_, Value::Bytes(text), _) => text.len(),
@@ -68,7 +69,7 @@ impl Change<'_> {
     }
 }
 
-/// What a variable that is no setting becomes.
+/// The new value of a variable that is no setting.
 enum ExtraChange {
     Timestamp(Option<i64>),
     InsertId(Option<u64>),
@@ -77,17 +78,17 @@ enum ExtraChange {
     SecondSeed(u64),
 }
 
-/// What of the rights is checked before a SELECT within another statement.
+/// Which privileges to check before a SELECT within another statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checks {
     /// Those that the SELECT needs.
     Plan,
-    /// None: the statement has checked its own, which are others.
+    /// None: the statement has checked its own instead.
     Done,
 }
 
 impl Session {
-    /// Answers `SET STATEMENT .. FOR ..`: the variables hold for one statement.
+    /// Answers `SET STATEMENT .. FOR ..`: the variables apply to one statement.
     pub(crate) async fn set_for_statement(
         &mut self,
         items: &[SetItem],
@@ -116,7 +117,7 @@ impl Session {
             };
         }
         if outcome.is_ok() {
-            // The time that it may take may have been set.
+            // `max_statement_time` may have been set.
             self.begin_statement_time();
             outcome = self.statement(inner).await;
         }
@@ -126,7 +127,7 @@ impl Session {
         outcome
     }
 
-    /// Answers SET: all values are computed and looked at before the first variable changes.
+    /// Answers SET: all values are computed and checked before the first variable changes.
     pub(crate) async fn set_statement(
         &mut self,
         items: &[SetItem],
@@ -137,7 +138,7 @@ impl Session {
         for item in items {
             let change = self.change_of(item, parsed).await?;
             bytes += change.bytes();
-            // One value is none that waits for others.
+            // A single value does not wait for others.
             if 1 < items.len() {
                 self.state.keep(&mut share, bytes)?;
             }
@@ -152,7 +153,7 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    /// What an item of SET is about to change.
+    /// What an item of SET will change.
     async fn change_of<'i>(
         &mut self,
         item: &'i SetItem,
@@ -182,7 +183,7 @@ impl Session {
         })
     }
 
-    /// The error of the first system variable that cannot be set so, tried on copies.
+    /// The error of the first system variable that cannot be set, found on copies.
     fn check_changes(&self, changes: &[Change<'_>]) -> Result<(), ClientError> {
         if changes.len() < 2 {
             return Ok(());
@@ -234,19 +235,19 @@ impl Session {
         Ok(())
     }
 
-    /// SET NAMES, and what a login asks for.
+    /// SET NAMES, and the character set of a login.
     pub(crate) fn set_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
         self.set_charset(collation.charset(), collation)
     }
 
-    /// `@@collation_database` and its character set: those of the current database, or the
-    /// server's where there is none.
+    /// Sets `@@collation_database` and its character set to those of the current database, or the
+    /// server's if there is none.
     pub(crate) fn follow_database(&mut self, collation: CollationId) -> Result<(), ClientError> {
         let text = NewValue::Text(collation.name().to_owned());
         self.set_own_variable("collation_database", &text)
     }
 
-    /// Sets a variable of the session's without asking or telling anybody.
+    /// Sets a variable of the session without checks and without reporting it.
     pub(crate) fn set_own_variable(
         &self,
         name: &'static str,
@@ -258,7 +259,7 @@ impl Session {
         set.map(drop).map_err(|error| variable_error(name, &error))
     }
 
-    /// The character set that the client speaks, and the collation of its literals.
+    /// Sets the client's character set and the collation of its literals.
     fn set_charset(&mut self, charset: Charset, collation: CollationId) -> Result<(), ClientError> {
         let charset = NewValue::Text(charset.name().to_owned());
         let text = NewValue::Text(collation.name().to_owned());
@@ -271,7 +272,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a variable whose change has consequences of its own.
+    /// Sets a variable whose change has further effects.
     pub(crate) async fn set_variable_checked(
         &mut self,
         scope: VariableScope,
@@ -287,7 +288,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a system variable of a session or of all later ones.
+    /// Sets a system variable of the session, or of all later ones.
     pub(crate) fn set_variable(
         &mut self,
         scope: VariableScope,
@@ -324,7 +325,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives the connection the timeouts that the session's variables say.
+    /// Applies the session's timeout variables to the connection.
     pub(crate) fn take_timeouts(&mut self) {
         let variables = self.state.variables.borrow();
         let seconds = |name| Duration::from_secs(variables.settings().unsigned(name));
@@ -332,7 +333,7 @@ impl Session {
         self.client.set_timeouts(read, write);
     }
 
-    /// Sets a variable that is no setting; false if the name is none of those.
+    /// Sets a variable that is no setting. Returns false if the name is none of those.
     fn set_extra(&mut self, name: &str, value: &NewValue) -> Result<bool, VariableError> {
         let Some(change) = extra_of(name, value)? else {
             return Ok(false);
@@ -367,7 +368,7 @@ impl Session {
         Ok(new_value_of(value, &column_type)?)
     }
 
-    /// The value of an expression that stands outside of any row.
+    /// The value of an expression outside of any row.
     pub(crate) async fn constant(
         &mut self,
         expression: &Expr,
@@ -378,8 +379,7 @@ impl Session {
             .map(|(value, _)| value)
     }
 
-    /// The value of an expression that stands outside of any row, and its type: that of
-    /// `SELECT expression`.
+    /// The value of an expression outside of any row, and its type: that of `SELECT expression`.
     pub(crate) async fn constant_typed(
         &mut self,
         expression: &Expr,
@@ -403,8 +403,8 @@ impl Session {
         Ok((value.unwrap_or_default(), column_type))
     }
 
-    /// Runs a SELECT of the session's own; gives its plan, and the sink that was made for it and
-    /// has got its rows.
+    /// Runs a SELECT of the session's own. Returns its plan, and the sink that was made for it,
+    /// with its rows.
     pub(crate) async fn run_select<S: RowSink>(
         &mut self,
         select: &Parsed,
@@ -456,7 +456,7 @@ impl Session {
     }
 }
 
-/// What setting a variable comes to that is no setting; none if the name is none of those.
+/// The change that sets a variable that is no setting, or `None` if the name is none of those.
 fn extra_of(name: &str, value: &NewValue) -> Result<Option<ExtraChange>, VariableError> {
     let number = || match value {
         NewValue::Number(number) => u64::try_from(*number).ok(),
@@ -487,8 +487,8 @@ fn extra_of(name: &str, value: &NewValue) -> Result<Option<ExtraChange>, Variabl
     }))
 }
 
-/// Error 1372 for a text that is no hash of the plugin: nobody could log in by it. None at all is
-/// an empty password.
+/// Error 1372 for a text that is no hash of the plugin, since no login could match it. The empty
+/// text is an empty password.
 fn check_hash(plugin: &str, hash: &[u8]) -> Result<(), ClientError> {
     let method = auth::Method::from_account_plugin(plugin);
     let is_hash = method.is_some_and(|it| auth::StoredSecret::parse(it, hash).is_ok());
@@ -498,7 +498,7 @@ fn check_hash(plugin: &str, hash: &[u8]) -> Result<(), ClientError> {
     Err(ClientError::new(errcode::ER_PASSWD_LENGTH, &[&41]))
 }
 
-/// What a value of some type is for a system variable.
+/// Converts a value of some type for a system variable.
 pub(crate) fn new_value_of(value: Value, from: &ColumnType) -> Result<NewValue, ClientError> {
     Ok(match value {
         Value::Null => NewValue::Null,

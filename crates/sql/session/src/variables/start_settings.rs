@@ -1,5 +1,5 @@
-//! Settings as the file and the command line give them, before there is a session: each is checked
-//! and spelt as SET GLOBAL does it, and those that come in pairs agree.
+//! Settings of the file and the command line, before there is a session. Each is checked and
+//! normalized as by SET GLOBAL, and pairs are made to agree.
 
 use settings::{Scope, Settings, TABLE, Value};
 
@@ -12,10 +12,10 @@ const PAIRS: [[&str; 2]; 3] = [
     ["character_set_database", "collation_database"],
 ];
 
-/// A value whose form is right and that means nothing.
+/// A value of the right form without a meaning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartSettingError {
-    /// It names nothing that there is, or what is not built.
+    /// It names nothing that exists, or something that is not built.
     #[error("setting `{name}` cannot be `{text}`: {reason}")]
     Meaningless {
         /// Of the setting.
@@ -83,7 +83,7 @@ pub fn settle(settings: &mut Settings) -> Vec<StartSettingError> {
     }
     let most_rows = settings.unsigned("max_join_size").to_string();
     if is_given(settings, "max_join_size") {
-        // It is a number, and its partner takes ON and OFF.
+        // It is a number, and its partner is ON or OFF.
         let _ = follow(settings, "max_join_size", &most_rows);
     }
     wrong

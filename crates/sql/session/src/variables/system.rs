@@ -1,8 +1,7 @@
 //! A session's system variables.
 //!
-//! A session begins with the global values, shared with everybody who has not changed any; its
-//! first `SET SESSION` makes a copy of its own. What the hot path asks for is decoded once into
-//! [`Active`].
+//! A session begins with the global values, shared by all sessions that have not changed any; its
+//! first `SET SESSION` makes its own copy. What the hot path reads is decoded once into [`Active`].
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,25 +25,25 @@ const MODES_NOT_BUILT: [&str; 5] = [
     "TIME_ROUND_FRACTIONAL",
 ];
 
-/// Variables that exist in a session alone and are no settings.
+/// Variables that exist only in a session and are no settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extra {
-    /// `SET timestamp`: microseconds since 1970 that NOW() gives; `None`: the clock.
+    /// `SET timestamp`: microseconds since 1970 that NOW() returns; `None`: the clock.
     pub timestamp_us: Option<i64>,
     /// `SET insert_id`: the next AUTO_INCREMENT value of this session's next insert.
     pub insert_id: Option<u64>,
 }
 
-/// Decoded values that statements ask for all the time.
+/// Decoded values that statements read all the time.
 #[derive(Debug, Clone)]
 pub struct Active {
     /// The words of `sql_mode`, joined by commas.
     pub sql_mode: Rc<str>,
     /// Each statement is a transaction.
     pub autocommit: bool,
-    /// Of transactions to come.
+    /// Of later transactions.
     pub isolation: Isolation,
-    /// Transactions to come may not write.
+    /// Later transactions are read-only.
     pub read_only: bool,
     /// For row locks.
     pub row_lock_wait_timeout_s: u64,
@@ -54,7 +53,7 @@ pub struct Active {
     pub strings: StringRules,
     /// Text in results is converted to it; `None`: left as stored.
     pub results_charset: Option<Charset>,
-    /// Against statements that do too much.
+    /// Limits against statements that do too much.
     pub limits: StatementLimits,
     /// `max_statement_time` in microseconds, 0 for none.
     pub statement_time_us_max: u64,
@@ -64,17 +63,17 @@ pub struct Active {
     pub has_notes: bool,
     /// `sql_warnings`.
     pub tells_insert_warnings: bool,
-    /// What the client is told of.
+    /// Which changes are reported to the client.
     pub tracked: Tracked,
     /// `wait_timeout`.
     pub wait_timeout_s: u64,
     /// How texts are read.
     pub mode: syntax::Mode,
-    /// What expressions are told; the time is filled in by each statement.
+    /// Options of expressions; each statement fills in the time.
     pub options: StatementOptions,
 }
 
-/// What of its session a client is told as it changes.
+/// Which changes of the session are reported to the client.
 #[derive(Debug, Clone, Default)]
 pub struct Tracked {
     /// `session_track_schema`.
@@ -88,7 +87,7 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// True if the client is told of changes of a setting.
+    /// True if changes of a setting are reported to the client.
     pub fn has_variable(&self, setting: &Setting) -> bool {
         let mut words = self.variables.split(',').map(str::trim);
         words.any(|word| word == "*" || visible(word).is_ok_and(|of| of.name == setting.name))
@@ -106,8 +105,8 @@ pub struct Variables {
     active: Rc<Active>,
 }
 
-/// What a login with some collation makes of the global values, for the next login: a copy of all
-/// values for each session would be the larger part of what an idle client costs.
+/// What a login with some collation derived from the global values, for the next login. A copy of
+/// all values in each session would be the larger part of an idle client's memory.
 #[derive(Debug, Default)]
 pub struct LoginVariables {
     last: Option<LoginVariablesOf>,
@@ -121,7 +120,7 @@ struct LoginVariablesOf {
 }
 
 impl LoginVariables {
-    /// The variables that were kept for these global values and this collation.
+    /// The variables kept for these global values and this collation.
     pub fn find(&self, globals: &Variables, collation: CollationId) -> Option<Variables> {
         let last = self.last.as_ref()?;
         let is_same = Arc::ptr_eq(&last.globals.values, &globals.values)
@@ -130,7 +129,7 @@ impl LoginVariables {
         is_same.then(|| last.made.clone())
     }
 
-    /// Keeps what was made.
+    /// Keeps the derived variables.
     pub fn keep(&mut self, globals: Variables, collation: CollationId, made: Variables) {
         self.last = Some(LoginVariablesOf {
             globals,
@@ -154,13 +153,13 @@ pub enum VariableError {
         /// The value as the message shows it.
         text: String,
     },
-    /// 1229: a session has none of its own.
+    /// 1229: the variable has no session value.
     GlobalOnly,
-    /// 1228: there is none that is for all.
+    /// 1228: the variable has no global value.
     SessionOnly,
-    /// 1238: it is read at the level that it has not.
+    /// 1238: it was read at the level that it lacks.
     WrongLevel {
-        /// The one that it has.
+        /// The level that it has.
         level: &'static str,
     },
     /// 1231: it cannot have this value.
@@ -181,7 +180,7 @@ pub enum Level {
     Session,
 }
 
-/// A value that is to be set, as its expression gave it.
+/// A new value, as its expression returned it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewValue {
     /// `DEFAULT`: the global value for a session, the built-in one globally.
@@ -222,7 +221,7 @@ impl Variables {
         &self.values
     }
 
-    /// Sets a session variable; true if the number was bent into its range (warning 1292).
+    /// Sets a session variable. Returns true if the number was clamped to its range (warning 1292).
     pub fn set(
         &mut self,
         name: &str,
@@ -243,8 +242,7 @@ impl Variables {
 }
 
 impl Variables {
-    /// Gives variables back the values that they had; names that are no settings are those of
-    /// [`Extra`].
+    /// Restores the former values of variables; names that are no settings are those of [`Extra`].
     pub fn restore<'n>(&mut self, from: &Self, names: impl Iterator<Item = &'n str>) {
         let values = Arc::make_mut(&mut self.values);
         for name in names {
@@ -262,7 +260,7 @@ impl Variables {
     }
 }
 
-/// True if there is a system variable of that name, in any case of letters.
+/// True if there is a system variable of that name, in any case.
 pub fn is_known(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     is_extra(&name) || !matches!(visible(&name), Err(VariableError::Unknown))
@@ -276,7 +274,7 @@ fn is_extra(name: &str) -> bool {
     )
 }
 
-/// Whether MariaDB lets a session ask for its own value of what is fixed here.
+/// Whether MariaDB has a session value for what is fixed here.
 pub fn is_fixed_in_sessions(name: &str) -> bool {
     matches!(
         name,
@@ -289,7 +287,7 @@ pub fn is_fixed_in_sessions(name: &str) -> bool {
     )
 }
 
-/// Sets a global variable; true if the number was bent into its range.
+/// Sets a global variable. Returns true if the number was clamped to its range.
 pub fn set_global(
     globals: &mut Settings,
     name: &str,
@@ -329,7 +327,7 @@ fn is_taken_at_login(name: &str) -> bool {
     matches!(name, "max_allowed_packet" | "net_buffer_length")
 }
 
-/// The setting of that name, if SQL may know it.
+/// The setting of that name, if it is visible to SQL.
 pub fn visible(name: &str) -> Result<&'static Setting, VariableError> {
     let found = settings::find(name).map(|(_, setting)| setting);
     found
@@ -337,7 +335,7 @@ pub fn visible(name: &str) -> Result<&'static Setting, VariableError> {
         .ok_or(VariableError::Unknown)
 }
 
-/// The value as text that the setting's kind can read, and whether it had to be bent.
+/// The value as text that the setting's kind can parse, and whether it had to be clamped.
 fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), VariableError> {
     let wrong_value = |text: String| VariableError::WrongValue { text };
     match (&setting.kind, value) {
@@ -381,7 +379,7 @@ fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), Variab
     }
 }
 
-/// Seconds with a fraction, as text, and whether they had to be bent.
+/// Seconds with a fraction, as text, and whether they had to be clamped.
 fn seconds_of(max: u64, value: &NewValue) -> Result<(String, bool), VariableError> {
     let seconds = match value {
         NewValue::Fraction(seconds) => *seconds,
@@ -425,7 +423,7 @@ pub(crate) fn put(
     values.set(setting.name, &normal).map_err(|_| wrong())
 }
 
-/// The text in the spelling that is kept, or `None` if it means nothing.
+/// The text in its normal spelling, or `None` if it means nothing.
 fn normalized(name: &str, text: &str) -> Option<String> {
     match name {
         "collation_connection" | "collation_server" | "collation_database" => {
@@ -453,8 +451,8 @@ fn normalized(name: &str, text: &str) -> Option<String> {
     }
 }
 
-/// Variables that come in pairs are kept in step: a collation has one character set, a character
-/// set has a default collation.
+/// Keeps paired variables in step: a collation has one character set, a character set has a default
+/// collation.
 pub(crate) fn follow(values: &mut Settings, name: &str, text: &str) -> Result<(), VariableError> {
     let is_unlimited = text.parse() == Ok(u64::MAX);
     let Some(partner) = partner_of(name) else {
@@ -502,7 +500,7 @@ pub fn is_time_zone(text: &str) -> bool {
     Zone::from_name(text).is_some()
 }
 
-/// A mode's name that stands for several brings them with it.
+/// Expands names of modes that stand for several.
 fn expanded_sql_mode(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text
@@ -581,7 +579,7 @@ fn decode(values: &Settings) -> Active {
     }
 }
 
-/// What the client has set against statements that do too much.
+/// The client's limits against statements that do too much.
 fn limits(values: &Settings) -> StatementLimits {
     let limit = |name| Some(values.unsigned(name)).filter(|&rows| rows != u64::MAX);
     StatementLimits {
@@ -647,13 +645,12 @@ pub fn sql_mode(text: &str) -> SqlMode {
     SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
 }
 
-/// The zone of a name that was known when it was set; UTC where it has gone from the database of
-/// zones since.
+/// The zone of a name that was valid when it was set; UTC if the zone database no longer has it.
 fn zone(name: &str) -> Zone {
     Zone::from_name(name).unwrap_or_default()
 }
 
-/// The microseconds that `SET timestamp = seconds` means; `None` for 0, which ends the setting.
+/// The microseconds of `SET timestamp = seconds`; `None` for 0, which ends the setting.
 pub fn timestamp_us(seconds: f64) -> Result<Option<i64>, VariableError> {
     if !(0.0..=TIMESTAMP_S_MAX).contains(&seconds) {
         return Err(VariableError::WrongValue {
@@ -665,7 +662,7 @@ pub fn timestamp_us(seconds: f64) -> Result<Option<i64>, VariableError> {
     Ok((micros != 0).then_some(micros))
 }
 
-/// Every name that SQL may ask for, with its setting, for `SHOW VARIABLES`.
+/// Every name that SQL can read, with its setting, for `SHOW VARIABLES`.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     TABLE.iter().filter(|setting| setting.is_variable)
 }

@@ -1,9 +1,9 @@
 //! The user variables of a session, each with its type.
 //!
-//! A value is kept in one of five types: BIGINT, BIGINT UNSIGNED, DOUBLE, DECIMAL with whatever
-//! digits it has, or a text in some collation (LONGTEXT, LONGBLOB). Everything else becomes one of
-//! these as it is set: a BIT or a YEAR a number, a date or an ENUM its text. Plans take the types
-//! into account (`planner::Plan::user_variables`).
+//! A value has one of five types: BIGINT, BIGINT UNSIGNED, DOUBLE, DECIMAL with the digits that it
+//! has, or a text in some collation (LONGTEXT, LONGBLOB). Other types are converted when a variable
+//! is set: a BIT or a YEAR to a number, a date or an ENUM to text. Plans take the types into
+//! account (`planner::Plan::user_variables`).
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use value::{CollationId, ColumnType, TypeKind, Value, Warnings};
 pub(crate) struct UserVariables {
     /// By name in lower case.
     by_name: HashMap<Box<str>, UserVariable, FixedState>,
-    /// About what they take.
+    /// Their approximate memory.
     bytes: usize,
 }
 
@@ -26,7 +26,7 @@ struct UserVariable {
 }
 
 impl UserVariables {
-    /// The type of a variable; bytes of one that was never set.
+    /// The type of a variable; binary text for one that was never set.
     pub(crate) fn type_of(&self, name: &str) -> ColumnType {
         let variable = self.by_name.get(name);
         variable.map_or_else(unset_type, |variable| variable.column_type.clone())
@@ -50,15 +50,15 @@ impl UserVariables {
         }
     }
 
-    /// What the variables will take once `name` has this value.
+    /// The memory of the variables once `name` has this value.
     pub(crate) fn bytes_with(&self, name: &str, value: &Value) -> usize {
         let old = self.by_name.get(name);
         let old = old.map_or(0, |old| variable_bytes(name, &old.value));
         self.bytes - old + variable_bytes(name, value)
     }
 
-    /// Sets a variable to a value that [`kept`] gave; `bytes` is what [`Self::bytes_with`] said. A
-    /// bare NULL leaves it the type that it has.
+    /// Sets a variable to a value from [`kept`]; `bytes` is from [`Self::bytes_with`]. A bare NULL
+    /// leaves the type unchanged.
     pub(crate) fn set(&mut self, name: &str, value: Value, column_type: ColumnType, bytes: usize) {
         self.bytes = bytes;
         match self.by_name.get_mut(name) {
@@ -85,7 +85,7 @@ fn unset_type() -> ColumnType {
     ColumnType::any_text(CollationId::BINARY)
 }
 
-/// About what a user variable takes.
+/// The approximate memory of a user variable.
 fn variable_bytes(name: &str, value: &Value) -> usize {
     let text_bytes = match value {
         Value::Bytes(bytes) => bytes.len(),
@@ -94,10 +94,10 @@ fn variable_bytes(name: &str, value: &Value) -> usize {
     name.len() + text_bytes + 2 * size_of::<UserVariable>()
 }
 
-/// The collation of dates and times as MariaDB has them in variables.
+/// MariaDB's collation of dates and times in variables.
 const DATES: CollationId = CollationId::LATIN1_SWEDISH_CI;
 
-/// A value of some type as a variable keeps it. A bare NULL has the type of NULL.
+/// A value of some type as a variable stores it. A bare NULL has the type of NULL.
 pub(crate) fn kept(value: Value, from: &ColumnType) -> (Value, ColumnType) {
     let column_type = match from.kind {
         TypeKind::Null => type_of_value(&value),
@@ -130,7 +130,7 @@ fn double() -> ColumnType {
     double
 }
 
-/// The value in one of the five types, in silence.
+/// Converts the value to one of the five types, without warnings.
 fn converted(value: Value, from: &ColumnType, to: &ColumnType) -> Value {
     let silent = &mut Warnings::new(0);
     match (to.kind, value) {
