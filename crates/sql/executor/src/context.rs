@@ -1,4 +1,4 @@
-//! [`Context`]: what every operator is handed while the execution runs.
+//! [`Context`]: what every operator gets while the execution runs.
 
 use std::rc::Rc;
 
@@ -11,31 +11,31 @@ use value::{Value, ValueRef};
 
 use crate::{FunctionCall, Halt, HandlerCounts, Operator, Outcome, Rewind};
 
-/// After so many rows a statement asks whether it has had its time, and gives way if so. Not for
-/// the rows alone: a range of a hundred is read in a quarter of a slice, and what gives way waits
-/// behind others and comes back to cold caches (with 4,096 clients such a range cost half as much
-/// again).
+/// After this many rows a statement looks at the clock, and yields if its time slice is used up. A
+/// count of rows alone would be worse: a range of a hundred rows takes a quarter of a slice, and a
+/// task that yields waits behind others and returns to cold caches. (With 4,096 clients such a
+/// range cost half as much again.)
 pub const ROWS_PER_TURN: u32 = 64;
 
-/// The world of a running execution, borrowed for one step.
+/// The environment of a running execution, borrowed for one step.
 pub(crate) struct Context<'e> {
-    /// Within which transaction.
+    /// The transaction.
     pub(crate) txn: &'e mut dyn Transaction,
     /// The session around the statement.
     pub(crate) statement: &'e Statement<'e>,
-    /// The rows in flight.
+    /// The current rows.
     pub(crate) frame: &'e mut Frame,
     /// The plan's tables, opened.
     pub(crate) tables: &'e [Rc<dyn Table>],
     /// The plan's subqueries; `None` while one is running.
     pub(crate) subqueries: &'e mut [Option<SubqueryRun>],
-    /// Rows left in this turn.
+    /// Rows left before the next look at the clock.
     pub(crate) turn_rows: u32,
-    /// What the statement keeps.
+    /// The memory account of the statement.
     pub(crate) memory: &'e Rc<Memory>,
-    /// The value of the stored function that the execution halted for.
+    /// The result of the stored function for which the execution halted.
     pub(crate) answer: &'e mut Option<Value>,
-    /// What was asked of tables.
+    /// Counts of calls to tables.
     pub(crate) handler: &'e mut HandlerCounts,
 }
 
@@ -48,13 +48,13 @@ impl std::fmt::Debug for Context<'_> {
 }
 
 impl Context<'_> {
-    /// What evaluates expressions over the frame as it stands.
+    /// The evaluator of expressions over the current frame.
     #[inline]
     pub(crate) fn evaluator(&self) -> Evaluator<'_> {
         Evaluator::new(self.frame, self.statement)
     }
 
-    /// The value of an expression over the frame as it stands.
+    /// The value of an expression over the current frame.
     #[inline]
     pub(crate) fn evaluate<'a>(&'a self, expression: &'a Expression) -> Outcome<ValueRef<'a>> {
         Ok(self.evaluator().evaluate(expression)?)
@@ -66,15 +66,15 @@ impl Context<'_> {
         Ok(self.evaluator().is_true(condition)?)
     }
 
-    /// Counts the work of looking at a value; others may run before it returns.
+    /// Counts the work of reading a value; others may run before it returns.
     #[inline]
     pub(crate) fn spend_on(&self, value: ValueRef<'_>) -> Outcome<()> {
         Ok(self.evaluator().spend_on(value)?)
     }
 
-    /// Counts rows that were looked at; once there were enough of them to look at the clock, gives
-    /// way if the statement has had its time. Call it where the operator's place is kept, before
-    /// the next piece of work.
+    /// Counts rows that were read. After enough of them it looks at the clock, and yields if the
+    /// time slice is used up. Call it where the operator's place is saved, before the next piece of
+    /// work.
     #[inline]
     pub(crate) fn charge(&mut self, rows: u32) -> Outcome<()> {
         if rows <= self.turn_rows {
@@ -89,7 +89,7 @@ impl Context<'_> {
         Err(Suspend::turn().into())
     }
 
-    /// Says how much a part of the statement keeps; refuses what keeps more than it may.
+    /// Reports how much a part of the statement keeps; fails if it is more than allowed.
     pub(crate) fn keep(&self, share: &mut Share, bytes: usize) -> Outcome<()> {
         let limit = self.statement.options.kept_bytes_max;
         let pool = || self.statement.session.memory_pool();
@@ -97,13 +97,13 @@ impl Context<'_> {
     }
 }
 
-/// The subqueries and stored functions that an operator needs before it evaluates, and how far it
-/// has come with them.
+/// The subqueries and stored functions that an operator needs before it evaluates, and how many of
+/// them have run.
 #[derive(Debug, Default)]
 pub(crate) struct Dependents {
     list: Vec<Dependent>,
     at: usize,
-    /// The one at hand is a call that the session was asked to run.
+    /// The current one is a call that the session was asked to run.
     is_asked: bool,
 }
 
@@ -117,8 +117,8 @@ impl Dependents {
         }
     }
 
-    /// Runs those that have no result for the current rows. Called again after a suspension it
-    /// goes on where it was; called for the next row it begins anew.
+    /// Runs those that have no result for the current rows. Called again after a suspension, it
+    /// continues; called for the next row, it begins again.
     #[inline]
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         while let Some(dependent) = self.list.get(self.at) {
@@ -142,24 +142,24 @@ impl Dependents {
         Ok(())
     }
 
-    /// As [`Dependents::run`], and nothing if that has come to its end before.
+    /// As [`Dependents::run`], but does nothing once that has completed.
     pub(crate) fn run_once(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.run(cx)?;
         self.list.clear();
         Ok(())
     }
 
-    /// Forgets a half-done run.
+    /// Drops a half-done run.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;
         self.is_asked = false;
     }
 }
 
-/// What a look at a condition costs, in bytes looked at.
+/// The cost of testing a condition, in bytes read.
 const GUARD_COST: usize = 64;
 
-/// What the session is to run; none where a condition around the call does not hold.
+/// The call that the session has to run; `None` if a condition around the call does not hold.
 fn begin_call(guarded: &GuardedCall, cx: &mut Context<'_>) -> Outcome<Option<FunctionCall>> {
     let call = &guarded.call;
     cx.frame.subqueries[call.number] = SubqueryResult::Scalar(Value::Null);
@@ -194,9 +194,9 @@ pub(crate) struct SubqueryRun {
     root: Box<dyn Operator>,
     dependents: Dependents,
     state: SubqueryState,
-    /// The root's row is not taken yet (its dependents suspended).
+    /// The root's row is not taken yet (its dependents have suspended).
     holds_row: bool,
-    /// What is looked up in place of its rows, while they are read.
+    /// The set that is looked up in place of the rows, while they are read.
     members: Members,
     share: Share,
 }
@@ -223,7 +223,7 @@ impl SubqueryRun {
         }
     }
 
-    /// Forgets its result: another execution begins.
+    /// Drops its result: another execution begins.
     pub(crate) fn rewind(&mut self) {
         self.state = SubqueryState::Fresh;
         self.root.rewind(Rewind::Fresh);
@@ -279,7 +279,7 @@ impl SubqueryRun {
         };
     }
 
-    /// Keeps what is wanted of a row; false if no other row is needed.
+    /// Keeps what is needed of a row. Returns false if no further row is needed.
     fn take_row(&mut self, number: usize, cx: &mut Context<'_>) -> Outcome<bool> {
         match self.plan.kind {
             SubqueryKind::Exists => {
@@ -303,13 +303,13 @@ impl SubqueryRun {
         }
     }
 
-    /// Takes the row at hand into the set.
+    /// Adds the current row to the set.
     fn take_member(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let (slot, output) = (self.plan.slot, &self.plan.query.output);
         let Some(lookup) = &self.plan.lookup else {
             return crate::keep::push_row(cx, slot, output);
         };
-        // The rows stand outside the frame meanwhile: values borrow the frame.
+        // The rows are moved out of the frame meanwhile: values borrow the frame.
         let mut rows = std::mem::take(cx.frame.rows_mut(slot));
         let taken = (self.members).take_row(&cx.evaluator(), output, lookup, &mut rows);
         *cx.frame.rows_mut(slot) = rows;

@@ -21,9 +21,9 @@ use crate::operator::{Operator, build};
 use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
 use crate::{Flow, Halt, HandlerCounts, Outcome, Rewind, RowSink};
 
-/// What an execution runs in, lent for one step.
+/// What an execution runs in, borrowed for one step.
 pub struct World<'w> {
-    /// Where tables are.
+    /// The store with the tables.
     pub store: &'w dyn Store,
     /// The transaction.
     pub txn: &'w mut dyn Transaction,
@@ -39,7 +39,7 @@ impl std::fmt::Debug for World<'_> {
     }
 }
 
-/// How far a step came.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// The statement is done.
@@ -51,32 +51,32 @@ pub enum Progress {
 /// What a statement did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows inserted, deleted or really changed, counted as MySQL does (`REPLACE` counts what it
-    /// removed, `ON DUPLICATE KEY UPDATE` counts two).
+    /// Rows inserted, deleted or really changed, counted as in MySQL (`REPLACE` also counts the
+    /// rows it removed, `ON DUPLICATE KEY UPDATE` counts two).
     pub affected_rows: u64,
     /// The same for clients with CLIENT_FOUND_ROWS: rows that matched, changed or not.
     pub matched_rows: u64,
-    /// The first number that AUTO_INCREMENT gave; 0 if none.
+    /// The first number that AUTO_INCREMENT assigned; 0 if none.
     pub last_insert_id: u64,
-    /// The number of the last row written, whoever gave it; clients see it where the counter gave
+    /// The number of the last row written, from any source. Clients see it if the counter assigned
     /// none.
     pub last_number: u64,
     /// Rows of the result.
     pub returned_rows: u64,
-    /// Rows that there would have been without LIMIT, where `SQL_CALC_FOUND_ROWS` asked.
+    /// The number of rows without LIMIT, if `SQL_CALC_FOUND_ROWS` was given.
     pub found_rows: Option<u64>,
-    /// Rows that were offered to an INSERT, where the client is told (more than one, or SELECT).
+    /// Rows offered to an INSERT, if the reply reports them (more than one, or SELECT).
     pub records: Option<u64>,
-    /// Rows that were in the way of an INSERT.
+    /// Rows that conflicted with an INSERT.
     pub duplicates: u64,
     /// It was an INSERT.
     pub is_insert: bool,
-    /// It was an UPDATE: the client is told of matched and changed rows.
+    /// It was an UPDATE: the reply reports matched and changed rows.
     pub is_update: bool,
 }
 
 impl Summary {
-    /// The text of the OK packet; empty where there is none.
+    /// The text of the OK packet; empty if there is none.
     pub fn info(&self, warning_count: u64) -> String {
         if self.is_update {
             let (matched, changed) = (self.matched_rows, self.affected_rows);
@@ -100,11 +100,11 @@ pub struct Execution {
     plan: Rc<Plan>,
     machine: Option<Machine>,
     parameters: Vec<Value>,
-    /// Rows that the statement inserted by earlier runs.
+    /// Rows that earlier runs inserted for the same statement.
     earlier_rows: u64,
-    /// What the machine had allocated when its last run ended.
+    /// What the machine had allocated at the end of its last run.
     memory_bytes: usize,
-    /// What was asked of tables since the session has last taken it.
+    /// Calls to tables that the session has not taken yet.
     handler: HandlerCounts,
     state: State,
 }
@@ -124,13 +124,13 @@ struct Machine {
     frame: Frame,
     subqueries: Vec<Option<SubqueryRun>>,
     runner: Runner,
-    /// What it keeps.
+    /// Its memory account.
     memory: Rc<Memory>,
-    /// The value of the stored function that it halted for.
+    /// The result of the stored function for which it halted.
     answer: Option<Value>,
 }
 
-/// An execution that has taken more is not kept idle: many of them lie in caches.
+/// An execution that has taken more is not kept idle, since many of them lie in caches.
 const IDLE_BYTES_MAX: usize = 128 << 10;
 
 impl std::fmt::Debug for Machine {
@@ -151,7 +151,7 @@ enum Runner {
 }
 
 impl Execution {
-    /// An execution of the plan; reads nothing yet.
+    /// An execution of the plan; it reads nothing yet.
     pub fn new(plan: Rc<Plan>) -> Self {
         Self {
             plan,
@@ -169,7 +169,7 @@ impl Execution {
         &self.plan
     }
 
-    /// Begins a run with the values of its parameters. What was running is dropped.
+    /// Begins a run with the values of its parameters. A running one is dropped.
     ///
     /// # Panics
     /// If there are fewer values than the plan has parameters.
@@ -183,27 +183,26 @@ impl Execution {
         self.state = State::Ready;
     }
 
-    /// Lets messages of the runs to come count rows from these on: LOAD DATA, a run a row.
+    /// Messages of later runs count rows from here on: LOAD DATA makes a run for each row.
     pub fn set_earlier_rows(&mut self, count: u64) {
         self.earlier_rows = count;
     }
 
-    /// Gives the value of the stored function that the execution halted for.
+    /// Hands over the result of the stored function for which the execution halted.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If it is not running.
     pub fn answer(&mut self, value: Value) {
         let machine = self.machine.as_mut().expect("it runs");
         machine.answer = Some(value);
     }
 
-    /// Runs on. After `Halt::Suspend` (once it is over), after `Halt::Call` (answered) and
-    /// `Progress::Paused` call again with the same transaction and sink. After `Progress::Done` and
-    /// after an error the
-    /// execution is idle and may be started anew.
+    /// Continues the run. After `Halt::Suspend` (once it is over), `Halt::Call` (answered) and
+    /// `Progress::Paused`, call it again with the same transaction and sink. After `Progress::Done`
+    /// and after an error the execution is idle and may be started again.
     ///
     /// # Errors
-    /// What the statement fails with; its `effect` says what becomes of the transaction.
+    /// The error of the statement; its `effect` says what happens to the transaction.
     ///
     /// # Panics
     /// If it was not started.
@@ -220,12 +219,12 @@ impl Execution {
         outcome
     }
 
-    /// Takes what was asked of tables since the last call.
+    /// Takes the counts of calls to tables since the last take.
     pub fn take_handler_counts(&mut self) -> HandlerCounts {
         std::mem::take(&mut self.handler)
     }
 
-    /// About how many bytes it keeps for rows and texts while it waits for its next run.
+    /// The approximate bytes that it keeps for rows and texts while it waits for its next run.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
@@ -267,7 +266,7 @@ impl Execution {
         outcome
     }
 
-    /// Opens the tables, or finds them still as they were, and sets everything to its beginning.
+    /// Opens the tables, or finds them unchanged, and resets everything.
     fn open(&mut self, world: &World<'_>) -> Outcome<()> {
         let version = world.store.schema_version();
         let is_open = self
@@ -300,7 +299,7 @@ impl Execution {
 }
 
 impl Machine {
-    /// The most bytes that are kept, and about what is allocated beside: operators have buffers
+    /// The most bytes that were kept, plus an estimate of other allocations. Operators have buffers
     /// for a row or for keys, which are no larger than what has passed through the frame.
     fn memory_bytes(&self) -> usize {
         self.memory.peak() + self.frame.memory_bytes()
@@ -384,9 +383,9 @@ struct SelectRunner {
     root: Box<dyn Operator>,
     query: Rc<Query>,
     dependents: Dependents,
-    /// The root's row is not given yet.
+    /// The root's row is not sent yet.
     holds_row: bool,
-    /// `DO`: rows are computed and thrown away.
+    /// `DO`: rows are computed and dropped.
     is_silent: bool,
     returned_rows: u64,
 }
@@ -442,7 +441,7 @@ impl SelectRunner {
     }
 }
 
-/// Gives the row at hand, column by column out of wherever it stands.
+/// Sends the current row, column by column from its slots.
 pub(crate) fn give_row(
     output: &[Expression],
     cx: &Context<'_>,

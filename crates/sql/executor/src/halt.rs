@@ -1,5 +1,4 @@
-//! How a running plan stops before it is done: with something to wait for, or with an error that
-//! a client can read.
+//! Why a running plan stops early: it has to wait, or it failed with an error for the client.
 
 use errcode::{
     ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
@@ -12,25 +11,24 @@ use std::rc::Rc;
 use store::{StoreError, Suspend};
 use value::{ColumnType, Value};
 
-/// The result of every operation in here.
+/// The result of every operation in this crate.
 pub type Outcome<T> = Result<T, Halt>;
 
-/// Why an operation is not done.
+/// Why an operation has not completed.
 #[derive(Debug)]
 pub enum Halt {
     /// Await it, then call the same operation again.
     Suspend(Suspend),
-    /// A stored function is to be run: give the execution its value, then call the same operation
-    /// again.
+    /// Run a stored function, hand its result to the execution, then call the same operation again.
     Call(Box<FunctionCall>),
     /// The statement failed.
     Error(Box<ExecutionError>),
 }
 
-/// A stored function that is to be run.
+/// A stored function that has to run.
 #[derive(Debug)]
 pub struct FunctionCall {
-    /// Which.
+    /// The function.
     pub function: Rc<StoredFunction>,
     /// The values of its arguments.
     pub arguments: Vec<Value>,
@@ -41,7 +39,7 @@ pub struct FunctionCall {
 /// A failed statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionError {
-    /// What the client is told.
+    /// The error for the client.
     pub error: ClientError,
     /// What the session must do.
     pub effect: Effect,
@@ -54,10 +52,10 @@ pub enum Effect {
     Statement,
     /// The store has rolled the whole transaction back already.
     Transaction,
-    /// A table is not what the plan was made for: plan again and start over. Nothing was changed
-    /// if it comes from an execution's start.
+    /// A table differs from the one that the plan was made for: plan again and start over. If it
+    /// comes from an execution's start, nothing was changed.
     StalePlan,
-    /// The log failed: nothing may be acknowledged any more.
+    /// The log failed: nothing may be acknowledged from now on.
     Fatal,
 }
 
@@ -110,14 +108,14 @@ impl From<format::row::RowError> for Halt {
     }
 }
 
-/// MySQL's number for a file that cannot be written, of those below 1000 that have no SQLSTATE.
+/// MySQL's number for a file that cannot be written. Numbers below 1000 have no SQLSTATE.
 const EE_WRITE: errcode::ErrorCode = errcode::ErrorCode(3);
 
-/// MariaDB's text says that something waits for room. Here the statement fails at once.
+/// MariaDB's text says that the server waits for space. Here the statement fails at once.
 const DISK_FULL: &str = "Disk full (data); the statement was not carried out. \
                          Free some space and repeat it (errno: 28 \"No space left on device\")";
 
-/// What a client is told of a store's error that no one nearer knew better words for.
+/// The client's error for a store error that no code nearer to it has translated.
 pub fn client_error(error: &StoreError) -> ClientError {
     match error {
         StoreError::DuplicateKey { index } => {

@@ -1,32 +1,32 @@
-//! [`HandlerCounts`]: how often statements have asked a table for a row, or given it one.
+//! [`HandlerCounts`]: how often statements have read rows of a table, or written some.
 //!
 //! `SHOW STATUS` shows the counts as `Handler_%`, with MariaDB's meaning: one call for each row
-//! that is asked for, and one more for the question that finds no further row. Rows that a cursor
-//! has read ahead, and that nothing has asked for, do not count.
+//! that is requested, and one more for the request that finds no further row. Rows that a cursor
+//! has read ahead and that were not requested do not count.
 //!
-//! An execution counts in plain numbers of its own. The session takes them after each step.
+//! An execution counts in plain numbers of its own; the session takes them after each step.
 
-/// What was asked of a table, or of a transaction.
+/// A call to a table, or to a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum HandlerCall {
     /// A transaction, or a statement within one, was committed.
     Commit,
-    /// A row was to be deleted.
+    /// A row to delete.
     Delete,
     /// The first row of an index.
     ReadFirst,
-    /// The first row at a key, or behind it.
+    /// The first row at or after a key.
     ReadKey,
     /// The last row of an index.
     ReadLast,
     /// The next row in the order of an index.
     ReadNext,
-    /// The row before, in the order of an index.
+    /// The previous row in the order of an index.
     ReadPrevious,
-    /// A row by its place: one that was found before is read again.
+    /// A row by its place: a row that was found before is read again.
     ReadPlace,
-    /// The next row of a table that is read from its start to its end.
+    /// The next row of a full table scan.
     ReadPlaceNext,
     /// A transaction was rolled back.
     Rollback,
@@ -34,9 +34,9 @@ pub enum HandlerCall {
     Savepoint,
     /// A transaction was rolled back to a savepoint.
     SavepointRollback,
-    /// A row was to be changed.
+    /// A row to change.
     Update,
-    /// A row was to be inserted.
+    /// A row to insert.
     Write,
 }
 
@@ -74,19 +74,19 @@ impl HandlerCounts {
         self.0[call as usize] += 1;
     }
 
-    /// The calls of a kind.
+    /// The number of calls of a kind.
     pub fn of(&self, call: HandlerCall) -> u64 {
         self.0[call as usize]
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         for (own, others) in self.0.iter_mut().zip(&other.0) {
             *own += others;
         }
     }
 
-    /// The kinds that were called, as numbers, and how often.
+    /// The kinds with calls, as numbers, and their counts.
     pub fn called(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.0.iter().copied().enumerate();
         counts.filter(|(_, count)| *count != 0)

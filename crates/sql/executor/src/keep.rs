@@ -1,18 +1,18 @@
-//! Keeping rows: what expressions make of the current rows, put into a slot of computed rows.
+//! Keeps rows: computes expressions over the current rows and appends the results to a slot.
 
 use expression::{Expression, Rows};
 
 use crate::Outcome;
 use crate::context::Context;
 
-/// Appends a row to a slot of computed rows: the values of `expressions` over the frame as it
-/// stands. The expressions do not read that slot.
+/// Appends a row to a slot of computed rows: the values of `expressions` over the current frame.
+/// The expressions do not read that slot.
 pub(crate) fn push_row(
     cx: &mut Context<'_>,
     slot: usize,
     expressions: &[Expression],
 ) -> Outcome<()> {
-    // The rows stand outside the frame meanwhile: values borrow the frame while they are pushed.
+    // The rows are moved out of the frame meanwhile: values borrow the frame while they are pushed.
     let mut rows = std::mem::take(cx.frame.rows_mut(slot));
     let outcome = push_values(cx, &mut rows, expressions);
     *cx.frame.rows_mut(slot) = rows;
@@ -20,7 +20,7 @@ pub(crate) fn push_row(
     outcome
 }
 
-/// Appends the values of `expressions` to `rows`; nothing if one of them fails.
+/// Appends the values of `expressions` to `rows`, or nothing if one of them fails.
 pub(crate) fn push_values(
     cx: &Context<'_>,
     rows: &mut Rows,
@@ -46,5 +46,5 @@ pub(crate) fn push_values(
     Ok(())
 }
 
-/// What keeping a row costs beside its values, in bytes looked at.
+/// The cost of keeping a row in addition to its values, in bytes read.
 const ROW_COST: usize = 64;

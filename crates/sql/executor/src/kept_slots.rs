@@ -1,12 +1,12 @@
 //! [`KeptSlots`]: copies of slots' current rows, to make them current again later.
 //!
-//! Hash joins and sorts read their input to its end before they give a row. The copies have the
-//! shape of the slots they come from and stand in packs, so that no large buffer is ever moved.
-//! To give a row, its pack is exchanged with the slot's content; what the slot held before stands
-//! in the pack's place until filling begins anew.
+//! Hash joins and sorts read their whole input before they return a row. The copies have the shape
+//! of their slots and stand in packs, so no large buffer is ever moved. To return a row, its pack
+//! is exchanged with the slot's content. The former content stands in the pack's place until
+//! filling begins again.
 //!
-//! (I1) What a slot held when filling began it holds when filling begins again. Operators below
-//! that exchange contents of the same slots so find theirs.
+//! (I1) When filling begins again, a slot holds what it held when filling began. So operators below
+//! that exchange contents of the same slots find theirs.
 
 use expression::{Frame, Rows, SlotContent};
 use stdx::{ChunkedVec, Pile};
@@ -15,7 +15,7 @@ use store::RowBatch;
 #[derive(Debug, Default)]
 pub(crate) struct KeptSlots {
     slots: Vec<KeptSlot>,
-    /// Of each kept row, for each slot, where it stands.
+    /// For each kept row and slot, its place.
     places: ChunkedVec<Place>,
     row_count: usize,
     bytes: usize,
@@ -26,24 +26,24 @@ pub(crate) struct KeptSlots {
 struct KeptSlot {
     slot: usize,
     packs: Pile<SlotContent>,
-    /// The pack that is the slot's content.
+    /// The pack that is currently the slot's content.
     shown: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
     pack: u32,
-    /// In the pack; [`NO_ROW`] is a row of NULLs.
+    /// The row in the pack; [`NO_ROW`] is a row of NULLs.
     row: u32,
 }
 
 const NO_ROW: u32 = u32::MAX;
 
-/// A pack of table rows is full beyond this.
+/// A pack of table rows is full above this.
 const PACK_BYTES: usize = 256 << 10;
 
 impl KeptSlots {
-    /// For these slots.
+    /// Keeps rows of these slots.
     pub(crate) fn new(slots: &[usize]) -> Self {
         let slots = slots.iter().map(|&slot| KeptSlot {
             slot,
@@ -56,7 +56,7 @@ impl KeptSlots {
         }
     }
 
-    /// Forgets the kept rows; filling begins.
+    /// Drops the kept rows and begins filling.
     pub(crate) fn start(&mut self, frame: &mut Frame) {
         self.places.clear();
         self.row_count = 0;
@@ -67,7 +67,7 @@ impl KeptSlots {
         }
     }
 
-    /// Copies the slots' current rows; gives the number by which they are set again.
+    /// Copies the slots' current rows. Returns the number by which they are set again.
     pub(crate) fn keep(&mut self, frame: &Frame) -> usize {
         for kept in &mut self.slots {
             let (place, bytes) = kept.keep(frame);
@@ -98,7 +98,7 @@ impl KeptSlots {
 }
 
 impl KeptSlot {
-    /// Copies the slot's current row; with the bytes that it takes.
+    /// Copies the slot's current row. Also returns its bytes.
     fn keep(&mut self, frame: &Frame) -> (Place, usize) {
         let slot = &frame.slots[self.slot];
         let Some(row) = slot.row else {
@@ -139,7 +139,7 @@ impl KeptSlot {
         }
     }
 
-    /// Makes the slot's content what it was before.
+    /// Restores the slot's former content.
     fn hide(&mut self, frame: &mut Frame) {
         if let Some(pack) = self.shown.take() {
             self.exchange(pack, frame);
@@ -151,7 +151,7 @@ impl KeptSlot {
     }
 }
 
-/// Computed rows grow in chunks themselves; table rows do not.
+/// Computed rows grow in chunks by themselves; table rows do not.
 fn is_full(pack: &SlotContent) -> bool {
     match pack {
         SlotContent::Batch(batch) => PACK_BYTES <= batch.memory_bytes(),

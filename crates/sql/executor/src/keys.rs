@@ -1,5 +1,5 @@
-//! [`Keys`]: keys of rows that a part of a statement keeps, numbered in the order in which they
-//! first come, and counted as what the statement keeps.
+//! [`Keys`]: keys of rows that a part of a statement keeps. They are numbered in the order of first
+//! insertion, and their memory is counted among what the statement keeps.
 
 use expression::{Class, Share, append_class_key, append_group_key};
 use stdx::KeyTable;
@@ -8,7 +8,7 @@ use value::{ColumnType, ValueRef};
 use crate::Outcome;
 use crate::context::Context;
 
-/// Keys that came, and the one being made.
+/// The inserted keys, and the one that is being built.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     table: KeyTable,
@@ -16,18 +16,18 @@ pub(crate) struct Keys {
     key: Vec<u8>,
 }
 
-/// Room for keys that is kept from one to the next.
+/// Capacity of the key buffer that is kept from one key to the next.
 const KEY_BYTES_KEPT: usize = 64 << 10;
 
 impl Keys {
-    /// Forgets all.
+    /// Drops all keys.
     pub(crate) fn clear(&mut self) {
         self.table.clear();
         self.share.clear();
         self.begin();
     }
 
-    /// How many came.
+    /// How many keys were inserted.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -40,7 +40,7 @@ impl Keys {
         self.key.clear();
     }
 
-    /// Adds a value to the key: equal values of this type make equal keys.
+    /// Appends a value to the key: equal values of this type make equal keys.
     pub(crate) fn push(
         &mut self,
         value: ValueRef<'_>,
@@ -52,7 +52,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Adds a value to the key: equal values of this class make equal keys.
+    /// Appends a value to the key: equal values of this class make equal keys.
     pub(crate) fn push_class(
         &mut self,
         value: ValueRef<'_>,
@@ -64,18 +64,18 @@ impl Keys {
         Ok(())
     }
 
-    /// Makes this the key.
+    /// Sets the whole key.
     pub(crate) fn set(&mut self, key: &[u8]) {
         self.begin();
         self.key.extend_from_slice(key);
     }
 
-    /// The number of the key that was made, if it came before.
+    /// The number of the built key, if it was inserted before.
     pub(crate) fn find(&self) -> Option<usize> {
         self.table.find(&self.key)
     }
 
-    /// The number of the key that was made, and whether it came for the first time.
+    /// Inserts the built key. Returns its number, and whether it is new.
     pub(crate) fn insert(&mut self, cx: &Context<'_>) -> Outcome<(usize, bool)> {
         let (number, is_new) = self.table.insert(&self.key);
         if is_new {

@@ -1,12 +1,12 @@
 //! Runs a plan over a store: restartable operators, row by row.
 //!
-//! Start reading at [`Execution`] (what the session drives), then `operator` (producers of
-//! rows) and `write` (what changes tables). Rows in flight stand in the frame of crate
-//! `expression`; an operator moves slots of the frame, expressions read them.
+//! Start reading at [`Execution`] (what the session drives), then `operator` (producers of rows)
+//! and `write` (what changes tables). The current rows stand in the frame of crate `expression`; an
+//! operator moves slots of the frame, expressions read them.
 //!
-//! Nothing here is async. An operation that must wait returns [`Halt::Suspend`] with its place
-//! kept in the operators' own fields; the session awaits and calls [`Execution::step`] again. A
-//! long statement gives way by itself: it looks at the clock every [`ROWS_PER_TURN`] rows.
+//! Nothing here is async. An operation that must wait returns [`Halt::Suspend`] and keeps its place
+//! in the operators' own fields. The session awaits and calls [`Execution::step`] again. A long
+//! statement yields by itself: it looks at the clock every [`ROWS_PER_TURN`] rows.
 
 #![forbid(unsafe_code)]
 

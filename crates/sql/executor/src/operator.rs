@@ -1,10 +1,10 @@
 //! Operators: producers of rows that can be stopped and called again.
 //!
-//! (O1) `next` puts a row into the slots below the operator and returns true, or returns false
-//! once there is none; it may be called again then and returns false again.
+//! (O1) `next` puts a row into the slots below the operator and returns true, or returns false at
+//! the end. Called after the end, it returns false again.
 //! (O2) After `Halt::Suspend` the same call is made again. So an operator that holds a row of its
-//! input notes it before anything that may suspend, and never asks its input twice for one row.
-//! (O3) `rewind` only resets the operator's own place: it neither reads nor evaluates, for the
+//! input notes that before anything that may suspend, and never fetches a row twice.
+//! (O3) `rewind` only resets the operator's own place. It neither reads nor evaluates, since the
 //! rows that its expressions read may not be there yet.
 
 use std::fmt::Debug;
@@ -37,10 +37,10 @@ pub(crate) trait Operator: Debug {
     /// Starts over: the next row is the first again.
     fn rewind(&mut self, how: Rewind);
 
-    /// The next row, put into the slots; false at the end.
+    /// Puts the next row into the slots. Returns false at the end.
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool>;
 
-    /// How many rows there were without LIMIT, where the plan asked; known at the end.
+    /// The number of rows without LIMIT, if the plan asked for it; known at the end.
     fn found_rows(&self) -> Option<u64> {
         None
     }
@@ -49,15 +49,15 @@ pub(crate) trait Operator: Debug {
 /// Why an operator starts over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewind {
-    /// For another row of the left side of a join: what does not depend on it may be kept.
+    /// For another row of the left side of a join: what does not depend on that row may be kept.
     Again,
-    /// For another row of an outer query: what reads no row of that may be kept.
+    /// For another row of an outer query: what does not read that row may be kept.
     Outer,
     /// For another execution: nothing may be kept.
     Fresh,
 }
 
-/// The operator of a node.
+/// Builds the operator of a node.
 pub(crate) fn build(node: &Node, tables: &[Rc<dyn Table>]) -> Box<dyn Operator> {
     match node {
         Node::Nothing => Box::new(simple::Nothing),

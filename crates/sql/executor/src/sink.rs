@@ -8,15 +8,15 @@ use crate::Outcome;
 /// Takes a result. An execution calls `columns` once, before the first row, and only if the plan
 /// has a result set.
 pub trait RowSink {
-    /// What the rows look like.
+    /// The columns of the result.
     fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()>;
 
-    /// Takes a row. It is taken whatever the answer is; `Flow::Pause` makes the execution return
+    /// Takes a row, whatever it returns. After `Flow::Pause` the execution returns
     /// [`crate::Progress::Paused`] so that the caller can make room.
     fn row(&mut self, row: &[ValueRef<'_>]) -> Outcome<Flow>;
 }
 
-/// Whether a sink wants the next row at once.
+/// Whether a sink wants the next row immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.
@@ -25,10 +25,10 @@ pub enum Flow {
     Pause,
 }
 
-/// A sink that keeps all rows: tests, and statements whose result is small by nature.
+/// A sink that keeps all rows: for tests, and for statements with small results.
 #[derive(Debug, Default)]
 pub struct KeptRows {
-    /// What the rows look like.
+    /// The columns.
     pub columns: Vec<OutputColumn>,
     /// The rows.
     pub rows: Vec<Vec<value::Value>>,

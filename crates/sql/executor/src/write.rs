@@ -1,7 +1,7 @@
-//! What changes tables: INSERT, REPLACE, UPDATE, DELETE.
+//! The statements that change tables: INSERT, REPLACE, UPDATE, DELETE.
 //!
-//! Each runner keeps its place as operators do: a row that was computed is kept until the store
-//! has taken it, so that a lock wait repeats only the store's operation, never the expressions.
+//! Each runner keeps its place as operators do. A computed row is kept until the store has taken
+//! it, so a lock wait repeats only the store's operation, never the expressions.
 
 mod assign;
 mod check;

@@ -1,7 +1,7 @@
 //! Statements from text to rows, over the naive store.
 //!
-//! Each statement runs twice where it only reads: straight through, and with a suspension at every
-//! third operation of the store; both must give the same rows.
+//! A statement that only reads runs twice: straight through, and with a suspension at every third
+//! operation of the store. Both must return the same rows.
 
 #![forbid(unsafe_code)]
 
@@ -78,7 +78,7 @@ fn joins_pair_rows() {
     let derived = "SELECT d.n, c.title FROM (SELECT city, COUNT(*) n FROM people GROUP BY city) d \
                    JOIN cities c ON c.id = d.city ORDER BY c.title";
     bench.check(derived, &["2 Oulu", "2 Turku"]);
-    // The condition with `o` is no part of the group's hash table, which stays from row to row.
+    // The condition with `o` is not part of the group's hash table, which is kept for all rows.
     let group = "SELECT o.id, q.id FROM people o LEFT JOIN (cities c JOIN people q \
                  ON q.age = c.id * 10 + 10) ON q.age > o.age ORDER BY o.id, q.id";
     let pairs = ["1 2", "2 NULL", "3 NULL", "4 1", "4 2", "5 NULL"];

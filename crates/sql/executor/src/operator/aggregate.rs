@@ -1,10 +1,9 @@
 //! `GROUP BY` and aggregates.
 //!
-//! Two ways. *Hashed*: a table from the groups' keys to their accumulators; at the end the groups
-//! are finished and given one by one, in the order in which they were first seen. *Ordered*: rows
-//! come with equal keys side by side; each change of the keys closes the groups behind the first
-//! key that changed, which is also what `WITH ROLLUP` needs. Without keys there is one group, even
-//! without rows.
+//! There are two ways. *Hashed*: a table from the groups' keys to their accumulators. At the end
+//! the groups are finished and returned one by one, in the order of their first rows. *Ordered*:
+//! rows with equal keys come side by side. Each change of the keys closes the groups from the first
+//! changed key on, as `WITH ROLLUP` needs. Without keys there is one group, even without rows.
 
 use std::rc::Rc;
 
@@ -41,10 +40,10 @@ pub(crate) struct AggregateOperator {
     accumulators: ChunkedVec<Accumulator>,
     /// Ordered: a group is open.
     is_open: bool,
-    /// What accumulators keep beside themselves.
+    /// Memory of the values that accumulators keep.
     kept_bytes: usize,
     share: Share,
-    /// The next row of the slot to give.
+    /// The next row of the slot to return.
     at: usize,
 }
 
@@ -52,7 +51,7 @@ pub(crate) struct AggregateOperator {
 enum State {
     Start,
     Reading,
-    /// The input has ended; this hashed group is to be given next.
+    /// The input has ended; this hashed group is returned next.
     Giving(usize),
     /// The slot's rows are the last.
     Ended,
@@ -98,7 +97,7 @@ impl AggregateOperator {
             .extend(self.plan.calls.iter().map(Accumulator::new));
     }
 
-    /// Takes the input's row into its group.
+    /// Adds the input's row to its group.
     fn take_row(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         if self.plan.keys.is_empty() {
             return self.accumulate(0, cx);
@@ -161,7 +160,7 @@ impl AggregateOperator {
         Ok(None)
     }
 
-    /// How many groups are open at a time: one for each rollup and one for all keys.
+    /// How many groups are open at a time: one for each rollup level and one for all keys.
     fn level_count(&self) -> usize {
         if self.plan.with_rollup {
             self.plan.keys.len() + 1
@@ -170,7 +169,7 @@ impl AggregateOperator {
         }
     }
 
-    /// Gives the groups whose keys are over: all that hold the key `changed`.
+    /// Finishes the groups that end: all that contain the key `changed`.
     fn close_levels(&mut self, changed: usize, cx: &mut Context<'_>) -> Outcome<()> {
         let closing = if self.plan.with_rollup {
             self.plan.keys.len() - changed
@@ -226,13 +225,13 @@ impl AggregateOperator {
         Ok(())
     }
 
-    /// Says how much is kept of all groups.
+    /// Reports how much is kept of all groups.
     fn count_kept(&mut self, cx: &Context<'_>) -> Outcome<()> {
         let groups = self.keys.memory_bytes() + self.accumulators.memory_bytes();
         cx.keep(&mut self.share, groups + self.kept_bytes)
     }
 
-    /// Gives the groups that are open when the input has ended; those of a table are left.
+    /// Finishes the groups that are open at the end of the input; hashed ones are left.
     fn finish(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.state = State::Ended;
         self.row_keys.clear();
@@ -252,7 +251,7 @@ impl AggregateOperator {
         Ok(())
     }
 
-    /// The next finished group, if one stands in the slot.
+    /// Moves to the next finished group, if there is one in the slot.
     fn give(&mut self, cx: &mut Context<'_>) -> bool {
         let slot = &mut cx.frame.slots[self.plan.slot];
         let expression::SlotContent::Rows(rows) = &slot.content else {
@@ -318,7 +317,7 @@ impl Operator for AggregateOperator {
     }
 }
 
-/// True if every argument of the call is there; a call leaves out rows where one is NULL.
+/// True if no argument of the call is NULL; a call skips rows with a NULL argument.
 fn arguments_are_there(call: &AggregateCall, cx: &Context<'_>) -> Outcome<bool> {
     for argument in &call.arguments {
         if cx.evaluate(argument)?.is_null() {

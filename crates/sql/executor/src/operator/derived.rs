@@ -1,7 +1,7 @@
 //! A derived table: the rows of a query, computed into a slot.
 //!
-//! Rows pass through one at a time, or are kept once so that the inner side of a join reads them
-//! again and again.
+//! Rows pass through one at a time, or are kept once, so that the inner side of a join can read
+//! them many times.
 
 use std::rc::Rc;
 
@@ -19,9 +19,9 @@ pub(crate) struct DerivedOperator {
     plan: Rc<Derived>,
     dependents: Dependents,
     holds_row: bool,
-    /// Rows in the slot are of this run.
+    /// Rows in the slot belong to this run.
     is_started: bool,
-    /// Kept rows are complete.
+    /// All rows are kept.
     is_complete: bool,
     /// The next kept row.
     at: usize,
@@ -44,7 +44,7 @@ impl DerivedOperator {
         }
     }
 
-    /// Computes the query's next row into the slot, behind those there.
+    /// Computes the query's next row into the slot, after those there.
     fn pull(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         if !self.holds_row {
             if !self.root.next(cx)? {

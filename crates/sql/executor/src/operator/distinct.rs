@@ -1,7 +1,7 @@
-//! Gives each row once.
+//! Returns each row once.
 //!
-//! Rows are computed into the slot; a set of their keys (equal values have equal keys) says which
-//! were there before.
+//! Rows are computed into the slot. A set of their keys (equal values have equal keys) shows which
+//! were returned before.
 
 use std::rc::Rc;
 

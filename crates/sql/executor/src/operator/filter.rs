@@ -12,7 +12,7 @@ pub(crate) struct FilterOperator {
     input: Box<dyn Operator>,
     plan: Rc<Filter>,
     dependents: Dependents,
-    /// The input's row is not judged yet.
+    /// The input's row is not tested yet.
     holds_row: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Hash join: the right side is read once into a table by its keys, then each row of the left
-//! looks up.
+//! Hash join: reads the right side once into a table by its keys, then looks up each row of the
+//! left.
 //!
-//! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`), those of one
-//! key as a list; its operators do not run while rows are given. Of the query's slots they read no
-//! others (the planner sees to it), so the table holds until the query is started afresh for
-//! another row around it, or longer (`TableHolds`).
+//! The right side's rows are kept in the shape of its own slots (`kept_slots.rs`), those of one key
+//! as a list. Its operators do not run while rows are returned, and read no other slots of the
+//! query; the planner ensures that. So the table is valid until the query starts again for another
+//! outer row, or longer (`TableHolds`).
 
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ enum State {
     Building,
     Left,
     Matching,
-    /// A pair waits to be judged.
+    /// A pair waits for its test.
     Pair,
     End,
 }
@@ -123,7 +123,7 @@ impl HashJoinOperator {
     }
 }
 
-/// Makes a side's key; false if a part is NULL that equals nothing.
+/// Builds a side's key. Returns false if a part is a NULL that equals nothing.
 fn make_key(
     keys: &mut Keys,
     plan: &HashJoin,

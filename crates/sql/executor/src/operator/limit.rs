@@ -15,19 +15,19 @@ use crate::{Operator, Outcome, Rewind};
 pub(crate) struct LimitCounts {
     /// How many rows.
     pub(crate) count: u64,
-    /// How many to leave out before.
+    /// How many rows to skip first.
     pub(crate) offset: u64,
 }
 
 impl LimitCounts {
-    /// The numbers that a limit's expressions have in this execution.
+    /// Computes the numbers of the limit for this execution.
     pub(crate) fn of(plan: &Limit, cx: &Context<'_>) -> Outcome<Self> {
         let count = number(plan.count.as_ref(), u64::MAX, cx)?;
         let offset = number(plan.offset.as_ref(), 0, cx)?;
         Ok(Self { count, offset })
     }
 
-    /// How many rows of the input are looked at.
+    /// How many rows of the input are read.
     pub(crate) fn total(self) -> u64 {
         self.count.saturating_add(self.offset)
     }
@@ -39,8 +39,8 @@ fn number(expression: Option<&Expression>, absent: u64, cx: &Context<'_>) -> Out
     };
     Ok(match cx.evaluate(expression)? {
         ValueRef::UInt(number) => number,
-        // Parameters may be anything. A negative number is a very large one, as in MariaDB; no
-        // number is none.
+        // Parameters may have any value. A negative number is a very large one, as in MariaDB; a
+        // value that is no number is 0.
         value => {
             let number = value.to_integer(&mut Warnings::new(0));
             number.map_or(0, Integer::bits)
@@ -52,7 +52,7 @@ fn number(expression: Option<&Expression>, absent: u64, cx: &Context<'_>) -> Out
 pub(crate) struct LimitOperator {
     input: Box<dyn Operator>,
     plan: Rc<Limit>,
-    /// What is left to leave out and to give; `None` before the first row.
+    /// How many rows are left to skip and to return; `None` before the first row.
     left: Option<LimitCounts>,
     /// Rows of the input so far.
     found_rows: u64,

@@ -1,7 +1,7 @@
 //! Nested-loop join: for each row of the left side, the right side from its beginning.
 //!
-//! The right side's scan looks its range up with the left side's columns, so this is also the
-//! index lookup join.
+//! The right side's scan computes its range from the left side's columns, so this is also the index
+//! lookup join.
 
 use std::rc::Rc;
 
@@ -25,9 +25,9 @@ enum State {
     Left,
     /// The next right row is wanted; whether the left row has a partner already.
     Right { has_partner: bool },
-    /// A pair waits to be judged.
+    /// A pair waits for its test.
     Pair { has_partner: bool },
-    /// There is no left row any more.
+    /// There are no more left rows.
     End,
 }
 

@@ -1,7 +1,7 @@
-//! From a scan's access to the key ranges that its cursor reads.
+//! Computes the key ranges that a scan's cursor reads, from the scan's access.
 //!
-//! The ranges are computed when the scan starts, over the frame as it then stands
-//! ([`planner::key_ranges`]). The buffers of a single range are reused from start to start.
+//! The ranges are computed when the scan starts, over the current frame ([`planner::key_ranges`]).
+//! The buffers of a single range are reused at each start.
 
 use expression::{Expression, KeyClock, Share};
 use planner::{Access, KeySource, key_ranges, range_of, unique_range};
@@ -11,7 +11,7 @@ use value::{Value, ValueRef};
 use crate::context::Context;
 use crate::{Halt, Outcome};
 
-/// The ranges of a scan, and which is being read.
+/// The ranges of a scan, and which one is being read.
 #[derive(Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: Vec<KeyRange>,
@@ -20,10 +20,10 @@ pub(crate) struct RangeSet {
     share: Share,
 }
 
-/// Ranges that take less are not counted.
+/// Fewer ranges are not counted.
 const COUNTED_RANGES_MIN: usize = 256;
 
-/// About what a range takes beside its values.
+/// The approximate memory of a range in addition to its values.
 const RANGE_BYTES: usize = size_of::<KeyRange>() + 2 * 16;
 
 impl RangeSet {
@@ -32,7 +32,7 @@ impl RangeSet {
         &self.ranges[..self.count]
     }
 
-    /// Computes the ranges of `access` over the frame as it stands.
+    /// Computes the ranges of `access` over the current frame.
     pub(crate) fn compute(
         &mut self,
         access: &Access,
@@ -66,7 +66,7 @@ impl RangeSet {
         Ok(())
     }
 
-    /// Forgets many ranges, which have been read.
+    /// Frees many ranges once they have been read.
     pub(crate) fn finish(&mut self) {
         if COUNTED_RANGES_MIN <= self.ranges.len() {
             self.ranges = Vec::new();
@@ -75,7 +75,7 @@ impl RangeSet {
         }
     }
 
-    /// Counts what many ranges take.
+    /// Counts the memory of many ranges.
     fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
         if self.ranges.len() < COUNTED_RANGES_MIN {
             return Ok(());

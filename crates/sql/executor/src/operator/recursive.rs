@@ -1,8 +1,8 @@
-//! `WITH RECURSIVE`: rows made of rows, step by step.
+//! `WITH RECURSIVE`: rows computed from rows, step by step.
 //!
-//! The first queries give the first rows. Each step runs the others over the rows of the step
-//! before, which stand in a slot of their own, and ends all where it makes no row. A row is given
-//! as soon as it is made.
+//! The first queries return the first rows. Each step runs the others over the rows of the former
+//! step, which stand in a slot of their own. A step without rows is the last. A row is returned as
+//! soon as it is computed.
 
 use std::rc::Rc;
 
@@ -16,21 +16,21 @@ use crate::keep;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
-/// Steps after which a recursion is ended with a warning (MariaDB's `max_recursive_iterations`).
+/// After this many steps a recursion ends with a warning (MariaDB's `max_recursive_iterations`).
 const STEP_COUNT_MAX: u64 = 1000;
 
 #[derive(Debug)]
 pub(crate) struct RecursiveOperator {
     inputs: Vec<Input>,
     plan: Rc<Recursive>,
-    /// The input that is read.
+    /// The input that is being read.
     at: usize,
     holds_row: bool,
     seen: Keys,
-    /// Rows of the step at hand.
+    /// Rows of the current step.
     made: Rows,
     share: Share,
-    /// Rows given so far, for messages.
+    /// Rows returned so far, for messages.
     row_count: u64,
     step_count: u64,
 }
@@ -65,7 +65,8 @@ impl RecursiveOperator {
         }
     }
 
-    /// Computes the row into the slot and keeps it for the next step; false if it was there before.
+    /// Computes the row into the slot and keeps it for the next step. Returns false if it is a
+    /// duplicate.
     fn take_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let slot = self.plan.slot;
         let query = &self.inputs[self.at].query;
@@ -109,7 +110,7 @@ impl RecursiveOperator {
         Ok(true)
     }
 
-    /// The rows of the step at hand become the latest; false if there are none, or too many steps.
+    /// Makes the rows of this step the latest. Returns false if there are none, or too many steps.
     fn step(&mut self, cx: &mut Context<'_>) -> bool {
         if self.made.is_empty() {
             return false;
@@ -175,7 +176,7 @@ impl Operator for RecursiveOperator {
     }
 }
 
-/// Reads the rows of the step before.
+/// Reads the rows of the former step.
 #[derive(Debug)]
 pub(crate) struct LatestOperator {
     plan: Rc<Latest>,
@@ -199,7 +200,7 @@ impl Operator for LatestOperator {
             return Ok(false);
         }
         cx.charge(1)?;
-        // The row is copied: joins and sorts may exchange what stands in the slot.
+        // The row is copied: joins and sorts may exchange the slot's content.
         let mut row = std::mem::take(cx.frame.rows_mut(slot));
         row.clear();
         row.push_row_of(cx.frame.rows(latest_slot), self.at);

@@ -1,7 +1,7 @@
 //! Reads a table: all of it, ranges of an index, or one row by a unique key.
 //!
-//! The cursor is made once and kept: each start computes the ranges and seeks. Rows come in
-//! batches of at most a turn's worth, so that a scan gives way between two fetches.
+//! The cursor is created once and kept: each start computes the ranges and seeks. A batch has at
+//! most the rows of one turn, so that a scan can yield between two fetches.
 
 use std::rc::Rc;
 
@@ -19,23 +19,23 @@ pub(crate) struct ScanOperator {
     ranges: RangeSet,
     dependents: Dependents,
     state: State,
-    /// The next row of the batch to give.
+    /// The next row of the batch to return.
     at: usize,
     /// Ranges sought so far.
     ranges_sought: usize,
-    /// Whether the next row is one behind another.
+    /// Whether the next row follows another one.
     is_behind_row: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The ranges are not computed.
+    /// The ranges are not computed yet.
     Start,
-    /// The batch's rows are being given; more can be fetched behind them.
+    /// The batch's rows are being returned; more may follow them.
     Giving,
     /// A fetch was begun.
     Fetching,
-    /// The range has no rows behind the batch's.
+    /// The range has no rows after the batch.
     RangeEnd,
 }
 
@@ -77,7 +77,7 @@ impl ScanOperator {
         Ok(())
     }
 
-    /// Goes to the next range; false if there is none.
+    /// Seeks the next range. Returns false if there is none.
     fn seek_next(&mut self, cx: &mut Context<'_>) -> bool {
         let ranges = self.ranges.ranges();
         if self.ranges_sought == ranges.len() {
@@ -102,8 +102,8 @@ impl ScanOperator {
         true
     }
 
-    /// Counts the question for the row behind the last one, if there was a row and the range may
-    /// have another.
+    /// Counts the request for the row after the last one, if there was a row and the range may have
+    /// another.
     #[inline]
     fn count_next(&mut self, cx: &mut Context<'_>) {
         if self.is_behind_row && !matches!(self.plan.access, Access::Unique(_)) {
@@ -128,7 +128,7 @@ impl ScanOperator {
     }
 }
 
-/// The question that finds the first row of a range; `None` if it is like all others.
+/// The request that finds the first row of a range; `None` if it counts like all others.
 fn first_call(plan: &Scan, range: &KeyRange) -> Option<HandlerCall> {
     plan.index?;
     let (near, from_end) = match plan.direction {
@@ -141,7 +141,7 @@ fn first_call(plan: &Scan, range: &KeyRange) -> Option<HandlerCall> {
     })
 }
 
-/// The question for the row behind another.
+/// The request for the row after another.
 fn next_call(plan: &Scan) -> HandlerCall {
     match (plan.index, plan.direction) {
         (None, _) => HandlerCall::ReadPlaceNext,

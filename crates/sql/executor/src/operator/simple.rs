@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::{Operator, Outcome, Rewind};
 
-/// No row.
+/// Returns no row.
 #[derive(Debug)]
 pub(crate) struct Nothing;
 
@@ -15,7 +15,7 @@ impl Operator for Nothing {
     }
 }
 
-/// One row without columns.
+/// Returns one row without columns.
 #[derive(Debug, Default)]
 pub(crate) struct One {
     is_given: bool,

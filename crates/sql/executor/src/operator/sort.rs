@@ -1,8 +1,8 @@
 //! Sorts in memory.
 //!
-//! Rows are computed into the slot, an order of their numbers is sorted, and then they are given
-//! in that order. With a limit, no more than twice as many rows are kept as are wanted: whenever
-//! there are more, the surplus is cut off behind a partial sort.
+//! Rows are computed into the slot, their numbers are sorted, and the rows are returned in that
+//! order. With a limit, at most twice the wanted rows are kept: the surplus is cut off after a
+//! partial sort.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -17,13 +17,13 @@ use crate::keep;
 use crate::kept_slots::KeptSlots;
 use crate::{Operator, Outcome, Rewind};
 
-/// Below this, a limit does not make the sort cut: the memory is small anyway.
+/// Below this a limit causes no cut: the memory is small anyway.
 const CUT_ROWS_MIN: usize = 1024;
 
-/// What sorting takes for a row: its number, twice while runs are merged, and their ends.
+/// The sort's memory for a row: its number, twice while runs are merged, and the runs' ends.
 const ORDER_BYTES: usize = 3 * size_of::<u32>();
 
-/// What giving a row its number costs, in bytes looked at.
+/// The cost of numbering a row, in bytes read.
 const ORDER_COST: usize = 8;
 
 #[derive(Debug)]
@@ -35,9 +35,9 @@ pub(crate) struct SortOperator {
     /// The input's row is not kept yet.
     holds_row: bool,
     limit: LimitCounts,
-    /// Table rows that are kept beside; their numbers are those of the slot's rows.
+    /// Table rows that are kept in addition; they have the numbers of the slot's rows.
     kept_slots: KeptSlots,
-    /// Row numbers in the order they are given.
+    /// Row numbers in the order of return.
     order: ChunkedVec<u32>,
     share: Share,
     at: usize,
@@ -124,8 +124,7 @@ impl SortOperator {
         Ok(())
     }
 
-    /// Sorts the numbers of all rows; rows that are equal keep their order. Others run between
-    /// comparisons.
+    /// Sorts the numbers of all rows; the sort is stable. Others run between comparisons.
     fn sort(&mut self, rows: &Rows, statement: &Statement<'_>) -> Outcome<()> {
         let count = u32::try_from(rows.len()).expect("kept rows are bounded by their bytes");
         self.order.clear();

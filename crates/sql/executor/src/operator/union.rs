@@ -1,8 +1,8 @@
-//! `UNION`: one query behind the other, converted to common types; `EXCEPT` and `INTERSECT`: the
-//! rows of one that another does not give, or gives too.
+//! `UNION`: one query after the other, converted to common types. `EXCEPT` and `INTERSECT`: the
+//! rows of one query that another does not return, or returns too.
 //!
-//! The last two read their second query first and count its rows by key; then each row of the first
-//! is passed on or not by what is counted, and changes the count.
+//! The latter two read their second query first and count its rows by key. The count of its key
+//! decides whether a row of the first query is returned; each row updates the count.
 
 use std::rc::Rc;
 
@@ -19,11 +19,11 @@ use crate::{Operator, Outcome, Rewind};
 pub(crate) struct UnionOperator {
     inputs: Vec<Input>,
     plan: Rc<Union>,
-    /// The input that is read.
+    /// The input that is being read.
     at: usize,
     holds_row: bool,
     seen: Keys,
-    /// How many rows of the second query have a key, by its number, of EXCEPT and INTERSECT.
+    /// For EXCEPT and INTERSECT: how many rows of the second query have a key, by its number.
     counts: ChunkedVec<u64>,
     share: Share,
 }
@@ -59,7 +59,7 @@ impl UnionOperator {
         }
     }
 
-    /// Computes the row into the slot; false if it was there before.
+    /// Computes the row into the slot. Returns false if it is a duplicate.
     fn take_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let slot = self.plan.slot;
         let query = &self.inputs[self.at].query;
@@ -78,8 +78,8 @@ impl UnionOperator {
         if self.plan.operation != SetOperation::Union {
             return self.weigh_row(cx);
         }
-        // A plain UNION leaves out what any query before it gave; UNION ALL need not remember
-        // unless a later one asks.
+        // A plain UNION skips what any query before it returned. UNION ALL need not remember rows
+        // unless a later query is a plain UNION.
         let later_distinct = self.plan.distinct[self.at..]
             .iter()
             .any(|distinct| *distinct);
@@ -90,7 +90,7 @@ impl UnionOperator {
         Ok(is_new || !self.plan.distinct[self.at])
     }
 
-    /// Counts a row of the second query; says of one of the first whether it is passed on.
+    /// Counts a row of the second query. Returns whether a row of the first is passed on.
     fn weigh_row(&mut self, cx: &Context<'_>) -> Outcome<bool> {
         if self.at == 1 {
             let (number, _) = self.counted(cx)?;
@@ -99,7 +99,7 @@ impl UnionOperator {
         }
         let is_passed = match self.plan.operation {
             SetOperation::Except { all: false } => {
-                // Counted, so that it is not passed on again.
+                // Counted, so that it is not returned again.
                 let (_, is_new) = self.counted(cx)?;
                 is_new
             }
@@ -124,7 +124,7 @@ impl UnionOperator {
         Ok(is_passed)
     }
 
-    /// The number of the row's key, and whether the key is new; then it is counted as no row yet.
+    /// The number of the row's key, and whether the key is new; a new key has count 0.
     fn counted(&mut self, cx: &Context<'_>) -> Outcome<(usize, bool)> {
         let (number, is_new) = self.seen.insert(cx)?;
         if is_new {

@@ -1,4 +1,4 @@
-//! The one condition that columns have: `CHECK (json_valid(column))`.
+//! The only condition that columns have: `CHECK (json_valid(column))`.
 
 use errcode::{ClientError, ER_CONSTRAINT_FAILED};
 use expression::Rows;
@@ -8,8 +8,8 @@ use value::{Level, ValueRef, json};
 use crate::Outcome;
 use crate::context::Context;
 
-/// Whether the row `rows[0]` may be written. One that may not is error 4025, or a warning of it
-/// where the statement passes over such rows.
+/// Whether the row `rows[0]` may be written. If not, error 4025, or a warning if the statement
+/// skips such rows.
 pub(super) fn is_allowed(
     cx: &Context<'_>,
     rows: &Rows,
@@ -33,7 +33,7 @@ pub(super) fn is_allowed(
     Ok(true)
 }
 
-/// Whether the column's value is NULL or JSON; a note says where it goes wrong.
+/// Whether the column's value is NULL or JSON; if not, adds a note with the position of the error.
 fn is_json(cx: &Context<'_>, value: ValueRef<'_>, column: &ColumnDefinition) -> Outcome<bool> {
     let ValueRef::Bytes(text) = value else {
         return Ok(true);

@@ -15,7 +15,7 @@ use crate::{Flow, HandlerCall, Outcome, Progress, RowSink, Summary};
 pub(crate) struct DeleteRunner {
     plan: Rc<Delete>,
     state: State,
-    /// The target being deleted, of the row at hand.
+    /// The target that is being deleted, of the current row.
     target: usize,
     finder: RowFinder,
     summary: Summary,
@@ -25,7 +25,7 @@ pub(crate) struct DeleteRunner {
 enum State {
     /// The next row is wanted.
     Next,
-    /// A row is at hand.
+    /// There is a current row.
     Row,
 }
 
@@ -83,7 +83,7 @@ impl DeleteRunner {
         }
     }
 
-    /// Gives the row that is gone, if RETURNING asks for it.
+    /// Sends the deleted row, if RETURNING asks for it.
     fn give(&mut self, cx: &mut Context<'_>, sink: &mut dyn RowSink) -> Outcome<Flow> {
         if self.plan.returning.is_empty() {
             return Ok(Flow::More);
@@ -94,7 +94,7 @@ impl DeleteRunner {
         Ok(flow)
     }
 
-    /// False if there is no row, or none any more.
+    /// Returns false if there is no row, or no longer one.
     fn delete(&mut self, cx: &mut Context<'_>, table: usize, slot: usize) -> Outcome<bool> {
         let Some(row) = cx.frame.slots[slot].row else {
             return Ok(false);

@@ -1,6 +1,6 @@
-//! [`RowFinder`]: the rows that UPDATE and DELETE change.
+//! [`RowFinder`]: finds the rows that UPDATE and DELETE change.
 //!
-//! Of rows that are found before any is changed only the keys are kept; each row is read again,
+//! If all rows are found before the first change, only their keys are kept. Each row is read again,
 //! locked, before it is changed.
 
 use expression::Share;
@@ -12,8 +12,8 @@ use crate::keys::Keys;
 use crate::operator::Operator;
 use crate::{HandlerCall, Outcome, Rewind};
 
-/// The rows that a statement changes, one after the other: as they are found, or, where changing
-/// one could hide or repeat another, once all are found.
+/// The rows that a statement changes, one after the other. They come as they are found. If a change
+/// could hide or repeat a row, they come once all are found.
 #[derive(Debug)]
 pub(super) struct RowFinder {
     input: Box<dyn Operator>,
@@ -24,7 +24,7 @@ pub(super) struct RowFinder {
 }
 
 impl RowFinder {
-    /// `kept` are the (table, slot) pairs to be read again, `targets` the slots to be changed.
+    /// `kept` are the (table, slot) pairs to read again, `targets` the slots to change.
     pub(super) fn new(
         input: Box<dyn Operator>,
         is_kept: bool,
@@ -60,26 +60,26 @@ impl RowFinder {
         self.found.next(cx)
     }
 
-    /// False of a target that an earlier row had.
+    /// False if an earlier row had the same target row.
     pub(super) fn is_first(&self, target: usize) -> bool {
         !self.is_kept || self.found.is_first(target)
     }
 }
 
-/// The keys of found rows: for each, one key for each of the kept slots.
+/// The keys of found rows: for each row, one key per kept slot.
 #[derive(Debug)]
 struct FoundRows {
     /// (table, slot) of each key.
     kept: Vec<(usize, usize)>,
-    /// Slots that are changed, each with the keys that were changed already.
+    /// Slots that are changed, each with the keys of the rows changed so far.
     targets: Vec<(usize, Keys)>,
-    /// Whether each target of the row at hand is there for the first time.
+    /// For each target of the current row: whether it comes for the first time.
     first: Vec<bool>,
     bytes: ByteStore,
     share: Share,
-    /// Where each key stands; `None` is a row of NULLs.
+    /// The place of each key; `None` is a row of NULLs.
     keys: ChunkedVec<Option<Span>>,
-    /// The next row to give.
+    /// The next row to return.
     at: usize,
     /// The next slot of that row to look up.
     slot_at: usize,
@@ -113,7 +113,7 @@ impl FoundRows {
         }
     }
 
-    /// Keeps the keys of the row at hand.
+    /// Keeps the keys of the current row.
     fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
         for &(_, slot) in &self.kept {
             let Some(row) = cx.frame.slots[slot].row else {
@@ -127,8 +127,8 @@ impl FoundRows {
         cx.keep(&mut self.share, bytes)
     }
 
-    /// Makes the next row current, read again; false at the end. Rows that are gone meanwhile are
-    /// left out.
+    /// Reads the next row again and makes it current. Returns false at the end. Rows that are gone
+    /// meanwhile are skipped.
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let width = self.kept.len();
         while width > 0 && self.at * width < self.keys.len() {
@@ -154,12 +154,12 @@ impl FoundRows {
         Ok(false)
     }
 
-    /// True if the target's row at hand was not given before.
+    /// True if the target's current row was not returned before.
     fn is_first(&self, target: usize) -> bool {
         self.first[target]
     }
 
-    /// Whether at least one target row is there.
+    /// Whether at least one target row exists.
     fn is_there(&self, cx: &Context<'_>) -> bool {
         self.targets
             .iter()
@@ -185,7 +185,7 @@ impl FoundRows {
     }
 }
 
-/// Reads a row by its key into the slot; a row of NULLs without one.
+/// Reads a row by its key into the slot; without a key, a row of NULLs.
 pub(super) fn look_up(
     cx: &mut Context<'_>,
     table: usize,

@@ -45,19 +45,19 @@ pub(crate) struct InsertRunner {
     taken: usize,
     /// Rows of VALUES for which `dependents` was set.
     prepared: usize,
-    /// Rows that runs before this one have inserted for the same statement.
+    /// Rows that earlier runs have inserted for the same statement.
     earlier_rows: u64,
-    /// Names the row that is in the way.
+    /// Names the conflicting row.
     duplicate: Box<[u8]>,
     change: RowChange,
-    /// Numbers reserved for the rows to come: the next, and how many.
+    /// Reserved numbers for later rows: the next, and how many.
     next_number: u64,
     numbers_left: u64,
-    /// Values of the expressions read columns of the row being made.
+    /// Value expressions read columns of the new row.
     reads_new_row: bool,
-    /// The columns that the source does not give.
+    /// The columns without a value from the source.
     missing: Vec<usize>,
-    /// The row at hand got its number from the counter.
+    /// The counter assigned the number of the current row.
     is_generated: bool,
     summary: Summary,
 }
@@ -125,7 +125,7 @@ impl InsertRunner {
         self.summary = Summary::default();
     }
 
-    /// Messages count rows from these on.
+    /// Messages count rows from here on.
     pub(crate) fn set_earlier_rows(&mut self, count: u64) {
         self.earlier_rows = count;
     }
@@ -182,7 +182,7 @@ impl InsertRunner {
         }
     }
 
-    /// What follows once a row is written.
+    /// The state after a row is written.
     fn written(&self) -> State {
         if self.plan.returning.is_empty() {
             State::Next
@@ -200,7 +200,7 @@ impl InsertRunner {
         self.summary.clone()
     }
 
-    /// Computes the source's next row into the new slot; false at the end.
+    /// Computes the source's next row into the new slot. Returns false at the end.
     fn next_row(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let plan = self.plan.clone();
         match &plan.source {
@@ -272,14 +272,14 @@ impl InsertRunner {
         Ok(true)
     }
 
-    /// Whether the new row keeps the conditions of its columns; no state is left where not.
+    /// Whether the new row fulfils the conditions of its columns. If not, no state is left.
     fn is_allowed(&self, cx: &Context<'_>) -> Outcome<bool> {
         let rows = cx.frame.rows(self.plan.new_slot);
         let definition = cx.tables[self.plan.table].definition();
         check::is_allowed(cx, rows, definition, self.plan.is_ignore)
     }
 
-    /// Runs what a row of VALUES needs. It is run once: a later suspension finds it done.
+    /// Runs the dependents of a row of VALUES, once: after a suspension it finds them done.
     fn run_dependents(&mut self, of: &[Vec<Dependent>], cx: &mut Context<'_>) -> Outcome<()> {
         let Some(dependent) = of.get(self.taken) else {
             return Ok(());
@@ -304,7 +304,7 @@ impl InsertRunner {
         Ok(true)
     }
 
-    /// Makes the new row: what the source gives, and defaults.
+    /// Makes the new row from the source's values and defaults.
     fn make_row<'p>(
         &mut self,
         cx: &mut Context<'_>,
@@ -429,7 +429,7 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// Rows from the one at hand to the last, where that is known.
+    /// Rows from the current one to the last, if that is known.
     fn rows_to_come(&self) -> u64 {
         let total = match &self.plan.source {
             InsertSource::Values { rows, .. } => rows.len(),
@@ -477,8 +477,8 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// REPLACE by the row that is there already counts once and writes nothing, where that is in
-    /// the way by the last unique index (MariaDB, which replaces by an update there).
+    /// REPLACE by an identical row counts once and writes nothing, if the conflict is in the last
+    /// unique index. (MariaDB replaces by an update there.)
     fn compare(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let plan = &self.plan;
         let table = cx.tables[plan.table].clone();
@@ -505,7 +505,7 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// Notes the row's number, and the first one that the counter gave.
+    /// Notes the row's number, and the first one that the counter assigned.
     fn note_number(&mut self, cx: &Context<'_>) {
         let definition = cx.tables[self.plan.table].definition();
         let Some(column) = definition.auto_increment_column() else {
@@ -518,7 +518,7 @@ impl InsertRunner {
         }
     }
 
-    /// A number whose row did not go in is for the next row of the statement.
+    /// Keeps the number of a row that was not inserted for the statement's next row.
     fn give_number_back(&mut self, cx: &Context<'_>) {
         if std::mem::take(&mut self.is_generated) {
             let step = cx.statement.options.auto_increment_step;
@@ -527,8 +527,8 @@ impl InsertRunner {
         }
     }
 
-    /// Tells the counter of a number that it did not give itself: the row's own, or one that
-    /// follows `SET insert_id`.
+    /// Reports a number to the counter that it did not assign: the row's own, or one after `SET
+    /// insert_id`.
     fn pass(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         if self.is_generated && cx.statement.options.insert_id.is_none() {
             return Ok(());
@@ -545,7 +545,7 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// Numbers reserved for the rows to come that are not above this one are not given.
+    /// Drops reserved numbers that are not above this one.
     fn skip_to(&mut self, number: u64, step: u64) {
         if self.numbers_left == 0 || number < self.next_number {
             return;
@@ -557,7 +557,7 @@ impl InsertRunner {
         self.next_number = self.next_number.saturating_add(by);
     }
 
-    /// Reads the row that is in the way and computes what becomes of it.
+    /// Reads the conflicting row and computes what happens to it.
     fn find(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let plan = self.plan.clone();
         let OnDuplicate::Update(assignments) = &plan.duplicate else {
@@ -570,7 +570,7 @@ impl InsertRunner {
         let is_there = table.lookup(cx.txn, key, RowLock::Exclusive, batch)?;
         cx.handler.count(HandlerCall::ReadKey);
         if !is_there {
-            // It disappeared: the new row has its place.
+            // It is gone: the new row can be inserted.
             self.state = State::Insert;
             return Ok(());
         }
@@ -592,7 +592,7 @@ impl InsertRunner {
                 false => State::Next,
             }
         } else {
-            // A client that counts found rows counts this one.
+            // A client that counts found rows counts this one, too.
             self.summary.matched_rows += 1;
             self.show_changed(cx);
             self.written()
@@ -600,7 +600,7 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// Puts the row that was in the way, as it is now, where RETURNING reads it.
+    /// Puts the conflicting row, in its current state, where RETURNING reads it.
     fn show_changed(&self, cx: &mut Context<'_>) {
         if self.plan.returning.is_empty() {
             return;
@@ -656,7 +656,7 @@ impl InsertRunner {
     }
 }
 
-/// Where a column's value comes from.
+/// The source of a column's value.
 enum Source<'p> {
     Expression(&'p Expression),
     Constant((ValueRef<'p>, &'p ColumnType)),
@@ -667,7 +667,7 @@ enum Source<'p> {
     },
 }
 
-/// Runs `fill` on the slot's row, which it does not read: the row stands outside the frame
+/// Runs `fill` on the slot's row, which `fill` does not read: the row is moved out of the frame
 /// meanwhile.
 fn with_row(
     cx: &mut Context<'_>,
@@ -694,7 +694,7 @@ fn reads(value: &Expression, slot: usize) -> bool {
         .contains(&|part| matches!(&part.kind, ExpressionKind::Column(place) if place.slot == slot))
 }
 
-/// The columns that the source does not give.
+/// The columns without a value from the source.
 fn missing_columns(plan: &Insert) -> Vec<usize> {
     let mut is_missing = vec![true; plan.defaults.len()];
     for &column in &plan.columns {

@@ -1,9 +1,9 @@
-//! [`LateChanges`]: what an UPDATE of several tables, or of one that it also reads elsewhere, will
-//! assign.
+//! [`LateChanges`]: the values that an UPDATE of several tables, or of one that it also reads
+//! elsewhere, will assign.
 //!
-//! All values are computed before any row is written: `UPDATE t a JOIN t b ON .. SET a.v = b.v`
-//! would otherwise read in `b` what it has just written by way of `a`, and a subquery in the rows
-//! of `t` behind the first.
+//! All values are computed before any row is written. Otherwise `UPDATE t a JOIN t b ON .. SET a.v
+//! = b.v` would read in `b` what it has just written through `a`. A subquery over `t` would do the
+//! same.
 
 use expression::{Rows, Share};
 use planner::{Assignment, UpdateTarget};
@@ -12,12 +12,12 @@ use stdx::{ByteStore, ChunkedVec, Span};
 use crate::Outcome;
 use crate::context::Context;
 
-/// Keys of rows and the values for their columns, target by target.
+/// Keys of rows with the values for their columns, by target.
 #[derive(Debug, Default)]
 pub(super) struct LateChanges {
     targets: Vec<TargetChanges>,
     share: Share,
-    /// The target and the row of it that is to be written next.
+    /// The target and row that are written next.
     target: usize,
     row: usize,
 }
@@ -53,7 +53,7 @@ impl LateChanges {
         (self.target, self.row) = (0, 0);
     }
 
-    /// Keeps what the assignments have made of the row with that key.
+    /// Keeps the values that the assignments computed for the row with that key.
     pub(super) fn keep(
         &mut self,
         cx: &Context<'_>,
@@ -74,7 +74,7 @@ impl LateChanges {
         cx.keep(&mut self.share, self.targets.iter().map(bytes).sum())
     }
 
-    /// The target of the row to be written next, its key, and its values: where they stand.
+    /// The next row to write: its target, its key, and its values with their row number.
     pub(super) fn next(&mut self) -> Option<(usize, &[u8], &Rows, usize)> {
         while self.target < self.targets.len() && self.row == self.targets[self.target].keys.len() {
             self.target += 1;
@@ -85,7 +85,7 @@ impl LateChanges {
         Some((self.target, key, &changes.values, self.row))
     }
 
-    /// That one is written.
+    /// That row is written.
     pub(super) fn pass(&mut self) {
         self.row += 1;
     }

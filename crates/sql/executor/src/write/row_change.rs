@@ -1,4 +1,4 @@
-//! [`RowChange`]: what assignments make of an existing row.
+//! [`RowChange`]: applies assignments to an existing row.
 
 use expression::{Expression, Rows, SlotContent, compare_values};
 use planner::Assignment;
@@ -10,7 +10,7 @@ use super::assign::{Assigned, NullRule, assign, assign_default, assigned};
 use crate::Outcome;
 use crate::context::Context;
 
-/// A row being changed; its buffer is reused.
+/// A row that is being changed; its buffer is reused.
 #[derive(Debug, Default)]
 pub(super) struct RowChange {
     /// The new row.
@@ -20,8 +20,8 @@ pub(super) struct RowChange {
 }
 
 impl RowChange {
-    /// Applies the assignments to the slot's current row. Each sees the columns as the ones
-    /// before it left them, as in MySQL. True if the row differs afterwards.
+    /// Applies the assignments to the slot's current row. Each sees the results of those before it,
+    /// as in MySQL. Returns true if the row differs afterwards.
     pub(super) fn compute(
         &mut self,
         cx: &mut Context<'_>,
@@ -61,7 +61,7 @@ impl RowChange {
         Ok(is_changed)
     }
 
-    /// Puts values that were computed before into the slot's current row. True if it differs
+    /// Assigns values computed earlier to the slot's current row. Returns true if it differs
     /// afterwards.
     pub(super) fn take(
         &mut self,
@@ -95,7 +95,7 @@ impl RowChange {
         Ok(())
     }
 
-    /// Puts the new row in place of the slot's stored one, for a value that reads it.
+    /// Puts the new row in the slot in place of the stored one, for a value that reads it.
     fn show_new(&mut self, cx: &mut Context<'_>, slot: usize) {
         let shown = &mut cx.frame.slots[slot];
         let new = SlotContent::Rows(std::mem::take(&mut self.new));
@@ -105,7 +105,7 @@ impl RowChange {
         self.stored = Some((batch, shown.row.replace(0)));
     }
 
-    /// Takes it back.
+    /// Restores the stored row.
     fn hide_new(&mut self, cx: &mut Context<'_>, slot: usize) {
         let shown = &mut cx.frame.slots[slot];
         let (batch, row) = self.stored.take().expect("the stored row stands aside");
@@ -117,7 +117,7 @@ impl RowChange {
         self.new = new;
     }
 
-    /// Sets `ON UPDATE CURRENT_TIMESTAMP` columns that were not assigned.
+    /// Sets the `ON UPDATE CURRENT_TIMESTAMP` columns that were not assigned.
     fn touch(
         &mut self,
         cx: &Context<'_>,
@@ -143,7 +143,7 @@ impl RowChange {
     }
 }
 
-/// True if the slot's current row is not the first of `new`.
+/// True if the slot's current row differs from the first of `new`.
 pub(super) fn differs(
     cx: &Context<'_>,
     slot: usize,
@@ -154,7 +154,7 @@ pub(super) fn differs(
         let old = cx.frame.column(slot, column)?;
         let new = new.get(0, column);
         let is_same = match (old, new) {
-            // Equal in the collation is not the same: 'a' may become 'A'.
+            // Equal in the collation is not identical: 'a' may become 'A'.
             (ValueRef::Bytes(old), ValueRef::Bytes(new)) => old == new,
             _ => compare_values(old, new, &column_definition.column_type).is_eq(),
         };

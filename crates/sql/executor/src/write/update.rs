@@ -27,10 +27,10 @@ pub(crate) struct UpdateRunner {
     dependents: Dependents,
     state: State,
     change: RowChange,
-    /// The target being changed, of the row at hand.
+    /// The target that is being changed, of the current row.
     target: usize,
     finder: RowFinder,
-    /// Where all is computed before anything is written.
+    /// The late changes, if all values are computed before anything is written.
     late: LateChanges,
     summary: Summary,
 }
@@ -39,13 +39,13 @@ pub(crate) struct UpdateRunner {
 enum State {
     /// The next row is wanted.
     Next,
-    /// A row is at hand.
+    /// There is a current row.
     Row,
     /// The target's new row is computed and waits for the store.
     Writing,
-    /// All rows were found; those that wait for it are written.
+    /// All rows were found; the late changes are being written.
     Late,
-    /// It is stored, and the AUTO_INCREMENT counter is to be told of its number.
+    /// It is stored, and its number has to be reported to the AUTO_INCREMENT counter.
     Passing,
 }
 
@@ -129,7 +129,7 @@ impl UpdateRunner {
         }
     }
 
-    /// What follows once a target's row is written.
+    /// The state after a target's row is written.
     fn written(&mut self) -> State {
         if self.plan.is_late {
             self.late.pass();
@@ -140,8 +140,8 @@ impl UpdateRunner {
         }
     }
 
-    /// Reads a row again whose values were computed before, and puts them into it; whether that
-    /// changes it. `None` behind the last one.
+    /// Reads a row again and applies its late values. Returns whether they change it, or `None`
+    /// after the last.
     fn take_late(&mut self, cx: &mut Context<'_>) -> Outcome<Option<bool>> {
         let plan = self.plan.clone();
         let Some((place, key, values, row)) = self.late.next() else {
@@ -164,7 +164,7 @@ impl UpdateRunner {
         Ok(Some(is_written))
     }
 
-    /// Computes the target's new row; false if there is nothing to write.
+    /// Computes the target's new row. Returns false if there is nothing to write.
     fn compute(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let plan = self.plan.clone();
         let target = &plan.targets[self.target];
@@ -196,7 +196,7 @@ impl UpdateRunner {
         Ok(is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?)
     }
 
-    /// Writes the target's new row; true if there is a number to tell the counter.
+    /// Writes the target's new row. Returns true if there is a number to report to the counter.
     fn write(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let target: &UpdateTarget = &self.plan.targets[self.target];
         let table = &cx.tables[target.table];
@@ -212,7 +212,7 @@ impl UpdateRunner {
             }
             Mutation::Gone => {}
             Mutation::Duplicate { index, .. } => {
-                // IGNORE passes over the row in silence, as MariaDB's does.
+                // IGNORE skips the row without a warning, as in MariaDB.
                 if !self.plan.is_ignore {
                     let new = &self.change.new;
                     return Err(duplicate_entry(new, table.definition(), index).into());
@@ -222,7 +222,7 @@ impl UpdateRunner {
         Ok(false)
     }
 
-    /// Rows to come get numbers above the one that the row was given.
+    /// Later rows get numbers above the one that was assigned to this row.
     fn pass(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let table = &cx.tables[self.plan.targets[self.target].table];
         pass_number(table.as_ref(), &self.change.new)
@@ -235,7 +235,7 @@ pub(super) fn assigns(assignments: &[Assignment], column: usize) -> bool {
     assigned.any(|assigned| assigned == column)
 }
 
-/// Tells the table's counter of the number that a row has of its own.
+/// Reports a row's own number to the table's counter.
 pub(super) fn pass_number(table: &dyn Table, row: &Rows) -> Outcome<()> {
     let Some(column) = table.definition().auto_increment_column() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! [`Bench`]: a session of no server over the naive store, with three tables.
+//! [`Bench`]: a session without a server over the naive store, with three tables.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
@@ -20,14 +20,14 @@ use testkit::NaiveStore;
 use testkit::definitions::{column, index, table};
 use value::{CollationId, ColumnType, TypeKind, Value, ValueRef};
 
-/// A session of one user variable table and nothing else.
+/// A session that has only a table of user variables.
 #[derive(Default)]
 struct Session {
     variables: RefCell<HashMap<String, Value>>,
     facts: RefCell<SessionFacts>,
-    /// How often the statement has looked whether it has been long.
+    /// How often the statement has looked at the clock.
     looks: Cell<u64>,
-    /// No statement has run for long.
+    /// Statements count as never having used up their time.
     is_fast: Cell<bool>,
 }
 
@@ -88,18 +88,18 @@ pub(crate) struct Bench {
     txn: Box<dyn Transaction>,
     session: Session,
     pub(crate) settings: Settings,
-    /// What statements are told of the session.
+    /// The session options of statements.
     pub(crate) options: StatementOptions,
     is_strict: bool,
-    /// The store suspends anyway.
+    /// The store suspends now and then.
     pub(crate) is_interrupted: bool,
     /// The sink asks for a pause at each row.
     pub(crate) pauses: bool,
-    /// How often the last statement let others run between rows.
+    /// How often the last statement yielded between rows.
     pub(crate) turn_count: u32,
 }
 
-/// Keeps rows, and pauses at each if it is told so.
+/// Keeps rows, and pauses at each if so set.
 struct Sink {
     kept: KeptRows,
     pauses: bool,
@@ -216,7 +216,7 @@ impl Bench {
         self
     }
 
-    /// From now on no statement has run for long.
+    /// From now on statements count as never having used up their time.
     pub(crate) fn make_fast(&mut self) {
         self.session.is_fast.set(true);
     }
@@ -242,7 +242,7 @@ impl Bench {
         Ok(first)
     }
 
-    /// How often statements have looked whether they have been long.
+    /// How often statements have looked at the clock.
     pub(crate) fn look_count(&self) -> u64 {
         self.session.looks.get()
     }
@@ -299,7 +299,7 @@ impl Bench {
         }
     }
 
-    /// The rows as text, a row a line.
+    /// The rows as text, one per line.
     pub(crate) fn rows(&mut self, sql: &str) -> String {
         match self.run(sql) {
             Ok((rows, _)) => shown(&rows),

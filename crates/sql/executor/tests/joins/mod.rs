@@ -1,8 +1,8 @@
-//! How tables are joined: answers, and the rows that are read for them.
+//! Joins of tables: their results, and the rows that are read for them.
 
 use super::bench::Bench;
 
-/// Runs a statement once; gives the number of its rows and how many rows of tables it read.
+/// Runs a statement once. Returns the number of its rows, and of the table rows that it read.
 fn counts(bench: &mut Bench, sql: &str) -> (usize, u64) {
     let mut execution = bench.execution(sql).expect("a plan");
     let before = bench.store.rows_read();

@@ -1,4 +1,4 @@
-//! What statements keep in memory is counted, and given back; what takes long gives way.
+//! The memory that statements keep is counted and released; long work yields.
 
 use value::Value;
 
@@ -6,7 +6,7 @@ use crate::bench::Bench;
 
 const LIMIT: usize = 4 << 20;
 
-/// So many rows of `sbtest1`: `k` from 1, a short text.
+/// This many rows of `sbtest1`: `k` from 1, a short text.
 fn filled(row_count: usize) -> Bench {
     let mut bench = Bench::new();
     let rows: Vec<String> = (1..=row_count)
@@ -19,7 +19,7 @@ fn filled(row_count: usize) -> Bench {
     bench
 }
 
-/// The same, whose statements may keep [`LIMIT`].
+/// The same, with the limit [`LIMIT`] for statements.
 fn limited(row_count: usize) -> Bench {
     let mut bench = filled(row_count);
     bench.options.kept_bytes_max = LIMIT;
@@ -32,7 +32,7 @@ fn check_refused(bench: &mut Bench, sql: &str) {
     assert!(error.contains(&expected), "{sql}: {error}");
 }
 
-/// Executions wait in caches for their next run; what was large must not be kept there.
+/// Idle executions are cached for their next run; they must not keep large buffers.
 #[test]
 fn an_idle_execution_keeps_no_large_buffers() {
     let mut bench = Bench::new();
@@ -64,7 +64,7 @@ fn an_idle_execution_keeps_no_large_buffers() {
     assert_eq!(kept(&mut bench, &sql, &many), 0);
 }
 
-/// Each pause comes before the row's computed strings are forgotten.
+/// Each pause comes before the row's computed strings are dropped.
 #[test]
 fn rows_that_pause_the_result_do_not_pile_up() {
     let mut bench = limited(200);
@@ -103,7 +103,7 @@ fn the_values_that_groups_keep_are_counted() {
         &format!("SELECT LENGTH(MAX({growing})) FROM sbtest1"),
         &["100009"],
     );
-    // A rollup sorts its input; of the groups behind it one is kept at a time.
+    // A rollup sorts its input; after the sort one group is kept at a time.
     let ordered = format!(
         "SELECT id, LENGTH(MAX({growing})) FROM sbtest1 WHERE id <= 25 GROUP BY id WITH ROLLUP"
     );
@@ -114,7 +114,7 @@ fn the_values_that_groups_keep_are_counted() {
 #[test]
 fn the_keys_of_changed_rows_are_counted() {
     let mut bench = filled(300);
-    // The keys of found rows alone take less; with those of changed ones it is more.
+    // The keys of found rows take less; with those of changed ones it is more.
     bench.options.kept_bytes_max = 20_000;
     let error = bench.run("UPDATE sbtest1 SET id = id + 10000");
     assert!(error.is_err_and(|error| error.contains("20000")));
@@ -148,7 +148,7 @@ fn kept_rows_are_given_turn_by_turn() {
     }
 }
 
-/// Others are let in by time: a range of a hundred rows is over before its turn is.
+/// Turns are by time: a range of a hundred rows ends before its turn does.
 #[test]
 fn rows_that_took_no_time_are_given_without_a_turn() {
     let mut bench = filled(640);

@@ -1,4 +1,4 @@
-//! `IN`, `ANY` and `ALL`: what is looked up gives what comparing with each row gives.
+//! `IN`, `ANY` and `ALL`: a lookup returns the same as a comparison with each row.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ fn planned(bench: &Bench, sql: &str) -> Rc<Plan> {
     Rc::clone(execution.plan())
 }
 
-/// What is kept of the rows of the first subquery.
+/// The lookup kind of the first subquery.
 fn lookup(bench: &Bench, sql: &str) -> Option<LookupKind> {
     let plan = planned(bench, sql);
     let subquery = plan.subqueries[0].as_ref()?;
@@ -64,7 +64,7 @@ fn a_set_answers_as_its_rows_do() {
                 format!("SELECT {right} FROM people q JOIN cities r ON r.id = q.id WHERE {filter}");
             format!("SELECT o.id, {left} {comparison} ({set}) FROM people o ORDER BY o.id")
         };
-        // Beside a condition that reads the outer row each row of the set is compared.
+        // With a condition that reads the outer row, each row of the set is compared.
         let compared = bench.rows(&text(&format!("{filter} AND o.id > 0")));
         assert_eq!(bench.rows(&text(filter)), compared, "{}", text(filter));
         asked += 1;
@@ -143,7 +143,7 @@ fn a_long_list_answers_as_a_short_one_does() {
         "1.0, 2.5, 3e1, 4",
         "NULL, NULL",
     ];
-    // Members that are not there make a list long and change nothing.
+    // Members that match nothing make a list long and change no result.
     let filling = |count: usize, member: fn(usize) -> String| {
         let members: Vec<String> = (0..count).map(member).collect();
         members.join(", ")

@@ -1,8 +1,8 @@
-//! Statements of thousands of columns: what they cost grows as their number.
+//! Statements of thousands of columns: their cost grows linearly.
 
 use super::bench::Bench;
 
-/// More than can be compared with each other while somebody waits.
+/// Too many to compare each with each other while a client waits.
 const COLUMNS: usize = 8_000;
 
 fn list(item: impl Fn(usize) -> String) -> String {

@@ -1,4 +1,4 @@
-//! What is kept of a group for one aggregate call.
+//! The state of one aggregate call within a group.
 
 use errcode::{ClientError, ER_DATA_OUT_OF_RANGE};
 use expression::{
@@ -14,7 +14,7 @@ use crate::keys::Keys;
 /// A call's state within one group.
 #[derive(Debug)]
 pub(super) struct Accumulator {
-    /// Values that were there before, for `DISTINCT`.
+    /// The values seen so far, for `DISTINCT`.
     seen: Option<Box<Keys>>,
     total: Total,
 }
@@ -35,7 +35,7 @@ enum Total {
         sum: f64,
         count: i64,
     },
-    /// The least, the greatest or the first value; `None` before any.
+    /// The least, greatest or first value; `None` before any.
     Picked(Option<Value>),
     Bits(u64),
     /// Welford's running mean and squared distance.
@@ -70,7 +70,7 @@ impl Accumulator {
         Self { seen, total }
     }
 
-    /// Takes the row at hand. `kept_bytes` are those of the values that accumulators keep.
+    /// Adds the current row. `kept_bytes` counts the values that accumulators keep.
     pub(super) fn add(
         &mut self,
         call: &AggregateCall,
@@ -137,7 +137,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The result, which is moved out.
+    /// The result, moved out.
     pub(super) fn finish(
         &mut self,
         call: &AggregateCall,
@@ -248,7 +248,7 @@ fn pick(
     Ok(())
 }
 
-/// Keeps a value in place of the one before.
+/// Replaces the kept value.
 fn keep(picked: &mut Option<Value>, value: ValueRef<'_>, kept_bytes: &mut usize) {
     *kept_bytes -= picked.as_ref().map_or(0, heap_bytes);
     let value = value.to_value();
@@ -256,7 +256,7 @@ fn keep(picked: &mut Option<Value>, value: ValueRef<'_>, kept_bytes: &mut usize)
     *picked = Some(value);
 }
 
-/// Bytes that a value takes beside itself.
+/// Bytes that a value takes on the heap.
 fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.capacity(),
@@ -307,7 +307,7 @@ fn count_as_double(count: i64) -> f64 {
     count as f64
 }
 
-/// The exact number, by way of its digits: sums of 64-bit integers fit into 38 of them.
+/// The exact number, by its digits: sums of 64-bit integers fit into 38 digits.
 fn decimal_of(number: i128) -> Decimal {
     match i64::try_from(number) {
         Ok(small) => Decimal::from(small),

@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::keys::Keys;
 
-/// The texts of a group, each with the keys of its order.
+/// The texts of a group, each with its sort keys.
 #[derive(Debug, Default)]
 pub(super) struct Concatenation {
     /// The text, then the keys; empty before the first.
@@ -20,7 +20,8 @@ pub(super) struct Concatenation {
 }
 
 impl Concatenation {
-    /// Takes the row at hand, unless an argument is NULL or the texts were there before.
+    /// Adds the current row, unless an argument is NULL or, for DISTINCT, the texts were added
+    /// before.
     pub(super) fn add(
         &mut self,
         call: &AggregateCall,
@@ -55,7 +56,7 @@ impl Concatenation {
         cx.keep(&mut self.share, self.rows.memory_bytes())
     }
 
-    /// The texts in order, with the separator between; NULL of none.
+    /// The texts in order, joined by the separator; NULL if there are none.
     pub(super) fn finish(
         &mut self,
         call: &AggregateCall,
@@ -117,7 +118,7 @@ impl Concatenation {
     }
 }
 
-/// Cuts a text between two characters.
+/// Cuts a text at a character's end.
 fn cut(text: &mut Vec<u8>, bytes_max: usize, call: &AggregateCall) {
     let charset = call.column_type.charset();
     let mut end = 0;
