@@ -1,8 +1,8 @@
 //! Access paths: how one table is read.
 //!
 //! Each index is tried against the conditions on the table: equalities on its first parts, then a
-//! range, a list or a LIKE prefix on the next. What remains cheapest by the estimates is taken.
-//! Conditions that the index answers exactly are not tested again.
+//! range, a list or a LIKE prefix on the next. The cheapest by the estimates is taken. Conditions
+//! that the index answers exactly are not tested again.
 
 mod finder;
 mod order;
@@ -23,10 +23,10 @@ use self::finder::Finder;
 use self::order::OrderWeigher;
 pub(crate) use self::order::{WantedOrder, WantedRows};
 
-/// Rows that a table is thought to have when nothing is known.
+/// The assumed rows of a table if nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
 
-/// Which indexes a statement wants used.
+/// The indexes that a statement's hints ask for.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Hints {
     /// Only these.
@@ -40,23 +40,22 @@ pub(crate) struct Hints {
 pub(crate) struct AccessChoice<'e> {
     pub(crate) index: Option<usize>,
     access: Candidate<'e>,
-    /// Rows that come out, roughly.
+    /// The rows that it returns, roughly.
     pub(crate) rows: f64,
-    /// What it costs to read them once, in rows of the table that are read one after the other.
+    /// The cost of reading them once, in rows of the table that are read sequentially.
     pub(crate) cost: f64,
-    /// The conditions that the access answers, by place.
+    /// The conditions that the access answers, by position.
     covered: Vec<usize>,
     /// Parts bound by equality.
     equal_count: usize,
     pub(crate) is_ordered: bool,
     is_covering: bool,
     pub(crate) direction: Direction,
-    /// The indexes that the conditions could narrow.
+    /// The indexes that the conditions could use.
     possible: Vec<usize>,
 }
 
-/// An access that is weighed. Lists are borrowed from the conditions: most candidates are thrown
-/// away.
+/// A candidate access. Lists are borrowed from the conditions, since most candidates are dropped.
 #[derive(Debug)]
 enum Candidate<'e> {
     All,
@@ -74,7 +73,7 @@ impl AccessChoice<'_> {
         matches!(self.access, Candidate::All)
     }
 
-    /// True if one of the values that keys are to equal satisfies the test.
+    /// True if one of the values that the keys must equal satisfies the test.
     pub(crate) fn any_equal_value(&self, test: &dyn Fn(&Expression) -> bool) -> bool {
         match &self.access {
             Candidate::All => false,
@@ -103,7 +102,7 @@ impl Candidate<'_> {
 }
 
 impl Hints {
-    /// What the statement's hints say.
+    /// The hints of the statement.
     pub(crate) fn of(
         hints: &[ast::IndexHint],
         definition: &TableDefinition,
@@ -167,7 +166,7 @@ impl Binder<'_> {
         }
         let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
             Some(WantedRows::Extreme) => 1,
-            // Each row that is fetched is locked, and kept from others, wanted or not.
+            // Each fetched row is locked against others, wanted or not.
             Some(WantedRows::Limited) if self.lock.0 != RowLock::None => 1,
             Some(WantedRows::Limited) => 16,
             Some(WantedRows::All) | None => 64,
@@ -215,7 +214,7 @@ impl Binder<'_> {
         places.map(|place| place.column)
     }
 
-    /// The cheapest way to read a table under the conditions; they read only slots that are
+    /// The cheapest way to read a table under the conditions. These read only slots that are
     /// placed, and the table's own.
     pub(crate) fn choose_access<'e>(
         &self,
@@ -231,7 +230,7 @@ impl Binder<'_> {
             0 => ROWS_UNKNOWN,
             count => stdx::u64_to_f64(count),
         };
-        // Who is safe by a key gets the key, however few rows there are.
+        // Under safe updates a key is used, however few rows there are.
         let is_safe = self.settings.limits.safe_updates && self.lock.0 == RowLock::Exclusive;
         let avoids_all = hints.is_forced || is_safe;
         let mut best = AccessChoice {
@@ -289,7 +288,7 @@ impl Binder<'_> {
     }
 }
 
-/// The values that an access computes when it starts; of a list, those that are not known before.
+/// The values that an access computes when it starts; of a list, those that are not constants.
 pub(crate) fn access_values(access: &Access) -> Vec<&Expression> {
     match access {
         Access::All => Vec::new(),

@@ -37,66 +37,66 @@ pub(crate) struct Binder<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) tables: Vec<TableUse>,
     pub(crate) slots: Vec<SlotShape>,
-    /// Finished subqueries by number; `None` while one is being bound, and of calls of stored
-    /// functions, which are numbered with them.
+    /// Finished subqueries by number. `None` while one is being bound, and for calls of stored
+    /// functions, which share the numbers.
     pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
     /// For each subquery the outer slots that it reads.
     pub(crate) subquery_slots: Vec<Vec<usize>>,
     /// The stored functions that are called.
     pub(crate) functions: Vec<Rc<StoredFunction>>,
-    /// `VALUES` is being bound: the slot of the row that it makes.
+    /// While `VALUES` is bound: the slot of the row that it makes.
     pub(crate) new_value_slot: Option<usize>,
-    /// The queries around the place being bound, the innermost last.
+    /// The query blocks around the current place, the innermost last.
     pub(crate) blocks: Vec<Block>,
-    /// `WITH` queries in sight, later ones in front of earlier ones.
+    /// `WITH` queries in scope, later ones before earlier ones.
     pub(crate) common_tables: Vec<Rc<CommonTable>>,
-    /// How often `WITH` queries were named so far, and how long those are together.
+    /// How many references to `WITH` queries were bound, and the total length of their texts.
     pub(crate) reference_count: usize,
     pub(crate) reference_bytes: usize,
-    /// How many expressions have been looked at; see [`Binder::spend`].
+    /// How many expressions have been visited; see [`Binder::spend`].
     pub(crate) looked_count: Cell<u32>,
-    /// Where the stack was when binding began.
+    /// The stack position when binding began.
     pub(crate) stack_start: usize,
-    /// Recursive ones whose queries are being bound, the innermost last.
+    /// Recursive tables whose queries are being bound, the innermost last.
     pub(crate) recursions: Vec<Recursion>,
     pub(crate) parameter_count: usize,
-    /// Long lists that are numbered.
+    /// How many long lists have a number.
     pub(crate) list_count: usize,
     /// Columns that are read anywhere.
     pub(crate) used_columns: BTreeSet<ColumnPlace>,
-    /// The statement changes rows: they are read whole.
+    /// The statement changes rows, so they are read whole.
     pub(crate) reads_whole_rows: bool,
     /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
     pub(crate) new_row: Option<(usize, usize)>,
-    /// What is to be asked of the values of parameters.
+    /// Checks of parameter values.
     pub(crate) text_checks: RefCell<Vec<TextCheck>>,
-    /// What the statement does with user variables.
+    /// The user variables that the statement reads and assigns.
     pub(crate) user_variables: UserVariables<'a>,
-    /// How the tables of the query at hand are locked.
+    /// How the tables of the current query are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
 }
 
-/// After how many expressions planning asks whether others are to run: some 100 us of work.
+/// After this many expressions planning checks whether to yield: some 100 us of work.
 const EXPRESSIONS_PER_LOOK: u32 = 256;
 
-/// A query block being bound.
+/// A query block that is being bound.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// What its names can mean.
+    /// The names in scope.
     pub(crate) scope: Scope,
     /// The aggregate calls found so far; `ExpressionKind::Aggregate` names them.
     pub(crate) calls: Numbered<AggregateCall>,
-    /// Aggregates are allowed where binding is now.
+    /// Aggregates are allowed at the current place.
     pub(crate) allows_aggregates: bool,
-    /// Which clause is being bound, for messages.
+    /// The clause that is being bound, for messages.
     pub(crate) clause: Clause,
     /// Select items by alias, for HAVING, GROUP BY and ORDER BY.
     pub(crate) aliases: Aliases,
     /// The terms of GROUP BY, for HAVING.
     pub(crate) group_keys: Vec<Expression>,
-    /// Outer slots that were read from within.
+    /// Outer slots that the block reads.
     pub(crate) outer_slots: Vec<usize>,
 }
 
@@ -235,17 +235,17 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The block at hand.
+    /// The current block.
     pub(crate) fn block(&mut self) -> &mut Block {
         self.blocks
             .last_mut()
             .expect("binding happens within a block")
     }
 
-    /// Counts an expression that is looked at: every so often others may run.
+    /// Counts a visited expression; now and then it yields.
     ///
     /// # Errors
-    /// If the statement is to end. Where that cannot be told the next place that can tells it.
+    /// If the statement has to end. Where this error cannot be returned, a later call returns it.
     pub(crate) fn spend(&self) -> Result<(), PlanError> {
         let count = self.looked_count.get().wrapping_add(1);
         self.looked_count.set(count);
@@ -261,7 +261,7 @@ impl<'a> Binder<'a> {
         self.slots.len() - 1
     }
 
-    /// A new slot for values of these expressions.
+    /// A new slot for the values of these expressions.
     pub(crate) fn computed_slot(&mut self, expressions: &[Expression]) -> usize {
         let types = expressions
             .iter()
@@ -270,7 +270,7 @@ impl<'a> Binder<'a> {
         self.add_slot(SlotShape::Computed(types))
     }
 
-    /// All slots that a condition reads: its own columns, and what its subqueries read outside.
+    /// All slots that a condition reads: its own columns, and the outer slots of its subqueries.
     pub(crate) fn slots_of(&self, expression: &Expression) -> Vec<usize> {
         let mut slots = expression.slots();
         for number in expression.subqueries() {

@@ -1,8 +1,8 @@
 //! Defaults that are computed for each row: `DEFAULT (uuid())`.
 //!
 //! Their text is canonical: it is read in the default `sql_mode` and in utf8mb4, whatever the
-//! session at hand has set, so that a table's rows do not depend on who inserts them. They read no
-//! columns, so the order in which a row's columns are filled does not matter.
+//! session's settings. So a table's rows do not depend on the session that inserts them. They read
+//! no columns, so the order of filling the columns does not matter.
 
 use errcode::{ER_BAD_FIELD_ERROR, ER_INVALID_GROUP_FUNC_USE};
 use expression::{Expression, ExpressionKind};
@@ -14,12 +14,12 @@ use crate::{Names, PlanError, Settings, not_supported};
 /// Whether `text` can be the default of a column.
 ///
 /// # Errors
-/// 1235 naming what is not built, and what MySQL says of such an expression anywhere.
+/// 1235 for what is not built, and MySQL's errors for such an expression.
 pub fn check_default(text: &str, names: &dyn Names) -> Result<(), PlanError> {
     computed(text, names, Date::ZERO).map(drop)
 }
 
-/// The expression that `text` means.
+/// The expression of `text`.
 pub(crate) fn computed(
     text: &str,
     names: &dyn Names,

@@ -112,7 +112,7 @@ impl Binder<'_> {
                 return self.constant_rows(values, stdx::to_usize(*width), columns.len());
             }
         };
-        // A value may read a column that was assigned before it: the new row is in sight.
+        // A value may read a column that was assigned before it: the new row is in scope.
         let relation = &mut self.block().scope.relations[0];
         let old_slot = std::mem::replace(&mut relation.slot, new_slot);
         self.new_value_slot = Some(new_slot);
@@ -133,9 +133,9 @@ impl Binder<'_> {
         Ok(ValueRows::Expressions(bound))
     }
 
-    /// What is to be run before each row of VALUES; nothing at all where no row needs it. Queries
-    /// that read no column of their row are run before the first row: they see the tables as they
-    /// were before all rows.
+    /// What must run before each row of VALUES; empty if no row needs anything. Queries that read
+    /// no column of their row run before the first row: they see the tables as they were before all
+    /// rows.
     fn row_dependents(&self, rows: &[Vec<Option<Expression>>]) -> Vec<Vec<Dependent>> {
         if self.subqueries.is_empty() {
             return Vec::new();
@@ -173,7 +173,7 @@ impl Binder<'_> {
         table: usize,
         column_count: usize,
     ) -> Result<InsertSource, PlanError> {
-        // The rows that are read are locked, so that what is written follows from them for good.
+        // The rows that are read are locked, so that what is written stays consistent with them.
         self.lock = (RowLock::Shared, LockWait::Wait);
         let around = std::mem::take(&mut self.blocks);
         let bound = self.query(query);
@@ -220,7 +220,7 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// What each column gets that is given nothing.
+    /// What each column without a value gets.
     pub(crate) fn defaults(
         &mut self,
         definition: &TableDefinition,
@@ -310,7 +310,7 @@ impl Binder<'_> {
         })))
     }
 
-    /// The target at a slot of FROM; a new one if none of `targets` is.
+    /// The target at a slot of FROM; appends one if `targets` lacks it.
     fn target_of<'t>(
         &mut self,
         (table, slot): (usize, usize),
@@ -333,9 +333,9 @@ impl Binder<'_> {
         Ok(&mut targets[position])
     }
 
-    /// True if values are to be computed before anything is written: several tables are changed, or
-    /// one that is read under another name, in the join or a subquery. Then the targets are written
-    /// in the order of `tables`, (table, slot).
+    /// True if all values must be computed before anything is written: several tables are changed,
+    /// or one that is also read under another name, in the join or a subquery. Then the targets are
+    /// written in the order of `tables`, (table, slot).
     fn order_late(&self, targets: &mut [UpdateTarget], tables: &[(usize, usize)]) -> bool {
         let is_read_elsewhere = |target: &UpdateTarget| {
             let id = self.tables[target.table].definition.id;
@@ -430,7 +430,7 @@ impl Binder<'_> {
         Ok(order)
     }
 
-    /// The rows that an UPDATE or DELETE changes, in order and limited.
+    /// The rows that an UPDATE or DELETE changes, with its order and limit.
     fn write_input(
         &mut self,
         from: From,
@@ -472,7 +472,7 @@ impl Binder<'_> {
     }
 }
 
-/// Notes which assignments to a slot's row read what those before them have changed.
+/// Marks the assignments that read what earlier assignments to the row have changed.
 fn mark_reads(slot: usize, assignments: &mut [Assignment]) {
     let mut changed = BTreeSet::new();
     for assignment in assignments {
@@ -486,7 +486,7 @@ fn mark_reads(slot: usize, assignments: &mut [Assignment]) {
     }
 }
 
-/// The columns that an INSERT gives values for.
+/// The columns for which an INSERT has values.
 fn target_columns(
     insert: &ast::Insert,
     definition: &TableDefinition,
@@ -512,7 +512,7 @@ fn target_columns(
     Ok(columns)
 }
 
-/// A default that is stored as it is: a TIMESTAMP is UTC there already.
+/// A default that is stored unchanged: a TIMESTAMP is already UTC there.
 fn stored_default(value: &Value, column: &ColumnDefinition) -> Expression {
     let constant = Expression::constant(value.clone(), column.column_type.clone());
     if column.column_type.kind == TypeKind::Timestamp && !value.is_null() {
@@ -526,14 +526,15 @@ fn stored_default(value: &Value, column: &ColumnDefinition) -> Expression {
     constant
 }
 
-/// True if an assignment changes what the scan goes by, so that it could meet a row again.
+/// True if an assignment changes a column that the scan reads by, so that it could meet a row
+/// again.
 fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition) -> bool {
     let scan = match input {
         Node::Scan(scan) => scan,
         Node::Filter(input, _) | Node::Limit(input, _) => {
             return moves_rows(input, target, definition);
         }
-        // A sort has read all rows before it gives one.
+        // A sort has read all rows before it returns the first.
         Node::Sort(..) | Node::Nothing | Node::One => return false,
         _ => return true,
     };
@@ -566,7 +567,7 @@ fn order_column(order: &[(Expression, bool)], slot: usize) -> Option<usize> {
     terms.find_map(|(term, _)| crate::right::column_read(term, slot))
 }
 
-/// Error 1364 where UPDATE sets a column to a default that it does not have, in every sql_mode.
+/// Error 1364 if UPDATE sets a column to a default that it lacks, in every sql_mode.
 fn check_default(column: &ColumnDefinition) -> Result<(), PlanError> {
     let has_default = column.default != ColumnDefault::None;
     if has_default || column.nullable || column.auto_increment {

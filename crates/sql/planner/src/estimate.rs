@@ -1,12 +1,12 @@
-//! How many rows a node gives, roughly: at most, as far as indexes and groups tell. What a filter
-//! drops is not known.
+//! How many rows a node returns, roughly. It is an upper bound, as far as indexes and groups tell;
+//! what a filter drops is unknown.
 
 use crate::plan::Node;
 
 /// Rows of the latest step of a recursive table.
 const LATEST_ROWS: f64 = 1000.0;
 
-/// The rows that a node is expected to give at each start.
+/// The expected rows of a node at each start.
 pub(crate) fn rows_given(node: &Node) -> f64 {
     match node {
         Node::Nothing | Node::One => 1.0,
@@ -19,7 +19,7 @@ pub(crate) fn rows_given(node: &Node) -> f64 {
         | Node::Distinct(input, _)
         | Node::Limit(input, _) => rows_given(input),
         Node::NestedLoop(left, right, _) => rows_given(left) * rows_given(right),
-        // Each row of the smaller side is taken to have its part of the larger one.
+        // Each row of the smaller side is assumed to match its share of the larger one.
         Node::HashJoin(left, right, _) => rows_given(left).max(rows_given(right)),
         Node::Derived(query, _) => rows_given(&query.root),
         Node::Union(queries, _) | Node::Recursive(queries, _) => {

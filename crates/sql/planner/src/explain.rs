@@ -34,7 +34,7 @@ struct Explainer<'p> {
     next_id: u64,
 }
 
-/// The plan that tells of a plan.
+/// The plan that returns the description of a plan.
 pub(crate) fn explain(plan: &Plan) -> Plan {
     let mut explainer = Explainer {
         plan,
@@ -183,7 +183,7 @@ impl Explainer<'_> {
                 }
                 let place = self.lines.len();
                 self.node(right, id, select_type);
-                // A table that is kept is read as the line says, once.
+                // A kept table is read once, as the line says.
                 if plan.holds == TableHolds::Query {
                     self.lines[place].kind = Some(match self.lines[place].kind {
                         Some("range") => "hash_range",

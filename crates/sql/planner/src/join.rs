@@ -1,9 +1,9 @@
 //! FROM: the tables of a query block, their joins, and the order in which they are read.
 //!
-//! Inner joins are flattened into one list of items with one list of conditions; the right side of
-//! an outer join is an item of its own with its ON condition. Items are then placed one by one,
-//! the cheapest first among those whose ON conditions find their columns placed. A condition is
-//! tested as soon as all its columns are there.
+//! Inner joins are flattened into one list of items with one list of conditions. The right side of
+//! an outer join is an item of its own with its ON condition. Items are placed one by one, each
+//! time the cheapest whose ON condition reads only placed tables. A condition is tested as soon as
+//! all its columns are there.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ mod hash;
 
 pub(crate) use derived::{CommonTable, Recursion};
 
-/// What is joined: an item of a flattened list of joins.
+/// An item of a flattened list of joins.
 #[derive(Debug)]
 pub(crate) struct Item {
     kind: JoinKind,
@@ -56,7 +56,7 @@ enum Source {
 pub(crate) struct From {
     items: Vec<Item>,
     conditions: Vec<Expression>,
-    /// Read in the order of the text.
+    /// The tables are read in the order of the text.
     is_straight: bool,
 }
 
@@ -92,7 +92,7 @@ impl From {
     }
 }
 
-/// A condition and the slots of the list at hand that it reads.
+/// A condition, and the slots of the current list that it reads.
 #[derive(Debug)]
 pub(crate) struct Conjunct {
     pub(crate) expression: Expression,
@@ -100,12 +100,12 @@ pub(crate) struct Conjunct {
     pub(crate) is_used: bool,
 }
 
-/// Tables of one FROM, as MariaDB has it. Each is a floor of the tree of joins, which is run by
-/// recursion, and the next one to place is looked for among all that are left.
+/// The most tables of one FROM, as in MariaDB. Each is a level of the tree of joins, which is run
+/// by recursion. The next table to place is searched among all that are left.
 const TABLE_COUNT_MAX: usize = 61;
 
 impl Binder<'_> {
-    /// Binds the tables of a FROM clause into the scope of the block at hand.
+    /// Binds the tables of a FROM clause into the scope of the current block.
     pub(crate) fn bind_from(&mut self, tables: &[TableRef]) -> Result<From, PlanError> {
         let mut from = From::default();
         for table in tables {
@@ -120,7 +120,7 @@ impl Binder<'_> {
         Ok(from)
     }
 
-    /// Error 1066 for two tables of one name.
+    /// Error 1066 for two tables with one name.
     fn check_aliases(&mut self) -> Result<(), PlanError> {
         let relations = &self.block().scope.relations;
         for (place, relation) in relations.iter().enumerate() {
@@ -202,7 +202,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Finds a table and brings it into the scope of the block at hand.
+    /// Finds a table and adds it to the scope of the current block.
     pub(crate) fn open_table(
         &mut self,
         name: &ast::ObjectName,
@@ -294,7 +294,7 @@ impl Binder<'_> {
         Ok(outer)
     }
 
-    /// The conditions of NATURAL and USING; their columns become one in sight.
+    /// The conditions of NATURAL and USING; their columns are merged in the scope.
     fn merge_columns(
         &mut self,
         ((start, middle, end), shown): ((usize, usize, usize), (usize, usize)),
@@ -353,8 +353,8 @@ impl Binder<'_> {
         Ok(conditions)
     }
 
-    /// The node that reads the tables, all conditions tested. True if rows come in the wanted
-    /// order.
+    /// The node that reads the tables, with all conditions tested. Also returns whether rows come
+    /// in the wanted order.
     pub(crate) fn plan_from(
         &mut self,
         from: From,
@@ -417,7 +417,7 @@ impl Binder<'_> {
     pub(crate) fn conjunct(&self, expression: Expression, own: &[usize]) -> Conjunct {
         let mut slots = self.slots_of(&expression);
         slots.retain(|slot| own.contains(slot));
-        // `RAND() < 0.5`, `@n := @n + 1`: each row asks anew.
+        // `RAND() < 0.5`, `@n := @n + 1`: evaluated for each row.
         if slots.is_empty() && expression.subqueries().is_empty() && expression.is_volatile() {
             slots = own.to_vec();
         }
@@ -481,7 +481,7 @@ impl Binder<'_> {
                         let slots = self.slots_of(condition);
                         slots.contains(slot) && slots.iter().any(|s| placed.contains(s))
                     });
-                // A table that nothing ties to the placed ones multiplies their rows.
+                // A table without a condition to the placed ones multiplies their rows.
                 if is_tied {
                     access.rows
                 } else {
@@ -547,7 +547,7 @@ impl Binder<'_> {
         Ok(node)
     }
 
-    /// The node that reads one item, its conditions tested.
+    /// The node that reads one item, with its conditions tested.
     fn item_node(
         &mut self,
         item: Item,
@@ -571,7 +571,7 @@ impl Binder<'_> {
                 Ok((self.with_filter(Node::Latest(latest), conditions), false))
             }
             Source::Group(from) => {
-                // Within the group, conditions from outside read placed slots as outer ones.
+                // Within the group, outside conditions read placed slots as outer ones.
                 let (node, _) = self.plan_from(from, conditions, None)?;
                 Ok((node, false))
             }
@@ -652,7 +652,7 @@ fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {
 /// The parts of a condition that must all hold.
 pub(crate) fn conjuncts(condition: Expression) -> Vec<Expression> {
     match condition.kind {
-        // Long chains are flat: there is nothing to be collected anew.
+        // Long chains are flat: nothing has to be collected again.
         ExpressionKind::And(list) if !list.iter().any(is_and) => list,
         ExpressionKind::And(list) => list.into_iter().flat_map(conjuncts).collect(),
         _ => vec![condition],

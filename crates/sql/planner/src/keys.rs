@@ -1,8 +1,8 @@
 //! Ranges of whole keys: from conditions to the intervals of an index that a scan reads.
 //!
-//! [`condition`] holds what conditions say of an index, as the plan keeps it; [`set`] the algebra
-//! of intervals; [`build`] computes the one from the other once values are known, when a scan
-//! starts, so a plan serves all values of its parameters.
+//! [`condition`] holds what conditions say of an index, as the plan keeps it. [`set`] is the
+//! algebra of intervals. [`build`] computes the intervals from the conditions when a scan starts
+//! and values are known, so a plan serves all values of its parameters.
 
 mod build;
 mod condition;

@@ -1,12 +1,12 @@
 //! From a syntax tree to an immutable plan: names, types, access paths, join order.
 //!
 //! Start reading at [`mod@plan`] (what the executor runs) and [`plan()`] (what makes it). A
-//! statement is *bound* first (`bind`: names to places in the frame, types, conditions), then its
-//! tables are given access paths and an order (`access`, `join`), then the nodes above them are
-//! put together (`query`).
+//! statement is *bound* first (`bind`: names to places in the frame, types, conditions). Then its
+//! tables get access paths and an order (`access`, `join`), and the nodes above them are built
+//! (`query`).
 //!
-//! Nothing here reads rows or clocks: definitions and statistics come through [`Names`], so a plan
-//! can be made, and tested, over a fixed set of definitions.
+//! Nothing here reads rows or clocks: definitions and statistics come through [`Names`]. So a plan
+//! can be made, and tested, with a fixed set of definitions.
 
 #![forbid(unsafe_code)]
 
@@ -40,20 +40,19 @@ pub use names::{FixedNames, Names, is_reference_type, missing_table};
 pub use plan::*;
 pub use settings::{Settings, StatementLimits, StringRules};
 
-/// Why there is no plan: what the client is told.
+/// The client's error if there is no plan.
 pub type PlanError = Box<ClientError>;
 
 /// Makes the plan of a statement: `SELECT`, `INSERT`, `REPLACE`, `UPDATE`, `DELETE`, `DO`, and
-/// `EXPLAIN` of one of these. `source` is the text that the tree was made of (for the names of
-/// result columns).
+/// `EXPLAIN` of one of these. `source` is the text of the tree (for the names of result columns).
 ///
-/// The plan holds for the canonical text, the types of the parameters, the default database, the
-/// settings, and the definitions: a cache is keyed by the first four and emptied when the store's
-/// schema version moves. It also holds for the types of the user variables that it names
-/// ([`Plan::user_variables`]): who has found it in a cache compares them.
+/// The plan is valid for the canonical text, the parameter types, the default database, the
+/// settings, and the definitions. A cache is keyed by the first four and emptied when the store's
+/// schema version changes. The plan also depends on the types of the user variables that it lists
+/// ([`Plan::user_variables`]); a caller that finds it in a cache compares them.
 ///
 /// # Errors
-/// What MySQL says of the statement, or 1235 naming what is not built.
+/// MySQL's error for the statement, or 1235 for what is not built.
 pub fn plan(
     statement: &ast::Statement,
     source: &[u8],
@@ -63,12 +62,12 @@ pub fn plan(
     bind::Binder::new(source, names, settings).statement(statement)
 }
 
-/// Error 1235 naming what is not built.
+/// Error 1235, which names what is not built.
 pub(crate) fn not_supported(what: &str) -> PlanError {
     Box::new(ClientError::not_supported(&what))
 }
 
-/// How the tables of a query that says so are locked.
+/// The lock of the tables of a locking query.
 pub(crate) fn select_lock(
     lock: &ast::RowLock,
 ) -> Result<(store::RowLock, store::LockWait), PlanError> {

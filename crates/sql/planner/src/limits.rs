@@ -12,7 +12,7 @@ use crate::bind::error;
 use crate::plan::{Access, Limit, Node, Query};
 use crate::settings::StatementLimits;
 
-/// Puts `sql_select_limit` on a statement's outermost query, if that has no LIMIT.
+/// Adds `sql_select_limit` to a statement's outermost query, if that has no LIMIT.
 pub(crate) fn limit_rows(bound: &mut Query, query: &ast::Query, limits: StatementLimits) {
     let Some(rows) = limits.select_rows.filter(|_| !has_limit(query)) else {
         return;
@@ -43,7 +43,7 @@ fn counts_all(body: &ast::QueryBody) -> bool {
     }
 }
 
-/// Error 1104 if a query is expected to read more rows than it may.
+/// Error 1104 if a query is expected to read more rows than allowed.
 pub(crate) fn check_join(query: &Query, limits: StatementLimits) -> Result<(), PlanError> {
     match limits.join_rows {
         Some(most) if most < rows_read(&query.root) => Err(error(ER_TOO_BIG_SELECT, &[])),
@@ -51,7 +51,7 @@ pub(crate) fn check_join(query: &Query, limits: StatementLimits) -> Result<(), P
     }
 }
 
-/// How many rows, or pairs of rows, a node is expected to look at.
+/// How many rows, or pairs of rows, a node is expected to read.
 fn rows_read(node: &Node) -> u64 {
     match node {
         Node::Nothing | Node::One | Node::Latest(_) => 1,
@@ -70,7 +70,7 @@ fn rows_read(node: &Node) -> u64 {
     }
 }
 
-/// Error 1175 if an UPDATE or DELETE goes by no key, or over several tables, and has no LIMIT.
+/// Error 1175 if an UPDATE or DELETE uses no key, or has several tables, and has no LIMIT.
 pub(crate) fn check_write(
     input: &Node,
     is_limited: bool,
@@ -82,7 +82,7 @@ pub(crate) fn check_write(
     Ok(())
 }
 
-/// True if a table is read from its start to its end.
+/// True if a table is read completely.
 fn reads_all(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => matches!(scan.access, Access::All),

@@ -12,8 +12,8 @@ use crate::plan::{Action, Insert, InsertSource, OnDuplicate, SlotShape, ValueRow
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
-    /// The insert of one line. Parameter n is field n, of the first of the parameters' types;
-    /// fields that go into variables alone are parameters that nothing reads.
+    /// The insert of one line. Parameter n is field n; all have the first of the parameters' types.
+    /// Fields that only go into variables are parameters that nothing reads.
     pub(crate) fn load_data(&mut self, load: &ast::LoadData) -> Result<Action, PlanError> {
         if !load.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
@@ -26,7 +26,7 @@ impl Binder<'_> {
         let new_slot = self.add_slot(SlotShape::Computed(types));
         let (mut columns, mut values) = self.fields(load, &definition)?;
         self.block().clause = Clause::Values;
-        // `SET a = a + 1` reads what the field has put there.
+        // `SET a = a + 1` reads the value of the field.
         let relation = &mut self.block().scope.relations[0];
         let slot = std::mem::replace(&mut relation.slot, new_slot);
         for assignment in &load.assignments {
@@ -68,7 +68,7 @@ impl Binder<'_> {
         })))
     }
 
-    /// The columns that fields go into, and the fields. Sets the number of parameters.
+    /// The columns that take fields, and the fields. Sets the number of parameters.
     fn fields(
         &mut self,
         load: &ast::LoadData,

@@ -1,4 +1,4 @@
-//! [`Names`]: where the planner finds what a name stands for.
+//! [`Names`]: how the planner looks up names.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use value::{CollationId, ColumnType};
 
 use crate::PlanError;
 
-/// The error of a table that is not there: 1146, and of `information_schema` 1109, or 1235 if
-/// MariaDB has it.
+/// The error for a missing table: 1146, and in `information_schema` 1109, or 1235 if MariaDB has
+/// the table.
 pub fn missing_table(database: &str, table: &str) -> ClientError {
     if !database.eq_ignore_ascii_case("information_schema") {
         return ClientError::new(ER_NO_SUCH_TABLE, &[&database, &table]);
@@ -23,13 +23,13 @@ pub fn missing_table(database: &str, table: &str) -> ClientError {
     ClientError::new(ER_UNKNOWN_TABLE, &[&table, &database])
 }
 
-/// Types of the reference that are not built.
+/// Types of MariaDB that are not built.
 pub fn is_reference_type(name: &str) -> bool {
     const TYPES: [&str; 4] = ["UUID", "INET4", "INET6", "XMLTYPE"];
     TYPES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Tables of the reference's `information_schema` that are not built.
+/// Tables of MariaDB's `information_schema` that are not built.
 fn is_reference_view(name: &str) -> bool {
     const NAMES: [&str; 17] = [
         "ALL_PLUGINS",
@@ -64,22 +64,22 @@ pub trait Names {
     /// True if there is such a database.
     fn has_database(&self, database: &str) -> bool;
 
-    /// Lets others run, if planning has taken long; nothing that they use is borrowed meanwhile.
-    /// The default has no others.
+    /// Yields if planning has taken long; nothing that others use is borrowed meanwhile. The
+    /// default does nothing.
     ///
     /// # Errors
-    /// If the statement is to end; each later call gives one, too.
+    /// If the statement has to end; then each later call fails, too.
     fn give_way(&self) -> Result<(), PlanError> {
         Ok(())
     }
 
-    /// Why a table that `table` does not know cannot be used: 1146, or what else may be told.
+    /// The error for a table that `table` does not find: 1146, or one that reveals less.
     fn no_table(&self, database: &str, table: &str) -> PlanError {
         Box::new(missing_table(database, table))
     }
 
-    /// The type of `@@name` as it is now (its value is asked for when the plan runs). The default
-    /// knows none: error 1193.
+    /// The current type of `@@name` (its value is read when the plan runs). The default knows no
+    /// variables: error 1193.
     fn system_variable_type(
         &self,
         _scope: Option<VariableScope>,
@@ -91,7 +91,7 @@ pub trait Names {
         )))
     }
 
-    /// The type of `@name` (in lower case) as it is now. The plan holds as long as it stays
+    /// The current type of `@name` (in lower case). The plan is valid while it is unchanged
     /// ([`crate::Plan::user_variables`]). By default each may be any text.
     fn user_variable_type(&self, _name: &str) -> ColumnType {
         ColumnType::any_text(CollationId::UTF8MB4_GENERAL_CI)
@@ -109,7 +109,7 @@ pub trait Names {
         Ok(None)
     }
 
-    /// Estimates about a table that `table` gave; the default knows nothing.
+    /// Estimates for a table that `table` returned; the default knows nothing.
     fn statistics(&self, _definition: &TableDefinition) -> TableStatistics {
         TableStatistics::default()
     }

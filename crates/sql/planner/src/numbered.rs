@@ -1,17 +1,17 @@
-//! Lists in which things are found again: expressions that are kept once, and columns by name.
+//! Lists with lookup: expressions that are kept once, and columns by name.
 //!
-//! Both are searched from front to back while they are short, and by hash from then on, so that a
-//! statement of thousands of columns is planned in time proportional to their number.
+//! Short lists are searched linearly, longer ones by hash. So planning takes time proportional to
+//! the number of columns, also for thousands of them.
 
 use std::collections::HashMap;
 
 use expression::{AggregateCall, Expression};
 use foldhash::quality::RandomState;
 
-/// Lists up to this length are searched from front to back: it takes less than a hash.
+/// Lists up to this length are searched linearly: it takes less than a hash.
 const SHORT_LEN: usize = 16;
 
-/// What has a digest that all its equals have.
+/// A thing with a digest; equal things have equal digests.
 pub(crate) trait Digest {
     fn digest(&self) -> u64;
 }
@@ -28,7 +28,7 @@ impl Digest for AggregateCall {
     }
 }
 
-/// A list of unlike things.
+/// A list of distinct things.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     list: Vec<T>,
@@ -55,7 +55,7 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
         numbered
     }
 
-    /// The things, in the order in which they came.
+    /// The things, in the order of insertion.
     pub(crate) fn list(&self) -> &[T] {
         &self.list
     }
@@ -64,7 +64,7 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
         self.list
     }
 
-    /// Where an equal thing stands.
+    /// The position of an equal thing.
     pub(crate) fn find(&self, wanted: &T) -> Option<usize> {
         if self.list.len() <= SHORT_LEN {
             return self.list.iter().position(|known| known == wanted);
@@ -76,7 +76,7 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
             .find(|place| self.list[*place] == *wanted)
     }
 
-    /// The place of a thing; it is added if it is not there.
+    /// The position of a thing; it is appended if missing.
     pub(crate) fn place_of(&mut self, wanted: &T) -> usize {
         if let Some(place) = self.find(wanted) {
             return place;
@@ -96,7 +96,7 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
     }
 }
 
-/// Finds the first of a list of names, whatever its case.
+/// Finds the first of a list of names, in any case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameIndex {
     /// By the name in lower case; empty for a short list.
@@ -115,7 +115,7 @@ impl NameIndex {
         Self { places }
     }
 
-    /// Where the name stands in the list that the index was made of.
+    /// The position of the name in the indexed list.
     pub(crate) fn find<'n>(
         &self,
         wanted: &str,

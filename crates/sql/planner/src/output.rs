@@ -1,4 +1,4 @@
-//! What a client is told of result columns.
+//! Descriptions of result columns for the client.
 
 use store::{ColumnDefault, TableDefinition, Uniqueness};
 

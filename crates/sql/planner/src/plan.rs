@@ -1,15 +1,15 @@
 //! The plan: what the executor runs, immutable and free of any execution's state.
 //!
 //! A plan is made once for a canonical statement and the types of its parameters, and run many
-//! times. All rows that are in flight while it runs stand in one frame of numbered *slots*
-//! ([`SlotShape`]); a node of the tree says into which slot it puts its row, and expressions name
-//! columns as (slot, column). So a join moves no bytes: it only moves the current row of its slots.
+//! times. All current rows of a run stand in one frame of numbered *slots* ([`SlotShape`]). A node
+//! of the tree names the slot for its row, and expressions name columns as (slot, column). So a
+//! join moves no bytes: it only changes the current row of its slots.
 //!
-//! (I1) Each slot is written by exactly one node of the plan (subqueries included: slots are
-//! numbered through the whole statement, so that an inner query can read an outer row).
+//! (I1) Each slot is written by exactly one node of the plan. Subqueries are included: slots are
+//! numbered through the whole statement, so that an inner query can read an outer row.
 //! (I2) A node reads only slots written below it, by a node to its left under the same join, or
 //! by an outer query.
-//! (I3) Tables are named by their place in [`Plan::tables`].
+//! (I3) Tables are named by their position in [`Plan::tables`].
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,58 +27,58 @@ use crate::keys::KeyPlan;
 pub struct Plan {
     /// What to do.
     pub action: Action,
-    /// Every table that is read or written, at the version that was planned for.
+    /// Every table that is read or written, in the version that was planned.
     pub tables: Vec<TableUse>,
-    /// What the account needs on each table; that of an explained statement for EXPLAIN.
+    /// What the account needs on each table; for EXPLAIN, that of the explained statement.
     pub rights: Vec<TableRight>,
-    /// Rows are locked as if to be changed, which a transaction that only reads may not.
+    /// Rows are locked as for an update, which a read-only transaction may not do.
     pub reads_for_update: bool,
-    /// The rows in flight; an expression's column names one of them.
+    /// The current rows; an expression's column names one of them.
     pub slots: Vec<SlotShape>,
-    /// Queries inside expressions, by the number that the expressions use; none where the number is
-    /// that of a call of a stored function.
+    /// Queries inside expressions, by their numbers; `None` if the number belongs to a call of a
+    /// stored function.
     pub subqueries: Vec<Option<Rc<Subquery>>>,
     /// The stored functions that are called.
     pub functions: Vec<Rc<StoredFunction>>,
-    /// Long lists of `IN` that an execution may make tables of.
+    /// Long lists of `IN` for which an execution may build hash tables.
     pub list_count: usize,
-    /// How many values must be given to an execution.
+    /// How many parameter values an execution needs.
     pub parameter_count: usize,
-    /// What comes out, for the client; empty for statements without a result set.
+    /// The result's columns for the client; empty for statements without a result set.
     pub columns: Rc<[OutputColumn]>,
-    /// `INTO @a, b`: the variables that take the only row.
+    /// `INTO @a, b`: the variables to which the only row is assigned.
     pub into_variables: Vec<IntoVariable>,
     /// Warnings found while planning (1003 notes of EXPLAIN EXTENDED are not among them).
     pub warnings: Vec<errcode::ClientError>,
-    /// What is to be asked of the values of parameters before an execution begins.
+    /// Checks of parameter values before an execution begins.
     pub text_checks: Vec<TextCheck>,
-    /// The user variables that are read, by their names in lower case, with the types that they
-    /// had: the plan holds for these.
+    /// The user variables that are read, by their names in lower case, with their types at planning
+    /// time: the plan is valid for these.
     pub user_variables: Box<[(Box<str>, ColumnType)]>,
-    /// What the plan takes, as whoever has it made counts it; nothing where nobody does.
+    /// The memory of the plan, if it is counted.
     pub memory: Share,
 }
 
-/// A parameter whose text must be one of a character set: that of the column that it is compared
+/// A parameter whose text must fit into a character set: that of the column that it is compared
 /// with.
 #[derive(Debug, Clone)]
 pub struct TextCheck {
-    /// Which parameter.
+    /// The number of the parameter.
     pub parameter: usize,
     /// The character set of its text.
     pub from: value::Charset,
     /// The character set of the comparison.
     pub to: value::Charset,
-    /// Error 1267 and its kin, where it is not.
+    /// The error if it does not fit: 1267 or similar.
     pub refusal: Box<errcode::ClientError>,
 }
 
-/// A variable that takes a value of the only row.
+/// A variable to which a value of the only row is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntoVariable {
     /// A user variable, by its name in lower case.
     User(String),
-    /// A variable of the routine around the statement, by its slot.
+    /// A variable of the enclosing routine, by its slot.
     Slot(usize),
 }
 
@@ -91,7 +91,7 @@ impl Plan {
         )
     }
 
-    /// True if the statement says `IGNORE`: strict mode is off for what it writes.
+    /// True if the statement has `IGNORE`: strict mode is off for what it writes.
     pub fn is_ignore(&self) -> bool {
         match &self.action {
             Action::Insert(insert) => insert.is_ignore,
@@ -100,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// The tables whose rows are changed: places in `tables`.
+    /// The tables whose rows are changed: positions in `tables`.
     pub fn written_tables(&self) -> Vec<usize> {
         match &self.action {
             Action::Select(_) | Action::Do(_) | Action::Rows(_) => Vec::new(),
@@ -116,7 +116,7 @@ impl Plan {
 pub enum Action {
     /// A query whose rows go to the sink.
     Select(Rc<Query>),
-    /// `DO`: a query whose rows are thrown away.
+    /// `DO`: a query whose rows are dropped.
     Do(Rc<Query>),
     /// Rows known at plan time: `EXPLAIN`.
     Rows(Vec<Vec<value::Value>>),
@@ -131,12 +131,12 @@ pub enum Action {
 /// A table of the plan.
 #[derive(Debug, Clone)]
 pub struct TableUse {
-    /// As it was when planned; an execution over another version is refused with
+    /// Its definition at planning time; an execution over another version fails with
     /// `DefinitionChanged`.
     pub definition: Arc<TableDefinition>,
-    /// What the statement calls it, for EXPLAIN.
+    /// Its name in the statement, for EXPLAIN.
     pub alias: String,
-    /// Its rows are locked exclusively as they are read.
+    /// Its rows are locked exclusively when they are read.
     pub is_for_update: bool,
 }
 
@@ -151,9 +151,9 @@ pub struct TableRight {
     pub updates: bool,
     /// Rows are removed.
     pub deletes: bool,
-    /// Its rows are what the statement reads.
+    /// The statement reads its rows.
     pub selects: bool,
-    /// A column that a changing statement reads, in a condition or to compute another.
+    /// A column that a changing statement reads, in a condition or to compute a value.
     pub reads: Option<usize>,
 }
 
@@ -166,7 +166,7 @@ pub enum SlotShape {
     Computed(Vec<ColumnType>),
 }
 
-/// A column of the result, as the client is told.
+/// A column of the result, as described to the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputColumn {
     /// The alias, the column's name, or the expression's source text.
@@ -191,36 +191,36 @@ pub struct OutputColumn {
     pub no_default: bool,
     /// `ON UPDATE CURRENT_TIMESTAMP`.
     pub on_update_now: bool,
-    /// It comes out of a derived table: its origin is a table's column that it is not itself.
+    /// It belongs to a derived table: its origin is a column of a table, but another one.
     pub is_derived: bool,
-    /// It holds JSON texts, which some clients take apart.
+    /// It holds JSON texts, which some clients parse.
     pub is_json: bool,
 }
 
-/// What the client is told about a column's place in the keys.
+/// The column's place in the keys, for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyFlag {
     /// In none, or not a column.
     #[default]
     None,
-    /// Behind the first in a key.
+    /// In a key, but not its first column.
     Part,
     /// Part of the primary key.
     Primary,
-    /// Alone a unique key.
+    /// Alone it is a unique key.
     Unique,
-    /// First of a key that is not unique, or first of many.
+    /// The first column of a key that is not unique, or has more columns.
     Multiple,
 }
 
 /// Rows out of a tree of nodes.
 #[derive(Debug)]
 pub struct Query {
-    /// Where rows come from.
+    /// The producer of the rows.
     pub root: Node,
-    /// What of each row comes out.
+    /// What is returned of each row.
     pub output: Vec<Expression>,
-    /// Subqueries that must be run anew for each row before `output` is computed.
+    /// Subqueries and calls to run for each row before `output` is computed.
     pub dependent: Vec<Dependent>,
 }
 
@@ -231,19 +231,19 @@ pub struct Subquery {
     pub query: Rc<Query>,
     /// How the expression uses it.
     pub kind: SubqueryKind,
-    /// It reads rows of an outer query, so its result holds for one outer row only.
+    /// It reads rows of an outer query, so its result is valid for one outer row.
     pub is_correlated: bool,
-    /// The slot in which `IN`, `ANY` and `ALL` find the rows.
+    /// The slot that holds the rows for `IN`, `ANY` and `ALL`.
     pub slot: usize,
-    /// What is kept of the rows of a [`SubqueryKind::Set`] that holds for the whole execution;
-    /// where there is none, each left side is compared with each row.
+    /// What is kept of the rows of a [`SubqueryKind::Set`] that is valid for the whole execution.
+    /// If `None`, each left side is compared with each row.
     pub lookup: Option<Lookup>,
 }
 
 /// How an expression uses a subquery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubqueryKind {
-    /// A single row: its value, or NULL where there is none; 1242 where there are two.
+    /// A single row: its value, or NULL if there is none; error 1242 for two.
     Scalar,
     /// Whether there is a row.
     Exists,
@@ -251,7 +251,7 @@ pub enum SubqueryKind {
     Set,
 }
 
-/// What must be run before expressions are evaluated: its result then stands in the frame.
+/// What must run before expressions are evaluated; its result is put into the frame.
 #[derive(Debug, Clone)]
 pub enum Dependent {
     /// A subquery, by number.
@@ -270,31 +270,31 @@ impl Dependent {
     }
 }
 
-/// A call of a stored function, and when it happens.
+/// A call of a stored function, with its conditions.
 #[derive(Debug)]
 pub struct GuardedCall {
     /// The call.
     pub call: StoredCall,
-    /// Conditions, for calls in one place together.
+    /// The conditions of all calls in one place.
     pub guards: Rc<[Guard]>,
-    /// The innermost around this call.
+    /// The innermost condition around this call.
     pub innermost: Option<usize>,
 }
 
-/// A condition around calls (of CASE, AND and the like): they happen where it is true, and those
-/// around it are.
+/// A condition around calls (of CASE, AND and the like): they run only if it and its outer ones are
+/// true.
 #[derive(Debug)]
 pub struct Guard {
     /// The condition.
     pub condition: Expression,
-    /// The next one around it.
+    /// The next outer one.
     pub outer: Option<usize>,
 }
 
 /// A producer of rows.
 #[derive(Debug)]
 pub enum Node {
-    /// No row: a condition that is false whatever the data.
+    /// No rows: a condition that is always false.
     Nothing,
     /// One row without columns: a SELECT without tables.
     One,
@@ -302,9 +302,9 @@ pub enum Node {
     Scan(Rc<Scan>),
     /// Those rows of `input` for which the predicate is true.
     Filter(Box<Node>, Rc<Filter>),
-    /// For each row of the left side, the rows of the right side, which is started anew each time.
+    /// For each row of the left side, the rows of the right side, which starts again each time.
     NestedLoop(Box<Node>, Box<Node>, Rc<Join>),
-    /// The right side is read once into a table by its keys; then each row of the left looks up.
+    /// Reads the right side once into a table by its keys, then looks up each row of the left.
     HashJoin(Box<Node>, Box<Node>, Rc<HashJoin>),
     /// Rows of a query, computed into a slot as they come: a derived table.
     Derived(Rc<Query>, Rc<Derived>),
@@ -314,12 +314,12 @@ pub enum Node {
     Sort(Box<Node>, Rc<Sort>),
     /// Rows computed into a slot, each only once.
     Distinct(Box<Node>, Rc<Computed>),
-    /// At most so many rows, behind the first so many.
+    /// At most this many rows, after skipping the first ones.
     Limit(Box<Node>, Rc<Limit>),
     /// The rows of several queries, computed into one slot.
     Union(Vec<Rc<Query>>, Rc<Union>),
-    /// `WITH RECURSIVE`: rows of the first queries, then what the others make of the latest rows,
-    /// until they make none.
+    /// `WITH RECURSIVE`: rows of the first queries, then those that the others compute from the
+    /// latest rows, until there are none.
     Recursive(Vec<Rc<Query>>, Rc<Recursive>),
     /// The latest rows, within a query of `Recursive`.
     Latest(Rc<Latest>),
@@ -328,36 +328,36 @@ pub enum Node {
 /// Reads a table.
 #[derive(Debug)]
 pub struct Scan {
-    /// Where the row goes.
+    /// The slot for the row.
     pub slot: usize,
-    /// Place in `Plan::tables`.
+    /// Position in `Plan::tables`.
     pub table: usize,
-    /// Place in the definition's indexes; `None`: the store's own order.
+    /// Position in the definition's indexes; `None`: the store's own order.
     pub index: Option<usize>,
-    /// Which part of the index.
+    /// The part of the index to read.
     pub access: Access,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// How rows are locked.
     pub lock: RowLock,
-    /// What a locked row does to us.
+    /// What happens at a locked row.
     pub wait: LockWait,
     /// Columns that the statement reads; `None`: all.
     pub columns: Option<Rc<[usize]>>,
-    /// At most this many rows are wanted at a time (a LIMIT that nothing above can undo).
+    /// At most this many rows are fetched at a time (a LIMIT that no node above can undo).
     pub fetch_rows_max: usize,
-    /// Subqueries that the access's values come from.
+    /// Subqueries and calls that the access's values need.
     pub dependent: Vec<Dependent>,
-    /// Rows that are expected; for EXPLAIN.
+    /// The expected rows; for EXPLAIN.
     pub rows_estimate: u64,
     /// The index holds every column that is read; for EXPLAIN.
     pub is_covering: bool,
-    /// The indexes that the conditions could narrow; for EXPLAIN.
+    /// The indexes that the conditions could use; for EXPLAIN.
     pub possible_indexes: Box<[usize]>,
 }
 
-/// Which part of an index a scan reads. The expressions read only slots that stand before the
-/// scan; their values are converted to the columns' types when the scan starts.
+/// The part of an index that a scan reads. The expressions read only slots filled before the scan.
+/// Their values are converted to the columns' types when the scan starts.
 #[derive(Debug)]
 pub enum Access {
     /// All of it.
@@ -366,8 +366,8 @@ pub enum Access {
     Unique(Vec<Expression>),
     /// Keys of one range.
     Range(RangePlan),
-    /// Keys of ranges that are made of alternatives, lists and rows: disjoint and in the index's
-    /// order, so no row comes twice.
+    /// Ranges from alternatives, lists and rows: disjoint and in the index's order, so no row comes
+    /// twice.
     Keys(Box<KeyPlan>),
 }
 
@@ -376,18 +376,18 @@ pub enum Access {
 pub struct RangePlan {
     /// The first parts equal these.
     pub equal: Vec<KeyEqual>,
-    /// The part behind them is at least (or above) this.
+    /// The part after them is at least (or above) this.
     pub lower: Option<Box<(Expression, Edge)>>,
-    /// The part behind them is at most (or below) this.
+    /// The part after them is at most (or below) this.
     pub upper: Option<Box<(Expression, Edge)>>,
 }
 
-/// How a key part is bound to one value.
+/// The one value of a key part.
 #[derive(Debug, Clone)]
 pub struct KeyEqual {
     /// The value.
     pub value: Expression,
-    /// `<=>` or `IS NULL`: NULL finds NULL. Otherwise NULL finds nothing.
+    /// `<=>` or `IS NULL`: NULL matches NULL. Otherwise NULL matches nothing.
     pub null_safe: bool,
 }
 
@@ -398,27 +398,27 @@ pub enum Edge {
     Inclusive,
     /// It does not.
     Exclusive,
-    /// Not a value but a LIKE pattern: all strings that begin as it does up to its first wildcard.
+    /// Not a value but a LIKE pattern: all strings with its prefix up to the first wildcard.
     Prefix,
-    /// Whatever the value: all but NULL. Only below.
+    /// The value is ignored: all but NULL. Only as a lower end.
     NotNull,
 }
 
 /// Drops rows.
 #[derive(Debug)]
 pub struct Filter {
-    /// Rows for which this is true stay.
+    /// Rows for which this is true are kept.
     pub predicate: Expression,
-    /// Subqueries to run anew for each row before.
+    /// Subqueries and calls to run for each row before the test.
     pub dependent: Vec<Dependent>,
 }
 
-/// What rows a join keeps.
+/// The rows that a join keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinKind {
     /// Pairs.
     Inner,
-    /// Pairs, and left rows without one beside NULLs.
+    /// Pairs, and left rows without a partner, joined with NULLs.
     Left,
 }
 
@@ -427,9 +427,9 @@ pub enum JoinKind {
 pub struct Join {
     /// Inner or left.
     pub kind: JoinKind,
-    /// The ON condition, as far as the right side's own scan and filter do not hold it.
+    /// The part of the ON condition that the right side's own scan and filter do not test.
     pub on: Option<Expression>,
-    /// Subqueries to run anew for each pair before `on`.
+    /// Subqueries and calls to run for each pair before `on`.
     pub dependent: Vec<Dependent>,
     /// Slots of the right side, which become rows of NULLs.
     pub right_slots: Vec<usize>,
@@ -444,40 +444,40 @@ pub struct HashJoin {
     pub keys: Vec<HashKey>,
     /// The rest of the ON condition.
     pub residual: Option<Expression>,
-    /// Subqueries to run anew for each pair before `residual`.
+    /// Subqueries and calls to run for each pair before `residual`.
     pub dependent: Vec<Dependent>,
     /// Slots of the right side: kept while the table is built, NULLs for a left row alone.
     pub right_slots: Vec<usize>,
-    /// How long the table holds that is made of the right side.
+    /// How long the table of the right side is valid.
     pub holds: TableHolds,
 }
 
-/// How long the rows of a hash join's right side are those that it would read again.
+/// How long the kept rows of a hash join's right side are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableHolds {
     /// Until a row around the join's query changes.
     Query,
-    /// To the end of the execution: the right side reads no row from around its query.
+    /// To the end of the execution: the right side reads no outer row.
     Execution,
 }
 
 /// An equality between the sides of a hash join.
 #[derive(Debug)]
 pub struct HashKey {
-    /// What a row of the left side has.
+    /// The value of a row of the left side.
     pub left: Expression,
-    /// What a row of the right side has.
+    /// The value of a row of the right side.
     pub right: Expression,
-    /// The class that both are brought into before they are compared.
+    /// The class to which both are converted for the comparison.
     pub class: Class,
-    /// `<=>`: NULL finds NULL. Otherwise NULL finds nothing.
+    /// `<=>`: NULL matches NULL. Otherwise NULL matches nothing.
     pub null_safe: bool,
 }
 
 /// A derived table.
 #[derive(Debug)]
 pub struct Derived {
-    /// Where the row goes.
+    /// The slot for the row.
     pub slot: usize,
     /// It may be read more than once: keep the rows.
     pub is_kept: bool,
@@ -486,42 +486,42 @@ pub struct Derived {
 /// Grouping.
 #[derive(Debug)]
 pub struct Aggregate {
-    /// Where the groups' rows go: first the keys, then the results of the calls.
+    /// The slot for the groups' rows: first the keys, then the results of the calls.
     pub slot: usize,
-    /// What makes a group; empty: one group, there even without rows.
+    /// The grouping keys; empty: one group, which exists even without rows.
     pub keys: Vec<Expression>,
-    /// What is computed of each group.
+    /// What is computed for each group.
     pub calls: Vec<AggregateCall>,
     /// Rows come with equal keys side by side, so one group is open at a time.
     pub is_ordered: bool,
     /// `WITH ROLLUP`.
     pub with_rollup: bool,
-    /// Subqueries to run anew for each row.
+    /// Subqueries and calls to run for each row.
     pub dependent: Vec<Dependent>,
 }
 
 /// Sorting.
 #[derive(Debug)]
 pub struct Sort {
-    /// Where the sorted rows go.
+    /// The slot for the sorted rows.
     pub slot: usize,
     /// What is kept of each row; the keys are among them.
     pub kept: Vec<Expression>,
     /// Slots of table rows that are kept too, with the rows' keys: those that an UPDATE or DELETE
-    /// goes on to change.
+    /// will change.
     pub kept_slots: Vec<usize>,
-    /// The order: a place in `kept`, and the direction.
+    /// The order: a position in `kept`, and the direction.
     pub keys: Vec<SortKey>,
-    /// Only the first so many rows are wanted.
+    /// Only the first rows up to this limit are wanted.
     pub limit: Option<Limit>,
-    /// Subqueries to run anew for each row.
+    /// Subqueries and calls to run for each row.
     pub dependent: Vec<Dependent>,
 }
 
 /// One key of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortKey {
-    /// Place among the kept expressions.
+    /// Position among the kept expressions.
     pub kept: usize,
     /// `DESC`.
     pub descending: bool,
@@ -530,13 +530,13 @@ pub struct SortKey {
 /// Rows computed into a slot.
 #[derive(Debug)]
 pub struct Computed {
-    /// Where they go.
+    /// The slot for them.
     pub slot: usize,
     /// What is computed.
     pub kept: Vec<Expression>,
-    /// Only the first so many of `kept` make rows equal.
+    /// How many of the first `kept` decide whether rows are equal.
     pub key_count: usize,
-    /// Subqueries to run anew for each row.
+    /// Subqueries and calls to run for each row.
     pub dependent: Vec<Dependent>,
 }
 
@@ -545,25 +545,25 @@ pub struct Computed {
 pub struct Limit {
     /// How many rows.
     pub count: Option<Expression>,
-    /// How many to leave out before.
+    /// How many rows to skip first.
     pub offset: Option<Expression>,
-    /// `SQL_CALC_FOUND_ROWS`: go on to the input's end and count.
+    /// `SQL_CALC_FOUND_ROWS`: read to the input's end and count.
     pub counts_all: bool,
 }
 
-/// What becomes of the rows of several queries.
+/// How the rows of several queries are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOperation {
     /// `UNION`: one after the other.
     Union,
-    /// `EXCEPT`: those of the first of two queries that the second does not give.
+    /// `EXCEPT`: rows of the first of two queries that the second does not return.
     Except {
-        /// `ALL`: each row of the second takes one away.
+        /// `ALL`: each row of the second removes one.
         all: bool,
     },
-    /// `INTERSECT`: those of the first of two queries that the second gives too.
+    /// `INTERSECT`: rows of the first of two queries that the second returns too.
     Intersect {
-        /// `ALL`: each row of the second lets one through.
+        /// `ALL`: each row of the second admits one.
         all: bool,
     },
 }
@@ -571,28 +571,28 @@ pub enum SetOperation {
 /// `UNION`, `EXCEPT` and `INTERSECT`.
 #[derive(Debug)]
 pub struct Union {
-    /// Which.
+    /// Which of them.
     pub operation: SetOperation,
-    /// Where the rows go.
+    /// The slot for the rows.
     pub slot: usize,
-    /// Of `UNION`, for each query whether rows that were seen before it or in it are left out.
+    /// For each query of `UNION`: whether duplicates of rows up to its end are dropped.
     pub distinct: Vec<bool>,
     /// The types that all queries' values are converted to.
     pub types: Vec<ColumnType>,
 }
 
-/// Rows made of rows.
+/// A recursive table.
 #[derive(Debug)]
 pub struct Recursive {
     /// The name of the table, for messages.
     pub name: String,
-    /// Where the rows go.
+    /// The slot for the rows.
     pub slot: usize,
-    /// Where the rows of the latest step are kept for the next one.
+    /// The slot that keeps the rows of the latest step for the next one.
     pub latest_slot: usize,
-    /// So many of the queries make the first rows; the others read the latest.
+    /// How many of the queries return the first rows; the others read the latest.
     pub anchor_count: usize,
-    /// Rows that were there before are left out.
+    /// Duplicates are dropped.
     pub is_distinct: bool,
     /// The columns, by name, to which all queries' values are converted: those of the first rows.
     pub columns: Vec<(String, ColumnType)>,
@@ -601,39 +601,39 @@ pub struct Recursive {
 /// Reads the latest rows.
 #[derive(Debug)]
 pub struct Latest {
-    /// Where the row goes.
+    /// The slot for the row.
     pub slot: usize,
-    /// Where the rows are kept.
+    /// The slot that keeps the rows.
     pub latest_slot: usize,
 }
 
 /// `INSERT` and `REPLACE`.
 #[derive(Debug)]
 pub struct Insert {
-    /// Place in `Plan::tables`.
+    /// Position in `Plan::tables`.
     pub table: usize,
-    /// The slot of the row being made: columns already assigned can be read there, and
-    /// `VALUES(c)` reads it.
+    /// The slot of the new row: values can read columns already assigned, and `VALUES(c)` reads it.
     pub new_slot: usize,
-    /// The slot of the row that is in the way, for `ON DUPLICATE KEY UPDATE`.
+    /// The slot of the conflicting row, for `ON DUPLICATE KEY UPDATE`.
     pub old_slot: usize,
-    /// The table's columns that the source gives, in the source's order.
+    /// The table's columns with values from the source, in the source's order.
     pub columns: Vec<usize>,
-    /// Where rows come from.
+    /// The source of the rows.
     pub source: InsertSource,
-    /// What happens to a row whose key is taken.
+    /// What happens to a row with a duplicate key.
     pub duplicate: OnDuplicate,
     /// `IGNORE`: conversions that strict mode refuses become warnings.
     pub is_ignore: bool,
-    /// `LOAD DATA`: the one row of values is of parameters, and runs once for each row of the file.
+    /// `LOAD DATA`: the one row of values consists of parameters, and runs for each row of the
+    /// file.
     pub is_load: bool,
-    /// What each column not among `columns` gets.
+    /// The value of each column not among `columns`.
     pub defaults: Vec<Option<Expression>>,
-    /// `RETURNING`: what comes out of each written row, which then stands in the new slot.
+    /// `RETURNING`: what is returned of each written row, which then stands in the new slot.
     pub returning: Vec<Expression>,
 }
 
-/// Where inserted rows come from.
+/// The source of inserted rows.
 #[derive(Debug)]
 pub enum InsertSource {
     /// `VALUES` and `SET`.
@@ -689,14 +689,14 @@ impl ValueRows {
     }
 }
 
-/// What happens to a row whose key is taken.
+/// What happens to a row with a duplicate key.
 #[derive(Debug)]
 pub enum OnDuplicate {
     /// Error 1062.
     Error,
-    /// The row is left out, with a warning.
+    /// The row is skipped, with a warning.
     Ignore,
-    /// `REPLACE`: the rows in the way are deleted.
+    /// `REPLACE`: the conflicting rows are deleted.
     Replace,
     /// `ON DUPLICATE KEY UPDATE`.
     Update(Vec<Assignment>),
@@ -705,16 +705,16 @@ pub enum OnDuplicate {
 /// `column = value`.
 #[derive(Debug)]
 pub struct Assignment {
-    /// Position in the table's columns.
+    /// Index in the table's columns.
     pub column: usize,
     /// The value; `None` is `DEFAULT`.
     pub value: Option<Expression>,
-    /// The value reads a column of the row that an assignment before this one has changed.
+    /// The value reads a column of the row that an earlier assignment has changed.
     pub reads_assigned: bool,
 }
 
 impl Assignment {
-    /// An assignment that reads none before it.
+    /// An assignment that reads no earlier one.
     pub(crate) fn new(column: usize, value: Option<Expression>) -> Self {
         Self {
             column,
@@ -731,11 +731,11 @@ pub struct Update {
     pub input: Node,
     /// What is changed, table by table.
     pub targets: Vec<UpdateTarget>,
-    /// Rows are found first and changed then: an assignment changes what the scan goes by, or
-    /// there is more than one table.
+    /// All rows are found before the first change: an assignment changes a column that the scan
+    /// reads by, or there is more than one table.
     pub is_kept: bool,
-    /// Nothing is written before all is computed: several tables are changed, or one that is also
-    /// read under another name or by a subquery.
+    /// All values are computed before the first write: several tables are changed, or one that is
+    /// also read under another name or by a subquery.
     pub is_late: bool,
     /// `ORDER BY`.
     pub is_ordered: bool,
@@ -743,23 +743,23 @@ pub struct Update {
     pub order_column: Option<usize>,
     /// `IGNORE`.
     pub is_ignore: bool,
-    /// Where rows are found first: the (table, slot) pairs whose rows are looked up again before
-    /// they are changed, the targets among them.
+    /// If rows are found first: the (table, slot) pairs whose rows are looked up again before they
+    /// are changed, including the targets.
     pub kept: Vec<(usize, usize)>,
-    /// Subqueries to run anew for each row.
+    /// Subqueries and calls to run for each row.
     pub dependent: Vec<Dependent>,
 }
 
 /// A table that an `UPDATE` changes.
 #[derive(Debug)]
 pub struct UpdateTarget {
-    /// Place in `Plan::tables`.
+    /// Position in `Plan::tables`.
     pub table: usize,
-    /// The slot that has the row.
+    /// The slot of the row.
     pub slot: usize,
-    /// In the statement's order; each sees the ones before it.
+    /// In the statement's order; each sees the results of those before it.
     pub assignments: Vec<Assignment>,
-    /// `DEFAULT` of each column, where it is an expression.
+    /// `DEFAULT` of each column that has an expression for it.
     pub defaults: Vec<Option<Expression>>,
 }
 
@@ -770,10 +770,10 @@ pub struct Delete {
     pub input: Node,
     /// The (table, slot) pairs whose rows are removed.
     pub targets: Vec<(usize, usize)>,
-    /// Rows are found first and removed then: there is more than one table, or a subquery.
+    /// All rows are found before the first removal: there is more than one table, or a subquery.
     pub is_kept: bool,
     /// A column of the target that `ORDER BY` reads.
     pub order_column: Option<usize>,
-    /// `RETURNING`: what comes out of each removed row.
+    /// `RETURNING`: what is returned of each removed row.
     pub returning: Vec<Expression>,
 }

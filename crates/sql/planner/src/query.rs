@@ -1,8 +1,8 @@
-//! Query blocks and what is made of them: SELECT, UNION, ORDER BY, LIMIT.
+//! Query blocks and what is built of them: SELECT, UNION, ORDER BY, LIMIT.
 //!
-//! A SELECT is bound clause by clause, then its nodes are put together from the tables upward:
-//! tables, WHERE, groups, HAVING, DISTINCT, ORDER BY, LIMIT. Each node that keeps rows gives them a
-//! new slot, and the expressions above are rewritten to read that.
+//! A SELECT is bound clause by clause. Then its nodes are built from the tables upward: tables,
+//! WHERE, groups, HAVING, DISTINCT, ORDER BY, LIMIT. Each node that keeps rows gets a new slot for
+//! them, and the expressions above are rewritten to read it.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ use crate::{PlanError, not_supported};
 mod rewrite;
 mod select;
 
-/// Bytes of the stack that binding may use. What is bound is later run, copied and dropped by
+/// Bytes of the stack that binding may use. The result is later run, copied and dropped by
 /// recursions like binding's, all on stacks of 2 MiB.
 const STACK_USE_MAX: usize = if cfg!(debug_assertions) {
     1 << 20
@@ -35,7 +35,7 @@ const STACK_USE_MAX: usize = if cfg!(debug_assertions) {
     384 << 10
 };
 
-/// A bound query: its nodes, and what a client is told of its columns.
+/// A bound query: its nodes, and the description of its columns for the client.
 #[derive(Debug)]
 pub(crate) struct BoundQuery {
     pub(crate) query: Query,
@@ -48,7 +48,7 @@ pub(crate) struct Tail<'q> {
     pub(crate) limit: Option<&'q ast::Limit>,
 }
 
-/// The variables that take the only row.
+/// The variables to which the only row is assigned.
 pub(crate) fn into_variables(
     into: Option<&ast::SelectInto>,
 ) -> Result<Vec<IntoVariable>, PlanError> {
@@ -67,7 +67,7 @@ pub(crate) fn into_variables(
 }
 
 impl Binder<'_> {
-    /// A query inside something, with the outer slots that it reads.
+    /// A query inside another construct, with the outer slots that it reads.
     pub(crate) fn query(
         &mut self,
         query: &ast::Query,
@@ -100,8 +100,8 @@ impl Binder<'_> {
         bound
     }
 
-    /// Error 1436 where queries stand in each other deeper than the stack lets them be run. The
-    /// parser bounds the depth of a text; WITH puts its queries into each other beyond that.
+    /// Error 1436 if queries are nested deeper than the stack allows. The parser bounds the depth
+    /// of a text; WITH nests its queries beyond that.
     fn check_stack(&self) -> Result<(), PlanError> {
         let used = self.stack_start.abs_diff(stdx::stack_place());
         if used <= STACK_USE_MAX {
@@ -111,7 +111,7 @@ impl Binder<'_> {
         Err(Box::new(ClientError::too_deep(used, STACK_USE_MAX, what)))
     }
 
-    /// The body of a query with what stands around it.
+    /// The body of a query with its tail.
     pub(crate) fn body(
         &mut self,
         body: &QueryBody,
@@ -149,7 +149,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds within a new block; gives the outer slots that were read.
+    /// Binds within a new block. Also returns the outer slots that were read.
     fn in_block<T>(
         &mut self,
         bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
@@ -160,7 +160,7 @@ impl Binder<'_> {
         Ok((bound?, block.outer_slots))
     }
 
-    /// Several queries as one; each with whether it makes the rows so far distinct.
+    /// Several queries as one, each with whether it removes duplicates from the rows so far.
     fn combined(
         &mut self,
         operation: SetOperation,
@@ -191,7 +191,7 @@ impl Binder<'_> {
             types.push(column_type);
         }
         let slot = self.add_slot(crate::plan::SlotShape::Computed(types.clone()));
-        // A plain UNION makes all rows before it distinct too.
+        // A plain UNION also removes duplicates from all rows before it.
         let last_distinct = members.iter().rposition(|(_, distinct)| *distinct);
         let distinct: Vec<bool> = (0..members.len())
             .map(|place| last_distinct.is_some_and(|l| place <= l))
@@ -223,7 +223,7 @@ impl Binder<'_> {
         Ok((bound, merged(outer_slots, more)))
     }
 
-    /// ORDER BY and LIMIT around rows that are computed already.
+    /// ORDER BY and LIMIT over rows that are already computed.
     fn with_tail(&mut self, bound: BoundQuery, tail: &Tail<'_>) -> Result<BoundQuery, PlanError> {
         let BoundQuery { mut query, columns } = bound;
         if tail.order_by.is_empty() && tail.limit.is_none() {
@@ -276,7 +276,7 @@ impl Binder<'_> {
                 }
             };
         }
-        // Only where it is the whole term, the name of a select item goes before a column's.
+        // A select item's name takes precedence over a column's only if it is the whole term.
         if let ExprKind::Column(name) = &item.expr.kind
             && self.block().clause == Clause::Order
             && let Some(expression) = self.alias_of(name)
@@ -316,8 +316,8 @@ impl Binder<'_> {
         }))
     }
 
-    /// The order that a table's rows should come in, where an index may give it. None is that of
-    /// who locks rows and wants only some: it says that no others are to be fetched.
+    /// The order in which a table's rows should come, if an index may give it. A locking read with
+    /// a LIMIT also wants the empty order: it says that no surplus rows are to be fetched.
     pub(crate) fn wanted_order(
         &self,
         order: &[(Expression, bool)],
@@ -339,7 +339,7 @@ impl Binder<'_> {
         Some(WantedOrder { columns, rows })
     }
 
-    /// Puts a sort above a node; the outputs then read its slot.
+    /// Adds a sort above a node; the outputs then read its slot.
     pub(crate) fn sorted(
         &mut self,
         input: Node,
@@ -406,7 +406,7 @@ fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {
     a
 }
 
-/// The members of a chain of UNIONs, each with whether the UNION before it leaves out duplicates.
+/// The members of a chain of UNIONs, each with whether the UNION before it drops duplicates.
 pub(crate) fn flatten_union<'q>(body: &'q QueryBody, members: &mut Vec<(&'q QueryBody, bool)>) {
     match body {
         QueryBody::Set {

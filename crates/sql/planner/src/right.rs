@@ -1,8 +1,8 @@
-//! What a statement does to each of its tables: what the account is asked for.
+//! What a statement does to each of its tables: the privileges that it needs.
 //!
-//! A changing statement needs its own privilege on its targets, and SELECT on every other table. On
-//! a target it needs SELECT too once it reads a column: a condition tells of rows as a query does.
-//! Where a plan does not show which column is read, one is named that may be another.
+//! A changing statement needs its own privilege on its targets, and SELECT on every other table. If
+//! it reads a column of a target, it needs SELECT there, too: a condition reveals rows as a query
+//! does. If a plan does not show which column is read, the error may name another one.
 
 use expression::Expression;
 
@@ -68,7 +68,7 @@ fn assigned_from(assignments: &[Assignment], slot: usize) -> Option<usize> {
     values.filter_map(|value| column_read(value, slot)).next()
 }
 
-/// A column of the slot by which its rows are found; none where all of them are taken.
+/// A column of the slot by which rows are found, or `None` if all rows are taken.
 fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
     match node {
         Node::Nothing | Node::One => None,

@@ -1,11 +1,11 @@
-//! [`Settings`]: what a plan depends on besides names.
+//! [`Settings`]: what a plan depends on in addition to names.
 
 use std::borrow::Cow;
 
 use expression::SqlMode;
 use value::{Charset, CollationId, ColumnType, Date};
 
-/// What of the session a plan depends on. Two sessions with equal settings share plans.
+/// The session settings that a plan depends on. Sessions with equal settings share plans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The default database; `None` before `USE`.
@@ -18,16 +18,16 @@ pub struct Settings {
     pub collation: CollationId,
     /// `div_precision_increment`.
     pub division_increment: u8,
-    /// The date, as which a TIME is compared with a DATETIME.
+    /// The current date; a TIME gets it when it is compared with a DATETIME.
     pub today: Date,
-    /// The types of the parameters, in order; one that is missing is not known yet (a statement
-    /// that is only prepared).
+    /// The types of the parameters, in order. A missing one is not known yet (a statement that is
+    /// only prepared).
     pub parameter_types: Vec<ColumnType>,
-    /// What a client has set against statements that do too much.
+    /// The client's limits against statements that do too much.
     pub limits: StatementLimits,
 }
 
-/// What a client has set against statements that do too much.
+/// The client's limits against statements that do too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatementLimits {
     /// `sql_select_limit`: rows of a SELECT without LIMIT.
@@ -38,12 +38,11 @@ pub struct StatementLimits {
     pub safe_updates: bool,
 }
 
-/// What a string of a statement means: as the session had it when the text was read.
+/// The meaning of a statement's strings, by the session's settings when the text was read.
 ///
-/// A string is a text in the character set of the connection's collation, out of that of the
-/// client, and one behind an introducer is the bytes that the client sent. A statement's text is
-/// UTF-8 by the time that it is read: that of a latin1 client was brought into it, that of any
-/// other is what it sent.
+/// A string is a text in the character set of the connection's collation, converted from the
+/// client's. A string after an introducer is the bytes that the client sent. A statement's text is
+/// already UTF-8 when it is parsed: a latin1 client's was converted, any other is as sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StringRules {
     /// `character_set_client`.
@@ -62,18 +61,18 @@ impl Default for StringRules {
 }
 
 impl StringRules {
-    /// True where the bytes of the text are the value.
+    /// True if the bytes of the text are the value.
     pub fn is_as_written(self) -> bool {
         self.client != Charset::Latin1 && self.is_as_sent()
     }
 
-    /// True where the bytes that the client sent are the value.
+    /// True if the bytes that the client sent are the value.
     fn is_as_sent(self) -> bool {
         let charset = self.collation.charset();
         charset == self.client || charset == Charset::Binary || self.client == Charset::Binary
     }
 
-    /// The value of a string of the text. A character that the connection's character set lacks
+    /// The value of a string in the text. A character that the connection's character set lacks
     /// becomes `?`.
     pub fn value(self, text: &[u8]) -> Cow<'_, [u8]> {
         if text.is_ascii() || self.is_as_written() {
@@ -86,7 +85,7 @@ impl StringRules {
         }
     }
 
-    /// The bytes that the client sent for a string of the text.
+    /// The bytes that the client sent for a string in the text.
     pub fn sent(self, text: &[u8]) -> Cow<'_, [u8]> {
         match self.client {
             Charset::Latin1 => converted(text, Charset::Utf8mb4, Charset::Latin1),
@@ -94,7 +93,7 @@ impl StringRules {
         }
     }
 
-    /// The value of a text that came beside the statement, as a parameter.
+    /// The value of a text that came in addition to the statement, as a parameter.
     pub fn received(self, bytes: &[u8]) -> Cow<'_, [u8]> {
         if self.is_as_sent() {
             return bytes.into();
@@ -149,7 +148,7 @@ mod tests {
             (Utf8mb4, Ascii, utf8, b"??"),
             (Utf8mb4, Binary, utf8, utf8),
             (Utf8mb3, Utf8mb4, "\u{1F600}".as_bytes(), b"????"),
-            // What is not well formed is left alone where nothing is converted.
+            // Malformed text is left alone if nothing is converted.
             (Utf8mb4, Utf8mb4, b"\xff", b"\xff"),
             (Ascii, Ascii, b"a\xe9", b"a\xe9"),
             (Ascii, Utf8mb4, b"a\xe9", b"a?"),
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn an_introducer_takes_what_was_sent() {
         let latin1 = rules(Charset::Latin1, Charset::Utf8mb4);
-        // Each byte comes back as it was sent, with a character or without.
+        // Each byte comes back as it was sent, whether it is a character or not.
         let all: Vec<u8> = (0..=255).collect();
         let mut text = Vec::new();
         Charset::Utf8mb4.append_converted(Charset::Latin1, &all, &mut text);

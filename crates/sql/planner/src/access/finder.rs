@@ -1,8 +1,8 @@
-//! One index against the conditions on its table.
+//! Matches one index with the conditions on its table.
 //!
-//! What a condition says of the index's parts becomes a [`KeyCondition`]. Where these are plain
-//! equalities on the first parts and one interval on the next, the access is a single range;
-//! otherwise it is made of ranges of whole keys ([`crate::keys`]). A condition that the ranges
+//! What a condition says of the index's parts becomes a [`KeyCondition`]. If these are plain
+//! equalities on the first parts and one interval on the next, the access is a single range.
+//! Otherwise it consists of ranges of whole keys ([`crate::keys`]). A condition that the ranges
 //! answer exactly is not tested again.
 
 use std::borrow::Cow;
@@ -19,13 +19,15 @@ use crate::bind::Binder;
 use crate::keys::{KeyCondition, RANGE_COUNT_MAX, reach};
 use crate::plan::{Edge, KeyEqual, RangePlan};
 
-/// A lookup of the row behind a secondary index, against reading on in the same index.
+/// The cost of looking up the row behind a secondary index entry, relative to reading on in the
+/// index.
 const LOOKUP_COST: f64 = 2.0;
 
-/// Members of a `NOT IN` between which ranges are read. Of more, the ranges leave out too little.
+/// The most members of a `NOT IN` that are answered by the ranges between them. With more, the
+/// ranges exclude too little.
 const NOT_IN_MAX: usize = 16;
 
-/// One index against the conditions.
+/// One index and the conditions.
 pub(super) struct Finder<'f, 'a, 'e> {
     pub(super) binder: &'f Binder<'a>,
     pub(super) slot: usize,
@@ -37,11 +39,11 @@ pub(super) struct Finder<'f, 'a, 'e> {
 /// What the conditions say of an index.
 #[derive(Default)]
 struct Told<'e> {
-    /// What each says.
+    /// What each of them says.
     conditions: Vec<KeyCondition<'e>>,
-    /// Whether that is all of it.
+    /// Whether it says all of the condition.
     is_exact: Vec<bool>,
-    /// The place of each among the table's conditions.
+    /// The position of each among the table's conditions.
     places: Vec<usize>,
 }
 
@@ -51,9 +53,9 @@ struct Simple<'t, 'e> {
     equal: Vec<(&'t Cow<'e, Expression>, bool)>,
     lower: Option<(&'t Cow<'e, Expression>, Edge)>,
     upper: Option<(&'t Cow<'e, Expression>, Edge)>,
-    /// Places in [`Told`] of the conditions that it answers exactly.
+    /// Positions in [`Told`] of the conditions that it answers exactly.
     answered: Vec<usize>,
-    /// Nothing that was told narrows the index further.
+    /// No other condition narrows the index further.
     is_all: bool,
 }
 
@@ -62,7 +64,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         &self.definition.indexes[self.index]
     }
 
-    /// All of the index, for its order.
+    /// The whole index, for its order.
     pub(super) fn whole(&self, rows: f64) -> AccessChoice<'e> {
         let is_primary = self.index().uniqueness == Uniqueness::Primary;
         AccessChoice {
@@ -71,7 +73,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         }
     }
 
-    /// The part of the index that the conditions leave; `None` if they leave all of it.
+    /// The part of the index that the conditions select, or `None` if that is all of it.
     pub(super) fn narrowed(
         &self,
         rows: f64,
@@ -182,7 +184,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         }
     }
 
-    /// Rows that conditions leave which must all hold.
+    /// The rows that satisfy all of these conditions.
     fn keys_rows(
         &self,
         conditions: &[KeyCondition<'_>],
@@ -196,7 +198,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         (rows * product).max(1.0)
     }
 
-    /// The part of the rows that a condition leaves.
+    /// The fraction of the rows that a condition keeps.
     fn fraction(
         &self,
         condition: &KeyCondition<'_>,
@@ -225,13 +227,13 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         fraction.min(1.0)
     }
 
-    /// The part of the rows that has one value in a part of the index, beside those before it.
+    /// The fraction of the rows with one value in a part of the index, given the parts before it.
     fn part_fraction(&self, part: usize, rows: f64, statistics: &TableStatistics) -> f64 {
         let before = self.equal_rows(rows, part, statistics).max(1.0);
         (self.equal_rows(rows, part + 1, statistics) / before).min(1.0)
     }
 
-    /// True if the equalities name one row of a unique index at most.
+    /// True if the equalities select at most one row of a unique index.
     fn is_one_row(&self, simple: &Simple<'_, '_>) -> bool {
         let index = self.index();
         index.uniqueness != Uniqueness::None
@@ -286,20 +288,20 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         told
     }
 
-    /// As [`Binder::spend`]: a statement that is to end is ended where its plan is to run.
+    /// As [`Binder::spend`]. If the statement has to end, it ends before its plan runs.
     fn spend(&self) {
         let _ = self.binder.spend();
     }
 
-    /// True if the expression has one value while the table is read.
+    /// True if the expression has one value during the scan.
     fn is_value(&self, side: &Expression) -> bool {
         self.spend();
         matches!(side.kind, ExpressionKind::Constant(_))
             || !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
     }
 
-    /// The part of the index that a column is, the column's type, and whether the part has all of a
-    /// value.
+    /// The part of the index that a column is, the column's type, and whether the part holds whole
+    /// values.
     fn part_of(&self, side: &Expression) -> Option<(usize, &'f ColumnType, bool)> {
         let ColumnPlace { slot, column } = side.as_column()?;
         let mut parts = self.index().parts.iter();
@@ -308,7 +310,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         Some((part, &self.definition.columns[column].column_type, is_whole))
     }
 
-    /// What a condition, or its negation, says of the index, and whether that is all that it says.
+    /// What a condition, or its negation, says of the index, and whether that is all of it.
     fn condition(
         &self,
         condition: &'e Expression,
@@ -414,7 +416,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         }
     }
 
-    /// Texts that begin as the pattern does up to its first wildcard.
+    /// The texts that share the pattern's prefix up to its first wildcard.
     fn like(&self, like: &'e Like) -> Option<(KeyCondition<'e>, bool)> {
         let (part, column_type, _) = self.part_of(&like.operand)?;
         let can_use = !like.negated
@@ -467,7 +469,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         Some((condition, is_exact))
     }
 
-    /// Of conditions that must all hold, those that say something.
+    /// Of conditions that must all hold, those that say something of the index.
     fn all(&self, list: &'e [Expression], negated: bool) -> Option<(KeyCondition<'e>, bool)> {
         let mut all = Vec::with_capacity(list.len());
         let mut is_exact = true;
@@ -483,7 +485,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         (!all.is_empty()).then_some((KeyCondition::All(all), is_exact))
     }
 
-    /// Alternatives: one that says nothing lets all keys through.
+    /// Alternatives: one that says nothing of the index admits all keys.
     fn any(&self, list: &'e [Expression], negated: bool) -> Option<(KeyCondition<'e>, bool)> {
         let mut any = Vec::with_capacity(list.len());
         let mut is_exact = true;
@@ -537,7 +539,7 @@ impl Simple<'_, '_> {
 }
 
 impl<'t, 'e> Simple<'t, 'e> {
-    /// Takes a bound on the part behind the equalities. `answered`: its place, if a range answers
+    /// Takes a bound on the part after the equalities. `answered`: its position, if a range answers
     /// it exactly.
     fn take_bound(&mut self, condition: &'t KeyCondition<'e>, answered: Option<usize>) {
         let equal_count = self.equal.len();
@@ -606,7 +608,7 @@ fn bound(part: usize, operator: CompareOperator, value: &Expression) -> KeyCondi
     }
 }
 
-/// The part is below the value or above it.
+/// The part is below or above the value.
 fn unlike(part: usize, value: &Expression) -> KeyCondition<'_> {
     let value = Cow::Borrowed(value);
     let edge = Edge::Exclusive;
@@ -620,11 +622,11 @@ fn unlike(part: usize, value: &Expression) -> KeyCondition<'_> {
     ])
 }
 
-/// True if an index on the column answers the comparison: its order is the one in which the
-/// comparison works, or equality is asked for and each value equals one key at most.
+/// True if an index on the column answers the comparison. Either the index has the order of the
+/// comparison, or it is an equality and each value equals at most one key.
 fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) -> bool {
     match (column_type.kind, class) {
-        // Keys are the members' numbers, whose order says nothing of the texts.
+        // Keys are the members' numbers, whose order differs from that of the texts.
         (TypeKind::Enum, Class::Text(collation)) => {
             let is_equality = matches!(
                 operator,
@@ -640,7 +642,7 @@ fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) 
             )
         }
         (kind, Class::Time) => kind == TypeKind::Time,
-        // Doubles tell sets of more than 53 members apart less well than keys do.
+        // Doubles cannot distinguish all sets of more than 53 members, but keys can.
         (TypeKind::Set, Class::Double) => false,
         (kind, Class::Integer | Class::Decimal | Class::Double) => {
             let is_other = matches!(
@@ -657,8 +659,8 @@ fn is_usable(column_type: &ColumnType, class: Class, operator: CompareOperator) 
     }
 }
 
-/// True of an ENUM with a member that is an empty text: the text of the number 0, which stands for
-/// what is no member, equals it too.
+/// True of an ENUM with a member that is the empty text. The number 0, which stands for an invalid
+/// member, has the empty text too.
 fn has_empty_member(column_type: &ColumnType) -> bool {
     let is_empty = |name: &[u8]| column_type.collation.equal(name, b"");
     column_type.members().iter().any(|name| is_empty(name))

@@ -1,4 +1,4 @@
-//! Whether an access gives rows in the order that is wanted, and what that is worth.
+//! Whether an access returns rows in the wanted order, and what that is worth.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use super::{AccessChoice, Candidate};
 use crate::keys::KeyCondition;
 use crate::plan::{Edge, RangePlan};
 
-/// The order in which rows are wanted.
+/// The wanted order of rows.
 #[derive(Debug)]
 pub(crate) struct WantedOrder {
     pub(crate) columns: Vec<(ColumnPlace, bool)>,
     pub(crate) rows: WantedRows,
 }
 
-/// How many rows of an order are wanted.
+/// How many rows in that order are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WantedRows {
     All,
     /// The first ones.
     Limited,
-    /// One, for MIN or MAX: the first that is not NULL. Wanted only of an index that answers all
-    /// conditions: else the walk could look up most of the rows in vain.
+    /// One, for MIN or MAX: the first that is not NULL. Only for an index that answers all
+    /// conditions; otherwise the scan could look up most of the rows in vain.
     Extreme,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct OrderWeigher<'w> {
 
 impl OrderWeigher<'_> {
     /// Finds out whether the rows come in the wanted order, in which direction, and what that is
-    /// worth. `index` is the one whose order they have.
+    /// worth. `index` is the index that gives their order.
     pub(super) fn weigh(&self, choice: &mut AccessChoice<'_>, index: Option<usize>) {
         let Some(wanted) = self.wanted else {
             choice.is_ordered = true;
@@ -65,7 +65,7 @@ impl OrderWeigher<'_> {
         }
     }
 
-    /// The direction in which the rows come in the wanted order; `None` if they do not.
+    /// The direction in which the rows come in the wanted order, or `None`.
     fn direction(
         &self,
         choice: &AccessChoice<'_>,
@@ -95,8 +95,8 @@ impl OrderWeigher<'_> {
         })
     }
 
-    /// The parts by which the entries of an index are ordered: its own, and behind them, as entries
-    /// name their rows by it, the primary key.
+    /// The parts that order the entries of an index: its own, then those of the primary key, by
+    /// which entries name their rows.
     fn parts(&self, index: Option<usize>) -> Vec<IndexPart> {
         let Some(index) = index.map(|index| &self.definition.indexes[index]) else {
             return Vec::new();
@@ -109,13 +109,13 @@ impl OrderWeigher<'_> {
         parts
     }
 
-    /// True if the access leaves no condition to be tested.
+    /// True if the access answers all conditions.
     fn answers_all(&self, choice: &AccessChoice<'_>) -> bool {
         let all = 0..self.condition_count;
         choice.index.is_some() && all.into_iter().all(|place| choice.covered.contains(&place))
     }
 
-    /// Makes the access one of a single row.
+    /// Turns the access into one of a single row.
     fn make_extreme(
         &self,
         choice: &mut AccessChoice<'_>,
@@ -131,14 +131,14 @@ impl OrderWeigher<'_> {
         let has_null = parts.get(choice.equal_count).is_some_and(|part| {
             is_wanted(part.column) && self.definition.columns[part.column].nullable
         });
-        // NULL is below all: a walk from above meets it behind all values.
+        // NULL is below all: a backward scan meets it after all values.
         if has_null && direction == Direction::Forward {
             leave_out_null(&mut choice.access, choice.equal_count);
         }
     }
 }
 
-/// Leaves NULL in the part behind the equal ones out of ranges that have no ends there.
+/// Excludes NULL in the part after the equal ones, in ranges without a bound there.
 fn leave_out_null(access: &mut Candidate<'_>, equal_count: usize) {
     if matches!(access, Candidate::All) {
         *access = Candidate::Range(RangePlan {

@@ -1,7 +1,7 @@
-//! Functions that MariaDB has and this server has not: they are refused by name (1235), while a
-//! name that nobody knows is a function that does not exist (1305).
+//! Functions that MariaDB has and this server lacks. They fail with error 1235, which names them;
+//! an unknown name is a function that does not exist (1305).
 
-/// Families that are missing as a whole, by how their names begin.
+/// Families that are missing as a whole, by their prefixes.
 const FAMILIES: [&str; 6] = ["JSON_", "ST_", "COLUMN_", "WSREP_", "MBR", "SPIDER_"];
 
 /// The others, in alphabetical order.
@@ -51,7 +51,7 @@ const NAMES: [&str; 43] = [
     "UUID_SHORT",
 ];
 
-/// True for the name, in any case of letters, of a function of the reference.
+/// True if the name, in any case, is a function of MariaDB.
 pub(super) fn is_of_reference(name: &str) -> bool {
     let name = name.to_uppercase();
     NAMES.binary_search(&name.as_str()).is_ok()

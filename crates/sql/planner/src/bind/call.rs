@@ -47,7 +47,7 @@ impl Binder<'_> {
         Ok(self.plain_arithmetic(call, operator))
     }
 
-    /// Sums and products of integers as nodes of their own: they need no surroundings.
+    /// Sums and products of integers become nodes of their own, which need no context.
     fn plain_arithmetic(&self, call: Expression, operator: BinaryOperator) -> Expression {
         let operator = match operator {
             BinaryOperator::Add => ArithmeticOperator::Add,
@@ -104,7 +104,7 @@ impl Binder<'_> {
         Ok(called(bound, arguments))
     }
 
-    /// What binding a call knows of an argument.
+    /// What is known of an argument when a call is bound.
     fn argument(&self, expression: &Expression) -> Arg {
         Arg {
             column: expression.column_type.clone(),
@@ -126,7 +126,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The type in which several values meet: CASE, COALESCE, UNION.
+    /// The common type of several values: CASE, COALESCE, UNION.
     pub(crate) fn union_type<'e>(
         &self,
         values: impl IntoIterator<Item = &'e Expression>,
@@ -138,7 +138,7 @@ impl Binder<'_> {
         function::type_of_union(&arguments, &self.bind_env()).map_err(failure)
     }
 
-    /// An aggregate call: noted in the block, and named by its number.
+    /// An aggregate call: registered in the block, and referred to by its number.
     pub(super) fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Bound {
         self.check_aggregate_allowed()?;
         if aggregate.over.is_some() {
@@ -203,7 +203,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What stands between the texts of GROUP_CONCAT, in their character set.
+    /// The separator of GROUP_CONCAT, in the character set of the texts.
     fn separator(&self, aggregate: &ast::Aggregate, column_type: &ColumnType) -> Box<[u8]> {
         let written = aggregate.separator.as_deref().unwrap_or(b",");
         let rules = self.settings.strings;
@@ -459,7 +459,7 @@ impl Binder<'_> {
         Ok(match to {
             T::Binary(length) => {
                 let bytes = chars.saturating_mul(4).min(65_535);
-                // A length that is given is filled up to.
+                // With a given length, the value is padded to it.
                 match length {
                     Some(length) => {
                         ColumnType::text(TypeKind::Binary, *length, CollationId::BINARY)
@@ -500,8 +500,8 @@ impl Binder<'_> {
     }
 }
 
-/// An ENUM or SET as its text: the least and the greatest are found by name, not by number. The
-/// bits of a BIT are shown as a number.
+/// An ENUM or SET as its text: the least and the greatest are found by name, not by number. A BIT
+/// is shown as a number.
 fn by_name(expression: Expression) -> Expression {
     let column_type = &expression.column_type;
     let text = match column_type.kind {
@@ -531,7 +531,7 @@ fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
     }
 }
 
-/// Error 1582 names the function as the statement does.
+/// Error 1582 names the function as the statement writes it.
 fn as_written(refused: PlanError, call: &ast::Function) -> PlanError {
     let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
     if refused.code == code {
@@ -594,7 +594,7 @@ fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
     Some(Expression::constant(value, column_type))
 }
 
-/// Geometries can be counted, put in order and chained, and nothing else.
+/// Geometries can be counted, sorted and concatenated, and nothing else.
 fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<(), PlanError> {
     use AggregateFunction as F;
     let operation = match of {
@@ -614,7 +614,7 @@ fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<
     })
 }
 
-/// Functions that loop, or read what is not here.
+/// Functions that loop, or read what does not exist here.
 fn is_waiting(name: &str) -> bool {
     matches!(name, "BENCHMARK" | "MASTER_POS_WAIT" | "LOAD_FILE")
 }
@@ -623,7 +623,7 @@ fn is_known(name: &str) -> bool {
     function::registry::names().any(|known| known == name)
 }
 
-/// The collation of a name.
+/// The collation with this name.
 fn collation_named(name: &str) -> Result<CollationId, PlanError> {
     CollationId::from_name(name).ok_or_else(|| error(errcode::ER_UNKNOWN_COLLATION, &[&name]))
 }
@@ -654,7 +654,7 @@ fn unit_name(unit: ast::IntervalUnit) -> &'static str {
     }
 }
 
-/// The class in which a type calculates.
+/// The class in which values of a type are computed.
 pub(crate) fn class_of(column_type: &ColumnType) -> Class {
     match column_type.kind {
         kind if kind.is_integer() => Class::Integer,
@@ -711,8 +711,8 @@ fn sum_type(
     )
 }
 
-/// A double with so many more digits behind the point than the argument has; None where it does
-/// not say how many, or they are too many.
+/// A double with `more` digits after the point than the argument. `None` if the argument does not
+/// fix its digits, or there would be too many.
 fn fixed_double(argument: &ColumnType, more: u8) -> Option<ColumnType> {
     let digits = argument.decimals.saturating_add(more);
     if !argument.has_fixed_digits() || ColumnType::NOT_FIXED <= digits {
@@ -723,7 +723,7 @@ fn fixed_double(argument: &ColumnType, more: u8) -> Option<ColumnType> {
     Some(double)
 }
 
-/// Of exact numbers a deviation has so many more digits behind the point than they have.
+/// The deviation of exact numbers has `increment` more digits after the point than they have.
 fn spread_type(argument: Option<&ColumnType>, increment: u8) -> ColumnType {
     let mut double = ColumnType::new(TypeKind::Double);
     match argument {
@@ -763,7 +763,7 @@ fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunct
     })
 }
 
-/// True of aggregates that calculate.
+/// True of aggregates that compute with numbers.
 fn is_number_wanted(function: ast::AggregateFunction) -> bool {
     use ast::AggregateFunction as F;
     !matches!(
@@ -772,7 +772,7 @@ fn is_number_wanted(function: ast::AggregateFunction) -> bool {
     )
 }
 
-/// (count, offset) of a limit inside an aggregate.
+/// (count, offset) of a LIMIT inside an aggregate.
 fn constant_limit(limit: &ast::Limit) -> Result<(u64, u64), PlanError> {
     let number = |expr: &Option<Expr>, absent| match expr.as_ref().map(|expr| &expr.kind) {
         None => Ok(absent),

@@ -1,4 +1,4 @@
-//! Comparisons: the class in which two values meet.
+//! Comparisons: the class in which two values are compared.
 
 use expression::{Class, Compare, CompareOperator, Expression, ExpressionKind, failure};
 use value::collation::{TextRule, illegal_mix, mix_to_compare};
@@ -11,7 +11,7 @@ use crate::PlanError;
 use crate::plan::TextCheck;
 
 impl Binder<'_> {
-    /// `left op right`, where a constant may stand for a year.
+    /// `left op right`, with the special rules for constants.
     pub(crate) fn comparison(
         &self,
         operator: CompareOperator,
@@ -81,7 +81,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The class in which two expressions are compared; the collation of texts is not found out.
+    /// The class in which two expressions are compared, without the collation of texts.
     pub(super) fn class_of_types(&self, left: &Expression, right: &Expression) -> Class {
         let (left, right) = (&left.column_type, &right.column_type);
         let collation = self.settings.collation;
@@ -109,7 +109,7 @@ impl Binder<'_> {
         Ok(collation)
     }
 
-    /// Refuses a literal that the character set of the comparison lacks; a parameter is looked at
+    /// Refuses a literal that the character set of the comparison lacks. A parameter is checked
     /// when it has a value.
     fn check_texts(
         &self,
@@ -144,13 +144,13 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What is said of texts that have no collation in common.
+    /// The error for texts without a common collation.
     pub(super) fn illegal_mix(&self, texts: &[&Expression], operation: &str) -> PlanError {
         let rules: Vec<TextRule> = texts.iter().map(|it| self.text_rule(it)).collect();
         failure(illegal_mix(&rules, operation))
     }
 
-    /// The collation of an expression and how strongly it holds.
+    /// The collation of an expression and its strength.
     pub(crate) fn text_rule(&self, expression: &Expression) -> TextRule {
         let collation = expression.column_type.collation;
         match &expression.kind {
@@ -179,8 +179,8 @@ impl Binder<'_> {
     }
 }
 
-/// What a column is compared with, as MySQL reads constants for it: as a year beside a YEAR, a date
-/// as its digits beside a BIGINT; else as it is.
+/// A constant as MySQL reads it when it is compared with a column. Beside a YEAR it is a year;
+/// beside a BIGINT, a date is the number of its digits; otherwise it is unchanged.
 pub(super) fn constant_for(column: &Expression, other: Expression) -> Expression {
     if column.as_column().is_none() {
         return other;
@@ -192,7 +192,7 @@ pub(super) fn constant_for(column: &Expression, other: Expression) -> Expression
     }
 }
 
-/// A date, a time or both as a whole number of its digits; a fraction forbids it.
+/// A date, a time or both as the integer of its digits, unless it has a fraction.
 fn as_digits(expression: Expression) -> Expression {
     if !expression.column_type.kind.is_temporal() {
         return expression;
@@ -219,7 +219,7 @@ fn as_digits(expression: Expression) -> Expression {
     }
 }
 
-/// True of what is the same for all rows.
+/// True of an expression with the same value for all rows.
 fn is_fixed(expression: &Expression) -> bool {
     expression.slots().is_empty() && expression.subqueries().is_empty() && !expression.is_volatile()
 }

@@ -1,7 +1,7 @@
-//! Long lists of constants: read out of the text and bound one by one, kept side by side.
+//! Long lists of constants, read from the text and bound one by one, stored side by side.
 //!
-//! What a list means is settled by the types of its members, of which there are few, where a short
-//! list is asked member by member (`term`).
+//! The types of the members decide what a list means, and there are few types. A short list is
+//! instead bound member by member (`term`).
 
 use std::rc::Rc;
 
@@ -19,7 +19,8 @@ use super::{Binder, error};
 use crate::PlanError;
 use crate::plan::ValueRows;
 
-/// What of a list is asked for its collation: more members than an error's message names.
+/// How many texts of a list take part in choosing its collation: more than an error's message
+/// names.
 const TEXTS_MIN: usize = 4;
 
 impl Binder<'_> {
@@ -40,7 +41,7 @@ impl Binder<'_> {
             types.any(|it| it.kind.is_temporal())
         };
         match members {
-            // A YEAR reads each member for itself, a BIGINT those that are dates.
+            // A YEAR reads each member on its own, a BIGINT those that are dates.
             Some(members)
                 if !(is_read_by_column
                     && (operand.column_type.kind == TypeKind::Year || has_dates(&members))) =>
@@ -54,7 +55,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values of a list; `None` if they are no constants or of too many types.
+    /// The values of a list, or `None` if they are not constants or have too many types.
     fn constants_of(
         &mut self,
         list: &ast::Constants,
@@ -144,7 +145,7 @@ impl Binder<'_> {
         Expression::condition(ExpressionKind::In(Box::new(list)), nullable)
     }
 
-    /// The collation in which a list is searched; none where nothing is compared as text.
+    /// The collation in which a list is searched, or `None` if nothing is compared as text.
     fn constants_collation(
         &self,
         operand: &Expression,
@@ -156,7 +157,7 @@ impl Binder<'_> {
         if !samples.iter().any(is_text) {
             return Ok(None);
         }
-        // Of each collation a text that is all ASCII and one that is not: they mix unlike.
+        // For each collation one ASCII text and one that is not: they mix differently.
         let mut texts: Vec<Expression> = vec![operand.clone()];
         let mut seen: Vec<(TypeKind, CollationId, bool)> = Vec::new();
         for place in 0..members.len() {
@@ -203,7 +204,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Members of unlike classes: one list for each class, joined by `OR`.
+    /// Members of different classes: one list for each class, joined by `OR`.
     fn in_mixed_constants(
         &mut self,
         negated: bool,
@@ -236,7 +237,7 @@ impl Binder<'_> {
         Ok(negated_if(negated, any))
     }
 
-    /// How the operand is compared with members like this one.
+    /// How the operand is compared with members of this type.
     fn way_of(
         &self,
         operand: &Expression,
@@ -258,7 +259,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Rows of `VALUES` that were left in the text, for as many columns.
+    /// Rows of `VALUES` that were left in the text, for this many columns.
     pub(crate) fn constant_rows(
         &mut self,
         values: &ast::Constants,
@@ -284,7 +285,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The same where they are no constants, or of too many types.
+    /// The same for rows that are not constants, or have too many types.
     fn tree_rows(
         &mut self,
         values: &ast::Constants,
@@ -302,7 +303,7 @@ impl Binder<'_> {
     }
 }
 
-/// Adds a bound member; false if it is none that is known, or of one type too many.
+/// Adds a bound member. Returns false if it is not a constant, or has one type too many.
 fn push(constants: &mut Constants, member: &Expression) -> bool {
     match &member.kind {
         ExpressionKind::Constant(value) => {

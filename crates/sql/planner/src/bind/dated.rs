@@ -1,9 +1,9 @@
-//! Dated texts: what date arithmetic makes of a text.
+//! Dated texts: the results of date arithmetic on texts.
 //!
-//! `'2024-01-31' + INTERVAL 1 DAY` is of type text, for it may be a date or a date with time. Where
-//! a number is wanted it counts as that of its date, 20240201, and not as its first digits, 2024.
-//! So who wants a number has the call give the moment itself ([`as_moment`]), and who calculates
-//! has it as a double ([`as_double`]). CASE, COALESCE, variables and columns have the text alone.
+//! `'2024-01-31' + INTERVAL 1 DAY` has type text, since it may be a date or a date with time. As a
+//! number it is that of its date, 20240201, not of its first digits, 2024. So an expression that
+//! needs a number makes the call return the moment itself ([`as_moment`]); arithmetic takes it as a
+//! double ([`as_double`]). CASE, COALESCE, variables and columns see only the text.
 
 use expression::{Case, CompareOperator, Expression, ExpressionKind};
 use value::{ColumnType, TypeKind};
@@ -12,7 +12,7 @@ use super::Binder;
 use super::literal::{as_compared, as_number};
 use super::term::Bound;
 
-/// A dated text whose values are the moments; the type stays text. Other expressions stay.
+/// Makes a dated text return moments; its type stays text. Returns other expressions unchanged.
 pub(super) fn as_moment(mut expression: Expression) -> Expression {
     if let ExpressionKind::Function(call) = &mut expression.kind
         && call.bound.is_dated_text()
@@ -22,7 +22,7 @@ pub(super) fn as_moment(mut expression: Expression) -> Expression {
     expression
 }
 
-/// A dated text as the number of its moment. Other expressions stay.
+/// A dated text as the number of its moment. Returns other expressions unchanged.
 pub(super) fn as_double(expression: Expression) -> Expression {
     if !is_dated_text(&expression) {
         return expression;
@@ -39,7 +39,7 @@ pub(super) fn as_double(expression: Expression) -> Expression {
     }
 }
 
-/// Arguments of a function, dated texts among them as the function takes them.
+/// Arguments of a function, with dated texts in the form that the function takes.
 pub(super) fn arguments_of(name: &str, mut arguments: Vec<Expression>) -> Vec<Expression> {
     for (index, argument) in arguments.iter_mut().enumerate() {
         let taken = std::mem::replace(argument, Expression::null());
@@ -70,7 +70,7 @@ fn is_dated_text(expression: &Expression) -> bool {
 }
 
 impl Binder<'_> {
-    /// `NULLIF(dated, number)` compares numbers and gives the text; None of another NULLIF.
+    /// `NULLIF(dated, number)` compares numbers and returns the text. `None` for another NULLIF.
     pub(super) fn nullif_of_dated(&self, arguments: &[Expression]) -> Option<Bound> {
         let [value, other] = arguments else {
             return None;

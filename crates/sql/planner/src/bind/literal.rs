@@ -62,7 +62,7 @@ impl Binder<'_> {
         })
     }
 
-    /// `NAME_CONST('name', literal)`: the literal; its name is that of the result's column.
+    /// `NAME_CONST('name', literal)`: the literal; its name becomes the column's name.
     pub(super) fn name_const(&mut self, call: &Function) -> Result<Expression, PlanError> {
         let [name, value] = call.arguments.as_slice() else {
             let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
@@ -96,7 +96,7 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// The character set of a name.
+/// The character set with this name.
 pub(super) fn charset_named(name: &str) -> Result<Charset, PlanError> {
     Charset::from_name(name).ok_or_else(|| error(ER_UNKNOWN_CHARACTER_SET, &[&name]))
 }
@@ -108,20 +108,20 @@ pub(crate) fn text_constant(bytes: &[u8], collation: CollationId) -> Expression 
     Expression::constant(Value::Bytes(bytes.to_vec()), column_type)
 }
 
-/// `0x41` and `b'101'`: bytes, and a number where one is wanted ([`as_number`]). That it is one is
-/// told to clients, and kept, as the type's missing sign.
+/// `0x41` and `b'101'`: bytes, but a number where one is needed ([`as_number`]). Clients and stored
+/// types see the difference as the type's missing sign.
 fn number_or_text(bytes: &[u8]) -> Expression {
     let mut text = text_constant(bytes, CollationId::BINARY);
     text.column_type.unsigned = true;
     text
 }
 
-/// The expression where it is calculated with: `0x41` is 65 there, a dated text its digits.
+/// The expression as an operand of arithmetic: `0x41` is 65 there, a dated text its digits.
 pub(crate) fn as_number(expression: Expression) -> Expression {
     as_double(literal_as_number(expression))
 }
 
-/// The expression where it is compared with a number: as above, every digit of a dated text.
+/// The expression compared with a number: as above, with every digit of a dated text.
 pub(crate) fn as_compared(expression: Expression) -> Expression {
     as_moment(literal_as_number(expression))
 }
@@ -143,7 +143,7 @@ pub(super) fn literal_as_number(expression: Expression) -> Expression {
     }
 }
 
-/// An integer literal: INT where it surely fits, signed where it can be.
+/// An integer literal: INT if it surely fits, signed if possible.
 fn integer(number: u64) -> Expression {
     let length = stdx::to_u32(number.to_string().len());
     let mut column_type = match i64::try_from(number) {
@@ -203,7 +203,7 @@ fn temporal(kind: TemporalKind, text: &str, dates: DateRules) -> Result<Expressi
     }
 }
 
-/// True of a text that is a date to its end, whose day its month has.
+/// True if the text is a date up to its end, and its month has that day.
 fn is_whole_date(parsed: &ParsedDateTime, dates: DateRules) -> bool {
     !parsed.truncated && parsed.value.date().check(dates)
 }

@@ -1,8 +1,8 @@
 //! `(a, b) IN ((1, 2), (3, 4))`.
 //!
-//! The rows become one list of values, which an index can be asked for and which is searched by
-//! hash. That needs one class for each column. Rows that are compared otherwise, or hold rows,
-//! become alternatives of equalities.
+//! The rows become one list of values, which an index can answer and which is searched by hash.
+//! That needs one class for each column. Rows with other classes, or with nested rows, become
+//! alternatives of equalities.
 
 use expression::{Class, Compare, CompareOperator, Expression, ExpressionKind, InRows};
 use syntax::ast::{Expr, ExprKind};
@@ -32,7 +32,7 @@ impl Binder<'_> {
             ExprKind::Row(values) => values.len() == operands.len() && !values.iter().any(is_row),
             _ => false,
         };
-        // A single row is a join's condition, too: column by column it can be one of its keys.
+        // A single row can be a join's condition: column by column it can be a join key.
         if list.len() < 2 || operands.iter().any(is_row) || !list.iter().all(is_plain) {
             let equal = |candidate| self.compare_terms(CompareOperator::Equal, row, candidate);
             let any = list.iter().map(equal).collect::<Result<_, _>>()?;
@@ -108,7 +108,7 @@ impl Alike {
         }
     }
 
-    /// True if a row is compared as the others are; NULL is NULL in each class.
+    /// True if a row is compared in the same classes; NULL fits each class.
     fn takes(&self, row: &[Compare]) -> bool {
         let is_alike = |(compare, (operand, class)): (&Compare, (&Expression, &Class))| {
             let is_null = compare.right.column_type.kind == TypeKind::Null;

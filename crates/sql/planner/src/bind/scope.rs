@@ -1,4 +1,4 @@
-//! [`Scope`]: the tables in sight, and what a column's name means among them.
+//! [`Scope`]: the tables in scope, and the meaning of a column's name among them.
 
 use std::collections::BTreeSet;
 
@@ -16,28 +16,28 @@ use crate::plan::{KeyFlag, OutputColumn};
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Scope {
     pub(crate) relations: Vec<Relation>,
-    /// Relations before this one are out of sight: within ON, and between the parts of a list.
+    /// Earlier relations are out of scope: within ON, and between the parts of a list.
     pub(crate) visible_from: usize,
     /// What `*` shows, in its order.
     shown: Vec<ColumnPlace>,
-    /// Columns that NATURAL and USING hid behind those that they merged them with.
+    /// Columns that NATURAL and USING have merged into others and hidden.
     hidden: BTreeSet<ColumnPlace>,
 }
 
 /// A table, or what stands for one.
 #[derive(Debug, Clone)]
 pub(crate) struct Relation {
-    /// What the statement calls it.
+    /// Its name in the statement.
     pub(crate) alias: String,
     /// Its database, empty for a derived table.
     pub(crate) database: String,
     /// Its own name, empty for a derived table.
     pub(crate) table: String,
-    /// Where its row stands.
+    /// The slot of its row.
     pub(crate) slot: usize,
     pub(crate) columns: Vec<RelationColumn>,
     by_name: NameIndex,
-    /// On the inner side of an outer join: every column can be NULL.
+    /// On the inner side of an outer join, so every column can be NULL.
     pub(crate) is_optional: bool,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct RelationColumn {
     pub(crate) column_type: ColumnType,
     pub(crate) nullable: bool,
     pub(crate) invisible: bool,
-    /// What a client is told of it.
+    /// Its description for a client.
     pub(crate) output: OutputColumn,
 }
 
 impl Relation {
-    /// A relation that is on no inner side.
+    /// A relation that is not on the inner side of an outer join.
     pub(crate) fn new(
         alias: &str,
         (database, table): (String, String),
@@ -72,7 +72,7 @@ impl Relation {
         }
     }
 
-    /// Where the column of that name stands; the first of several.
+    /// The position of the column with that name; the first of several.
     pub(crate) fn column_named(&self, name: &str) -> Option<usize> {
         let names = self.columns.iter().map(|column| column.name.as_str());
         self.by_name.find(name, names)
@@ -103,12 +103,12 @@ impl Relation {
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     list: Vec<(String, Expression)>,
-    /// Made when a name is first asked for.
+    /// Built when a name is first looked up.
     by_name: Option<NameIndex>,
 }
 
 impl Aliases {
-    /// These.
+    /// Of this list.
     pub(crate) fn new(list: impl Iterator<Item = (String, Expression)>) -> Self {
         Self {
             list: list.collect(),
@@ -116,7 +116,7 @@ impl Aliases {
         }
     }
 
-    /// What a name stands for.
+    /// The expression that a name stands for.
     pub(crate) fn find(&mut self, name: &str) -> Option<&Expression> {
         let Self { list, by_name } = self;
         let names = || list.iter().map(|(alias, _)| alias.as_str());
@@ -127,7 +127,7 @@ impl Aliases {
 }
 
 impl Scope {
-    /// Brings a relation into sight.
+    /// Adds a relation to the scope.
     pub(crate) fn add(&mut self, relation: Relation) {
         let slot = relation.slot;
         let columns = relation.columns.iter().enumerate();
@@ -137,7 +137,7 @@ impl Scope {
         self.relations.push(relation);
     }
 
-    /// The row of the only relation stands elsewhere from here on.
+    /// Moves the row of the only relation to another slot.
     pub(crate) fn move_only_relation(&mut self, slot: usize) {
         for relation in &mut self.relations {
             relation.slot = slot;
@@ -152,9 +152,9 @@ impl Scope {
         &self.shown
     }
 
-    /// Makes the columns of each pair one: the second is out of sight. `*` shows of what it has
-    /// from `start` on the columns that are merged, then the others of the side that they are seen
-    /// of, then those of the other side; the left side ends at `middle`.
+    /// Merges the columns of each pair; the second is hidden. From `start` on, `*` then shows the
+    /// merged columns, then the others of the side whose columns stay visible, then those of the
+    /// other side. The left side ends at `middle`.
     pub(crate) fn merge(
         &mut self,
         (start, middle): (usize, usize),
@@ -183,7 +183,7 @@ impl Scope {
         self.hidden.contains(&place)
     }
 
-    /// Where a name stands: (relation, column). `None` if nowhere here.
+    /// The place of a name: (relation, column). `None` if this scope lacks it.
     fn find(&self, name: &ast::ColumnName) -> Result<Option<(usize, usize)>, ()> {
         let mut found = None;
         let relations = self.relations.iter().enumerate();
@@ -227,7 +227,7 @@ impl Scope {
 }
 
 impl Binder<'_> {
-    /// The column that a name means, in the block at hand or one around it.
+    /// The column that a name means, in the current block or an outer one.
     pub(crate) fn column(&mut self, name: &ast::ColumnName) -> Result<Expression, PlanError> {
         let clause = self.block().clause;
         for depth in (0..self.blocks.len()).rev() {
@@ -252,14 +252,14 @@ impl Binder<'_> {
         Err(error(ER_BAD_FIELD_ERROR, &[&shown(name), &clause.text()]))
     }
 
-    /// Notes that a column is read.
+    /// Records that a column is read.
     pub(crate) fn note_used(&mut self, expression: &Expression) {
         if let Some(place) = expression.as_column() {
             self.used_columns.insert(place);
         }
     }
 
-    /// True if the block at hand has a column of this name.
+    /// True if the current block has a column of this name.
     pub(crate) fn has_column(&mut self, name: &ast::ColumnName) -> bool {
         !matches!(self.block().scope.find(name), Ok(None))
     }
@@ -277,7 +277,7 @@ pub(crate) fn shown(name: &ast::ColumnName) -> String {
     text
 }
 
-/// What a client is told of a column that no table has.
+/// The description of a column that belongs to no table.
 pub(crate) fn plain_output(name: String, column_type: ColumnType, nullable: bool) -> OutputColumn {
     OutputColumn {
         name,

@@ -1,9 +1,9 @@
-//! Calls of stored functions, and what must be run before an expression is evaluated.
+//! Calls of stored functions, and what must run before an expression is evaluated.
 //!
-//! Subqueries and stored functions are run before the expression that they stand in, not while it
-//! is evaluated. So that a function is called only where evaluation would come to it, its call
-//! carries the conditions around it: `IF(a, f(b), c)` calls `f` where `a` is true. They are found
-//! when an expression has its final place, in whose operator all of it is evaluated together.
+//! Subqueries and stored functions run before the expression that contains them, not during its
+//! evaluation. A function must be called only if evaluation would reach it, so its call carries the
+//! conditions around it: `IF(a, f(b), c)` calls `f` only if `a` is true. They are collected when an
+//! expression has its final place, where one operator evaluates all of it.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -63,7 +63,7 @@ impl Binder<'_> {
         Ok(Expression::new(kind, column_type))
     }
 
-    /// What must be run before the expressions are evaluated, each in front of what needs it.
+    /// What must run before the expressions are evaluated, in order of dependence.
     pub(crate) fn dependents<'e>(
         &self,
         expressions: impl IntoIterator<Item = &'e Expression>,
@@ -95,24 +95,24 @@ enum One {
     Call(StoredCall),
 }
 
-/// What was found so far, and the condition around the place at hand.
+/// What was found so far, and the condition around the current place.
 #[derive(Default)]
 struct Found {
-    /// The statement calls stored functions: only then conditions matter.
+    /// The statement calls stored functions; only then do conditions matter.
     has_calls: bool,
     /// Each with the innermost condition around it.
     found: Vec<(One, Option<usize>)>,
-    /// Where in `found` each number stands.
+    /// The position in `found` of each number.
     places: HashMap<usize, usize>,
     guards: Vec<Guard>,
-    /// For each guard: it is around the place at hand.
+    /// For each guard: whether it encloses the current place.
     are_open: Vec<bool>,
     innermost: Option<usize>,
 }
 
 impl Found {
-    /// Adds what is not there yet. What stands in several places (an alias that is used again) is
-    /// needed where the conditions around all of them hold.
+    /// Adds what is not there yet. What occurs in several places (an alias that is used again) is
+    /// needed if the conditions common to all of them hold.
     fn add(&mut self, number: usize, one: impl FnOnce() -> One) {
         let Some(&place) = self.places.get(&number) else {
             self.places.insert(number, self.found.len());
@@ -125,7 +125,7 @@ impl Found {
         }
     }
 
-    /// Goes out from under the conditions within that one.
+    /// Leaves the conditions within that one.
     fn leave(&mut self, around: Option<usize>) {
         while let Some(guard) = self.innermost.filter(|_| self.innermost != around) {
             self.are_open[guard] = false;
@@ -174,7 +174,7 @@ impl Found {
         self.innermost = Some(self.guards.len() - 1);
     }
 
-    /// Each is evaluated where all before it came out so, or not so.
+    /// Each is evaluated only if all before it were true (or false, if negated).
     fn in_turn(&mut self, list: &[Expression], test: Test, negated: bool) {
         let around = self.innermost;
         let last_call = match self.has_calls {
@@ -215,7 +215,7 @@ impl Found {
     }
 }
 
-/// True if a stored function is called in there.
+/// True if the expression calls a stored function.
 fn calls(expression: &Expression) -> bool {
     expression.contains(&|part| matches!(part.kind, ExpressionKind::Stored(_)))
 }

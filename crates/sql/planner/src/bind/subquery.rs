@@ -72,8 +72,8 @@ impl Binder<'_> {
         Ok(Expression::condition(kind, true))
     }
 
-    /// Settles what is kept of a subquery's rows. One that is run anew for each row around it is
-    /// asked once a run: to compare with each row costs no more than to take it in.
+    /// Decides what is kept of a subquery's rows. One that runs again for each outer row is
+    /// searched once a run; comparing with each row then costs no more than building a set.
     fn set_lookup(
         &mut self,
         number: usize,
@@ -100,7 +100,7 @@ impl Binder<'_> {
         subquery.query.output.clone()
     }
 
-    /// Binds a query inside an expression; gives its number.
+    /// Binds a query inside an expression. Returns its number.
     fn subquery(&mut self, query: &ast::Query, kind: SubqueryKind) -> Result<usize, PlanError> {
         let number = self.subqueries.len();
         self.subqueries.push(None);

@@ -16,7 +16,7 @@ use super::scope::shown;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
-/// What binding gives.
+/// The result of binding.
 pub(crate) type Bound = Result<Expression, PlanError>;
 
 impl Binder<'_> {
@@ -108,7 +108,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An expression where a number is wanted: `0x41` and `b'101'` are numbers there.
+    /// An expression where a number is needed: `0x41` and `b'101'` are numbers there.
     pub(super) fn number(&mut self, expr: &Expr) -> Bound {
         Ok(as_number(self.term(expr)?))
     }
@@ -118,15 +118,15 @@ impl Binder<'_> {
         self.number(expr)
     }
 
-    /// A column's name: a select item's alias where the clause allows it. In HAVING a column that
-    /// GROUP BY names comes before an alias.
+    /// A column's name; it may be a select item's alias where the clause allows that. In HAVING a
+    /// column named in GROUP BY takes precedence over an alias.
     fn named(&mut self, name: &ast::ColumnName) -> Bound {
         use super::Clause;
         let clause = self.block().clause;
         if clause == Clause::Having
             && let Some(key) = self.group_key_of(name)
         {
-            // Both what the alias stands for and the column may be terms of GROUP BY.
+            // Both the alias's expression and the column may be terms of GROUP BY.
             let alias = self.alias_of(name).filter(|alias| *alias != key);
             return match alias {
                 Some(alias) if self.block().group_keys.contains(&alias) => {
@@ -159,7 +159,7 @@ impl Binder<'_> {
         block.group_keys.iter().find(is_named).cloned()
     }
 
-    /// The select item of a name that is not of a table.
+    /// The select item for a name without a table.
     pub(crate) fn alias_of(&mut self, name: &ast::ColumnName) -> Option<Expression> {
         let is_plain = name.table.is_none() && name.schema.is_none();
         is_plain.then(|| self.block().aliases.find(&name.column.text).cloned())?
@@ -313,7 +313,7 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    /// Rows by `<` and its kin: the first parts that differ decide.
+    /// Rows compared by `<` and its like: the first parts that differ decide.
     fn compare_rows_by_order(
         &mut self,
         operator: CompareOperator,
@@ -355,7 +355,7 @@ impl Binder<'_> {
         };
         let (operand, pattern) = (self.term(value)?, self.term(pattern)?);
         let escape = match escape {
-            // A backslash escapes in a pattern where it does in a string.
+            // A backslash escapes in a pattern wherever it does in a string.
             None if self.settings.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => None,
             None => Some(u32::from(b'\\')),
             Some(escape) => self.escape(escape)?,
@@ -375,7 +375,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The character of ESCAPE; none where the text is empty.
+    /// The character of ESCAPE, or `None` if the text is empty.
     fn escape(&mut self, escape: &Expr) -> Result<Option<u32>, PlanError> {
         let escape = self.term(escape)?;
         let charset = match escape.column_type.charset() {
@@ -411,7 +411,7 @@ impl Binder<'_> {
         let upper_class = self.class_of_types(&value, &high);
         let is_dated = |class| matches!(class, Class::DateTime | Class::Time);
         if lower_class != upper_class && (is_dated(lower_class) || is_dated(upper_class)) {
-            // One date among the three makes dates of all.
+            // If one of the three is a date, all are compared as dates.
             let class = match lower_class == Class::DateTime || upper_class == Class::DateTime {
                 true => Class::DateTime,
                 false => Class::Time,
@@ -421,7 +421,7 @@ impl Binder<'_> {
             return Ok(negated_if(negated, join_conditions(true, above, below)));
         }
         if lower_class != upper_class && !(is_number(lower_class) && is_number(upper_class)) {
-            // All three are compared as the type in which they meet.
+            // All three are compared in their common type.
             let between = self.library("BETWEEN", vec![value, low, high])?;
             return Ok(negated_if(negated, between));
         }
@@ -498,7 +498,7 @@ impl Binder<'_> {
         Ok(Expression::condition(kind, nullable))
     }
 
-    /// The collation in which a list is searched; none where nothing is compared as text.
+    /// The collation in which a list is searched, or `None` if nothing is compared as text.
     fn list_collation(
         &self,
         operand: &Expression,
@@ -513,7 +513,7 @@ impl Binder<'_> {
         self.texts_collation(&texts, "in").map(Some)
     }
 
-    /// Members of different classes are compared each in its own.
+    /// Members of different classes are each compared in their own.
     fn in_mixed_list(
         &mut self,
         negated: bool,
@@ -599,7 +599,7 @@ impl Binder<'_> {
         Ok(Expression::column(place, column_type, true))
     }
 
-    /// Refuses an aggregate where none may stand.
+    /// Refuses an aggregate where none is allowed.
     pub(super) fn check_aggregate_allowed(&mut self) -> Result<(), PlanError> {
         if self.block().allows_aggregates {
             return Ok(());
@@ -608,12 +608,12 @@ impl Binder<'_> {
     }
 }
 
-/// A shorter list is searched as fast without a table.
+/// A shorter list is searched as fast without a hash table.
 pub(super) const LONG_LIST: usize = 16;
 
-/// True if what is not NULL in a list is all of one kind: exact numbers and texts, other numbers,
-/// dates, times, or both in one. MySQL reads the members of such a list alone for their column
-/// ([`constant_for`]).
+/// True if all values of a list, except NULL, are of one kind: exact numbers and texts, other
+/// numbers, dates, times, or dates with times. Only in such a list does MySQL convert the members
+/// to their column ([`constant_for`]).
 fn are_alike(list: &[Expression]) -> bool {
     let kind = |member: &Expression| match member.column_type.kind {
         TypeKind::Null => None,
@@ -627,7 +627,7 @@ fn are_alike(list: &[Expression]) -> bool {
     kinds.all(|kind| Some(kind) == first)
 }
 
-/// `OR` of all, without nesting one in another.
+/// `OR` of all, flattened.
 pub(super) fn any_of(conditions: Vec<Expression>) -> Expression {
     let nullable = conditions.iter().any(|condition| condition.nullable);
     let mut list = Vec::with_capacity(conditions.len());
@@ -643,7 +643,7 @@ pub(super) fn any_of(conditions: Vec<Expression>) -> Expression {
     }
 }
 
-/// The condition, or its `NOT`: of a comparison the opposite one, which an index can answer.
+/// The condition, or its `NOT`; of a comparison the opposite one, which an index can answer.
 pub(super) fn negated_if(negated: bool, mut condition: Expression) -> Expression {
     if !negated {
         return condition;
@@ -658,7 +658,7 @@ pub(super) fn negated_if(negated: bool, mut condition: Expression) -> Expression
     Expression::condition(ExpressionKind::Not(Box::new(condition)), nullable)
 }
 
-/// `AND` or `OR` of two, without nesting one in its own kind.
+/// `AND` or `OR` of two, flattened.
 pub(crate) fn join_conditions(is_and: bool, left: Expression, right: Expression) -> Expression {
     let nullable = left.nullable || right.nullable;
     let mut list = Vec::new();
@@ -677,7 +677,7 @@ pub(crate) fn join_conditions(is_and: bool, left: Expression, right: Expression)
     Expression::condition(kind, nullable)
 }
 
-/// The comparison that an operator is, if it is one.
+/// The comparison of an operator, or `None`.
 pub(super) fn compare_operator(operator: BinaryOperator) -> Option<CompareOperator> {
     Some(match operator {
         BinaryOperator::Equal => CompareOperator::Equal,

@@ -1,9 +1,8 @@
 //! Variables of the session: `@name`, `@name := value` and `@@name`.
 //!
-//! A user variable is of the type that its value had when it was set last. A plan takes the types
-//! as they are when it is made and says which it has taken ([`crate::Plan::user_variables`]); it
-//! serves as long as they stay. What the statement itself assigns is brought into the type of the
-//! plan where it is read.
+//! A user variable has the type of its last assigned value. A plan uses the types at planning time
+//! and lists them ([`crate::Plan::user_variables`]); it is valid while they are unchanged. A value
+//! that the statement itself assigns is converted to the plan's type when it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +14,18 @@ use value::{CollationId, ColumnType, TypeKind};
 use super::Binder;
 use super::term::Bound;
 
-/// What a statement does with user variables.
+/// How a statement uses user variables.
 #[derive(Debug, Default)]
 pub(crate) struct UserVariables<'a> {
-    /// Its text.
+    /// The statement's text.
     text: &'a [u8],
-    /// Which variables the text assigns, once that was asked.
+    /// The variables that the text assigns, once that was needed.
     assigned: Option<Assigned>,
-    /// Those that are read, with their types in the session.
+    /// Variables that are read, with their types in the session.
     types: BTreeMap<Box<str>, ColumnType>,
-    /// The collations of what was assigned in front of the place being bound.
+    /// The collations of values assigned before the current place.
     collations: BTreeMap<Box<str>, CollationId>,
-    /// Those that take fields of LOAD DATA, and the collation of these.
+    /// Variables that take fields of LOAD DATA, and the collation of these.
     loaded: BTreeMap<Box<str>, CollationId>,
 }
 
@@ -35,13 +34,13 @@ pub(crate) struct UserVariables<'a> {
 struct Assigned {
     /// Their names, in lower case.
     names: BTreeSet<String>,
-    /// There may be others: a name is in quotes, or not right in front of its `:=`.
+    /// There may be others: a name is quoted, or not directly before its `:=`.
     has_others: bool,
 }
 
 impl Assigned {
-    /// Looks at what stands in front of each `:=`, strings and comments not told apart: one name
-    /// too many costs a search by an index, one too few would make it wrong.
+    /// Looks at what precedes each `:=`, also in strings and comments. A name too many costs an
+    /// index lookup; a name too few would make results wrong.
     fn of(text: &[u8]) -> Self {
         let mut assigned = Self::default();
         for (place, pair) in text.windows(2).enumerate() {
@@ -66,7 +65,7 @@ impl Assigned {
 }
 
 impl<'a> UserVariables<'a> {
-    /// Of a statement's text.
+    /// The variables of a statement's text.
     pub(crate) fn of(text: &'a [u8]) -> Self {
         Self {
             text,
@@ -74,12 +73,12 @@ impl<'a> UserVariables<'a> {
         }
     }
 
-    /// The types that have gone into the plan.
+    /// The types that the plan depends on.
     pub(crate) fn into_types(self) -> Box<[(Box<str>, ColumnType)]> {
         self.types.into_iter().collect()
     }
 
-    /// A variable takes fields of LOAD DATA: it is a text of that collation before it is read.
+    /// A variable takes fields of LOAD DATA: when it is read, it is a text of that collation.
     pub(crate) fn load(&mut self, name: &str, collation: CollationId) {
         self.loaded.insert(name.to_lowercase().into(), collation);
     }
@@ -110,7 +109,7 @@ impl Binder<'_> {
         let variables = &mut self.user_variables;
         let in_session = variables.types.entry(name.clone());
         let in_session = in_session.or_insert_with(|| names.user_variable_type(&name));
-        // A text takes the collation of what the statement has assigned before.
+        // A text takes the collation of the statement's earlier assignment.
         let assigned = variables.collations.get(&name);
         let assigned = assigned.filter(|_| in_session.kind.is_bytes());
         let column_type = match variables.loaded.get(&name).or(assigned) {
@@ -136,7 +135,7 @@ impl Binder<'_> {
         let mut column_type = value.column_type.clone();
         let is_constant = matches!(value.kind, ExpressionKind::Constant(_));
         if column_type.kind.is_integer() && !is_constant {
-            // As the variable will be.
+            // The type that the variable will have.
             column_type.kind = TypeKind::BigInt;
         }
         let assignment = Box::new((name, value));
@@ -156,8 +155,8 @@ impl Binder<'_> {
     }
 }
 
-/// What calculates reads user variables in the domain of its result: a text is a number without a
-/// warning, and a DECIMAL that the statement has made of an integer keeps its digits.
+/// Arithmetic reads user variables in the domain of its result. So a text is a number without a
+/// warning, and a DECIMAL that the statement assigned to an integer variable keeps its digits.
 pub(super) fn read_in_domain(arguments: &mut [Expression], result: &ColumnType) {
     let as_type = match result.kind {
         TypeKind::Decimal => ColumnType::any_decimal(),

@@ -1,13 +1,13 @@
-//! The first table of a correlated subquery, read once for all rows of the query around it.
+//! The first table of a correlated subquery, read once for all outer rows.
 //!
 //! `(SELECT SUM(h.amount) FROM h WHERE h.customer = c.id)` without an index on `h.customer` would
-//! read all of `h` for each row of `c`. Where the table's other conditions read nothing from
-//! around the subquery, its rows are put into a hash table by the sides of the equalities that are
-//! its own. Each row of the query around looks its partners up there. The table holds for a whole
-//! execution ([`TableHolds::Execution`]), so these conditions must not depend on the moment either.
+//! read all of `h` for each row of `c`. If the table's other conditions read nothing from outside
+//! the subquery, its rows are put into a hash table. The keys are the inner sides of the
+//! equalities; each outer row looks up its partners. The table is valid for a whole execution
+//! ([`TableHolds::Execution`]), so these conditions must not be volatile either.
 //!
-//! Not done where an index finds the rows by the outer row, nor for locking reads: they lock no
-//! more than they give.
+//! Not done if an index finds the rows for the outer row, nor for locking reads: they lock only the
+//! rows that they return.
 
 use std::rc::Rc;
 
@@ -20,15 +20,15 @@ use crate::access::Hints;
 use crate::bind::Binder;
 use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
-/// A start that reads fewer rows than these is not worth a table.
+/// If a start reads fewer rows than this, a table is not worth it.
 const READ_ROWS_MIN: f64 = 4.0;
 
-/// A table of more rows is not built: its memory counts, and the query around may have one row.
+/// A table of more rows is not built: it takes memory, and the outer query may have one row.
 const BUILT_ROWS_MAX: f64 = 1_048_576.0;
 
 impl Binder<'_> {
-    /// The conditions, by place, by whose own sides the rows of the block's first table are best
-    /// kept in a hash table; `None` if it is better to read them for each outer row.
+    /// The conditions, by position, whose inner sides are the best keys of a hash table for the
+    /// block's first table. `None` if it is better to read the rows for each outer row.
     pub(super) fn try_kept_table(
         &self,
         item: &Item,
@@ -102,13 +102,13 @@ impl Binder<'_> {
     }
 }
 
-/// True if the condition reads nothing but the slot, and gives the same whenever it is asked.
+/// True if the condition reads only the slot, and always returns the same.
 fn is_own(condition: &Expression, slot: usize) -> bool {
     let reads_slot_alone = condition.slots().iter().all(|it| *it == slot);
     reads_slot_alone && condition.subqueries().is_empty() && !condition.is_volatile()
 }
 
-/// The equality of what the slot's row has and what rows around the query have.
+/// The equality between the slot's row and outer rows.
 fn outer_key(condition: &Expression, slot: usize) -> Option<HashKey> {
     let ExpressionKind::Compare(compare) = &condition.kind else {
         return None;

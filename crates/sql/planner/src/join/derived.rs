@@ -1,4 +1,4 @@
-//! Queries that stand as tables: derived tables, and those that WITH names.
+//! Queries used as tables: derived tables, and those of WITH.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::plan::{JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotSh
 use crate::query::{BoundQuery, Tail, flatten_union};
 use crate::{PlanError, not_supported};
 
-/// A query that WITH names.
+/// A query named by WITH.
 #[derive(Debug, Clone)]
 pub(crate) struct CommonTable {
     pub(crate) table: ast::CommonTable,
@@ -25,13 +25,13 @@ pub(crate) struct CommonTable {
     pub(crate) is_recursive: bool,
 }
 
-/// A recursive table while its queries are bound.
+/// A recursive table while its queries are being bound.
 #[derive(Debug)]
 pub(crate) struct Recursion {
     name: String,
-    /// Where its latest rows are kept, and its columns; none while the first rows are bound.
+    /// The slot of its latest rows, and its columns; `None` while the first rows are bound.
     open: Option<(usize, Vec<OutputColumn>)>,
-    /// The query at hand reads it.
+    /// The current query reads it.
     is_read: bool,
 }
 
@@ -45,10 +45,10 @@ impl Recursion {
     }
 }
 
-/// How often a statement may name WITH queries, those that are named within others counted as
-/// often as they are bound. Statements that people wrote stay below 100.
+/// How many references to WITH queries a statement may have; one within another WITH query counts
+/// each time it is bound. Statements written by people stay below 100.
 const REFERENCES_MAX: usize = 4096;
-/// The texts of all WITH queries that are bound: as long as a packet is by default.
+/// The total text of all WITH queries that are bound: the default length of a packet.
 const REFERENCE_BYTES_MAX: usize = 16 << 20;
 
 const NO_TAIL: Tail<'static> = Tail {
@@ -63,7 +63,7 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        // A derived table sees none of the tables beside it.
+        // A derived table does not see the tables beside it.
         let around = std::mem::take(&mut self.blocks);
         let bound = self.query(query);
         self.blocks = around;
@@ -71,7 +71,7 @@ impl Binder<'_> {
         self.derived(bound, alias, names)
     }
 
-    /// The query that WITH gave that name, or the latest rows of it within itself.
+    /// The WITH query of that name, or within itself its latest rows.
     pub(super) fn common_table(
         &mut self,
         name: &str,
@@ -103,8 +103,8 @@ impl Binder<'_> {
         Some(bound)
     }
 
-    /// Error 1473 where WITH queries, each of which is bound anew wherever it is named, would come
-    /// to more than memory and time suffice for: two that name each other's like twice double.
+    /// Error 1473 if WITH queries would need too much memory and time: each is bound again wherever
+    /// it is named. If each names the former twice, the work doubles each time.
     fn count_reference(&mut self, table: &ast::CommonTable) -> Result<(), PlanError> {
         let span = table.query.span;
         self.reference_count += 1;
@@ -115,8 +115,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A table that may read itself: the members of its UNION up to the first that does make the
-    /// first rows, and the types of its columns.
+    /// A table that may read itself: the members of its UNION before the first that does return the
+    /// first rows, and set the column types.
     fn recursive_table(
         &mut self,
         table: &ast::CommonTable,
@@ -252,7 +252,7 @@ impl Binder<'_> {
         Ok(only_item(Source::Derived { slot, query }, slot))
     }
 
-    /// Brings the columns of a query into the scope of the block at hand.
+    /// Adds the columns of a query to the scope of the current block.
     fn show_derived(
         &mut self,
         described: &[OutputColumn],

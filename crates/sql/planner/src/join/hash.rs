@@ -1,11 +1,11 @@
 //! The choice between a hash join and a nested loop, by cost.
 //!
-//! A nested loop starts the right side anew for each row of the left. It is right where the left
-//! row finds its partners through an index: it keeps nothing, gives its first row at once and locks
-//! no more than it gives. Where the index is narrowed by what holds for all left rows alone
-//! (`b.id < 10`), or by a range from the left row, that part of it would be read for each of them;
-//! the hash join reads once what the right side's own conditions leave, through an index if one
-//! narrows it, and looks up by the equalities.
+//! A nested loop starts the right side again for each row of the left. It is best if the left row
+//! finds its partners through an index: it keeps nothing, returns its first row at once and locks
+//! only what it returns. The index may instead be narrowed only by a condition on the right side
+//! (`b.id < 10`), or by a range from the left row. Then that part would be read for each left row.
+//! The hash join reads the right side once, through an index if one narrows it, and looks up by the
+//! equalities.
 
 use std::rc::Rc;
 
@@ -18,19 +18,19 @@ use crate::bind::Binder;
 use crate::estimate::rows_given;
 use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
-/// What a nested loop pays for each start of its right side, beside the rows that it reads there.
+/// The cost of each start of a nested loop's right side, in addition to the rows read there.
 const START_COST: f64 = 2.0;
 
-/// Building reads a row, keeps it and its key; looking up makes a key and finds it.
+/// Building reads a row and keeps it with its key; a lookup builds a key and finds it.
 const BUILD_COST: f64 = 2.0;
 
-/// A group of tables that is found through an index by the left row, against reading all of it:
-/// rows of the group for each row of the left. Estimates of a group are of the first table alone.
+/// An index lookup into a group of tables costs as much as reading this many of the group's rows.
+/// Estimates of a group are of its first table alone.
 const GROUP_ROWS: f64 = 20.0;
 
 impl Binder<'_> {
-    /// The conditions, by place, whose two sides are the keys by which an item is best joined with
-    /// a hash table; `None` if a nested loop is better.
+    /// The conditions, by position, whose two sides are the best keys for a hash join of an item.
+    /// `None` if a nested loop is better.
     pub(super) fn try_hash_join(
         &self,
         left: &Node,
@@ -83,7 +83,7 @@ impl Binder<'_> {
         hash_cost < left_rows * (START_COST + looped.cost)
     }
 
-    /// As [`Binder::is_hash_better`] of several tables that are joined with each other first.
+    /// As [`Binder::is_hash_better`], for several tables that are first joined with each other.
     fn is_group_hash_better(
         &self,
         left_rows: f64,
@@ -109,14 +109,14 @@ impl Binder<'_> {
         !is_found || rows < left_rows * GROUP_ROWS
     }
 
-    /// True if an access finds rows by a value that the rows of other tables of the query have.
+    /// True if an access finds rows by a value from rows of other tables of the query.
     fn is_lookup(&self, choice: &AccessChoice<'_>, item: &[usize]) -> bool {
         choice.any_equal_value(&|value| !self.is_of_item(value, item))
     }
 
-    /// True if of this query's tables a condition reads the item's alone: not those placed before
-    /// it, nor, where the item is in a group, those outside of the group, whose rows change while
-    /// the hash table stays.
+    /// True if the condition reads, of this query's tables, only the item's. It must not read those
+    /// placed before it, nor, if the item is in a group, those outside the group, whose rows change
+    /// while the hash table stays.
     fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
         let relations = &self
             .blocks
@@ -130,8 +130,8 @@ impl Binder<'_> {
             .all(|slot| item.contains(slot) || !is_of_query(slot))
     }
 
-    /// The equality of what placed slots have and what the item's own have. The side of the placed
-    /// ones may read rows around the query or the group too: they stay while one is looked up.
+    /// The equality between placed slots and the item's own. The placed side may also read rows
+    /// outside the query or the group, since they do not change during a lookup.
     fn hash_key(&self, condition: &Expression, own: &[usize], placed: &[usize]) -> Option<HashKey> {
         let ExpressionKind::Compare(compare) = &condition.kind else {
             return None;

@@ -1,7 +1,7 @@
-//! Values into ranges.
+//! Computes ranges from values.
 //!
 //! The values that bound a range are computed when the scan starts. They are converted to the
-//! columns' types, which may round; a bound between two possible keys becomes the right side of
+//! columns' types, which may round. A bound between two possible keys becomes the correct side of
 //! the nearer one, so that a range never loses a row.
 
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use crate::plan::{Edge, KeyEqual, RangePlan};
 
 /// Where the values of conditions come from.
 pub trait KeySource {
-    /// Why there is no value.
+    /// The error if there is no value.
     type Error;
 
     /// The value of an expression.
@@ -29,17 +29,17 @@ pub trait KeySource {
     /// What dates depend on.
     fn clock(&self) -> KeyClock<'_>;
 
-    /// Counts work, in bytes looked at; others may run before it returns.
+    /// Counts work, in bytes read; others may run before it returns.
     ///
     /// # Errors
-    /// If the statement is to end.
+    /// If the statement has to end.
     fn spend(&self, bytes: usize) -> Result<(), Self::Error>;
 }
 
-/// What a range costs that is made, in bytes looked at.
+/// The cost of making a range, in bytes read.
 const RANGE_COST: usize = 64;
 
-/// What a text costs that is compared with the name of a member, in bytes looked at.
+/// The cost of comparing a text with the name of a member, in bytes read.
 const MEMBER_COST: usize = 8;
 
 /// An index and where values come from.
@@ -49,11 +49,11 @@ struct Builder<'a, S> {
     source: &'a S,
 }
 
-/// How one bound turned out.
+/// The result of computing a bound.
 enum Bound {
-    /// The range ends there.
+    /// The range ends here.
     Set(Cut),
-    /// No key is on the right side of the bound.
+    /// No key satisfies the bound.
     Nothing,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn ranges_of<S: KeySource>(
     Ok(flattener.ranges)
 }
 
-/// The range of a plan of one range, in the buffers of `range`; false if no key is in it.
+/// The range of a one-range plan, in the buffers of `range`. Returns false if no key is in it.
 ///
 /// # Errors
 /// Those of the values.
@@ -163,7 +163,8 @@ fn pair(bound: Option<&(Expression, Edge)>) -> Option<(&Expression, Edge)> {
     bound.map(|(value, edge)| (value, *edge))
 }
 
-/// The range of one row of a unique index, in the buffers of `range`; false if no key can be it.
+/// The range of one row of a unique index, in the buffers of `range`. Returns false if no key can
+/// match.
 ///
 /// # Errors
 /// Those of the values.
@@ -218,7 +219,7 @@ impl<S: KeySource> Builder<'_, S> {
         parts.map(|part| &self.column(part).column_type).collect()
     }
 
-    /// The keys that satisfy a condition, as far as the first `depth` parts tell.
+    /// The keys that satisfy a condition, by the first `depth` parts.
     fn set(
         &self,
         condition: &KeyCondition<'_>,
@@ -282,8 +283,8 @@ impl<S: KeySource> Builder<'_, S> {
         }
     }
 
-    /// The keys that are one of many rows: the rows are sorted, and those that begin alike become
-    /// one interval with a level behind it.
+    /// The keys that equal one of many rows. The rows are sorted; those with the same first value
+    /// become one interval with a level below it.
     fn rows(
         &self,
         condition: &KeyCondition<'_>,
@@ -350,7 +351,7 @@ impl<S: KeySource> Builder<'_, S> {
         Ok(order)
     }
 
-    /// The value of an expression, which is not NULL, as a key of a part.
+    /// The value of an expression that is not NULL, as a key of a part.
     fn key(
         &self,
         value: ValueRef<'_>,
@@ -358,7 +359,7 @@ impl<S: KeySource> Builder<'_, S> {
         part: usize,
     ) -> Result<KeyValue, S::Error> {
         let target = &self.column(part).column_type;
-        // The names of an ENUM are looked at one by one.
+        // The names of an ENUM are compared one by one.
         self.source.spend(MEMBER_COST * target.members().len())?;
         let clock = self.source.clock();
         Ok(key_value(value, &expression.column_type, target, &clock))
@@ -378,7 +379,7 @@ impl<S: KeySource> Builder<'_, S> {
         let value = self.source.value(expression)?;
         let column = self.column(part);
         if value.is_null() {
-            // A key of a NOT NULL column has no bytes that say NULL.
+            // A key of a NOT NULL column has no bytes for NULL.
             let can_be = null_safe && column.nullable;
             return Ok(can_be.then_some(Value::Null));
         }
@@ -388,14 +389,14 @@ impl<S: KeySource> Builder<'_, S> {
         }
     }
 
-    /// Where the keys of a lower bound begin; without one, above NULL.
+    /// The cut below the keys of a lower bound; without one, above NULL.
     fn lower_cut(
         &self,
         part: usize,
         bound: Option<(&Expression, Edge)>,
     ) -> Result<Bound, S::Error> {
         let column = self.column(part);
-        // NULL is below all, and no comparison finds it.
+        // NULL is below all, and comparisons never find it.
         let above_null = || match column.nullable {
             true => Cut::Behind(Value::Null),
             false => Cut::Open,
@@ -426,7 +427,7 @@ impl<S: KeySource> Builder<'_, S> {
         }))
     }
 
-    /// Where the keys of an upper bound end.
+    /// The cut above the keys of an upper bound.
     fn upper_cut(
         &self,
         part: usize,
@@ -509,7 +510,7 @@ impl<E> SortedRows<'_, E> {
         &self.keys[stdx::to_usize(self.order[place]) * self.parts.len() + column]
     }
 
-    /// The rows from `start` to `end`, which are alike before `column`.
+    /// The rows from `start` to `end`, which are equal before `column`.
     fn set(&self, column: usize, start: usize, end: usize) -> Result<KeySet, E> {
         if column == self.parts.len() {
             return Ok(KeySet::Everything);

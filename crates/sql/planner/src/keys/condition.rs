@@ -6,46 +6,45 @@ use expression::Expression;
 
 use crate::plan::Edge;
 
-/// What conditions say of the parts of an index. The expressions have one value each while the
-/// table is read.
+/// What conditions say of the parts of an index. During the scan each expression has one value.
 #[derive(Debug, Clone)]
 pub enum KeyCondition<'e> {
-    /// All of these hold; of none: any key will do.
+    /// All of these hold; if empty, any key matches.
     All(Vec<KeyCondition<'e>>),
-    /// One of these holds; of none: no key will do.
+    /// One of these holds; if empty, no key matches.
     Any(Vec<KeyCondition<'e>>),
     /// The part equals a value.
     Equal {
-        /// Which part.
+        /// The part of the index.
         part: usize,
         /// The value.
         value: Cow<'e, Expression>,
-        /// NULL finds NULL. Otherwise it finds nothing.
+        /// NULL matches NULL. Otherwise NULL matches nothing.
         null_safe: bool,
     },
     /// The part is at least (or above) a value.
     Lower {
-        /// Which part.
+        /// The part of the index.
         part: usize,
         /// The value.
         value: Cow<'e, Expression>,
-        /// Whether the value belongs to it.
+        /// Whether the value itself is included.
         edge: Edge,
     },
     /// The part is at most (or below) a value.
     Upper {
-        /// Which part.
+        /// The part of the index.
         part: usize,
         /// The value.
         value: Cow<'e, Expression>,
-        /// Whether the value belongs to it.
+        /// Whether the value itself is included.
         edge: Edge,
     },
     /// The parts together are one of the rows.
     Rows {
-        /// Which parts, ascending.
+        /// The parts, ascending.
         parts: Box<[usize]>,
-        /// Of each part, where its value stands in a row.
+        /// For each part, the position of its value in a row.
         places: Box<[usize]>,
         /// Values of a row.
         width: usize,
@@ -54,38 +53,38 @@ pub enum KeyCondition<'e> {
     },
 }
 
-/// What an access by ranges of whole keys does.
+/// An access by ranges of whole keys.
 #[derive(Debug)]
 pub struct KeyPlan {
-    /// What the keys satisfy.
+    /// The condition on the keys.
     pub condition: KeyCondition<'static>,
-    /// Only the first parts, so many of them, are looked at.
+    /// How many of the first parts are used for ranges.
     pub depth: usize,
-    /// The first parts, so many of them, that the ranges can name values of; for EXPLAIN.
+    /// How many of the first parts have values in the ranges; for EXPLAIN.
     pub used_parts: usize,
 }
 
-/// The most ranges that one access reads. A range takes some 200 bytes while a scan runs. Where
-/// conditions could make more of them, the last parts of the index are left out.
+/// The most ranges of one access. A range takes some 200 bytes while a scan runs. If conditions
+/// could yield more, the last parts of the index are left out.
 pub const RANGE_COUNT_MAX: usize = 1 << 18;
 
-/// The most ways through alternatives that are looked at to find out which conditions the ranges
-/// answer exactly. Past it the conditions are tested again, row by row.
+/// The most combinations of alternatives that are examined to find which conditions the ranges
+/// answer exactly. Beyond it the conditions are tested again, row by row.
 const WAY_COUNT_MAX: usize = 512;
 
-/// What ranges made of conditions can do.
+/// What ranges can express of conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// How many parts are worth looking at; 0: the conditions leave all keys.
+    /// How many parts are useful; 0: the conditions admit all keys.
     pub(crate) depth: usize,
-    /// How many parts the ranges can name values of.
+    /// How many parts have values in the ranges.
     pub(crate) used_parts: usize,
-    /// The conditions, by place, that hold for all keys in the ranges.
+    /// By position: whether the ranges answer the condition exactly.
     pub(crate) answered: Vec<bool>,
 }
 
 impl KeyCondition<'_> {
-    /// The condition with values of its own.
+    /// The condition with owned values.
     pub(crate) fn into_owned(self) -> KeyCondition<'static> {
         let owned = |value: Cow<'_, Expression>| Cow::Owned(value.into_owned());
         match self {
@@ -143,7 +142,7 @@ impl KeyCondition<'_> {
         }
     }
 
-    /// True if one of the values that keys are to equal satisfies the test.
+    /// True if one of the values that the keys must equal satisfies the test.
     pub(crate) fn any_equal_value(&self, test: &dyn Fn(&Expression) -> bool) -> bool {
         match self {
             Self::All(list) | Self::Any(list) => list.iter().any(|it| it.any_equal_value(test)),
@@ -153,7 +152,7 @@ impl KeyCondition<'_> {
         }
     }
 
-    /// The only part that it speaks of.
+    /// The only part that it refers to, or `None`.
     fn single_part(&self) -> Option<usize> {
         match self {
             Self::All(list) | Self::Any(list) => {
@@ -171,7 +170,7 @@ impl KeyCondition<'_> {
         }
     }
 
-    /// True if it leaves single values of the only part that it speaks of.
+    /// True if it admits only single values of its only part.
     fn is_points(&self) -> bool {
         match self {
             Self::All(list) => list.iter().any(Self::is_points),
@@ -181,7 +180,7 @@ impl KeyCondition<'_> {
         }
     }
 
-    /// At most so many ranges come of it if the first `depth` parts are looked at.
+    /// The most ranges that it yields with the first `depth` parts.
     fn range_count_max(&self, depth: usize) -> usize {
         match self {
             Self::Equal { .. } | Self::Lower { .. } | Self::Upper { .. } => 1,
@@ -204,7 +203,7 @@ impl KeyCondition<'_> {
         }
     }
 
-    /// True if each key that satisfies it has one of some values in the part.
+    /// True if each key that satisfies it has one of some given values in the part.
     fn restricts(&self, wanted: usize) -> bool {
         match self {
             Self::All(list) => list.iter().any(|it| it.restricts(wanted)),
@@ -218,7 +217,7 @@ impl KeyCondition<'_> {
 }
 
 /// The intersection of lists of intervals of one part has at most as many as all together, and no
-/// more than a list of points has; each of one part goes with each of another.
+/// more than a list of points among them. The numbers of different parts multiply.
 fn range_count_of_all(list: &[KeyCondition<'_>], depth: usize) -> usize {
     let mut product = 1_usize;
     let mut sums = vec![(0_usize, usize::MAX); depth];
@@ -242,8 +241,8 @@ fn range_count_of_all(list: &[KeyCondition<'_>], depth: usize) -> usize {
     product
 }
 
-/// What ranges of an index of `part_count` parts can do with conditions that must all hold.
-/// `is_exact` says of each whether the index can tell it exactly.
+/// What ranges of an index with `part_count` parts can express of conditions that must all hold.
+/// `is_exact` says for each whether the index can answer it exactly.
 pub(crate) fn reach(
     conditions: &[KeyCondition<'_>],
     is_exact: &[bool],
@@ -279,7 +278,7 @@ pub(crate) fn reach(
     let simple = walk.way.clone();
     walk.go(branching, 0);
     if walk.is_cut {
-        // Not all ways were seen, so the ranges only narrow what the alternatives say.
+        // Not all combinations were examined, so the alternatives only narrow the ranges.
         walk.way = simple;
         walk.answered = is_exact.to_vec();
         walk.arrive();
@@ -294,27 +293,27 @@ pub(crate) fn reach(
     }
 }
 
-/// A walk along all ways to satisfy the conditions, one of the alternatives of each.
+/// Visits all combinations: one alternative of each condition.
 struct Walk {
     depth: usize,
     ways_left: usize,
-    /// There were too many ways.
+    /// There were too many combinations.
     is_cut: bool,
     way: Way,
     used_parts: usize,
     answered: Vec<bool>,
 }
 
-/// One way.
+/// One combination.
 #[derive(Debug, Clone)]
 struct Way {
-    /// What is asked of each part.
+    /// The restriction on each part.
     parts: Vec<Restriction>,
-    /// Of each condition, one more than the last part that it asks something of.
+    /// For each condition, the number of its last restricted part plus 1.
     last_parts: Vec<usize>,
 }
 
-/// What a way asks of a part.
+/// The restriction on a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Restriction {
     None,
@@ -322,7 +321,7 @@ enum Restriction {
     Points,
 }
 
-/// Alternatives within alternatives, or beside them, that a walk goes through. It is recursive.
+/// The most nested or adjacent alternatives of a walk. The walk is recursive.
 const BRANCH_COUNT_MAX: usize = 32;
 
 impl Walk {
@@ -372,8 +371,8 @@ impl Walk {
         self.arrive();
     }
 
-    /// At the end of a way: its ranges name single values of the first parts and an interval of
-    /// the next one at most; what is asked of later parts they do not answer.
+    /// The end of a combination: its ranges have single values of the first parts and at most one
+    /// interval of the next. Restrictions of later parts are not answered.
     fn arrive(&mut self) {
         self.is_cut |= self.ways_left == 0;
         self.ways_left = self.ways_left.saturating_sub(1);

@@ -1,16 +1,16 @@
-//! [`KeySet`]: which keys of an index conditions leave, part by part.
+//! [`KeySet`]: the keys of an index that satisfy conditions, part by part.
 //!
 //! A set is a tree of levels. A level belongs to one part of the index and holds intervals of that
-//! part's values; behind each interval stands what is asked of the later parts. A part that has no
+//! part's values. Each interval leads to the restrictions of the later parts. A part without a
 //! level may have any value.
 //!
 //! (I1) The intervals of a level are sorted, disjoint and not empty, and there is at least one.
 //! (I2) A level below another belongs to a later part.
-//! (I3) No interval leads to [`KeySet::Nothing`]: it would not be there.
+//! (I3) No interval leads to [`KeySet::Nothing`]: it would be left out.
 //!
-//! AND intersects and OR unites, each in one pass over two sorted lists, so the result is sorted
-//! without a sort. Subtrees are shared. A list of `n` alternatives is united in pairs, then pairs
-//! of pairs, which takes `n log n` steps.
+//! AND intersects and OR unites, each in one pass over two sorted lists, so the result needs no
+//! sort. Subtrees are shared. A list of `n` alternatives is united in pairs, then pairs of pairs,
+//! which takes `n log n` steps.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ use value::{ColumnType, Value};
 pub(crate) enum KeySet {
     /// No key.
     Nothing,
-    /// All keys, as far as the later parts go.
+    /// All keys, whatever the later parts.
     Everything,
     /// Keys whose next restricted part lies in one of the intervals.
     Level(Rc<Level>),
@@ -37,7 +37,7 @@ pub(crate) struct Level {
     intervals: Vec<Interval>,
 }
 
-/// Values of one part, and what is asked of the parts behind it.
+/// An interval of one part's values, and the restrictions of the later parts.
 #[derive(Debug, Clone)]
 pub(crate) struct Interval {
     lower: Cut,
@@ -45,7 +45,7 @@ pub(crate) struct Interval {
     next: KeySet,
 }
 
-/// A place between values.
+/// A position between values.
 #[derive(Debug, Clone)]
 pub(crate) enum Cut {
     /// Below all values, as a lower end; above all, as an upper one.
@@ -56,15 +56,15 @@ pub(crate) enum Cut {
     Behind(Value),
 }
 
-/// What an operation on sets needs besides the sets.
+/// What an operation on sets needs in addition to the sets.
 pub(crate) struct Algebra<'a, E> {
     /// The types of the index's parts.
     pub(crate) types: &'a [&'a ColumnType],
-    /// Counts work, in bytes looked at.
+    /// Counts work, in bytes read.
     pub(crate) spend: &'a dyn Fn(usize) -> Result<(), E>,
 }
 
-/// What a step over an interval costs, in bytes looked at.
+/// The cost of one step over an interval, in bytes read.
 const STEP_COST: usize = 64;
 
 impl KeySet {
@@ -78,7 +78,7 @@ impl KeySet {
         Self::Level(Rc::new(Level { part, intervals }))
     }
 
-    /// The keys whose `part` is the value, and that `next` has.
+    /// The keys of `next` whose `part` is the value.
     pub(crate) fn point(part: usize, value: Value, next: Self) -> Self {
         let lower = Cut::Before(value.clone());
         let intervals = vec![Interval {
@@ -89,8 +89,8 @@ impl KeySet {
         Self::Level(Rc::new(Level { part, intervals }))
     }
 
-    /// The keys whose `part` is one of the values, each with what is asked behind it. The values
-    /// ascend and are unlike.
+    /// The keys whose `part` is one of the values, each with its later restrictions. The values
+    /// ascend and are distinct.
     pub(crate) fn points(part: usize, values: impl Iterator<Item = (Value, Self)>) -> Self {
         let intervals: Vec<Interval> = values
             .map(|(value, next)| Interval {
@@ -121,7 +121,7 @@ impl KeySet {
 }
 
 impl<E> Algebra<'_, E> {
-    /// The keys that both sets have.
+    /// The intersection of both sets.
     pub(crate) fn and(&self, left: &KeySet, right: &KeySet) -> Result<KeySet, E> {
         let (left, right) = match (left, right) {
             (KeySet::Nothing, _) | (_, KeySet::Nothing) => return Ok(KeySet::Nothing),
@@ -135,7 +135,7 @@ impl<E> Algebra<'_, E> {
         }
     }
 
-    /// The keys of a level that also have what is asked of later parts.
+    /// The keys of a level that also satisfy restrictions of later parts.
     fn and_behind(&self, level: &Level, behind: &KeySet) -> Result<KeySet, E> {
         let mut intervals = Vec::with_capacity(level.intervals.len());
         for interval in &level.intervals {
@@ -183,7 +183,7 @@ impl<E> Algebra<'_, E> {
         Ok(KeySet::of_level(left.part, intervals))
     }
 
-    /// The keys that one of the sets has.
+    /// The union of both sets.
     pub(crate) fn or(&self, left: &KeySet, right: &KeySet) -> Result<KeySet, E> {
         let (left, right) = match (left, right) {
             (KeySet::Nothing, other) | (other, KeySet::Nothing) => return Ok(other.clone()),
@@ -197,7 +197,7 @@ impl<E> Algebra<'_, E> {
         }
     }
 
-    /// The keys that one of many sets has.
+    /// The union of many sets.
     pub(crate) fn any(&self, mut sets: Vec<KeySet>) -> Result<KeySet, E> {
         while 1 < sets.len() {
             let mut united = Vec::with_capacity(sets.len().div_ceil(2));
@@ -235,7 +235,7 @@ impl<E> Algebra<'_, E> {
                 );
                 continue;
             }
-            // They overlap: what one has before the other begins is its own.
+            // They overlap: the part of one before the other begins is its own.
             match self.lowers(part, &a.lower, &b.lower) {
                 Ordering::Less => self.add(part, &mut united, Some(a.cut_off(&b.lower))),
                 Ordering::Greater => self.add(part, &mut united, Some(b.cut_off(&a.lower))),
@@ -272,7 +272,7 @@ impl<E> Algebra<'_, E> {
         Ok(KeySet::of_level(part, united))
     }
 
-    /// Adds an interval behind the others, joined with the last one if nothing is between them.
+    /// Appends an interval; it is joined with the last one if nothing lies between them.
     fn add(&self, part: usize, intervals: &mut Vec<Interval>, interval: Option<Interval>) {
         let Some(interval) = interval else {
             return;
@@ -287,7 +287,7 @@ impl<E> Algebra<'_, E> {
         intervals.push(interval);
     }
 
-    /// True if a value stands between the upper end of one interval and the lower end of the next.
+    /// True if a value lies between the upper end of one interval and the lower end of the next.
     fn is_apart(&self, part: usize, upper: &Cut, lower: &Cut) -> bool {
         match (upper, lower) {
             (Cut::Open, _) | (_, Cut::Open) => false,
@@ -295,7 +295,7 @@ impl<E> Algebra<'_, E> {
         }
     }
 
-    /// True if a lower end stands below an upper one.
+    /// True if a lower end lies below an upper one.
     fn is_below(&self, part: usize, lower: &Cut, upper: &Cut) -> bool {
         match (lower, upper) {
             (Cut::Open, _) | (_, Cut::Open) => true,
@@ -339,7 +339,7 @@ impl Cut {
         }
     }
 
-    /// The value, and whether the cut stands above it; `None` for an open end.
+    /// The value, and whether the cut is above it; `None` for an open end.
     fn value(&self) -> Option<(&Value, bool)> {
         match self {
             Self::Open => None,
@@ -350,7 +350,7 @@ impl Cut {
 }
 
 impl Interval {
-    /// Takes away, and returns, the part below a cut within the interval.
+    /// Splits off and returns the part below a cut within the interval.
     fn cut_off(&mut self, at: &Cut) -> Self {
         let lower = std::mem::replace(&mut self.lower, at.clone());
         Self {
@@ -372,7 +372,7 @@ impl Interval {
     }
 }
 
-/// A level of any value of `part`, with `level` behind it.
+/// A level of all values of `part`, each leading to `level`.
 fn all_before(part: usize, level: &Rc<Level>) -> Level {
     let intervals = vec![Interval {
         lower: Cut::Open,
@@ -382,13 +382,13 @@ fn all_before(part: usize, level: &Rc<Level>) -> Level {
     Level { part, intervals }
 }
 
-/// Makes ranges of whole keys out of a set.
+/// Converts a set to ranges of whole keys.
 pub(crate) struct Flattener<'a, E> {
     pub(crate) algebra: Algebra<'a, E>,
-    /// Only the first parts, so many of them, are looked at.
+    /// How many of the first parts are used.
     pub(crate) depth: usize,
     pub(crate) ranges: Vec<KeyRange>,
-    /// The values of the parts before the level at hand.
+    /// The values of the parts before the current level.
     prefix: Vec<Value>,
 }
 
@@ -402,8 +402,8 @@ impl<'a, E> Flattener<'a, E> {
         }
     }
 
-    /// Adds the ranges of a set; they ascend and are disjoint. Where an interval of many values has
-    /// a level behind it, its range has keys that the set has not.
+    /// Appends the ranges of a set; they ascend and are disjoint. If an interval of many values
+    /// leads to another level, its range has keys that the set lacks.
     pub(crate) fn flatten(&mut self, set: &KeySet) -> Result<(), E> {
         (self.algebra.spend)(STEP_COST)?;
         let Some(level) = self.level_at(set, self.prefix.len()) else {
@@ -435,7 +435,7 @@ impl<'a, E> Flattener<'a, E> {
         Ok(())
     }
 
-    /// The level of a set, if it belongs to this part and the part is looked at.
+    /// The level of a set, if it belongs to this part and the part is used.
     fn level_at<'s>(&self, set: &'s KeySet, part: usize) -> Option<&'s Rc<Level>> {
         match set {
             KeySet::Level(level) if level.part == part && part < self.depth => Some(level),
@@ -443,7 +443,8 @@ impl<'a, E> Flattener<'a, E> {
         }
     }
 
-    /// The lower end of an interval of many values: with the least key behind its first value.
+    /// The lower end of an interval of many values, extended by the least key below its first
+    /// value.
     fn lower_of(&self, first: &Interval) -> KeyBound {
         let mut values = self.prefix.clone();
         let mut interval = first;
@@ -467,7 +468,8 @@ impl<'a, E> Flattener<'a, E> {
         }
     }
 
-    /// The upper end of an interval of many values: with the greatest key behind its last value.
+    /// The upper end of an interval of many values, extended by the greatest key below its last
+    /// value.
     fn upper_of(&self, last: &Interval) -> KeyBound {
         let mut values = self.prefix.clone();
         let mut interval = last;
@@ -496,7 +498,7 @@ impl<'a, E> Flattener<'a, E> {
         }
     }
 
-    /// Adds a range behind the others; one that begins where the last one ends goes on with it.
+    /// Appends a range; it is joined with the last one if that ends where it begins.
     fn push(&mut self, range: KeyRange) {
         if let Some(last) = self.ranges.last_mut()
             && meet(&last.upper, &range.lower, self.algebra.types)
@@ -508,7 +510,7 @@ impl<'a, E> Flattener<'a, E> {
     }
 }
 
-/// True if nothing is between the upper end of one range and the lower end of the next.
+/// True if nothing lies between the upper end of one range and the lower end of the next.
 fn meet(upper: &KeyBound, lower: &KeyBound, types: &[&ColumnType]) -> bool {
     let (a, b) = match (upper, lower) {
         (KeyBound::Inclusive(a), KeyBound::Exclusive(b))

@@ -1,5 +1,5 @@
-//! Ranges against their naive twin: each key of a small index is asked whether it satisfies the
-//! conditions, and whether a range has it.
+//! Ranges against their naive twin: for each key of a small index, whether it satisfies the
+//! conditions, and whether a range contains it.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -137,7 +137,7 @@ impl Dice {
     }
 }
 
-/// The order of a key's value and a given one; `None` if one is NULL.
+/// The order of a key's value and a given value; `None` if one is NULL.
 fn compared(key: &Value, value: &Expression) -> Option<Ordering> {
     let number = |value: &Value| match value {
         Value::Int(number) => Some(stdx::i64_to_f64(*number)),
@@ -193,7 +193,7 @@ fn number(value: &Value) -> i64 {
     }
 }
 
-/// The order of a key and a bound's values, as far as the bound goes.
+/// The order of a key and a bound's values, over the bound's length.
 fn against(key: &[Value], values: &[Value]) -> Ordering {
     let numbers = |values: &[Value]| values.iter().map(number).collect::<Vec<_>>();
     numbers(&key[..values.len()]).cmp(&numbers(values))
@@ -306,7 +306,7 @@ fn ranges_have_what_their_naive_twin_finds() {
             }
         }
     }
-    // The test is worth something only if many of the conditions are answered.
+    // The test is worth little unless many conditions are answered.
     assert!(1000 < exact_count, "{exact_count} were answered exactly");
 }
 

@@ -1,10 +1,10 @@
-//! Rewriting expressions so that they read what a node below has kept.
+//! Rewrites expressions so that they read what a node below has kept.
 
 use expression::{AggregateCall, AggregateFunction, ColumnPlace, Expression, ExpressionKind};
 
 use crate::numbered::Numbered;
 
-/// What a grouping node's slot holds, while the expressions above are rewritten.
+/// The contents of a grouping node's slot, while the expressions above are rewritten.
 pub(super) struct Groups {
     pub(super) slot: usize,
     pub(super) keys: Numbered<Expression>,
@@ -65,7 +65,7 @@ impl Groups {
     }
 }
 
-/// Makes each expression that was kept read its column of the slot; others are rewritten below.
+/// Makes each kept expression read its column of the slot; rewrites within others.
 pub(super) fn read_kept(expression: &mut Expression, kept: &Numbered<Expression>, slot: usize) {
     if let Some(column) = kept.find(expression) {
         let place = ColumnPlace { slot, column };

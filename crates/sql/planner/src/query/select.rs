@@ -21,8 +21,9 @@ struct Parts {
     order: Vec<(Expression, bool)>,
 }
 
-/// Columns of a result: what the answer to a PREPARE can count. MariaDB has no limit otherwise; one
-/// that no program meets keeps a statement of 16 MiB from a plan of many GiB.
+/// The most columns of a result: what the reply to a PREPARE can count. MariaDB has no limit
+/// otherwise. No real program reaches it, and it keeps a statement of 16 MiB from a plan of many
+/// GiB.
 const COLUMN_COUNT_MAX: usize = 65_535;
 
 impl Binder<'_> {
@@ -94,8 +95,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The order whose first row alone tells the MIN or MAX of a column, where a SELECT asks for
-    /// nothing else. A SELECT that locks rows locks all that its condition finds, so it reads them.
+    /// The order whose first row alone is the MIN or MAX of a column, if a SELECT asks for nothing
+    /// else. A locking SELECT locks all rows that its condition finds, so it reads them all.
     fn extreme_order(
         &self,
         parts: &Parts,
@@ -139,8 +140,8 @@ impl Binder<'_> {
         Ok(conjuncts(bound))
     }
 
-    /// `IS NULL` of a DATE or DATETIME that is NOT NULL finds the zero date, as in MySQL: it is how
-    /// ODBC programs, which have no such date, ask for it.
+    /// `IS NULL` of a NOT NULL DATE or DATETIME finds the zero date, as in MySQL. ODBC programs,
+    /// which have no such date, query it this way.
     pub(crate) fn find_zero_dates(&mut self, condition: &mut Expression) -> Result<(), PlanError> {
         if let ExpressionKind::And(list) | ExpressionKind::Or(list) = &mut condition.kind {
             return list.iter_mut().try_for_each(|it| self.find_zero_dates(it));
@@ -225,7 +226,7 @@ impl Binder<'_> {
                 order.push((key, item.descending));
             }
         }
-        // As MariaDB: groups come sorted unless another order (or NULL) is asked for.
+        // As in MariaDB: groups come sorted unless another order (or NULL) is asked for.
         if tail.order_by.is_empty() && !key_order.is_empty() && !select.with_rollup {
             order = key_order;
         }
@@ -265,7 +266,7 @@ impl Binder<'_> {
         Ok((output, columns))
     }
 
-    /// What a client is told of an expression.
+    /// The description of an expression for the client.
     fn described(&mut self, expression: &Expression, name: String) -> OutputColumn {
         let found = expression.as_column().and_then(|place| {
             let mut blocks = self.blocks.iter().rev();
@@ -336,7 +337,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Puts grouping above a node; the clauses above then read the groups.
+    /// Adds grouping above a node; the clauses above then read the groups.
     fn grouped(
         &mut self,
         input: Node,
@@ -371,7 +372,8 @@ impl Binder<'_> {
         let (mut keys, mut calls) = (groups.keys.into_list(), groups.calls.into_list());
         let is_ordered = with_rollup && !keys.is_empty();
         if is_ordered {
-            // A rollup needs equal keys side by side: all that is read is sorted by the keys.
+            // A rollup needs equal keys side by side, so all columns that are read are sorted by
+            // the keys.
             let mut read = Numbered::of(&keys);
             for call in &calls {
                 for argument in &call.arguments {
@@ -413,8 +415,9 @@ impl Binder<'_> {
         Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
     }
 
-    /// Sorts the rows. What can be computed behind the sort is, so that `@n := @n + 1` numbers the
-    /// rows as they are given, and what LIMIT leaves out neither costs anything nor warns.
+    /// Sorts the rows. Expressions are computed after the sort if possible. So `@n := @n + 1`
+    /// numbers the rows in output order, and rows that LIMIT drops cost nothing and cause no
+    /// warnings.
     fn sorted_rows(
         &mut self,
         input: Node,
@@ -450,10 +453,10 @@ impl Binder<'_> {
         node
     }
 
-    /// Whether an expression of the list is to be computed behind the sort: what does something, or
-    /// may be another each time; and in front of a LIMIT everything that reads no long values,
-    /// which are better not kept. What is ordered by is known then, and a subquery that reads the
-    /// row has to be run while that is there.
+    /// Whether to compute an expression of the list after the sort. That applies to side effects
+    /// and volatile values; before a LIMIT also to everything that reads no long values, since
+    /// these should not be kept. It does not apply to sort keys, nor to a subquery that reads the
+    /// row, which must run while the row is there.
     fn is_late(
         &self,
         expression: &Expression,
@@ -581,7 +584,7 @@ fn read_columns(expression: &mut Expression, read: &Numbered<Expression>, sorted
     }
 }
 
-/// The first row of a node alone.
+/// Only the first row of a node.
 fn first_row(node: Node) -> Node {
     let one = Expression::constant(Value::Int(1), ColumnType::new(TypeKind::BigInt));
     let limit = Limit {
