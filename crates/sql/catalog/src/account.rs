@@ -1,8 +1,8 @@
-//! Accounts: who may log in from where and how, and what they may do.
+//! Accounts: who may log in, from which host and how, and what they may do.
 //!
-//! An account is a user name and a host pattern. Who logs in is the most specific account that
-//! matches, as MariaDB orders them: hosts without wildcards before patterns, longer fixed
-//! beginnings before shorter, named users before the anonymous one.
+//! An account is a user name and a host pattern. A client gets the most specific account that
+//! matches, in MariaDB's order: hosts without wildcards before patterns, longer fixed prefixes
+//! before shorter, named users before the anonymous one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct AccountName {
 }
 
 impl AccountName {
-    /// Hosts in the order in which they are looked at: most specific first. No host is any host.
+    /// The order in which hosts are tried: most specific first. An empty host is any host.
     pub(crate) fn host_order(&self) -> Reverse<usize> {
         let host = match self.host.as_str() {
             "" => "%",
@@ -42,7 +42,7 @@ impl AccountName {
     }
 }
 
-/// How an account proves who it is.
+/// How a client proves that it may use an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
     /// The authentication plugin's name.
@@ -54,9 +54,9 @@ pub struct Credential {
 /// Everything about an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Who and where from.
+    /// User and host.
     pub name: AccountName,
-    /// How.
+    /// How it logs in.
     pub credential: Credential,
     /// `ACCOUNT LOCK`.
     pub locked: bool,
@@ -66,7 +66,7 @@ pub struct Account {
     pub grants: Grants,
 }
 
-/// What an account may do, level by level.
+/// What an account may do, by level.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// On `*.*`.
@@ -79,17 +79,17 @@ pub struct Grants {
     pub routines: BTreeMap<RoutineKey, Grant>,
 }
 
-/// Privileges of one level, and whether they may be given on.
+/// Privileges at one level, and whether they may be granted to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// What.
+    /// The privileges.
     pub privileges: PrivilegeSet,
     /// `WITH GRANT OPTION`.
     pub grantable: bool,
 }
 
 impl Grants {
-    /// Forgets levels that allow nothing.
+    /// Removes levels that allow nothing.
     pub fn prune(&mut self) {
         let means_something = |grant: &Grant| !grant.privileges.is_empty() || grant.grantable;
         self.databases.retain(|_, grant| means_something(grant));
@@ -99,7 +99,7 @@ impl Grants {
 }
 
 impl Account {
-    /// The statements that `SHOW GRANTS` answers with.
+    /// The statements that `SHOW GRANTS` returns.
     pub fn show_grants(&self) -> Vec<String> {
         let to = format!(
             "{}@{}",
@@ -166,13 +166,13 @@ fn push_grant_option(statement: &mut String, grant: Grant) {
     }
 }
 
-/// Where a client comes from.
+/// The origin of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The unix socket; matches the host `localhost`.
     Socket,
-    /// A network address. Names are never looked up, so host names other than `localhost` match
-    /// nobody (as with MariaDB's `skip_name_resolve`); loopback counts as `localhost` too.
+    /// A network address. Names are never looked up, so host names other than `localhost` match no
+    /// client (as with MariaDB's `skip_name_resolve`). Loopback counts as `localhost` too.
     Address(IpAddr),
 }
 
@@ -188,7 +188,7 @@ impl Origin {
         }
     }
 
-    /// True if an account of this host pattern lets in who comes from here.
+    /// True if an account with this host pattern admits clients from here.
     pub fn matches(self, host: &str) -> bool {
         if host.is_empty() || host == "%" {
             return true;
@@ -204,7 +204,7 @@ impl Origin {
     }
 }
 
-/// `host` is `address/netmask`, both IPv4, and the address is in it.
+/// True if `host` is `address/netmask`, both IPv4, and contains the address.
 fn is_in_network(host: &str, address: IpAddr) -> bool {
     let Some((network, mask)) = host.split_once('/') else {
         return false;
@@ -217,8 +217,8 @@ fn is_in_network(host: &str, address: IpAddr) -> bool {
     address.to_bits() & mask.to_bits() == network.to_bits()
 }
 
-/// How specific a pattern for databases or hosts is: the bytes before its first wildcard, and
-/// without one the most, however long it is.
+/// How specific a pattern for databases or hosts is: the bytes before its first wildcard. A pattern
+/// without one is the most specific, whatever its length.
 pub(crate) fn fixed_length(pattern: &str) -> usize {
     let mut bytes = pattern.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -231,7 +231,7 @@ pub(crate) fn fixed_length(pattern: &str) -> usize {
     usize::MAX
 }
 
-/// SQL's LIKE on bytes, with `\` as escape; linear but for the last `%` seen, which suffices.
+/// SQL's LIKE on bytes, with `\` as escape. It backtracks only to the last `%`, which suffices.
 pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
@@ -260,8 +260,8 @@ pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'%')
 }
 
-/// All accounts, most specific first. Immutable: a change publishes a new one, which shares with
-/// it what has not changed. So an account can be known again by its address.
+/// All accounts, most specific first. Immutable: a change publishes a new value, which shares the
+/// unchanged accounts. So an account can be recognized by its address.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     /// In the order of matching.
@@ -274,7 +274,7 @@ impl Accounts {
         Self::ordered(accounts.into_iter().map(Arc::new).collect())
     }
 
-    /// These after changes: the account that each name has from then on, or none.
+    /// The accounts after changes: the new account of each name, or `None` if it is removed.
     pub fn after(&self, changes: impl IntoIterator<Item = (AccountName, Option<Account>)>) -> Self {
         let changed: BTreeMap<_, _> = changes.into_iter().collect();
         let mut accounts = self.ordered.clone();
@@ -283,7 +283,7 @@ impl Accounts {
         Self::ordered(accounts)
     }
 
-    /// These, which have been read anew; what is as it was before is shared with that.
+    /// These accounts, which were read again; unchanged ones are shared with `before`.
     pub fn sharing(mut self, before: &Self) -> Self {
         let known: BTreeMap<_, _> = before.iter().map(|it| (&it.name, it)).collect();
         for account in &mut self.ordered {
@@ -307,7 +307,7 @@ impl Accounts {
         Self { ordered: accounts }
     }
 
-    /// The account that a client with this user name from there is, if any.
+    /// The account for a client with this user name and origin, if any.
     pub fn find(&self, user: &str, origin: Origin) -> Option<&Arc<Account>> {
         self.ordered.iter().find(|account| {
             let name = &account.name;
@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(found("::1").unwrap().user, "a");
         assert_eq!(found("127.0.0.1").unwrap().user, "");
         assert_eq!(found("10.1.2.3").unwrap().host, "10.%");
-        // An escaped wildcard is none.
+        // An escaped wildcard is no wildcard.
         let escaped = accounts.iter().nth(2).unwrap();
         assert_eq!(escaped.name.host, r"10.0\_%");
     }
@@ -485,7 +485,7 @@ mod tests {
                 "GRANT SELECT ON `shop`.* TO `app`@`%`",
             ]
         );
-        // The salt of this method is any ASCII.
+        // The salt of this method is any ASCII text.
         let mut salted = account("o`app", "%");
         salted.credential.plugin = "caching_sha2_password".to_owned();
         salted.credential.hash = "$A$005$'\\\n".to_owned();

@@ -1,7 +1,7 @@
 //! Accounts as rows of `mysql.global_priv`.
 //!
 //! The table is MariaDB's: `Host`, `User` and a JSON text. MariaDB keeps the global privileges in
-//! that text and the rest in further tables; here the text holds all levels, so that an account is
+//! that text and the rest in further tables. Here the text holds all levels, so an account is
 //! changed in one row and read in one scan:
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!  "routines": [{"kind": "PROCEDURE", "database": "shop", "name": "add", "access": 8388608}]}
 //! ```
 //!
-//! Absent members mean nothing granted, not locked, not required. The bits of `access` are those
+//! Absent members mean: nothing granted, not locked, not required. The bits of `access` are those
 //! of [`PrivilegeSet::bits`] and part of the format.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub const SYSTEM_DATABASE: &str = "mysql";
 /// The table of accounts.
 pub const ACCOUNT_TABLE: &str = "global_priv";
 
-/// A row of the table cannot be understood.
+/// A row of the table cannot be decoded.
 #[derive(Debug, Error)]
 #[error("the account '{user}'@'{host}' has a damaged privilege text")]
 pub struct DamagedAccount {
@@ -45,7 +45,7 @@ pub struct DamagedAccount {
     pub user: String,
     /// The row's `Host`.
     pub host: String,
-    /// What the text's reader says.
+    /// The error of the JSON parser.
     #[source]
     pub source: serde_json::Error,
 }
@@ -270,7 +270,7 @@ pub fn account_table() -> TableDefinition {
     }
 }
 
-/// What a fresh server has: `root` from the socket and loopback, with all privileges and no
+/// The accounts of a new server: `root` from the socket and loopback, with all privileges and no
 /// password.
 pub fn first_accounts() -> Vec<Account> {
     let name = AccountName {

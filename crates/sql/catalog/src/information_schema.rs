@@ -1,8 +1,8 @@
-//! `information_schema`: tables that describe all others.
+//! `information_schema`: tables that describe all other tables.
 //!
-//! `tables` has their definitions, `rows` makes their rows out of a [`Facts`] value: what the
-//! asking account may see of the name space, and what only the session knows. A table is made
-//! anew for each statement that names it.
+//! `tables` has their definitions. `rows` makes their rows from a [`Facts`] value: what the account
+//! may see of the name space, and what only the session knows. A table is built for each statement
+//! that names it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,27 +22,27 @@ mod tables;
 pub use code::ParameterFacts;
 pub use describe::{column_key, default_text, extra_text, show_create_table};
 
-/// Ids of the tables here: no store gives out numbers so high.
+/// Ids of the tables here: no store assigns numbers this high.
 const TABLE_ID_MIN: u64 = 1 << 63;
 
 /// The schema's name.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// What the rows are made of.
+/// What the rows are made from.
 pub struct Facts<'a> {
     /// All databases and tables.
     pub names: &'a NameSpace,
     /// All accounts.
     pub accounts: &'a Accounts,
-    /// Who asks, and what he may see.
+    /// The rights of the asking session.
     pub rights: &'a Rights,
-    /// The tables that rows about tables are made for; `None`: all that are [`described`].
+    /// The tables about which rows are made; `None`: all that are [`described`].
     pub about: Option<&'a [Arc<TableDefinition>]>,
     /// All stored programs.
     pub routines: &'a Routines,
-    /// The asking account may read the bodies of all of them.
+    /// The account may read the bodies of all of them.
     pub sees_bodies: bool,
-    /// A program's parameters, what a function returns first.
+    /// A program's parameters, preceded by a function's result.
     pub parameters: &'a dyn Fn(&Routine) -> Vec<ParameterFacts>,
     /// Rows, sizes and counters of a table.
     pub table_facts: &'a dyn Fn(&TableDefinition) -> TableFacts,
@@ -62,12 +62,12 @@ impl std::fmt::Debug for Facts<'_> {
     }
 }
 
-/// What the store estimates of a table.
+/// The store's estimates of a table.
 #[derive(Debug, Clone, Default)]
 pub struct TableFacts {
     /// Rows and bytes.
     pub statistics: store::TableStatistics,
-    /// What the next row would get, 0 without such a column.
+    /// The next AUTO_INCREMENT value, 0 without such a column.
     pub next_auto_increment: u64,
 }
 
@@ -76,9 +76,9 @@ pub struct TableFacts {
 pub struct Process {
     /// Connection id.
     pub id: u64,
-    /// Who.
+    /// The user.
     pub user: String,
-    /// From where.
+    /// The client's host.
     pub host: String,
     /// Current database.
     pub database: Option<String>,
@@ -92,27 +92,27 @@ pub struct Process {
     pub info: Option<String>,
 }
 
-/// All definitions, in order of name.
+/// All definitions, sorted by name.
 pub fn definitions() -> &'static [Arc<TableDefinition>] {
     static DEFINITIONS: OnceLock<Vec<Arc<TableDefinition>>> = OnceLock::new();
     DEFINITIONS.get_or_init(tables::all)
 }
 
-/// The definition of that name, in any case of letters.
+/// The definition of that name, in any case.
 pub fn definition(name: &str) -> Option<&'static Arc<TableDefinition>> {
     definitions()
         .iter()
         .find(|definition| definition.name.table.eq_ignore_ascii_case(name))
 }
 
-/// The definition of that id, if it is one of this schema.
+/// The definition with that id, if it belongs to this schema.
 pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
     let position = usize::try_from(id.0.checked_sub(TABLE_ID_MIN)?).ok()?;
     definitions().get(position)
 }
 
 /// The tables that the account may know of, those of this schema first. Tables that are being
-/// filled before they get their names are nobody's to know.
+/// filled under a temporary name are never shown.
 pub fn described(names: &NameSpace, rights: &Rights) -> Vec<Arc<TableDefinition>> {
     let own = definitions().iter().cloned();
     let others = names

@@ -1,7 +1,7 @@
-//! Names, accounts and privileges: what a session asks before it touches a table.
+//! Names, accounts and privileges: what a session checks before it touches a table.
 //!
 //! Everything here is a value that was read from the store once and is shared until the next
-//! change; nothing here reads the store or knows a socket.
+//! change. Nothing here reads the store or uses a socket.
 
 #![forbid(unsafe_code)]
 

@@ -7,19 +7,19 @@ use store::{Store, TableDefinition};
 use value::CollationId;
 
 /// All names at one schema version. Immutable; a worker replaces its own when the store's version
-/// has moved.
+/// has changed.
 #[derive(Debug, Default)]
 pub struct NameSpace {
-    /// The store's schema version that this was read at.
+    /// The store's schema version when it was read.
     version: u64,
-    /// Databases by name, with what is in them.
+    /// Databases by name, with their tables.
     databases: BTreeMap<String, Database>,
 }
 
 /// One database.
 #[derive(Debug)]
 pub struct Database {
-    /// Default of tables made without one.
+    /// The default collation of its tables.
     pub collation: CollationId,
     /// Tables by name.
     pub tables: BTreeMap<String, Arc<TableDefinition>>,
@@ -52,7 +52,8 @@ impl NameSpace {
         Self { version, databases }
     }
 
-    /// The store's schema version that this was read at; who finds the store's higher reads anew.
+    /// The store's schema version when it was read. If the store's version is higher, the caller
+    /// reads the names again.
     pub fn version(&self) -> u64 {
         self.version
     }

@@ -1,7 +1,7 @@
 //! Privileges: what an account may do, globally, in a database, on a table.
 //!
-//! The names and levels are MariaDB 10.11's. A privilege set is a bit mask, whose bits are
-//! part of the format; `SHOW GRANTS` writes the names in an order of its own.
+//! The names and levels are MariaDB 10.11's. A privilege set is a bit mask; its bits are part of
+//! the format. `SHOW GRANTS` writes the names in another order.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
@@ -18,33 +18,33 @@ pub enum Privilege {
     Update,
     /// Remove rows.
     Delete,
-    /// Make databases and tables.
+    /// Create databases and tables.
     Create,
-    /// Remove databases and tables.
+    /// Drop databases and tables.
     Drop,
     /// FLUSH.
     Reload,
     /// Stop the server.
     Shutdown,
-    /// See and end others' sessions.
+    /// See and end other accounts' sessions.
     Process,
     /// Read and write files of the server.
     File,
-    /// Make foreign keys to a table.
+    /// Create foreign keys to a table.
     References,
-    /// Make and remove indexes.
+    /// Create and drop indexes.
     Index,
     /// ALTER TABLE.
     Alter,
     /// See all databases.
     ShowDatabases,
-    /// Everything an administrator does that has no privilege of its own.
+    /// Everything of an administrator that has no privilege of its own.
     Super,
     /// CREATE TEMPORARY TABLE.
     CreateTemporaryTables,
     /// LOCK TABLES.
     LockTables,
-    /// Ask where replication stands.
+    /// Read the state of replication.
     BinlogMonitor,
     /// Read the binary log as a replica does.
     ReplicationSlave,
@@ -52,17 +52,17 @@ pub enum Privilege {
     CreateView,
     /// SHOW CREATE VIEW.
     ShowView,
-    /// Make stored code.
+    /// Create stored programs.
     CreateRoutine,
-    /// Change and remove stored code.
+    /// Alter and drop stored programs.
     AlterRoutine,
-    /// Run stored code.
+    /// Run stored programs.
     Execute,
-    /// CREATE USER and its like.
+    /// CREATE USER and the like.
     CreateUser,
-    /// Make events.
+    /// Create events.
     Event,
-    /// Make triggers.
+    /// Create triggers.
     Trigger,
     /// CREATE and DROP TABLESPACE.
     CreateTablespace,
@@ -76,7 +76,7 @@ pub enum Privilege {
     ReplicationMasterAdmin,
     /// Replay binary log events.
     BinlogReplay,
-    /// End others' sessions and lift their limits.
+    /// End other accounts' sessions and lift their limits.
     ConnectionAdmin,
     /// Write while the server is read-only.
     ReadOnlyAdmin,
@@ -84,7 +84,7 @@ pub enum Privilege {
     FederatedAdmin,
     /// Administer the binary log.
     BinlogAdmin,
-    /// Ask where a replica stands.
+    /// Read the state of a replica.
     SlaveMonitor,
 }
 
@@ -130,7 +130,7 @@ const NAMES: [&str; 38] = [
     "SLAVE MONITOR",
 ];
 
-/// Other names that the grammar takes.
+/// Other names that the grammar accepts.
 const ALIASES: [(&str, Privilege); 3] = [
     ("REPLICATION CLIENT", Privilege::BinlogMonitor),
     ("REPLICATION REPLICA", Privilege::ReplicationSlave),
@@ -181,7 +181,7 @@ const ALL: [Privilege; 38] = {
     ]
 };
 
-/// The order in which `SHOW GRANTS` tells them: that of MariaDB's bits.
+/// The order of `SHOW GRANTS`: that of MariaDB's bits.
 const SHOWN: [Privilege; 38] = {
     use Privilege::*;
     [
@@ -232,7 +232,7 @@ impl Privilege {
         NAMES[usize::from(self as u8)]
     }
 
-    /// The privilege of that name, in any case of letters.
+    /// The privilege of that name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let by_name = ALL
             .into_iter()
@@ -251,13 +251,13 @@ impl Privilege {
 pub struct PrivilegeSet(u64);
 
 impl PrivilegeSet {
-    /// None of them (`USAGE`).
+    /// No privileges (`USAGE`).
     pub const NONE: Self = Self(0);
 
-    /// What `GRANT ALL` gives on `*.*`.
+    /// What `GRANT ALL` grants on `*.*`.
     pub const ALL_GLOBAL: Self = Self((1 << ALL.len()) - 1);
 
-    /// What `GRANT ALL` gives on a database.
+    /// What `GRANT ALL` grants on a database.
     pub const ALL_DATABASE: Self = Self::of(&[
         Privilege::Select,
         Privilege::Insert,
@@ -280,17 +280,17 @@ impl PrivilegeSet {
         Privilege::DeleteHistory,
     ]);
 
-    /// What there is to be done with stored programs.
+    /// All privileges about stored programs.
     pub const ROUTINE: Self = Self::of(&[
         Privilege::CreateRoutine,
         Privilege::AlterRoutine,
         Privilege::Execute,
     ]);
 
-    /// What `GRANT ALL` gives on a stored program.
+    /// What `GRANT ALL` grants on a stored program.
     pub const ALL_ROUTINE: Self = Self::of(&[Privilege::AlterRoutine, Privilege::Execute]);
 
-    /// What `GRANT ALL` gives on a table.
+    /// What `GRANT ALL` grants on a table.
     pub const ALL_TABLE: Self = Self::of(&[
         Privilege::Select,
         Privilege::Insert,
@@ -318,17 +318,17 @@ impl PrivilegeSet {
         Self(bits)
     }
 
-    /// The set as a number for storing; the bits' order is part of the format.
+    /// The set as a number for storage; the order of the bits is part of the format.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// The set that has been stored; unknown bits are dropped.
+    /// The set of a stored number; unknown bits are dropped.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits & Self::ALL_GLOBAL.0)
     }
 
-    /// True if there is none.
+    /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -343,14 +343,14 @@ impl PrivilegeSet {
         self.includes(Self::of(&[privilege]))
     }
 
-    /// The privileges of the set, in the order in which they are told.
+    /// The privileges of the set, in the order of `SHOW GRANTS`.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
         SHOWN
             .into_iter()
             .filter(move |&privilege| self.has(privilege))
     }
 
-    /// As `SHOW GRANTS` writes it, where `all` is what `ALL PRIVILEGES` means at the level.
+    /// The text of `SHOW GRANTS`; `all` is what `ALL PRIVILEGES` means at the level.
     pub fn text(self, all: Self) -> String {
         if self.includes(all) {
             return "ALL PRIVILEGES".to_owned();
@@ -358,7 +358,7 @@ impl PrivilegeSet {
         self.names()
     }
 
-    /// The names, as `SHOW GRANTS` writes them where it never says `ALL PRIVILEGES`.
+    /// The names as `SHOW GRANTS` writes them, without `ALL PRIVILEGES`.
     pub fn names(self) -> String {
         if self.is_empty() {
             return "USAGE".to_owned();

@@ -1,14 +1,14 @@
-//! What a session may do, out of the grants of all accounts.
+//! What a session may do, by the grants of all accounts.
 //!
-//! A session has the global privileges of its own account and of no other. At each further place
-//! (a database, a table, a stored program) one grant counts, as with MariaDB: that of the most
-//! specific account which has the session's user name, matches where the session comes from, and
-//! was granted something there. So a grant to `a@'%'` serves a session of `a@localhost`, unless
-//! `a@localhost` has a grant at the same place; the two never add up. Grants on databases to the
-//! anonymous user serve all users.
+//! A session has the global privileges of its own account only. At each lower place (a database, a
+//! table, a stored program) one grant counts, as in MariaDB. It is that of the most specific
+//! account with the session's user name that matches the session's host and has a grant there. So a
+//! grant to `a@'%'` serves a session of `a@localhost`, unless `a@localhost` has a grant at the same
+//! place; the two never add up. Grants on databases to the anonymous user serve all users.
 //!
 //! Accounts are compared by address: a change of an account publishes a new one. So two equal
-//! [`Rights`] allow the same, and a plan that was checked for the one need not be for the other.
+//! [`Rights`] allow the same, and a plan that was checked for one need not be checked for the
+//! other.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::account::{Account, Accounts, Grant, Grants, Origin, fixed_length, is_
 use crate::privilege::{Privilege, PrivilegeSet};
 use crate::routine::RoutineKey;
 
-/// By which host a session is compared with the host patterns of accounts.
+/// The host of a session that is matched with the host patterns of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComesFrom {
-    /// Where its client is.
+    /// The client's address.
     Client(Origin),
-    /// The host of its account as it is written: while a stored program runs as its definer.
+    /// The host in its account's name: while a stored program runs as its definer.
     Account,
 }
 
@@ -32,12 +32,12 @@ pub struct Rights {
     /// The account that the session acts as.
     account: Arc<Account>,
     /// The accounts whose grants count below the global level, most specific host first. `None`:
-    /// that account alone, as in most sessions.
+    /// only that account, as in most sessions.
     serving: Option<Arc<[Arc<Account>]>>,
 }
 
 impl Rights {
-    /// Those of an account alone.
+    /// The rights of one account alone.
     pub fn of_account(account: Arc<Account>) -> Self {
         Self {
             account,
@@ -45,8 +45,8 @@ impl Rights {
         }
     }
 
-    /// Those of a session of this account. An account that is not among `accounts` any more stands
-    /// alone.
+    /// The rights of a session of this account. An account that is no longer among `accounts`
+    /// stands alone.
     pub fn new(account: &Arc<Account>, accounts: &Accounts, from: ComesFrom) -> Self {
         let own = &account.name;
         let matches = |pattern: &str| match from {
@@ -72,7 +72,7 @@ impl Rights {
         &self.account
     }
 
-    /// True if these are made of the same accounts.
+    /// True if both are derived from the same accounts.
     pub fn are_same(&self, other: &Self) -> bool {
         let (own, others) = (self.serving(), other.serving());
         let mut pairs = own.iter().zip(others);
@@ -81,40 +81,40 @@ impl Rights {
             && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
     }
 
-    /// What is allowed everywhere.
+    /// The privileges on everything.
     pub fn global(&self) -> PrivilegeSet {
         self.account.grants.global.privileges
     }
 
-    /// What is allowed in all of a database: what is allowed everywhere, and what the most specific
-    /// pattern that matches its name allows. Others that match it count for nothing, as with
-    /// MariaDB: so an account can have less in one database than in those with like names.
+    /// The privileges on a whole database: the global ones, and those of the most specific pattern
+    /// that matches its name. Other matching patterns do not count, as in MariaDB. So an account
+    /// can have fewer privileges in one database than in others with similar names.
     pub fn in_database(&self, database: &str) -> PrivilegeSet {
         let granted = self.database_grant(database).unwrap_or_default();
         self.global() & PrivilegeSet::ALL_DATABASE | granted.privileges
     }
 
-    /// What is allowed on a table. What a database's level has beside (LOCK TABLES, EXECUTE) lets
-    /// nobody know of a table.
+    /// The privileges on a table. Other privileges of the database level (LOCK TABLES, EXECUTE) do
+    /// not reveal a table.
     pub fn on_table(&self, database: &str, table: &str) -> PrivilegeSet {
         let granted = self.table_grant(database, table).unwrap_or_default();
         self.in_database(database) & PrivilegeSet::ALL_TABLE | granted.privileges
     }
 
-    /// What is allowed with a stored program.
+    /// The privileges on a stored program.
     pub fn on_routine(&self, key: &RoutineKey) -> PrivilegeSet {
         let granted = self.routine_grant(key).unwrap_or_default();
         self.in_database(key.database()) | granted.privileges
     }
 
-    /// True if the session may be told of a table's columns and indexes, be it there or not: by
-    /// SELECT in its database, or by any right to the table itself.
+    /// True if the session may see a table's columns and indexes, whether it exists or not: by
+    /// SELECT in its database, or by any privilege on the table itself.
     pub fn describes_table(&self, database: &str, table: &str) -> bool {
         self.in_database(database).has(Privilege::Select)
             || self.table_grant(database, table).is_some()
     }
 
-    /// True if the session may be told that the database is there.
+    /// True if the session may know that the database exists.
     pub fn can_see_database(&self, database: &str) -> bool {
         self.global().has(Privilege::ShowDatabases) || self.can_use_database(database)
     }
@@ -143,8 +143,8 @@ impl Rights {
         first.map(|(.., grant)| grant)
     }
 
-    /// The grant that counts for giving on what is granted on `pattern`: where that has wildcards,
-    /// one of the very same pattern.
+    /// The grant that decides whether grants on `pattern` may be passed on. If it has wildcards,
+    /// only a grant of exactly that pattern counts.
     pub fn database_pattern_grant(&self, pattern: &str) -> Option<Grant> {
         if fixed_length(pattern) == usize::MAX && !pattern.contains('\\') {
             return self.database_grant(pattern);
@@ -173,7 +173,7 @@ impl Rights {
         }
     }
 
-    /// Grants on tables and stored programs serve their own user alone.
+    /// Grants on tables and stored programs serve only their own user.
     fn of_this_user(&self) -> impl Iterator<Item = &Account> {
         let own = &self.account.name.user;
         let accounts = self.serving().iter().map(|account| &**account);
@@ -296,7 +296,7 @@ mod tests {
             PrivilegeSet::of(&[Privilege::Insert, Privilege::Delete])
         );
         assert!(rights.global().is_empty());
-        // The other way round nothing is served.
+        // In the other direction nothing is served.
         let from = ComesFrom::Client(Origin::Address("192.168.1.1".parse().unwrap()));
         let rights = rights_of(&accounts, "a", "%", from);
         let select = PrivilegeSet::of(&[Privilege::Select]);

@@ -1,8 +1,8 @@
 //! Stored procedures and functions, as all workers share them and as rows of `mysql.proc`.
 //!
-//! The table has the columns of MariaDB's, in its order; where that has ENUM and SET, this has the
-//! words as text. A routine is kept as the text that it was made of, and is read again with the
-//! `sql_mode` of then. Names of routines do not tell letters of different case apart.
+//! The table has MariaDB's columns in MariaDB's order; its ENUM and SET columns are text here. A
+//! routine is kept as the text of its definition, and is parsed again with the `sql_mode` of that
+//! time. Names of routines are compared without case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,37 +63,37 @@ pub struct Routine {
     pub name: String,
     /// Which of the two.
     pub kind: RoutineKind,
-    /// What it says of data.
+    /// Its declared data access.
     pub data_access: DataAccess,
     /// `DETERMINISTIC`.
     pub is_deterministic: bool,
-    /// `SQL SECURITY INVOKER`: it runs with the rights of who calls it.
+    /// `SQL SECURITY INVOKER`: it runs with the caller's rights.
     pub is_invoker: bool,
     /// The text between the parentheses.
     pub parameters: String,
-    /// A function's type, as text; empty of a procedure.
+    /// A function's type, as text; empty for a procedure.
     pub returns: String,
     /// The body's text.
     pub body: String,
-    /// With whose rights it runs unless it is the invoker's.
+    /// The account with whose rights it runs, unless those are the invoker's.
     pub definer: AccountName,
-    /// When it was made, on the clock of that session.
+    /// When it was created, as local time of that session.
     pub created: DateTime,
     /// When it was last changed, likewise.
     pub modified: DateTime,
-    /// `sql_mode` as it was then: the text is read, and runs, by it.
+    /// `sql_mode` at that time: the text is parsed and run with it.
     pub sql_mode: String,
     /// `COMMENT`.
     pub comment: String,
-    /// `character_set_client` as it was then.
+    /// `character_set_client` at that time.
     pub client_charset: String,
-    /// `collation_connection` as it was then: of its literals.
+    /// `collation_connection` at that time, for its literals.
     pub connection_collation: String,
-    /// The database's collation as it was then: of its variables.
+    /// The database's collation at that time, for its variables.
     pub database_collation: String,
 }
 
-/// By what a routine is found.
+/// The key by which a routine is found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoutineKey {
     database: String,
@@ -103,7 +103,7 @@ pub struct RoutineKey {
 }
 
 impl RoutineKey {
-    /// The key of a name.
+    /// The key for a name.
     pub fn new(kind: RoutineKind, database: &str, name: &str) -> Self {
         Self {
             database: database.to_owned(),
@@ -128,12 +128,12 @@ impl RoutineKey {
     }
 }
 
-/// All routines at one moment. A change publishes new ones, which share with them what has not
-/// changed: so what was made of a routine holds as long as its address does.
+/// All routines at one moment. A change publishes a new value, which shares the unchanged routines.
+/// So what was derived from a routine is valid as long as its address is unchanged.
 #[derive(Debug, Default)]
 pub struct Routines {
     by_key: BTreeMap<RoutineKey, Arc<Routine>>,
-    /// How many there were before.
+    /// How many versions there were before.
     version: u64,
 }
 
@@ -147,7 +147,7 @@ impl Routines {
         }
     }
 
-    /// These after changes: the routine that each key has from then on, or none.
+    /// The routines after changes: the new routine of each key, or `None` if it is removed.
     pub fn after(&self, changes: impl IntoIterator<Item = (RoutineKey, Option<Routine>)>) -> Self {
         let mut by_key = self.by_key.clone();
         for (key, routine) in changes {
@@ -159,7 +159,7 @@ impl Routines {
         Self { by_key, version: 0 }
     }
 
-    /// These, which have been read anew; what is as it was before is shared with that.
+    /// These routines, which were read again; unchanged ones are shared with `before`.
     pub fn sharing(mut self, before: &Self) -> Self {
         for (key, routine) in &mut self.by_key {
             if let Some(known) = before.find(key)
@@ -171,12 +171,12 @@ impl Routines {
         self
     }
 
-    /// The number that was set: plans that call functions hold for one.
+    /// The version that was set: plans that call functions are valid for one.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Sets the number.
+    /// Sets the version.
     pub fn set_version(&mut self, version: u64) {
         self.version = version;
     }
@@ -191,14 +191,14 @@ impl Routines {
         self.by_key.values()
     }
 
-    /// Those of a database.
+    /// All routines of a database.
     pub fn of_database<'r>(&'r self, database: &'r str) -> impl Iterator<Item = &'r Arc<Routine>> {
         self.iter().filter(move |it| it.database == database)
     }
 }
 
 impl Routine {
-    /// By what it is found.
+    /// The key by which it is found.
     pub fn key(&self) -> RoutineKey {
         RoutineKey::new(self.kind, &self.database, &self.name)
     }
@@ -214,8 +214,8 @@ impl Routine {
         head
     }
 
-    /// The statement that SHOW CREATE answers with, and that is read to run it: lines are counted
-    /// in it.
+    /// The statement that SHOW CREATE returns, and that is parsed to run it: lines are counted in
+    /// it.
     pub fn show_create(&self) -> String {
         let definer = format!(
             "CREATE DEFINER={}@{} ",
@@ -273,7 +273,7 @@ impl Routine {
         ]
     }
 
-    /// The routine of a row; none if it is damaged.
+    /// The routine of a row, or `None` if it is damaged.
     pub fn from_row(row: &[Value]) -> Option<Self> {
         let text = |column: usize| match row.get(column) {
             Some(Value::Bytes(bytes)) => String::from_utf8(bytes.clone()).ok(),
@@ -320,7 +320,7 @@ impl Routine {
         })
     }
 
-    /// `user@host` of who defined it.
+    /// `user@host` of its definer.
     pub fn definer_text(&self) -> String {
         format!("{}@{}", self.definer.user, self.definer.host)
     }
@@ -335,7 +335,7 @@ impl Routine {
     }
 }
 
-/// What a routine says of data, as it is written.
+/// The data access of a routine, as it is written.
 pub fn access_text(access: DataAccess) -> &'static str {
     match access {
         DataAccess::ContainsSql => "CONTAINS SQL",
@@ -350,7 +350,7 @@ pub fn routine_table() -> TableDefinition {
     let column = |(name, shape): (&str, Shape)| {
         let (bin, names) = (CollationId::UTF8MB4_BIN, CollationId::UTF8MB4_GENERAL_CI);
         let column_type = match shape {
-            // Names of routines are compared without regard to case, those of databases are not.
+            // Names of routines are compared without case, those of databases are not.
             Shape::Name if name == "db" => ColumnType::varchar(64, bin),
             Shape::Name => ColumnType::varchar(64, names),
             Shape::Word => ColumnType::varchar(64, bin),

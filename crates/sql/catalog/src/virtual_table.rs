@@ -1,8 +1,8 @@
 //! A table whose rows are made when it is read: `information_schema` and the like.
 //!
-//! It implements [`store::Table`], so that the planner and the executor need not know that there
-//! is no store behind it. It is read-only. The one index that it may have is over the names of
-//! database and table that its rows are about: those of other tables need not be made then.
+//! It implements [`store::Table`], so the planner and the executor need not know that no store is
+//! behind it. It is read-only. Its only possible index is over the names of database and table that
+//! its rows describe; rows about other tables are then not made.
 
 use std::any::Any;
 use std::cell::OnceCell;
@@ -22,32 +22,32 @@ use value::{Value, ValueRef};
 /// One value for each column, of the column's type.
 type Row = Vec<Value>;
 
-/// Where the rows of a virtual table come from.
+/// The source of a virtual table's rows.
 pub trait RowSource {
-    /// The tables that its rows are about, if they are about tables.
+    /// The tables that its rows describe, if they describe tables.
     fn tables(&self) -> Vec<Arc<TableDefinition>>;
 
-    /// The rows: all, or those about these tables, in this order.
+    /// The rows: all, or those that describe these tables, in this order.
     fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Row>;
 }
 
-/// Rows in memory behind a table's face.
+/// Rows in memory with the interface of a table.
 pub struct VirtualTable {
     shared: Rc<Shared>,
     /// The rows' encoding. Constant.
     layout: Arc<RowLayout>,
 }
 
-/// What a table has in common with its cursors.
+/// What a table shares with its cursors.
 struct Shared {
-    /// What the rows look like. Constant.
+    /// The definition. Constant.
     definition: Arc<TableDefinition>,
-    /// What the keys of its index are made of; empty if it has none. Constant.
+    /// The columns of its index's keys; empty if it has none. Constant.
     key_parts: Vec<KeyPart>,
     source: Box<dyn RowSource>,
-    /// All rows, as of the first scan of them.
+    /// All rows, as of the first scan.
     rows: OnceCell<Rc<[Row]>>,
-    /// The tables that they are about, by the keys of their names, in order.
+    /// The tables that they describe, with the keys of their names, sorted.
     tables: OnceCell<Vec<(Vec<u8>, Arc<TableDefinition>)>>,
 }
 
@@ -76,7 +76,7 @@ impl Shared {
         Rc::clone(rows)
     }
 
-    /// The rows about the tables whose names are within the range, in the order of their names.
+    /// The rows that describe the tables with names in the range, sorted by these names.
     fn rows_within(&self, range: &KeyRange) -> Rc<[Row]> {
         let tables = self.tables.get_or_init(|| self.tables_by_key());
         let key_of = |values: &[Value]| self.key(values.iter().map(Value::as_ref));
@@ -126,12 +126,12 @@ fn key_parts(definition: &TableDefinition) -> Vec<KeyPart> {
         .collect()
 }
 
-/// How many keys come before all those that begin with `key`.
+/// How many keys are below all those that begin with `key`.
 fn below<T>(keys: &[(Vec<u8>, T)], key: &[u8]) -> usize {
     keys.partition_point(|(it, _)| it.as_slice() < key)
 }
 
-/// How many keys begin with `key` or come before those.
+/// How many keys begin with `key` or are below those.
 fn through<T>(keys: &[(Vec<u8>, T)], key: &[u8]) -> usize {
     keys.partition_point(|(it, _)| it.as_slice() < key || it.starts_with(key))
 }
@@ -224,9 +224,9 @@ struct VirtualCursor {
     by_name: bool,
     range: KeyRange,
     is_backward: bool,
-    /// `None` before the first is asked for.
+    /// `None` before the first is read.
     rows: Option<Rc<[Row]>>,
-    /// How many of them were given.
+    /// How many of them were returned.
     next: usize,
 }
 

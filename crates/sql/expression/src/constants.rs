@@ -1,17 +1,17 @@
 //! [`Constants`]: many values known at plan time, side by side.
 //!
 //! The members of a long `IN` and the rows of a long `VALUES`. An expression takes more than a
-//! hundred bytes; here a value takes eight, and two for its type, beside its own text. What is
-//! equal of values, their types, stands once.
+//! hundred bytes. Here a value takes eight bytes, two for its type, and its text. Equal types are
+//! stored once.
 //!
 //! ```text
-//! words: what the value's form says: a number, a moment, or where its bytes stand
-//! types: the place in `kinds` of the value's form and type
+//! words: the value by its form: a number, a moment, or the position of its bytes
+//! types: the index in `kinds` of the value's form and type
 //! bytes: of texts and exact numbers: four bytes of length, the bytes; chunk after chunk
 //! ```
 //!
-//! (I1) `words` and `types` are of one length.
-//! (I2) A word of bytes is the number of their chunk in its upper half, their place in its lower.
+//! (I1) `words` and `types` have the same length.
+//! (I2) A word for bytes has the number of their chunk in its upper half, the offset in its lower.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use value::{ColumnType, Date, DateTime, Time, ValueRef};
 
 use crate::Expression;
 
-/// What is allocated at a time for bytes.
+/// The allocation unit for bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Of a length before its bytes.
+/// The length field before the bytes.
 const LENGTH_BYTES: usize = 4;
 
 /// Values side by side.
@@ -35,9 +35,9 @@ pub struct Constants {
     words: ChunkedVec<u64>,
     types: ChunkedVec<u16>,
     bytes: Pile<Vec<u8>>,
-    /// In the order in which they came first.
+    /// In the order of first insertion.
     kinds: Vec<Kind>,
-    /// Places in `kinds`.
+    /// Indexes into `kinds`.
     places: HashMap<Key, u16, RandomState>,
 }
 
@@ -46,11 +46,11 @@ pub struct Constants {
 struct Kind {
     form: Form,
     column_type: ColumnType,
-    /// How many of the values.
+    /// How many of the values have it.
     count: usize,
 }
 
-/// Which variant of [`ValueRef`] a value is; `DEFAULT` is none.
+/// The variant of [`ValueRef`] of a value; `DEFAULT` is not a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Form {
     Default,
@@ -66,7 +66,7 @@ enum Form {
     DateTime,
 }
 
-/// What tells kinds apart. Constants have no members of an ENUM.
+/// What distinguishes kinds. Constants have no members of an ENUM.
 type Key = (Form, value::TypeKind, bool, u32, u8, value::CollationId);
 
 /// Two lists are equal if they hold the same values of the same types in the same order.
@@ -83,7 +83,7 @@ impl Constants {
         self.words.len()
     }
 
-    /// True if there is none.
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -97,7 +97,7 @@ impl Constants {
             + self.kinds.capacity() * size_of::<Kind>()
     }
 
-    /// Adds a value; false, and nothing is added, if there is no room for one more type.
+    /// Appends a value. Returns false, and appends nothing, if there is no room for another type.
     pub fn push(&mut self, value: ValueRef<'_>, column_type: &ColumnType) -> bool {
         let Some(kind) = self.kind(form_of(value), column_type) else {
             return false;
@@ -129,7 +129,7 @@ impl Constants {
         true
     }
 
-    /// Adds `DEFAULT`; false as [`Constants::push`].
+    /// Appends `DEFAULT`. Returns false as [`Constants::push`] does.
     pub fn push_default(&mut self) -> bool {
         let column_type = ColumnType::new(value::TypeKind::Null);
         let Some(kind) = self.kind(Form::Default, &column_type) else {
@@ -146,7 +146,7 @@ impl Constants {
         assert_eq!(self.words.len(), self.types.len(), "(I1)");
     }
 
-    /// The place of a kind, which is made if there is none; `None` if there are too many.
+    /// The index of a kind, which is added if it is missing; `None` if there are too many.
     fn kind(&mut self, form: Form, column_type: &ColumnType) -> Option<u16> {
         assert!(column_type.members.is_none(), "a constant is of no ENUM");
         let key = (
@@ -196,7 +196,7 @@ impl Constants {
     /// A value and its type; `None` is `DEFAULT`.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such value.
     #[inline]
     pub fn get(&self, place: usize) -> Option<(ValueRef<'_>, &ColumnType)> {
         let Kind {
@@ -230,17 +230,17 @@ impl Constants {
     /// A value that is not `DEFAULT`.
     ///
     /// # Panics
-    /// If it is, or if there are not so many.
+    /// If it is, or if there is no such value.
     pub fn value(&self, place: usize) -> (ValueRef<'_>, &ColumnType) {
         self.get(place).expect("a list has no DEFAULT")
     }
 
-    /// Which of the types a value has, in the order of [`Constants::column_types`].
+    /// The index of a value's type in the order of [`Constants::column_types`].
     pub fn type_number(&self, place: usize) -> usize {
         usize::from(self.types[place])
     }
 
-    /// The types of the values, each once, in the order of the values.
+    /// The types of the values, each once, in the order of first insertion.
     pub fn column_types(&self) -> impl Iterator<Item = &ColumnType> {
         self.kinds.iter().map(|kind| &kind.column_type)
     }
@@ -251,7 +251,7 @@ impl Constants {
         kinds.any(|kind| kind.form == Form::Null)
     }
 
-    /// An expression of a value that is not `DEFAULT`.
+    /// The expression of a value that is not `DEFAULT`.
     pub fn expression(&self, place: usize) -> Expression {
         let (value, column_type) = self.value(place);
         Expression::constant(value.to_value(), column_type.clone())
@@ -268,7 +268,7 @@ pub enum ListMembers {
 }
 
 impl ListMembers {
-    /// How many there are.
+    /// How many members there are.
     pub fn len(&self) -> usize {
         match self {
             Self::Expressions(list) => list.len(),
@@ -276,12 +276,12 @@ impl ListMembers {
         }
     }
 
-    /// True if there is none.
+    /// True if there are no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those that are expressions, with parts of their own.
+    /// The members that are expressions, with parts of their own.
     pub fn expressions(&self) -> &[Expression] {
         match self {
             Self::Expressions(list) => list,

@@ -1,5 +1,5 @@
-//! Conversions of values to types: implied and asked for ones ([`convert_value`]) and those of
-//! stored values ([`store_value`]).
+//! Conversions of values to types: implicit and explicit ones ([`convert_value`]), and those for
+//! storing ([`store_value`]).
 
 use errcode::{ClientError, ER_WARN_DATA_OUT_OF_RANGE};
 use value::decimal::Rounding;
@@ -8,7 +8,8 @@ use value::{ColumnType, DateTime, Decimal, Place, TypeKind, Value, ValueRef, War
 
 use crate::{Failure, Statement};
 
-/// The value converted to a type as CAST does: what does not fit is cut, with a warning.
+/// Converts the value to a type as CAST does: a value that does not fit is truncated, with a
+/// warning.
 pub fn convert_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -47,7 +48,7 @@ pub fn convert_value(
     Ok(converted.unwrap_or(Value::Null))
 }
 
-/// The integer in the sign of the type; the 64 bits stay what they are.
+/// The integer with the type's sign; its 64 bits are unchanged.
 fn to_integer(number: Integer, to: &ColumnType) -> Value {
     match (to.unsigned, number) {
         (true, number) => Value::UInt(number.bits()),
@@ -90,8 +91,8 @@ fn to_bytes(text: &[u8], from: &ColumnType, to: &ColumnType) -> Value {
     Value::Bytes(bytes)
 }
 
-/// The value converted to a column's type as INSERT and UPDATE do: in strict mode what does not
-/// fit is an error, otherwise it is cut with a warning.
+/// Converts the value to a column's type as INSERT and UPDATE do. A value that does not fit is an
+/// error in strict mode; otherwise it is truncated with a warning.
 pub fn store_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -104,8 +105,8 @@ pub fn store_value(
     value::store_value(value, from, to, place, &rules, &mut warnings).map_err(crate::failure)
 }
 
-/// True if the value can stand in a column of that type as it is: `store_value` would change
-/// nothing. Says no where it is not sure.
+/// True if the value can be stored in a column of that type unchanged: `store_value` would change
+/// nothing. Returns false if it is not certain.
 #[inline]
 pub fn fits_as_is(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> bool {
     match value {
@@ -114,13 +115,13 @@ pub fn fits_as_is(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> bo
             min <= number && i64::try_from(max).is_ok_and(|max| number <= max)
         }
         ValueRef::UInt(number) if to.kind.is_integer() && to.unsigned => number <= to.integer_max(),
-        // What goes into a geometry is looked at.
+        // A value for a geometry must be checked.
         ValueRef::Bytes(_) if to.kind == TypeKind::Geometry => false,
         ValueRef::Bytes(bytes) if from.kind.is_bytes() && to.kind.is_bytes() => {
             let is_same_set = from.charset() == to.charset();
             let fits = bytes.len() <= stdx::to_usize(to.length);
             let is_padded = matches!(to.kind, TypeKind::Char | TypeKind::Binary);
-            // A CHAR drops trailing blanks; a BINARY is filled up.
+            // A CHAR drops trailing blanks; a BINARY is padded.
             let is_plain = !is_padded || (to.kind == TypeKind::Char && bytes.last() != Some(&b' '));
             let is_text = is_same_set && (to.is_binary() || bytes.is_ascii());
             fits && is_plain && is_text
@@ -133,7 +134,7 @@ pub fn fits_as_is(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> bo
     }
 }
 
-/// What a NOT NULL column holds where nothing was given.
+/// The value of a NOT NULL column for which nothing was given.
 pub fn zero_of(column_type: &ColumnType) -> Value {
     match column_type.kind {
         kind if kind.is_integer() && !column_type.unsigned => Value::Int(0),
@@ -151,7 +152,7 @@ pub fn zero_of(column_type: &ColumnType) -> Value {
     }
 }
 
-/// The statement's moment as a value of a column with `CURRENT_TIMESTAMP`. A TIMESTAMP is kept in
+/// The statement's time as the value of a column with `CURRENT_TIMESTAMP`. A TIMESTAMP is stored in
 /// UTC, a DATETIME in the session's zone.
 pub fn now_for(column_type: &ColumnType, statement: &Statement<'_>) -> Value {
     let now = if column_type.kind == TypeKind::Timestamp {

@@ -1,7 +1,7 @@
-//! Digests of expressions, by which equal ones are found among many.
+//! Digests of expressions, to find equal ones among many.
 //!
-//! Equal expressions have equal digests. Only the first parts of an expression are looked at, so
-//! that a digest costs the same however large it is; expressions that differ behind them share one.
+//! Equal expressions have equal digests. Only the first parts of an expression are hashed, so the
+//! cost of a digest is bounded. Expressions that differ only in later parts share one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
@@ -10,11 +10,11 @@ use value::Value;
 
 use crate::tree::{AggregateCall, Expression, ExpressionKind};
 
-/// Parts that are looked at. Select lists that programs write differ earlier.
+/// How many parts are hashed. Select lists written by programs differ earlier.
 const PARTS_MAX: usize = 64;
 
 impl Expression {
-    /// A number that all equal expressions have.
+    /// A number that is equal for equal expressions.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.digest_into(&mut hasher);
@@ -33,7 +33,7 @@ impl Expression {
         });
     }
 
-    /// What this part alone says; what is left out makes digests equal, never different.
+    /// Hashes this part alone. What is left out can make digests equal, never different.
     fn digest_part(&self, hasher: &mut DefaultHasher) {
         discriminant(&self.kind).hash(hasher);
         match &self.kind {
@@ -50,7 +50,7 @@ impl Expression {
 }
 
 impl AggregateCall {
-    /// A number that all equal calls have.
+    /// A number that is equal for equal calls.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         discriminant(&self.function).hash(&mut hasher);
@@ -68,7 +68,7 @@ fn digest_value(value: &Value, hasher: &mut DefaultHasher) {
         Value::UInt(number) => number.hash(hasher),
         Value::Bytes(bytes) => bytes.hash(hasher),
         Value::Date(date) => date.packed().hash(hasher),
-        // Of the others equal values may look unlike (0 and -0, 1.0 and 1.00).
+        // Other equal values may look different (0 and -0, 1.0 and 1.00).
         _ => {}
     }
 }

@@ -1,7 +1,7 @@
-//! [`Domain`]: values brought into the class in which an operator works.
+//! [`Domain`]: converts values to the class in which an operator works.
 //!
-//! Comparing and calculating never refuse a value: text that is not a number counts as far as it
-//! is one, with warning 1292. Storing does, in strict mode (`store_value`).
+//! Comparison and arithmetic never refuse a value: a text that is not a number counts by its
+//! numeric prefix, with warning 1292. Storing may refuse it, in strict mode (`store_value`).
 
 use bumpalo::Bump;
 use value::decimal::DecimalRef;
@@ -11,14 +11,14 @@ use value::{Charset, ColumnType, Date, DateTime, Time, TypeKind, Value, ValueRef
 use crate::Statement;
 use crate::tree::Class;
 
-/// Where computed values go, and where warnings.
+/// The arena for computed values, and the statement for warnings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Domain<'a> {
     pub(crate) arena: &'a Bump,
     pub(crate) statement: &'a Statement<'a>,
 }
 
-/// A computed value, kept in an arena.
+/// Keeps a computed value in an arena.
 pub(crate) fn keep(arena: &Bump, value: Value) -> ValueRef<'_> {
     match value {
         Value::Null => ValueRef::Null,
@@ -34,7 +34,7 @@ pub(crate) fn keep(arena: &Bump, value: Value) -> ValueRef<'_> {
     }
 }
 
-/// The value of an integer.
+/// An integer as a value.
 pub(crate) fn integer_value<'a>(number: Integer) -> ValueRef<'a> {
     match number {
         Integer::Signed(number) => ValueRef::Int(number),
@@ -46,7 +46,7 @@ pub(crate) fn integer_value<'a>(number: Integer) -> ValueRef<'a> {
 }
 
 impl<'a> Domain<'a> {
-    /// The value in a class; NULL where it is NULL or has no counterpart there.
+    /// Converts the value to a class. NULL stays NULL; so does a value without a counterpart there.
     #[inline]
     pub(crate) fn bring(
         self,
@@ -69,7 +69,7 @@ impl<'a> Domain<'a> {
         if let Class::Text(collation) = class {
             return self.text_in(value, from, collation.charset());
         }
-        // A text that is no number is told of, which is done in UTF-8.
+        // The warning for a text that is no number is in UTF-8.
         let value = match (class, value) {
             (Class::Integer | Class::Double | Class::Decimal, ValueRef::Bytes(_)) => {
                 self.text_in(value, from, Charset::Utf8mb4)
@@ -77,7 +77,7 @@ impl<'a> Domain<'a> {
             _ => value,
         };
         // The number of an ENUM is its index, but as a date it is its text; the bits of a BIT are a
-        // number. What is no date compares as the zero date, never as NULL.
+        // number. An invalid date compares as the zero date, never as NULL.
         let mut warnings = self.statement.diagnostics.warnings();
         let converted = match class {
             Class::Integer => value.to_integer(&mut warnings).map(integer_value),
@@ -99,7 +99,8 @@ impl<'a> Domain<'a> {
         converted.unwrap_or(ValueRef::Null)
     }
 
-    /// What a date is read from: of an ENUM, SET or BIT its text, a YEAR as a date, else the value.
+    /// The value from which a date is read: the text of an ENUM, SET or BIT, a YEAR as a date, else
+    /// the value itself.
     fn dated(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
         match from.kind {
             TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.text(value, from),
@@ -119,7 +120,7 @@ impl<'a> Domain<'a> {
         }
     }
 
-    /// The value as text in that character set.
+    /// The value as text in the given character set.
     pub(crate) fn text_in(
         self,
         value: ValueRef<'a>,
@@ -136,7 +137,7 @@ impl<'a> Domain<'a> {
         }
     }
 
-    /// The value as 64 bits without sign; none for NULL.
+    /// The value as unsigned 64 bits; `None` for NULL.
     pub(crate) fn bits(self, value: ValueRef<'a>) -> Option<u64> {
         let mut warnings = self.statement.diagnostics.warnings();
         value.to_integer(&mut warnings).map(Integer::bits)
@@ -154,12 +155,12 @@ impl<'a> Domain<'a> {
     }
 }
 
-/// The number that a value is, text read as far as it is one; in silence.
+/// The value as a number, of a text its numeric prefix; without warnings.
 pub(crate) fn as_double(value: ValueRef<'_>) -> f64 {
     value.to_f64(&mut value::Warnings::new(0)).unwrap_or(0.0)
 }
 
-/// Text of that type in another character set; `None` where its bytes are right as they are.
+/// Text of that type in another character set; `None` if its bytes need no conversion.
 pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Option<Vec<u8>> {
     let source = from.charset();
     let is_same = source == to || source == Charset::Binary || to == Charset::Binary;
@@ -171,10 +172,10 @@ pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Op
     Some(converted)
 }
 
-/// What is compared with a YEAR: the year that it means, in the value's own type; the value itself
-/// where it means none.
+/// A value as it is compared with a YEAR: the year that it means, in the value's own type, or the
+/// value itself if it means none.
 pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
-    // The year of a date is one even where a YEAR could not keep it.
+    // The year of a date counts even if a YEAR cannot store it.
     match value {
         ValueRef::Date(date) => return Value::Int(date.year().into()),
         ValueRef::DateTime(time) => return Value::Int(time.date().year().into()),
@@ -192,7 +193,7 @@ pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
     }
 }
 
-/// A YEAR among dates: a date without month and day.
+/// A YEAR compared with dates: a date without month and day.
 pub(crate) fn year_as_date(value: ValueRef<'_>) -> ValueRef<'_> {
     let year = match value {
         ValueRef::Int(number) => u16::try_from(number),
@@ -202,7 +203,7 @@ pub(crate) fn year_as_date(value: ValueRef<'_>) -> ValueRef<'_> {
     year.map_or(value, |year| ValueRef::Date(Date::new(year, 0, 0)))
 }
 
-/// The value as a date with time, or as a time, where it is one; in silence.
+/// The value as a date with time, or as a time, if it is one; without warnings.
 pub(crate) fn plain_temporal(value: ValueRef<'_>, kind: TypeKind, today: Date) -> Option<Value> {
     let mut warnings = value::Warnings::new(0);
     if kind == TypeKind::Time {

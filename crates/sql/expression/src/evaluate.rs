@@ -1,8 +1,8 @@
-//! [`Evaluator`]: the value of an expression over the rows at hand.
+//! [`Evaluator`]: the value of an expression over the current rows.
 //!
-//! Values borrow the rows they come from, or the frame's arena where they are computed; integers
-//! and references cost no allocation. Conditions have a path of their own ([`Evaluator::truth`])
-//! that makes no values at all.
+//! Values borrow their rows, or the frame's arena if they are computed; integers and references
+//! need no allocation. Conditions have a path of their own ([`Evaluator::truth`]), which creates no
+//! values at all.
 
 use errcode::{ClientError, ER_INVALID_GROUP_FUNC_USE, ER_WRONG_ARGUMENTS};
 use value::{ColumnType, TypeKind, Value, ValueRef};
@@ -20,7 +20,7 @@ mod list;
 mod quantified;
 mod row_list;
 
-/// What evaluates expressions: the rows, and the session around them.
+/// Evaluates expressions over the rows, in the session.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluator<'a> {
     /// The rows.
@@ -29,7 +29,7 @@ pub struct Evaluator<'a> {
     pub(crate) statement: &'a Statement<'a>,
 }
 
-/// A value, or why there is none.
+/// A value, or the error.
 pub(crate) type Evaluated<'a> = Result<ValueRef<'a>, Failure>;
 
 impl<'a> Evaluator<'a> {
@@ -52,7 +52,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value of an expression, brought into a class.
+    /// The value of an expression, converted to a class.
     #[inline]
     pub fn evaluate_as(
         &self,
@@ -66,8 +66,8 @@ impl<'a> Evaluator<'a> {
         Ok(self.domain().bring(value, &expression.column_type, class))
     }
 
-    /// A user variable in a class, out of what it is now: a DECIMAL that the statement has made of
-    /// an integer keeps its digits here. A text that is no number is not warned of.
+    /// The current value of a user variable in a class. A DECIMAL that the statement assigned to an
+    /// integer variable keeps its digits here. A text that is no number causes no warning.
     fn user_variable_as(
         &self,
         variable: &UserVariable,
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
         Ok(self.domain().text(value, &expression.column_type))
     }
 
-    /// The value of an expression as 64 bits without sign, or none for NULL.
+    /// The value of an expression as unsigned 64 bits, or `None` for NULL.
     pub fn bits(&self, expression: &'a Expression) -> Result<Option<u64>, Failure> {
         let value = self.evaluate(expression)?;
         Ok(self.domain().bits(value))
@@ -133,7 +133,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value that is not in an expression's own hands, brought into a class.
+    /// Converts a value that does not come from an expression to a class.
     pub fn bring(&self, value: ValueRef<'a>, from: &ColumnType, class: Class) -> ValueRef<'a> {
         self.domain().bring(value, from, class)
     }
@@ -160,7 +160,7 @@ impl<'a> Evaluator<'a> {
             ExpressionKind::Constant(_)
             | ExpressionKind::Parameter(_)
             | ExpressionKind::Column(_) => self.evaluate(expression),
-            // The planner makes each read the column of its group; one that is left has none.
+            // The planner replaces each by the column of its group; one that is left has no group.
             ExpressionKind::Aggregate(_) => {
                 Err(Box::new(ClientError::new(ER_INVALID_GROUP_FUNC_USE, &[])))
             }
@@ -253,7 +253,7 @@ impl<'a> Evaluator<'a> {
     /// The order of two values of one type, counted as work; NULL is below all.
     ///
     /// # Errors
-    /// If the statement is to end.
+    /// If the statement has to end.
     pub fn compare_values(
         &self,
         a: ValueRef<'_>,
@@ -263,10 +263,10 @@ impl<'a> Evaluator<'a> {
         crate::compare_values_metered(a, b, column_type, self.statement)
     }
 
-    /// Counts the work of looking at a value.
+    /// Counts the work of reading a value.
     ///
     /// # Errors
-    /// If the statement is to end.
+    /// If the statement has to end.
     #[inline]
     pub fn spend_on(&self, value: ValueRef<'_>) -> Result<(), Failure> {
         match value {
@@ -275,7 +275,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A computed value, kept in the arena.
+    /// Keeps a computed value in the arena.
     pub(crate) fn keep(&self, value: Value) -> ValueRef<'a> {
         domain::keep(self.frame.arena(), value)
     }

@@ -1,7 +1,7 @@
-//! [`Frame`]: all rows in flight in one execution, and the values given to it.
+//! [`Frame`]: all current rows of one execution, and its parameters.
 //!
-//! Operators move the slots, expressions read them. A value read out of the frame borrows it, so
-//! the compiler refuses to move a slot, or to reset the arena, while a value is still in use.
+//! Operators move the slots, expressions read them. A value that is read from the frame borrows it.
+//! So the compiler refuses to move a slot, or to reset the arena, while a value is in use.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -14,35 +14,35 @@ use value::{Value, ValueRef};
 
 use crate::{Members, Rows};
 
-/// The rows in flight.
+/// The current rows.
 #[derive(Debug, Default)]
 pub struct Frame {
     /// By the plan's slot numbers.
     pub slots: Vec<Slot>,
-    /// The values of `?` and lifted literals.
+    /// The values of `?` and of extracted literals.
     pub parameters: Vec<Value>,
-    /// What subqueries found, by the plan's numbers.
+    /// Results of subqueries, by the plan's numbers.
     pub subqueries: Vec<SubqueryResult>,
-    /// Tables of the members of long lists, by the plan's numbers.
+    /// Hash tables of the members of long lists, by the plan's numbers.
     pub(crate) lists: Vec<ListTable>,
-    /// For keys that are made to look something up; reused.
+    /// The buffer for lookup keys; reused.
     key: RefCell<Vec<u8>>,
-    /// Where expressions put strings that they compute.
+    /// The memory of strings that expressions compute.
     arena: Bump,
-    /// The most that the arena had taken when it was given back.
+    /// The largest size that the arena had when it was freed.
     arena_bytes_max: usize,
 }
 
 /// One current row.
 #[derive(Debug)]
 pub struct Slot {
-    /// Where the row stands.
+    /// The rows.
     pub content: SlotContent,
-    /// Which row of the content is current; `None` is a row of NULLs (an outer join's).
+    /// The current row of the content; `None` is a row of NULLs (an outer join's).
     pub row: Option<usize>,
 }
 
-/// Where a slot's rows stand.
+/// The rows of a slot.
 #[derive(Debug)]
 pub enum SlotContent {
     /// As the store encoded them.
@@ -51,7 +51,7 @@ pub enum SlotContent {
     Rows(Rows),
 }
 
-/// What a subquery found for the current outer row.
+/// The result of a subquery for the current outer row.
 #[derive(Debug, Default, Clone)]
 pub enum SubqueryResult {
     /// Nothing yet.
@@ -61,47 +61,47 @@ pub enum SubqueryResult {
     Scalar(Value),
     /// Whether there is a row.
     Exists(bool),
-    /// The rows stand in the subquery's slot.
+    /// The rows are in the subquery's slot.
     Set {
         /// The slot.
         slot: usize,
-        /// What answers the comparison in place of the rows, where something does.
+        /// What is compared in place of the rows, if anything.
         members: Option<Rc<Members>>,
     },
 }
 
-/// A long list of an `IN`. Its members are the same for all rows of a run, so one that is searched
-/// for many rows is searched by hash.
+/// A long list of an `IN`. Its members are the same for all rows of a run, so a list that is
+/// searched for many rows is searched by hash.
 #[derive(Debug, Default)]
 pub(crate) struct ListTable {
-    /// Searches of this run, up to the one that made the table.
+    /// Searches of this run, until the table was built.
     pub(crate) searches: Cell<u32>,
     pub(crate) members: OnceCell<ListPlaces>,
 }
 
-/// Where the members of a list stand in a table of open addresses: six bytes a member.
+/// The members of a list in a hash table with open addressing: six bytes a member.
 #[derive(Debug)]
 pub(crate) struct ListPlaces {
-    /// The number of a member and 1, or 0; at most two in three of them are taken.
+    /// The number of a member plus 1, or 0; at most two thirds are in use.
     pub(crate) places: Box<[u32]>,
     pub(crate) hasher: RandomState,
     /// A member is NULL.
     pub(crate) has_null: bool,
-    /// Of a list of rows: the numbers of those that have a NULL.
+    /// For a list of rows: the numbers of those with a NULL.
     pub(crate) partial: Vec<u32>,
 }
 
-/// What was found where a value is looked for.
+/// The result of a search for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The value.
     Taken,
-    /// Nothing: the value would stand there.
+    /// The value is missing; this is its free place.
     Free(usize),
 }
 
 impl ListPlaces {
-    /// Room for so many members.
+    /// A table for this many members.
     pub(crate) fn new(count: usize) -> Self {
         let place_count = count + count / 2 + 2;
         assert!(count < place_count, "a search ends at a free place");
@@ -113,14 +113,14 @@ impl ListPlaces {
         }
     }
 
-    /// Where the search for a hash begins.
+    /// The first place of the search for a hash.
     pub(crate) fn place_of(&self, hash: u64) -> usize {
         let count = u128::from(stdx::to_u64(self.places.len()));
         let scaled = (u128::from(hash) * count) >> 64;
         stdx::to_usize(u64::try_from(scaled).expect("it is below the count"))
     }
 
-    /// Where it goes on.
+    /// The next place.
     pub(crate) fn behind(&self, place: usize) -> usize {
         match place + 1 == self.places.len() {
             true => 0,
@@ -129,16 +129,16 @@ impl ListPlaces {
     }
 }
 
-/// Strings beyond this make the arena start over at the next row.
+/// With more bytes of strings, the arena starts over at the next row.
 const ARENA_BYTES_MAX: usize = 64 * 1024;
-/// An arena that was larger is given back: a reset one keeps half of it or more.
+/// A larger arena is freed: a reset keeps half of it or more.
 const ARENA_BYTES_KEPT: usize = 1 << 20;
 
-/// A larger buffer for keys is given back.
+/// A larger key buffer is freed.
 const KEY_BYTES_KEPT: usize = 4 << 10;
 
 impl Frame {
-    /// A frame with these slots, and room for so many subqueries and lists.
+    /// A frame with these slots, and this many subqueries and lists.
     pub fn new(slots: Vec<Slot>, subquery_count: usize, list_count: usize) -> Self {
         let subqueries = vec![SubqueryResult::Pending; subquery_count];
         Self {
@@ -154,7 +154,7 @@ impl Frame {
         }
     }
 
-    /// What `look` finds by a key that `make` appends to an empty buffer.
+    /// Calls `look` with the key that `make` appends to an empty buffer.
     pub(crate) fn by_key<T>(
         &self,
         make: impl FnOnce(&mut Vec<u8>),
@@ -183,13 +183,13 @@ impl Frame {
         }
     }
 
-    /// Where expressions put strings that they compute.
+    /// The memory of strings that expressions compute.
     #[inline]
     pub fn arena(&self) -> &Bump {
         &self.arena
     }
 
-    /// Forgets computed strings once they take much room; called between rows.
+    /// Drops computed strings once they take much memory; called between rows.
     #[inline]
     pub fn recycle(&mut self) {
         let bytes = self.arena.allocated_bytes();
@@ -201,12 +201,12 @@ impl Frame {
         }
     }
 
-    /// Forgets what was made of the parameters: another run begins.
+    /// Drops what was derived from the parameters: another run begins.
     pub fn forget_lists(&mut self) {
         self.lists.fill_with(ListTable::default);
     }
 
-    /// Forgets the values and what is large; called when a statement is over.
+    /// Drops the values and frees large buffers; called when a statement ends.
     pub fn shrink(&mut self) {
         if ARENA_BYTES_MAX < self.arena.allocated_bytes() {
             self.arena = Bump::new();
@@ -224,7 +224,7 @@ impl Frame {
         self.arena_bytes_max = 0;
     }
 
-    /// Bytes that are allocated, or were since the last `shrink` for computed strings.
+    /// Bytes that are allocated; of computed strings, the most since the last `shrink`.
     pub fn memory_bytes(&self) -> usize {
         let slots = self.slots.iter().map(|slot| match &slot.content {
             SlotContent::Batch(batch) => batch.memory_bytes(),
@@ -250,7 +250,7 @@ impl Frame {
         }
     }
 
-    /// The batch of a slot of table rows, to read.
+    /// The batch of a slot of table rows, read-only.
     ///
     /// # Panics
     /// If the slot holds computed rows.
@@ -274,7 +274,7 @@ impl Frame {
         }
     }
 
-    /// The computed rows of a slot, to read.
+    /// The computed rows of a slot, read-only.
     ///
     /// # Panics
     /// If the slot holds table rows.
@@ -287,7 +287,7 @@ impl Frame {
     }
 }
 
-/// Drops values, and the room for them where they were many.
+/// Drops values, and their buffer if it is large.
 pub fn clear_values(values: &mut Vec<Value>) {
     if VALUE_COUNT_KEPT < values.capacity() {
         *values = Vec::new();
@@ -295,7 +295,7 @@ pub fn clear_values(values: &mut Vec<Value>) {
     values.clear();
 }
 
-/// More parameters than this are not made room for before they come.
+/// A buffer for more parameters than this is not kept.
 const VALUE_COUNT_KEPT: usize = 512;
 
 impl Slot {

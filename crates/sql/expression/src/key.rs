@@ -1,5 +1,5 @@
-//! Values as keys: their order, bytes that are equal where values are, and what an index can be
-//! asked.
+//! Values as keys: their order, bytes that are equal for equal values, and what an index is asked
+//! for.
 
 use std::cmp::Ordering;
 use std::iter;
@@ -33,7 +33,7 @@ pub fn compare_in(a: ValueRef<'_>, b: ValueRef<'_>, class: Class) -> Ordering {
 /// The same, counted as work of the statement.
 ///
 /// # Errors
-/// If the statement is to end.
+/// If the statement has to end.
 #[inline]
 pub fn compare_metered(
     a: ValueRef<'_>,
@@ -52,7 +52,7 @@ pub fn compare_metered(
 /// The order of two values of one type, counted as work of the statement; NULL is below all.
 ///
 /// # Errors
-/// If the statement is to end.
+/// If the statement has to end.
 #[inline]
 pub fn compare_values_metered(
     a: ValueRef<'_>,
@@ -71,7 +71,7 @@ pub fn compare_values_metered(
     }
 }
 
-/// What a comparison of two short values costs, in bytes looked at.
+/// The cost of comparing two short values, in bytes read.
 pub(crate) const COMPARE_COST: usize = 8;
 
 #[inline]
@@ -85,7 +85,7 @@ fn compare_texts(
     collation.compare_metered(a, b, &mut |bytes| statement.spend(bytes))
 }
 
-/// Appends bytes that are equal exactly where values of this type are equal (NULL to NULL).
+/// Appends bytes that are equal if and only if the values of this type are (NULL equals NULL).
 pub fn append_group_key(value: ValueRef<'_>, column_type: &ColumnType, out: &mut Vec<u8>) {
     match value {
         ValueRef::Bytes(bytes) => {
@@ -96,7 +96,7 @@ pub fn append_group_key(value: ValueRef<'_>, column_type: &ColumnType, out: &mut
     }
 }
 
-/// Appends bytes that are equal exactly where values of this class are equal.
+/// Appends bytes that are equal if and only if the values of this class are.
 pub fn append_class_key(value: ValueRef<'_>, class: Class, out: &mut Vec<u8>) {
     match (value, class) {
         (ValueRef::Bytes(bytes), Class::Text(collation)) => {
@@ -125,7 +125,7 @@ fn append_plain_key(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Null => tagged(TAG_NULL, &[]),
         ValueRef::Int(number) => tagged(TAG_INTEGER, &i128::from(number).to_be_bytes()),
         ValueRef::UInt(number) => tagged(TAG_INTEGER, &i128::from(number).to_be_bytes()),
-        // Adding zero makes minus zero plus zero.
+        // Adding zero turns minus zero into plus zero.
         ValueRef::Float(number) => {
             tagged(
                 TAG_DOUBLE,
@@ -148,7 +148,7 @@ fn append_plain_key(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The digits of a number without zeros at the end of its fraction.
+/// The digits of a number, without trailing zeros in its fraction.
 fn canonical(number: &Decimal) -> Vec<u8> {
     let mut text = Vec::with_capacity(32);
     number.append_text(&mut text);
@@ -163,12 +163,12 @@ fn canonical(number: &Decimal) -> Vec<u8> {
     text
 }
 
-/// What an index can be asked in place of a value of another type.
+/// The index key for a value of another type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyValue {
     /// A key of the index's type equals the value.
     Exact(Value),
-    /// None does: the value stands above this key and below the next possible one.
+    /// No key does: the value lies above this key and below the next possible one.
     Above(Value),
     /// The value is below all keys.
     BelowAll,
@@ -176,22 +176,23 @@ pub enum KeyValue {
     AboveAll,
 }
 
-/// What a date depends on that is not in its value.
+/// What a date depends on in addition to its value.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyClock<'s> {
     /// The session's time zone.
     pub zone: &'s Zone,
-    /// The date of the statement's moment: a TIME among dates is a time of that day.
+    /// The date of the statement; a TIME compared with dates is a time of that day.
     pub today: Date,
 }
 
-/// The value, which is not NULL, as a key of a column. It always says on which side of each key
-/// the value stands, for a range answers its condition alone: no filter looks again.
+/// Converts the value, which is not NULL, to a key of a column. The result always says on which
+/// side of each key the value lies: a range answers its condition alone, and no filter tests it
+/// again.
 ///
-/// The planner sees to it that the comparison and the index agree on what is equal (class and
-/// collation). An ENUM or a SET is so a number, but where an ENUM is asked for what equals a text:
-/// the side of a text that it has not says nothing. A TIMESTAMP is compared on the wall clock of
-/// the session's zone and kept in UTC.
+/// The planner ensures that the comparison and the index agree on equality (class and collation).
+/// An ENUM or a SET is then a number, except that an ENUM may be compared with a text; for a text
+/// without a member the side has no meaning. A TIMESTAMP is compared as local time of the session's
+/// zone and stored in UTC.
 pub fn key_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -222,7 +223,8 @@ pub fn key_value(
     }
 }
 
-/// What a date is read from: of an ENUM, SET or BIT its text, a YEAR as a date, else the value.
+/// The value from which a date is read: the text of an ENUM, SET or BIT, a YEAR as a date, else the
+/// value itself.
 fn dated(value: ValueRef<'_>, from: &ColumnType) -> Value {
     match from.kind {
         TypeKind::Enum | TypeKind::Set | TypeKind::Bit => {
@@ -233,7 +235,7 @@ fn dated(value: ValueRef<'_>, from: &ColumnType) -> Value {
     }
 }
 
-/// Below it is no key of a BIGINT; twice as much is above all.
+/// No key of a BIGINT is below its negative; twice as much is above all keys.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
@@ -241,7 +243,7 @@ fn integer_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
         ValueRef::Int(number) => (i128::from(number), true),
         ValueRef::UInt(number) => (i128::from(number), true),
         ValueRef::Double(number) => {
-            // The integer that it is, not the shortest digits that name it.
+            // The exact integer, not the shortest digits that denote it.
             let floor = number.floor();
             if !(-TWO_TO_63..2.0 * TWO_TO_63).contains(&floor) {
                 return beyond(floor);
@@ -286,7 +288,7 @@ fn year_key(value: ValueRef<'_>) -> KeyValue {
 /// The last year that a YEAR keeps.
 const YEAR_MAX: u64 = 2155;
 
-/// The greatest integer that is not above the number, and whether it equals the number.
+/// The greatest integer not above the number, and whether it equals the number.
 fn decimal_floor(number: &Decimal) -> (i128, bool) {
     let beyond = if number.is_negative() {
         i128::MIN
@@ -300,7 +302,7 @@ fn decimal_floor(number: &Decimal) -> (i128, bool) {
     (whole, floor == *number)
 }
 
-/// Where an infinite number stands.
+/// The side on which an infinite number lies.
 fn beyond(number: f64) -> KeyValue {
     if number < 0.0 {
         KeyValue::BelowAll
@@ -331,7 +333,7 @@ fn decimal_key(value: ValueRef<'_>, to: &ColumnType) -> KeyValue {
     }
 }
 
-/// The text as a comparison in the column's collation reads it
+/// The text in the form of a comparison in the column's collation
 /// ([`Domain::text_in`](crate::domain::Domain::text_in)).
 fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> {
     let bytes = match value {
@@ -342,7 +344,7 @@ fn text_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> Vec<u8> 
 }
 
 /// The number of the member whose name equals the text. An empty text equals the number 0, which
-/// stands for what is no member; no member is empty where the planner asks for this.
+/// stands for an invalid member; the planner asks only if no member is empty.
 fn member_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> KeyValue {
     let text = text_key(value, from, to);
     let mut names = iter::once(&[][..]).chain(to.members().iter().map(|name| &**name));
@@ -353,7 +355,7 @@ fn member_key(value: ValueRef<'_>, from: &ColumnType, to: &ColumnType) -> KeyVal
 }
 
 fn time_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyValue {
-    // What is no time compares as zero ([`Domain::bring`](crate::domain::Domain::bring)).
+    // An invalid time compares as zero ([`Domain::bring`](crate::domain::Domain::bring)).
     let time = match domain::plain_temporal(value.as_ref(), to.kind, clock.today) {
         Some(Value::Time(time)) => time,
         _ => Time::ZERO,
@@ -362,14 +364,14 @@ fn time_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyValue {
     if key == time {
         KeyValue::Exact(Value::Time(key))
     } else if time.is_negative() {
-        // Cut towards zero, so the key is above the time; the one before it is below.
+        // Truncated towards zero, so the key is above the time; the previous key is below.
         KeyValue::Above(Value::Time(key.before(to.decimals)))
     } else {
         KeyValue::Above(Value::Time(key))
     }
 }
 
-/// What is no date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
+/// An invalid date compares as the zero date ([`Domain::bring`](crate::domain::Domain::bring)).
 fn datetime_or_zero(value: &Value, clock: &KeyClock<'_>) -> DateTime {
     match domain::plain_temporal(value.as_ref(), TypeKind::DateTime, clock.today) {
         Some(Value::DateTime(time)) => time,
@@ -395,14 +397,14 @@ fn timestamp_key(value: &Value, to: &ColumnType, clock: &KeyClock<'_>) -> KeyVal
     }
     match clock.zone.to_utc(wall) {
         Some(utc) if is_timestamp(utc) => datetime_key(utc, to),
-        // Before the first second only the zero value is kept.
+        // Before the first second only the zero value can be stored.
         _ if wall.date().year() < 1971 => KeyValue::Above(Value::DateTime(DateTime::ZERO)),
         _ => KeyValue::AboveAll,
     }
 }
 
-/// The first day behind a date that is none: that of the month or year where there is no day or
-/// month, of the next month where there are too many days. None behind a day that exists.
+/// The first day after an invalid date: of that month or year if the day or month is missing, of
+/// the next month if the day is too large. `None` for a valid date.
 fn first_day_behind(date: Date) -> Option<Date> {
     let (year, month) = (date.year(), date.month());
     if month == 0 || date.day() == 0 {
@@ -411,7 +413,7 @@ fn first_day_behind(date: Date) -> Option<Date> {
     if date.day() <= days_in_month(year, month) {
         return None;
     }
-    // December has all its days.
+    // Every day of December is valid.
     Some(Date::new(year, month + 1, 1))
 }
 
@@ -429,10 +431,10 @@ fn datetime_key(time: DateTime, to: &ColumnType) -> KeyValue {
     }
 }
 
-/// The range of strings that begin as a LIKE pattern does up to its first wildcard: its lower end
-/// and, where the collation lets us name one, its upper end. `None` if the pattern begins with a
-/// wildcard. The range may hold strings that do not match; none that matches is outside. `from` is
-/// the pattern's type: it is read as a comparison in the column's collation reads it.
+/// The range of strings that share a LIKE pattern's prefix up to its first wildcard. It has a lower
+/// end and, if the collation has a greatest string, an upper end. `None` if the pattern begins with
+/// a wildcard. The range may hold strings that do not match; no match is outside. `from` is the
+/// pattern's type; it is read as in a comparison in the column's collation.
 pub fn like_prefix(
     pattern: ValueRef<'_>,
     from: &ColumnType,
@@ -458,8 +460,8 @@ pub fn like_prefix(
     let room = stdx::to_usize(column.length).saturating_sub(charset.char_count(&prefix));
     let fill = room.min(TAIL_CHARS_MAX);
     let mut lower = prefix.clone();
-    // Where trailing blanks do not count, what is below a blank must be let in, however much of it
-    // there is: programs of C fill their texts up with zeros.
+    // If trailing blanks do not count, texts below a blank must be included, however many such
+    // characters follow: C programs pad their texts with zeros.
     if let Some(lowest) = column.collation.lowest_tail() {
         for _ in 0..room.min(KEY_CHARS_MAX) {
             charset.encode(lowest, &mut lower);
@@ -481,18 +483,18 @@ pub fn like_prefix(
     Some((Value::Bytes(lower), is_known.then_some(Value::Bytes(upper))))
 }
 
-/// No key has more characters: it has 3072 bytes.
+/// No key has more characters, since it has at most 3072 bytes.
 const KEY_CHARS_MAX: usize = 3072;
 
-/// Characters behind the prefix of an upper bound. Only a text with that many noncharacters there
-/// (U+FFFF, U+10FFFF) would need more.
+/// How many greatest characters follow the prefix of an upper bound. Only a text with as many
+/// noncharacters there (U+FFFF, U+10FFFF) would need more.
 const TAIL_CHARS_MAX: usize = 64;
 
-/// The last code point, above all others by number.
+/// The last code point, the greatest by number.
 const HIGHEST_CODE: u32 = 0x10_FFFF;
 
-/// The character whose weight is above all others' in `general_ci` (those beyond the basic plane
-/// share the weight of U+FFFD).
+/// The character with the greatest weight in `general_ci` (those beyond the basic plane share the
+/// weight of U+FFFD).
 const HIGHEST_WEIGHT: u32 = 0xFFFF;
 
 #[cfg(test)]

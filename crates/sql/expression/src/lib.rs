@@ -1,11 +1,11 @@
 //! Bound SQL expressions, the rows they read, and their evaluation.
 //!
-//! Reading order: `tree` (what an expression is), `frame` and `rows` (the rows in flight),
-//! `statement` (the session around them), `evaluate` (what an expression's value is), and
-//! `domain` (how values are brought into the class in which an operator works).
+//! Reading order: `tree` (what an expression is), `frame` and `rows` (the current rows),
+//! `statement` (the session), `evaluate` (the values of expressions), and `domain` (conversion of
+//! values to the class in which an operator works).
 //!
-//! The planner makes expressions and folds constant ones, the executor evaluates them over its
-//! rows. There is no I/O here and nothing suspends.
+//! The planner creates expressions and folds constant ones; the executor evaluates them over its
+//! rows. Nothing here does I/O or suspends.
 
 #![forbid(unsafe_code)]
 
@@ -47,13 +47,13 @@ pub use tree::{
 /// Why an expression has no value.
 pub type Failure = Box<errcode::ClientError>;
 
-/// A value library's trouble as an error.
+/// A condition of the value library as an error.
 pub fn failure(trouble: value::Trouble) -> Failure {
     let code = errcode::ErrorCode(trouble.code);
     Box::new(errcode::ClientError::with_message(code, trouble.message))
 }
 
-/// What a client is told of a row that does not decode.
+/// The client's error for a row that cannot be decoded.
 pub fn damaged_row(error: &format::row::RowError) -> Failure {
     Box::new(errcode::ClientError::with_message(
         errcode::ER_INDEX_CORRUPT,

@@ -1,4 +1,4 @@
-//! [`Call`]: a call of the function library, and its evaluation in the statement's surroundings.
+//! [`Call`]: a call of the function library, and its evaluation in the statement's context.
 
 use function::{Bound, Context, DivisionByZero};
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ pub struct Call {
     pub arguments: Vec<Expression>,
 }
 
-/// Calls of one function with equal arguments, results and kinds of values are the same expression.
+/// Calls of one function with equal arguments, results and kinds of values are equal.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
         let of = |call: &Self| -> (&'static str, ColumnType, bool) {
@@ -28,7 +28,7 @@ impl PartialEq for Call {
 }
 
 impl Call {
-    /// True if two evaluations may differ though no row does.
+    /// True if two evaluations over the same rows may differ.
     pub fn is_volatile(&self) -> bool {
         matches!(
             self.bound.name(),
@@ -60,7 +60,7 @@ pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<Valu
     Ok(value)
 }
 
-/// Lends the surroundings of the statement to a function.
+/// Passes the statement's context to a function.
 fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let options = statement.options;
     let mode = options.sql_mode;

@@ -1,10 +1,10 @@
-//! [`Members`]: what answers `IN`, `ANY` and `ALL` in place of a subquery's rows.
+//! [`Members`]: answers `IN`, `ANY` and `ALL` in place of a subquery's rows.
 //!
-//! `= ANY` and `<> ALL` look a key up, of one column or of several; any other operator of one
-//! column asks the least and the greatest value. A NULL equals nothing and differs from nothing for
-//! sure: of one column it is enough to know that there is one. A row of several columns in which
-//! there is a NULL is kept as it is, to be compared where no key was found, and so are all others,
-//! which a left side with a NULL in it is compared with. Rows that are equal are kept once.
+//! `= ANY` and `<> ALL` look up a key of one or several columns. Any other operator of one column
+//! compares with the least and the greatest value. A comparison with NULL is never certain. For one
+//! column it suffices to know whether there is a NULL. A row of several columns with a NULL is kept
+//! and compared if no key was found. All other rows are kept too, for left sides with a NULL. Equal
+//! rows are kept once.
 
 use smallvec::SmallVec;
 use stdx::{ChunkedVec, KeyTable};
@@ -13,16 +13,16 @@ use value::{Value, ValueRef};
 use crate::tree::{Class, Expression};
 use crate::{Evaluator, Failure, Rows, append_class_key, compare_metered};
 
-/// What is kept of a subquery's rows so that it answers a comparison.
+/// What is kept of a subquery's rows to answer a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookup {
-    /// What.
+    /// The kind.
     pub kind: LookupKind,
     /// The class in which each column is compared.
     pub classes: Box<[Class]>,
 }
 
-/// What answers a comparison with all rows of a subquery.
+/// How a comparison with all rows of a subquery is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookupKind {
     /// `= ANY`, `<> ALL`: the keys of the rows.
@@ -31,20 +31,20 @@ pub enum LookupKind {
     Extremes,
 }
 
-/// What answers a comparison with all rows of a subquery.
+/// Answers a comparison with all rows of a subquery.
 #[derive(Debug, Default)]
 pub struct Members {
     /// The rows' keys in the classes of the comparison.
     keys: KeyTable,
-    /// Of several columns: the kept rows that have a NULL.
+    /// For several columns: the kept rows with a NULL.
     partial: ChunkedVec<u32>,
     /// The least and the greatest value that is not NULL.
     extremes: Option<(Value, Value)>,
-    /// Of one column: one of the values is NULL.
+    /// For one column: one of the values is NULL.
     has_null: bool,
 }
 
-/// What taking a row costs beside its values, in bytes looked at.
+/// The cost of adding a row in addition to its values, in bytes read.
 const MEMBER_COST: usize = 64;
 
 impl Members {
@@ -53,7 +53,7 @@ impl Members {
         self.keys.is_empty() && self.extremes.is_none() && !self.has_null
     }
 
-    /// Bytes of memory in use, those of the kept rows aside.
+    /// Bytes of memory in use, without the kept rows.
     pub fn memory_bytes(&self) -> usize {
         let extremes = self.extremes.iter();
         self.keys.memory_bytes()
@@ -63,11 +63,11 @@ impl Members {
                 .sum::<usize>()
     }
 
-    /// Takes the subquery's row at hand, the values of `output`; adds it to `rows` if it may have
-    /// to be compared.
+    /// Adds the subquery's current row, the values of `output`. It is also appended to `rows` if it
+    /// may have to be compared.
     ///
     /// # Errors
-    /// Those of the values, and if the statement is to end.
+    /// Those of the values, and if the statement has to end.
     pub fn take_row<'a>(
         &mut self,
         evaluator: &Evaluator<'a>,
@@ -128,7 +128,7 @@ impl Members {
         Ok(())
     }
 
-    /// True if one of the rows is the left side's, in which there is no NULL.
+    /// True if one of the rows equals the left side, which has no NULL.
     pub(crate) fn has_key(
         &self,
         evaluator: &Evaluator<'_>,
@@ -145,7 +145,7 @@ impl Members {
         ))
     }
 
-    /// The kept rows that have a NULL.
+    /// The kept rows with a NULL.
     pub(crate) fn partial(&self) -> &ChunkedVec<u32> {
         &self.partial
     }

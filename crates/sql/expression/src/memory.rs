@@ -1,11 +1,11 @@
-//! What statements keep in memory: rows that are sorted, grouped, joined or wait to be fetched.
+//! The memory that statements keep: rows that are sorted, grouped, joined or wait to be fetched.
 //!
-//! Each part of a statement has a [`Share`] that says how many bytes it keeps; the shares of a
-//! statement add up in its [`Memory`], which has a limit (`max_session_mem_used`); beyond
-//! [`UNCOUNTED_BYTES`] a statement takes what it needs from the server's [`MemoryPool`]
-//! (`statement_memory_size`), in grains, so that small statements touch nothing shared.
+//! Each part of a statement has a [`Share`] with the bytes it keeps. The shares of a statement add
+//! up in its [`Memory`], which has a limit (`max_session_mem_used`). Above [`UNCOUNTED_BYTES`] a
+//! statement reserves memory from the server's [`MemoryPool`] (`statement_memory_size`), in grains.
+//! So small statements touch nothing shared.
 //!
-//! (I1) `used` of a memory is the sum of its shares; a share that is dropped gives back.
+//! (I1) `used` of a memory is the sum of its shares; dropping a share releases its bytes.
 //! (I2) `used` <= `reserved` + [`UNCOUNTED_BYTES`], and the pool's `used` is the sum of `reserved`.
 
 use std::cell::{Cell, OnceCell};
@@ -17,18 +17,18 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::Failure;
 
-/// What a statement may keep without asking the pool: an idle execution keeps as much.
+/// What a statement may keep without the pool: an idle execution keeps as much.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 
-/// What is taken from the pool at a time.
+/// What is reserved from the pool at a time.
 const GRAIN_BYTES: usize = 1 << 20;
 
-/// A limit on what the whole process has in memory (`server_memory_limit`).
+/// A limit on the memory of the whole process (`server_memory_limit`).
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessLimit {
     /// Bytes.
     pub limit: u64,
-    /// What the process has now.
+    /// Returns the current memory of the process.
     pub resident_bytes: fn() -> u64,
 }
 
@@ -36,14 +36,14 @@ pub struct ProcessLimit {
 #[derive(Debug)]
 pub struct MemoryPool {
     limit: u64,
-    /// Asked with each grain.
+    /// Checked with each grain.
     process: Option<ProcessLimit>,
-    /// Relaxed: the number alone counts; nothing is read by its leave.
+    /// Relaxed: only the number matters; no other memory depends on it.
     used: AtomicU64,
 }
 
 impl MemoryPool {
-    /// So many bytes.
+    /// A pool of this many bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -52,7 +52,7 @@ impl MemoryPool {
         }
     }
 
-    /// So many bytes, as long as the process stays below a limit of its own.
+    /// A pool of this many bytes that grants none while the process is above its own limit.
     pub fn within(limit: u64, process: ProcessLimit) -> Self {
         Self {
             process: Some(process),
@@ -60,7 +60,7 @@ impl MemoryPool {
         }
     }
 
-    /// Bytes that are taken.
+    /// Bytes that are reserved.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -87,13 +87,13 @@ impl MemoryPool {
     }
 }
 
-/// What one statement keeps. Belongs to its worker.
+/// The memory account of one statement. Belongs to its worker.
 #[derive(Debug, Default)]
 pub struct Memory {
     used: Cell<usize>,
-    /// The most that was used since the memory was made.
+    /// The most that was used so far.
     peak: Cell<usize>,
-    /// Taken from the pool.
+    /// Reserved from the pool.
     reserved: Cell<usize>,
     pool: OnceCell<Arc<MemoryPool>>,
 }
@@ -131,7 +131,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Gives back what is not used any more; a grain stays at hand.
+    /// Releases what is no longer used, except one grain.
     fn trim(&self) {
         let needed = self.used.get().saturating_sub(UNCOUNTED_BYTES);
         let spare = self.reserved.get() - needed.min(self.reserved.get());
@@ -163,7 +163,7 @@ pub(crate) fn too_much(limit: usize) -> Failure {
     Box::new(ClientError::new(ER_OPTION_PREVENTS_STATEMENT, &[&option]))
 }
 
-/// What a part of a statement keeps.
+/// The bytes that a part of a statement keeps.
 #[derive(Debug, Default)]
 pub struct Share {
     memory: Option<Rc<Memory>>,
@@ -171,11 +171,11 @@ pub struct Share {
 }
 
 impl Share {
-    /// The part keeps so many bytes now, of a memory of `limit` and of a pool that is asked for if
-    /// need be.
+    /// Sets the bytes that the part keeps, within a memory of `limit`; the pool is asked for if it
+    /// is needed.
     ///
     /// # Errors
-    /// 1290 beyond the limit, 1041 beyond the pool; the share then keeps what it kept of this
+    /// 1290 beyond the limit, 1041 beyond the pool; the share then keeps its former bytes of this
     /// memory.
     pub fn set(
         &mut self,
@@ -197,12 +197,12 @@ impl Share {
         Ok(())
     }
 
-    /// What the part keeps.
+    /// The bytes that the part keeps.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The part keeps nothing any more.
+    /// Sets the bytes to 0.
     pub fn clear(&mut self) {
         if let Some(memory) = &self.memory {
             memory.used.set(memory.used.get() - self.bytes);

@@ -1,8 +1,8 @@
 //! [`Rows`]: computed rows, side by side in few allocations.
 //!
-//! Sorting, grouping, derived tables and the row that an INSERT is making keep their values here.
-//! A cell is `Copy`; bytes and decimals stand apart, so a row costs no allocation of its own and a
-//! value is read back by reference. All grows in chunks: millions of rows are never moved.
+//! Sorts, groups, derived tables and the new row of an INSERT keep their values here. A cell is
+//! `Copy`; bytes and decimals are stored separately. So a row needs no allocation of its own, and a
+//! value is read back by reference. Everything grows in chunks: millions of rows are never moved.
 
 use stdx::{ByteStore, ChunkedVec, Span};
 use value::decimal::DecimalRef;
@@ -21,10 +21,10 @@ pub struct Rows {
     decimals: ChunkedVec<Decimal>,
 }
 
-/// Memory that rows keep from one statement to the next.
+/// Memory that is kept from one statement to the next.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// One value, or where it stands.
+/// One value, or its position.
 #[derive(Debug, Clone, Copy)]
 enum Cell {
     Null,
@@ -40,7 +40,7 @@ enum Cell {
 }
 
 impl Rows {
-    /// No rows yet, of `width` columns.
+    /// No rows, of `width` columns.
     pub fn new(width: usize) -> Self {
         Self {
             width,
@@ -58,7 +58,7 @@ impl Rows {
         self.cells.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// True if there is none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -68,7 +68,7 @@ impl Rows {
         self.cells.memory_bytes() + self.bytes.memory_bytes() + self.decimals.memory_bytes()
     }
 
-    /// About how many bytes a row takes.
+    /// The approximate bytes of a row.
     pub fn row_bytes(&self, row: usize) -> usize {
         let texts = self.row(row).map(|value| match value {
             ValueRef::Bytes(bytes) => bytes.len(),
@@ -77,14 +77,14 @@ impl Rows {
         texts.sum::<usize>() + self.width * size_of::<Cell>()
     }
 
-    /// Forgets the rows and keeps the memory of few.
+    /// Drops the rows and keeps the memory of a few.
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
         self.decimals.clear();
     }
 
-    /// Forgets the rows, and gives back their memory where it is much.
+    /// Drops the rows, and frees their memory if it is large.
     pub fn shrink(&mut self) {
         self.clear();
         if KEPT_BYTES_MAX < self.memory_bytes() {
@@ -92,19 +92,19 @@ impl Rows {
         }
     }
 
-    /// Adds one value; a row is there once it has all its columns.
+    /// Appends one value; a row exists once it has all its columns.
     pub fn push(&mut self, value: ValueRef<'_>) {
         let cell = self.cell_of(value);
         self.cells.push(cell);
     }
 
-    /// Adds a row of NULLs.
+    /// Appends a row of NULLs.
     pub fn push_null_row(&mut self) {
         self.cells
             .extend(std::iter::repeat_n(Cell::Null, self.width));
     }
 
-    /// Adds a copy of a row of other rows of the same width.
+    /// Appends a copy of a row of other rows of the same width.
     pub fn push_row_of(&mut self, other: &Self, row: usize) {
         assert_eq!(self.width, other.width, "rows of one shape");
         for column in 0..self.width {
@@ -112,7 +112,7 @@ impl Rows {
         }
     }
 
-    /// Drops an unfinished row: values pushed behind the last whole one.
+    /// Drops an unfinished row: values after the last whole one.
     pub fn drop_unfinished(&mut self) {
         let whole = self.len() * self.width;
         self.cells.truncate(whole);
@@ -135,7 +135,7 @@ impl Rows {
         self.cells[row * self.width + column] = cell;
     }
 
-    /// Replaces a value by the copy of another of the same rows.
+    /// Replaces a value by a copy of another value of the same rows.
     pub fn copy_within(&mut self, row: usize, column: usize, from_row: usize, from_column: usize) {
         self.cells[row * self.width + column] = self.cells[from_row * self.width + from_column];
     }

@@ -1,4 +1,4 @@
-//! [`Statement`]: the session around a running statement, as expressions see it.
+//! [`Statement`]: the session of a running statement, as expressions see it.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::{Failure, MemoryPool, SessionFunction, VariableScope};
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
 pub trait Surroundings {
-    /// `@name` (in lower case) as a value of that type, whatever it has become since the statement
+    /// `@name` (in lower case) as a value of that type, whatever its type is since the statement
     /// was planned; NULL if it was never set.
     fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value;
 
     /// `@name := value`.
     ///
     /// # Errors
-    /// If the session keeps more than it may.
+    /// If the session would keep more than allowed.
     fn set_user_variable(
         &self,
         name: &str,
@@ -34,37 +34,37 @@ pub trait Surroundings {
     /// `@@name`.
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value, Failure>;
 
-    /// What information functions tell: `DATABASE()`, `LAST_INSERT_ID()` and the like.
+    /// What information functions return: `DATABASE()`, `LAST_INSERT_ID()` and the like.
     fn facts(&self) -> RefMut<'_, SessionFacts>;
 
     /// Random bits for `RAND()` and `UUID()`.
     fn random(&self) -> u64;
 
-    /// The time as it is asked, in microseconds since 1970 UTC, for `SYSDATE()`.
+    /// The current time, in microseconds since 1970 UTC, for `SYSDATE()`.
     fn clock_us(&self) -> i64;
 
-    /// Answers a function of the session. One that has to wait notes so in the session, which
-    /// waits where it can; an error may mean that the statement is to be begun anew after that.
+    /// Answers a function of the session. If it has to wait, it notes so in the session, which
+    /// waits later. After an error the statement may have to begin again.
     fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value, Failure>;
 
-    /// True once `KILL QUERY` was said.
+    /// True once `KILL QUERY` was received.
     fn is_killed(&self) -> bool;
 
-    /// Where the memory of large statements comes from.
+    /// The pool for the memory of large statements.
     fn memory_pool(&self) -> Arc<MemoryPool>;
 
-    /// Whether the statement has run for so long that others are to run before it goes on.
+    /// Whether the statement's time slice is used up.
     fn is_slice_over(&self) -> bool;
 
-    /// Lets others run, if the statement has had its time. Called in the middle of whatever takes
-    /// long: nothing that others use is borrowed meanwhile.
+    /// Yields to other tasks if the time slice is used up. Called in the middle of long work:
+    /// nothing that others use is borrowed meanwhile.
     ///
     /// # Errors
-    /// If the statement is to end: it was killed, its time is over, or the server stops.
+    /// If the statement has to end: it was killed, its time is over, or the server stops.
     fn give_way(&self) -> Result<(), Failure>;
 }
 
-/// What is constant for a statement.
+/// The constants of a statement.
 #[derive(Debug, Clone)]
 pub struct StatementOptions {
     /// `sql_mode`.
@@ -112,7 +112,7 @@ impl Default for StatementOptions {
     }
 }
 
-/// The flags of `sql_mode` that change what values mean.
+/// The flags of `sql_mode` that change the meaning of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SqlMode(pub u32);
 
@@ -148,19 +148,19 @@ impl SqlMode {
     }
 }
 
-/// Where a statement leaves its warnings; shared, because values that borrow rows are in use
-/// while a warning is given.
+/// The statement's warnings. Shared, because values that borrow rows are in use while a warning is
+/// added.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     warnings: RefCell<Warnings>,
     /// What functions keep from row to row.
     scratch: RefCell<Scratch>,
-    /// Work that may be done before somebody looks whether it has been long.
+    /// Work that may be done before the next look at the clock.
     work_left: Cell<usize>,
 }
 
-/// Bytes looked at between two looks at the clock: 10 to 100 us, whatever is done with each. Others
-/// wait for a slice of the runtime (200 us) and this at most.
+/// Bytes read between two looks at the clock: 10 to 100 us of work. Others wait for a slice of the
+/// runtime (200 us) and at most this much more.
 const WORK_PER_LOOK: usize = 32 << 10;
 
 /// What functions keep from row to row.
@@ -171,7 +171,7 @@ pub(crate) struct Scratch {
 }
 
 impl Diagnostics {
-    /// At most `limit` conditions are kept.
+    /// Keeps at most `limit` conditions.
     pub fn new(limit: usize) -> Self {
         Self {
             warnings: RefCell::new(Warnings::new(limit)),
@@ -180,13 +180,13 @@ impl Diagnostics {
         }
     }
 
-    /// As new, with its memory kept.
+    /// Resets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.warnings.get_mut().clear();
         *self.scratch.get_mut() = Scratch::default();
     }
 
-    /// The warnings, to add some.
+    /// The warnings, mutable.
     pub fn warnings(&self) -> RefMut<'_, Warnings> {
         self.warnings.borrow_mut()
     }
@@ -202,16 +202,16 @@ impl Diagnostics {
     }
 }
 
-/// The session around a statement while it runs.
+/// The session of a statement while it runs.
 #[derive(Clone, Copy)]
 pub struct Statement<'s> {
     /// Variables and state.
     pub session: &'s dyn Surroundings,
-    /// What is constant.
+    /// The constants.
     pub options: &'s StatementOptions,
-    /// Where warnings go.
+    /// Receives the warnings.
     pub diagnostics: &'s Diagnostics,
-    /// The statement stores values: in strict mode, what would be a warning is an error.
+    /// The statement stores values: in strict mode its warnings are errors.
     pub is_strict: bool,
 }
 
@@ -224,23 +224,23 @@ impl std::fmt::Debug for Statement<'_> {
 }
 
 impl Statement<'_> {
-    /// A warning.
+    /// Adds a warning.
     pub fn warn(&self, error: ClientError) {
         self.diagnostics.push(Level::Warning, error);
     }
 
-    /// When the statement began, by the clock on the session's wall.
+    /// The start of the statement, as local time of the session.
     pub fn now(&self) -> DateTime {
         self.wall(self.options.now_us)
     }
 
-    /// The time on the session's wall clock so many microseconds after 1970 UTC.
+    /// The local time of the session this many microseconds after 1970 UTC.
     pub(crate) fn wall(&self, unix_us: i64) -> DateTime {
         let utc = DateTime::from_unix_micros(unix_us).unwrap_or_default();
         self.options.zone.from_utc(utc).unwrap_or(utc)
     }
 
-    /// The date on which the statement runs, in the session's zone.
+    /// The current date of the statement, in the session's zone.
     pub fn today(&self) -> Date {
         self.now().date()
     }
@@ -260,20 +260,20 @@ impl Statement<'_> {
         }
     }
 
-    /// Places that a quotient has more than its dividend.
+    /// How many more fractional digits a quotient has than its dividend.
     pub fn division_increment(&self) -> u8 {
         self.options.division_increment
     }
 
-    /// Where GROUP_CONCAT is cut.
+    /// The length at which GROUP_CONCAT is truncated.
     pub fn group_concat_bytes_max(&self) -> usize {
         self.options.group_concat_bytes_max
     }
 
-    /// Counts work, in bytes looked at; lets others run where there was much.
+    /// Counts work, in bytes read; yields to other tasks if it was much.
     ///
     /// # Errors
-    /// If the statement is to end.
+    /// If the statement has to end.
     #[inline]
     pub fn spend(&self, bytes: usize) -> Result<(), Failure> {
         let left = self.diagnostics.work_left.get();
@@ -297,7 +297,7 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// What a division by zero means: NULL in silence, with a warning, or an error.
+    /// Handles a division by zero: NULL, with a warning or not, or an error.
     pub fn division_by_zero(&self) -> Result<(), Failure> {
         if !self
             .options

@@ -1,8 +1,8 @@
 //! [`StoredCall`]: a call of a function that is written in SQL.
 //!
-//! Evaluation does not run it: a body takes as long as it takes, waits, reads and writes tables.
-//! Like a subquery it is run before the expression around it is evaluated, by whoever holds the
-//! rows that its arguments read, and its value then stands in the frame under its number.
+//! Evaluation does not run it, since a body may take long, wait, and read and write tables. Like a
+//! subquery it runs before the expression that contains it, by the operator that has the rows of
+//! its arguments. Its value is then in the frame under its number.
 
 use std::rc::Rc;
 
@@ -17,11 +17,11 @@ pub struct StoredFunction {
     pub database: String,
     /// Its name.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub returns: ColumnType,
     /// How many arguments it takes.
     pub parameter_count: usize,
-    /// It says that equal arguments give equal values.
+    /// It is declared to return equal values for equal arguments.
     pub is_deterministic: bool,
 }
 
@@ -36,8 +36,8 @@ pub struct StoredCall {
     pub arguments: Vec<Expression>,
 }
 
-/// Calls of a deterministic function with equal arguments are the same expression, whatever their
-/// numbers; another call may give another value.
+/// Calls of a deterministic function with equal arguments are equal, whatever their numbers. Calls
+/// of other functions may return different values.
 impl PartialEq for StoredCall {
     fn eq(&self, other: &Self) -> bool {
         let is_same = self.number == other.number || self.function.is_deterministic;

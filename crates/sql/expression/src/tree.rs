@@ -1,7 +1,7 @@
-//! [`Expression`]: an expression whose names and types are settled.
+//! [`Expression`]: an expression with resolved names and types.
 //!
-//! The planner makes it, the executor evaluates it. Columns are places in the frame, operators know
-//! in which class of type they work, so evaluation looks nothing up.
+//! The planner creates it, the executor evaluates it. Columns are places in the frame, and
+//! operators know the class in which they work. So evaluation looks nothing up.
 
 use value::{CollationId, ColumnType, TypeKind, Value};
 
@@ -14,7 +14,7 @@ use crate::stored::StoredCall;
 pub struct Expression {
     /// What it is.
     pub kind: ExpressionKind,
-    /// What its values are.
+    /// The type of its values.
     pub column_type: ColumnType,
     /// It can be NULL.
     pub nullable: bool,
@@ -25,7 +25,7 @@ pub struct Expression {
 pub struct ColumnPlace {
     /// The slot.
     pub slot: usize,
-    /// Position of the column in the slot's rows.
+    /// The index of the column in the slot's rows.
     pub column: usize,
 }
 
@@ -34,12 +34,12 @@ pub struct ColumnPlace {
 pub enum ExpressionKind {
     /// A value known at plan time.
     Constant(Value),
-    /// A value given to the execution.
+    /// A parameter of the execution.
     Parameter(usize),
-    /// A column of a row in flight.
+    /// A column of a current row.
     Column(ColumnPlace),
-    /// The result of an aggregate call of the query at hand; the planner replaces it by a column
-    /// before the plan is done.
+    /// The result of an aggregate call of the current query. The planner replaces it by a column
+    /// before the plan is finished.
     Aggregate(usize),
     /// A scalar subquery's value.
     Subquery(usize),
@@ -57,9 +57,9 @@ pub enum ExpressionKind {
     Xor(Box<[Expression; 2]>),
     /// `IS [NOT] NULL | TRUE | FALSE | UNKNOWN`; never NULL.
     Is {
-        /// What is asked about.
+        /// The tested value.
         operand: Box<Expression>,
-        /// What is asked.
+        /// The test.
         test: Test,
         /// `IS NOT`.
         negated: bool,
@@ -76,7 +76,7 @@ pub enum ExpressionKind {
     Arithmetic(Box<Arithmetic>),
     /// Unary minus.
     Negate(Box<Expression>),
-    /// `& | ^ << >>`, all in 64 bits without sign.
+    /// `& | ^ << >>`, all in unsigned 64 bits.
     Bits(Box<Bits>),
     /// `~`.
     Complement(Box<Expression>),
@@ -84,16 +84,15 @@ pub enum ExpressionKind {
     Case(Box<Case>),
     /// `COALESCE`, `IFNULL`: the first that is not NULL.
     Coalesce(Vec<Expression>),
-    /// `NULLIF`: NULL where the comparison is true, else its left side.
+    /// `NULLIF`: NULL if the comparison is true, else its left side.
     NullIf(Box<Compare>),
-    /// A conversion to this expression's type: `CAST`, `CONVERT`, or one that is implied.
+    /// A conversion to this expression's type: `CAST`, `CONVERT`, or an implicit one.
     Cast(Box<Expression>),
-    /// The statement's moment, on the clock of the session's zone: `CURRENT_TIMESTAMP` as a
-    /// default.
+    /// The start of the statement, as local time of the session: `CURRENT_TIMESTAMP` as a default.
     Now,
-    /// A stored TIMESTAMP (UTC) as the wall clock of the session's zone.
+    /// A stored TIMESTAMP (UTC) as local time of the session.
     Local(Box<Expression>),
-    /// What is compared with a YEAR: 20 is 2020 there, where it is a year at all.
+    /// A value that is compared with a YEAR: 20 means 2020 there, if it means a year at all.
     AsYear(Box<Expression>),
     /// A function of the library.
     Function(Box<Call>),
@@ -109,12 +108,12 @@ pub enum ExpressionKind {
     Stored(Box<StoredCall>),
 }
 
-/// A call of a function that the session answers: it waits, or knows of other sessions.
+/// A call of a function that the session answers: it waits, or needs other sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionCall {
-    /// Which.
+    /// The function.
     pub function: SessionFunction,
-    /// As many as it takes.
+    /// The arguments that it takes.
     pub arguments: Vec<Expression>,
 }
 
@@ -150,7 +149,7 @@ impl SessionFunction {
     }
 }
 
-/// A question that is answered for NULL too.
+/// A test that is never NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
     /// Is NULL, or UNKNOWN.
@@ -180,7 +179,7 @@ pub enum CompareOperator {
     GreaterOrEqual,
 }
 
-/// In which class of type an operator works; both sides are brought into it first.
+/// The class of type in which an operator works; both sides are converted to it first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// 64-bit integers of either sign.
@@ -200,9 +199,9 @@ pub enum Class {
 /// `left op right`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compare {
-    /// Which.
+    /// The operator.
     pub operator: CompareOperator,
-    /// In what class.
+    /// The class of the comparison.
     pub class: Class,
     /// Left side.
     pub left: Expression,
@@ -213,16 +212,17 @@ pub struct Compare {
 /// `operand [NOT] IN (list)`.
 #[derive(Debug, Clone)]
 pub struct InList {
-    /// What is looked for.
+    /// The value that is searched.
     pub operand: Expression,
-    /// Where.
+    /// The list.
     pub list: ListMembers,
-    /// In what class.
+    /// The class of the comparison.
     pub class: Class,
     /// `NOT IN`.
     pub negated: bool,
-    /// The number of the table that an execution makes of a long list whose members are known
-    /// before it reads a row. No part of what the list means: two lists are equal without it.
+    /// The number of the hash table that an execution may build for a long list whose members are
+    /// known before it reads a row. It is not part of the list's meaning: lists that differ only in
+    /// it are equal.
     pub table: Option<usize>,
 }
 
@@ -245,9 +245,9 @@ impl PartialEq for InList {
 /// `(a, b) [NOT] IN ((1, 2), (3, 4))`.
 #[derive(Debug, Clone)]
 pub struct InRows {
-    /// What is looked for, column by column.
+    /// The values that are searched, by column.
     pub operands: Vec<Expression>,
-    /// Where: the rows' values, row after row.
+    /// The list: the rows' values, row after row.
     pub rows: Vec<Expression>,
     /// The class in which each column is compared.
     pub classes: Box<[Class]>,
@@ -276,7 +276,7 @@ impl PartialEq for InRows {
 /// `left op ANY|ALL (subquery)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantified {
-    /// Which comparison.
+    /// The operator.
     pub operator: CompareOperator,
     /// `ALL`; otherwise `ANY`.
     pub is_all: bool,
@@ -286,20 +286,20 @@ pub struct Quantified {
     pub classes: Vec<Class>,
     /// The types of the subquery's columns.
     pub types: Vec<ColumnType>,
-    /// The subquery.
+    /// The number of the subquery.
     pub subquery: usize,
 }
 
 /// `[NOT] LIKE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Like {
-    /// What is matched.
+    /// The text that is matched.
     pub operand: Expression,
     /// The pattern.
     pub pattern: Expression,
-    /// The escape character; none where nothing escapes.
+    /// The escape character, or `None`.
     pub escape: Option<u32>,
-    /// The collation in which characters are equal.
+    /// The collation for the comparison of characters.
     pub collation: CollationId,
     /// `NOT LIKE`.
     pub negated: bool,
@@ -325,9 +325,9 @@ pub enum ArithmeticOperator {
 /// `left op right`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arithmetic {
-    /// Which.
+    /// The operator.
     pub operator: ArithmeticOperator,
-    /// In what class: integer, decimal or double.
+    /// The class: integer, decimal or double.
     pub class: Class,
     /// Left side.
     pub left: Expression,
@@ -355,7 +355,7 @@ pub enum BitOperator {
 /// `left op right`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bits {
-    /// Which.
+    /// The operator.
     pub operator: BitOperator,
     /// Left side.
     pub left: Expression,
@@ -368,7 +368,7 @@ pub struct Bits {
 pub struct Case {
     /// (condition, value) in order.
     pub branches: Vec<(Expression, Expression)>,
-    /// Where no condition is true; NULL if absent.
+    /// The value if no condition is true; NULL if absent.
     pub otherwise: Option<Expression>,
 }
 
@@ -377,7 +377,7 @@ pub struct Case {
 pub struct UserVariable {
     /// In lower case.
     pub name: Box<str>,
-    /// The statement assigns it, so that each row may find another value.
+    /// The statement assigns it, so its value may differ from row to row.
     pub is_assigned: bool,
 }
 
@@ -390,7 +390,7 @@ pub struct SystemVariable {
     pub name: Box<str>,
 }
 
-/// Whose value of a system variable.
+/// The level of a system variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableScope {
     /// `@@global.`
@@ -399,10 +399,10 @@ pub enum VariableScope {
     Session,
 }
 
-/// An aggregate of a group's rows.
+/// An aggregate over a group's rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AggregateCall {
-    /// Which.
+    /// The function.
     pub function: AggregateFunction,
     /// Its arguments; none for `COUNT(*)`.
     pub arguments: Vec<Expression>,
@@ -410,9 +410,9 @@ pub struct AggregateCall {
     pub is_distinct: bool,
     /// `GROUP_CONCAT`: its order, as (expression, descending).
     pub order: Vec<(Expression, bool)>,
-    /// `GROUP_CONCAT`: what stands between.
+    /// `GROUP_CONCAT`: the separator.
     pub separator: Box<[u8]>,
-    /// `GROUP_CONCAT`: at most so many values behind so many.
+    /// `GROUP_CONCAT`: (count, offset) of its LIMIT.
     pub limit: Option<(u64, u64)>,
     /// The type of the result.
     pub column_type: ColumnType,
@@ -506,8 +506,8 @@ impl Expression {
         }
     }
 
-    /// The place, if this is a column and nothing else (a TIMESTAMP in the session's zone is its
-    /// column too).
+    /// The place, if this is a column and nothing else. (A TIMESTAMP in the session's zone counts
+    /// as its column.)
     pub fn as_column(&self) -> Option<ColumnPlace> {
         match &self.kind {
             ExpressionKind::Column(place) => Some(*place),
@@ -516,7 +516,7 @@ impl Expression {
         }
     }
 
-    /// The place, if this reads a column and does nothing else with it.
+    /// The place, if this only reads a column.
     fn read_place(&self) -> Option<ColumnPlace> {
         match self.kind {
             ExpressionKind::Column(place) => Some(place),
@@ -524,7 +524,7 @@ impl Expression {
         }
     }
 
-    /// `AND` of conditions; `None` of none.
+    /// `AND` of conditions; `None` if there are none.
     pub fn all(mut conditions: Vec<Self>) -> Option<Self> {
         match conditions.len() {
             0 | 1 => conditions.pop(),
@@ -535,8 +535,8 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with this expression and all below it; those below are left out where it
-    /// returns false.
+    /// Calls `visit` with this expression and all below it. If it returns false, those below are
+    /// skipped.
     pub fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
         if visit(self) {
             self.for_each_child(&mut |child| child.walk(visit));
@@ -553,7 +553,7 @@ impl Expression {
         found
     }
 
-    /// True if two evaluations may differ though no row does: it may not bound an index.
+    /// True if two evaluations over the same rows may differ: it may not bound an index.
     pub fn is_volatile(&self) -> bool {
         self.contains(&|expression| match &expression.kind {
             ExpressionKind::AssignUserVariable(_) => true,
@@ -564,8 +564,8 @@ impl Expression {
         })
     }
 
-    /// True if the value is known before a row is read and costs nothing to say: a constant, a
-    /// parameter, or the year that one of them means.
+    /// True if the value is known before a row is read and costs nothing: a constant, a parameter,
+    /// or the year that one of them means.
     pub fn is_given(&self) -> bool {
         match &self.kind {
             ExpressionKind::Constant(_) | ExpressionKind::Parameter(_) => true,
@@ -588,7 +588,7 @@ impl Expression {
         slots
     }
 
-    /// The subqueries and calls of stored functions that are used.
+    /// The subqueries and calls of stored functions that it uses.
     pub fn subqueries(&self) -> Vec<usize> {
         let mut numbers = Vec::new();
         self.walk(&mut |expression| {
@@ -742,7 +742,8 @@ impl CompareOperator {
         }
     }
 
-    /// The operator that is false where this one is true, and NULL where it is; none is of `<=>`.
+    /// The operator that is false if this one is true, true if it is false, and NULL if it is NULL.
+    /// `None` for `<=>`.
     pub fn opposite(self) -> Option<Self> {
         Some(match self {
             Self::Equal => Self::NotEqual,

@@ -10,19 +10,19 @@ use super::rows::{Row, count, def, int, text, type_facts};
 use crate::privilege::PrivilegeSet;
 use crate::routine::{Routine, access_text};
 
-/// A parameter of a routine, or what a function returns.
+/// A parameter of a routine, or a function's result.
 #[derive(Debug, Clone)]
 pub struct ParameterFacts {
-    /// `IN` and so on; none of what a function returns.
+    /// `IN` and so on; `None` for a function's result.
     pub mode: Option<&'static str>,
-    /// Its name; none of what a function returns.
+    /// Its name; `None` for a function's result.
     pub name: Option<String>,
     /// Its type.
     pub column_type: ColumnType,
 }
 
-/// The routines that the asking account may know of: its own and those of databases in which it
-/// may do something with routines.
+/// The routines that the account may know of: its own, and those of databases where it has a
+/// privilege on routines.
 fn visible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Arc<Routine>> {
     facts.routines.iter().filter(|routine| {
         routine.definer == facts.rights.account().name
@@ -89,7 +89,7 @@ fn routine(routine: &Routine, facts: &Facts<'_>) -> Row {
     row
 }
 
-/// As COLUMNS has them, but for the numbers' types.
+/// As COLUMNS shows them, except for the types of the numbers.
 fn signed_facts(column_type: &ColumnType) -> [Value; 7] {
     let mut facts = type_facts(column_type);
     for fact in &mut facts[..4] {

@@ -1,4 +1,4 @@
-//! How a column or table is put into words: the texts that COLUMNS and `SHOW CREATE TABLE` share.
+//! Texts that describe a column or table, shared by COLUMNS and `SHOW CREATE TABLE`.
 
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ use value::{CollationId, ColumnType, TypeKind, Value};
 
 use super::definition_by_id;
 
-/// The indexes that people are told of: those of this schema's own tables are ways to find rows
-/// that need not be made.
+/// The indexes that users see. Those of this schema's own tables are hidden: they only serve to
+/// find rows without making the others.
 pub(super) fn shown_indexes(table: &TableDefinition) -> &[IndexDefinition] {
     match definition_by_id(table.id) {
         Some(_) => &[],
@@ -17,9 +17,9 @@ pub(super) fn shown_indexes(table: &TableDefinition) -> &[IndexDefinition] {
     }
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing, as MariaDB derives it: a column that begins an index.
+/// `PRI`, `UNI`, `MUL` or nothing, by MariaDB's rule: the column begins an index.
 pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
-    // Without a primary key the first unique one that cannot be NULL stands for it.
+    // Without a primary key, the first unique key without nullable columns takes its place.
     let is_candidate = |index: &&IndexDefinition| {
         let is_there = |column: usize| !table.columns[column].nullable;
         index.uniqueness == Uniqueness::Unique
@@ -66,8 +66,8 @@ pub fn extra_text(column: &ColumnDefinition) -> String {
     words.join(", ")
 }
 
-/// The default as an expression that could be written in `CREATE TABLE`; `None` if there is none.
-/// A nullable column without a default has `NULL`.
+/// The default as an expression for `CREATE TABLE`, or `None` if there is none. A nullable column
+/// without a default has `NULL`.
 pub fn default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
         ColumnDefault::None if column.nullable => Some("NULL".to_owned()),
@@ -102,8 +102,8 @@ fn literal(value: &Value, column_type: &ColumnType) -> String {
     }
 }
 
-/// The statement that makes the table, as `SHOW CREATE TABLE` answers. `next_auto_increment` is
-/// shown where it is over 1.
+/// The statement that creates the table, as `SHOW CREATE TABLE` returns it. `next_auto_increment`
+/// is shown if it is greater than 1.
 pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> String {
     let mut lines: Vec<String> = table
         .columns
@@ -141,7 +141,7 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
     text
 }
 
-/// The options of a table in the order in which MariaDB shows them, and behind those the others.
+/// The options of a table in MariaDB's order, followed by the others.
 fn shown_options(table: &TableDefinition) -> Vec<&(String, String)> {
     const ORDER: [&str; 13] = [
         "MIN_ROWS",
@@ -164,7 +164,7 @@ fn shown_options(table: &TableDefinition) -> Vec<&(String, String)> {
     shown
 }
 
-/// The options of a table, as `information_schema.tables` has them.
+/// The options of a table, as `information_schema.tables` shows them.
 pub(super) fn create_options(table: &TableDefinition) -> String {
     let options = shown_options(table).into_iter();
     let shown: Vec<_> = options

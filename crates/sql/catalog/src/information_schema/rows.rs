@@ -15,7 +15,7 @@ use crate::privilege::PrivilegeSet;
 
 pub(super) type Row = Vec<Value>;
 
-/// The rows of the table of this name; none for tables about what there is not (triggers,
+/// The rows of the table of this name. Tables about what does not exist here have none (triggers,
 /// events, partitions, foreign keys).
 pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
     match table {
@@ -90,7 +90,7 @@ fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
         .collect()
 }
 
-/// The rows that `make` gives for each table that is asked about.
+/// The rows that `make` returns for each requested table.
 fn each_table(
     facts: &Facts<'_>,
     make: impl Fn(&TableDefinition, &Facts<'_>) -> Vec<Row>,
@@ -275,7 +275,7 @@ fn table_row(table: &TableDefinition, facts: &Facts<'_>) -> Row {
     ]
 }
 
-/// What the table was made with, as a word: rows are stored in one way here.
+/// The row format of the table's definition, as a word; rows are always stored in one way here.
 fn row_format(table: &TableDefinition) -> String {
     let options = &mut table.options.iter();
     let format = options.find(|(name, _)| name == "ROW_FORMAT");
@@ -310,7 +310,7 @@ fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
         .map(|privilege| privilege.name().to_lowercase())
         .collect();
     let is_own = table.name.database == INFORMATION_SCHEMA;
-    // To alter, drop or empty a table tells of its name alone.
+    // The privileges to alter, drop or empty a table reveal only its name.
     if privileges.is_empty() && !is_own {
         return Vec::new();
     }
@@ -481,7 +481,7 @@ fn constraints(table: &TableDefinition) -> Vec<Row> {
     unique_indexes(table).map(row).chain(checks).collect()
 }
 
-/// The columns that have a condition, which is called like the column.
+/// The columns with a condition, which has the column's name.
 fn json_columns(table: &TableDefinition) -> impl Iterator<Item = &ColumnDefinition> {
     table.columns.iter().filter(|column| column.is_json)
 }
@@ -500,7 +500,7 @@ fn checks(table: &TableDefinition) -> Vec<Row> {
     json_columns(table).map(row).collect()
 }
 
-/// Who may read the accounts' table sees all, others themselves.
+/// An account that may read the table of accounts sees all, others only themselves.
 fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> {
     let may_see = facts
         .rights
@@ -518,7 +518,7 @@ fn grantee(account: &Account) -> Value {
     text(format!("'{}'@'{}'", account.name.user, account.name.host))
 }
 
-/// A row for each privilege of a grant, or one of USAGE.
+/// A row for each privilege of a grant, or one row of USAGE.
 fn privilege_rows(grant: Grant, head: &[Value]) -> Vec<Row> {
     let row = |name: &str| {
         let mut row = head.to_vec();

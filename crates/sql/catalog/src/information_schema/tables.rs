@@ -1,9 +1,9 @@
-//! The tables' columns, as MariaDB 10.11 has them.
+//! The tables' columns, as in MariaDB 10.11.
 //!
-//! One line a table: its name, then its columns as `NAME:type`, where the type is `v` and a length
+//! One line for each table: its name, then its columns as `NAME:type`. The type is `v` and a length
 //! for VARCHAR, `i` and a display width for a signed BIGINT, `b` for BIGINT UNSIGNED, `t` for
-//! LONGTEXT, `d` for DATETIME, `n` and a precision for DECIMAL with three decimals; a `?` behind
-//! it allows NULL.
+//! LONGTEXT, `d` for DATETIME, `n` and a precision for DECIMAL with three decimals. A `?` after it
+//! allows NULL.
 
 use std::sync::Arc;
 
@@ -187,7 +187,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tables with rows about each table, which can be found by its name.
+/// Tables with rows about each table, which have an index over its name.
 const FOUND_BY_NAME: &[&str] = &[
     "COLUMNS",
     "KEY_COLUMN_USAGE",
@@ -196,7 +196,7 @@ const FOUND_BY_NAME: &[&str] = &[
     "TABLE_CONSTRAINTS",
 ];
 
-/// The columns of their index, which EXPLAIN names as MariaDB does.
+/// The columns of their index, which EXPLAIN names as in MariaDB.
 const NAME_COLUMNS: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
 
 /// All definitions, in the order of the table above.

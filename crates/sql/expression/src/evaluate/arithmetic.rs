@@ -41,7 +41,7 @@ impl<'a> Evaluator<'a> {
         let number = match arithmetic.operator {
             ArithmeticOperator::Add => left + right,
             ArithmeticOperator::Subtract => left - right,
-            // Two 64-bit numbers have a product of at most 128 bits, sign included, but for one.
+            // The product of two 64-bit numbers fits into 128 bits with sign, except in one case.
             ArithmeticOperator::Multiply => left.checked_mul(right).unwrap_or(i128::MAX),
             ArithmeticOperator::IntegerDivide
             | ArithmeticOperator::Modulo
@@ -184,7 +184,7 @@ fn wide(value: ValueRef<'_>) -> i128 {
     }
 }
 
-/// The integer as a value of that sign, if it fits.
+/// The integer as a value of that sign, or `None` if it does not fit.
 fn fit<'a>(number: i128, unsigned: bool) -> Option<ValueRef<'a>> {
     if unsigned {
         u64::try_from(number).ok().map(ValueRef::UInt)
@@ -193,7 +193,7 @@ fn fit<'a>(number: i128, unsigned: bool) -> Option<ValueRef<'a>> {
     }
 }
 
-/// The integer of a whole double; far out of every range where it is.
+/// A whole double as an integer; one that is too large stays out of every range.
 fn stdx_i128(number: f64) -> i128 {
     if number.abs() < 1e19 {
         let magnitude = i128::from(stdx::f64_to_u64(number.abs()));

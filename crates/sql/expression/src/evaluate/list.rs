@@ -1,4 +1,5 @@
-//! `IN (list)`: member by member, or by a table once a long list has been searched for some rows.
+//! `IN (list)`: member by member, or by a hash table once a long list has been searched for some
+//! rows.
 
 use std::hash::BuildHasher;
 
@@ -11,7 +12,7 @@ use crate::key::COMPARE_COST;
 use crate::tree::InList;
 use crate::{Failure, append_class_key, compare_metered};
 
-/// A table costs about as much as so many searches of the list.
+/// A table costs about as much as this many searches of the list.
 pub(super) const SEARCHES_MIN: u32 = 8;
 
 impl<'a> Evaluator<'a> {
@@ -44,7 +45,7 @@ impl<'a> Evaluator<'a> {
         Ok(if has_null { None } else { Some(list.negated) })
     }
 
-    /// The table of a list's members, once it is worth one.
+    /// The hash table of a list's members, once it pays.
     fn members_of(
         &self,
         list: &'a InList,
@@ -72,7 +73,7 @@ impl<'a> Evaluator<'a> {
         Ok(Some(table.members.get_or_init(|| members)))
     }
 
-    /// Whether a value is one of the members taken so far, and if not, where it would stand.
+    /// Whether a value is one of the members added so far, and if not, its free place.
     fn find(
         &self,
         list: &'a InList,
@@ -98,7 +99,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A member in the list's class.
+    /// A member, converted to the list's class.
     fn member(&self, list: &'a InList, number: usize) -> Result<ValueRef<'a>, Failure> {
         match &list.list {
             ListMembers::Expressions(members) => self.evaluate_as(&members[number], list.class),

@@ -1,4 +1,4 @@
-//! Subqueries inside expressions: what they found is in the frame already.
+//! Subqueries inside expressions; their results are already in the frame.
 
 use smallvec::SmallVec;
 use value::ValueRef;
@@ -9,7 +9,8 @@ use crate::tree::{CompareOperator, Quantified};
 use crate::{Failure, Members, SubqueryResult, compare_metered};
 
 impl<'a> Evaluator<'a> {
-    /// The value of a scalar subquery, NULL where it found no row; or of a stored function.
+    /// The value of a scalar subquery, or NULL if it found no row; or the result of a stored
+    /// function.
     pub(super) fn scalar(&self, number: usize) -> ValueRef<'a> {
         match &self.frame.subqueries[number] {
             SubqueryResult::Scalar(value) => value.as_ref(),
@@ -47,7 +48,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Compares a value with a subquery's only column.
+    /// Compares a value with a subquery's single column.
     fn among_values(
         &self,
         quantified: &'a Quantified,
@@ -76,7 +77,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Looks a row of several values up.
+    /// Looks up a row of several values.
     fn among_rows(
         &self,
         quantified: &'a Quantified,
@@ -121,8 +122,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Whether the left side compares with a row as asked: rows of several columns are equal if
-    /// all are, different if one is.
+    /// Whether the comparison of the left side with a row is true. Rows of several columns are
+    /// equal if all columns are, and different if one is.
     fn compare_row(
         &self,
         quantified: &'a Quantified,

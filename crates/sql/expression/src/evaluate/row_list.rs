@@ -1,9 +1,9 @@
-//! `(a, b) IN ((1, 2), (3, 4))`: row by row, or by a table once a long list has been searched for
-//! some rows.
+//! `(a, b) IN ((1, 2), (3, 4))`: row by row, or by a hash table once a long list has been searched
+//! for some rows.
 //!
-//! Rows are equal if all their columns are, unlike if one column differs, and NULL otherwise. So a
-//! row with a NULL in it can never be found by its key, but it can make the answer NULL: such rows
-//! are compared one by one, and so are all if the left side has a NULL.
+//! Rows are equal if all their columns are, different if one column is, and NULL otherwise. So a
+//! row with a NULL is never found by its key, but it can make the result NULL. Such rows are
+//! compared one by one; so are all rows if the left side has a NULL.
 
 use std::hash::BuildHasher;
 
@@ -17,7 +17,7 @@ use crate::key::COMPARE_COST;
 use crate::tree::InRows;
 use crate::{Failure, append_class_key, compare_metered};
 
-/// The values of a row, brought into the classes of the comparison.
+/// The values of a row, converted to the classes of the comparison.
 type Row<'a> = SmallVec<[ValueRef<'a>; 4]>;
 
 impl<'a> Evaluator<'a> {
@@ -94,7 +94,7 @@ impl<'a> Evaluator<'a> {
         Ok(if has_null { None } else { Some(true) })
     }
 
-    /// The table of a list's rows, once it is worth one.
+    /// The hash table of a list's rows, once it pays.
     fn row_members(
         &self,
         list: &'a InRows,
@@ -123,7 +123,7 @@ impl<'a> Evaluator<'a> {
         Ok(Some(table.members.get_or_init(|| members)))
     }
 
-    /// Whether a row is one of the members taken so far, and if not, where it would stand.
+    /// Whether a row is one of the members added so far, and if not, its free place.
     fn find_row(
         &self,
         list: &'a InRows,
