@@ -1,10 +1,10 @@
-//! A MySQL server that knows nothing: it greets, takes any login and answers every command with the
-//! same row of 120 bytes. What a query costs here is what the event loop and the kernel cost.
+//! A MySQL server that knows nothing. It greets, takes any login and answers every command with the
+//! same row of 120 bytes. So a query costs only what the event loop and the kernel cost.
 //!
 //! `cargo run --release -p runtime --example null_server -- uring 2 4100`, then for instance
 //! `sysbench oltp_point_select --db-ps-mode=disable --mysql-host=127.0.0.1 --mysql-port=4100
-//! --skip-trx --tables=1 --table-size=1000 --threads=64 --time=10 run`; it ends with the end of its
-//! standard input and then tells the number of queries, and processor time for each.
+//! --skip-trx --tables=1 --table-size=1000 --threads=64 --time=10 run`. The server ends when its
+//! standard input ends. Then it prints the number of queries and the processor time of each.
 
 use std::io::{Read as _, Write as _};
 use std::rc::Rc;
@@ -62,7 +62,7 @@ const QUIT: u8 = 1;
 const QUERY: u8 = 3;
 
 async fn serve(stream: Stream) {
-    // A client that goes without a word is nobody's trouble here.
+    // A client that disconnects without a word is no error here.
     let _ = converse(stream).await;
 }
 
@@ -97,7 +97,7 @@ async fn converse(mut stream: Stream) -> std::io::Result<()> {
     }
 }
 
-/// Takes one whole packet's body out of what came.
+/// Returns the body of one whole packet out of the received bytes.
 fn next_packet(pending: &mut Vec<u8>) -> Option<Vec<u8>> {
     let header: [u8; 4] = pending.get(..4)?.try_into().ok()?;
     let length = stdx::to_usize(u32::from_le_bytes([header[0], header[1], header[2], 0]));

@@ -16,7 +16,7 @@ pub(crate) struct Helpers {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Jobs and the wish to end, under one lock; the threads wait on the condition.
+/// Jobs and the stop flag, under one lock. The threads wait on the condition.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -51,7 +51,7 @@ impl Helpers {
         Ok(helpers)
     }
 
-    /// Runs a call on one of the threads. It goes on though nobody waits for it any more.
+    /// Runs a call on one of the threads. It runs to its end even if its future is dropped.
     pub(crate) fn run<T: Send + 'static, C: FnOnce() -> T + Send + 'static>(
         &self,
         call: C,

@@ -1,4 +1,4 @@
-//! What a task may ask of its worker. Each of these functions panics on a thread that is none.
+//! What a task may ask of its worker. Each of these functions panics on a thread that is no worker.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,12 +19,12 @@ use crate::task::{JoinHandle, Kind};
 use crate::timer::TimerKey;
 use crate::worker::{current, try_current};
 
-/// Starts a task on this worker. The end of the runtime waits for it, as long as patience lasts.
+/// Starts a task on this worker. The end of the runtime waits for it until `patience` is over.
 pub fn spawn<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
     JoinHandle::spawn(&current(), Kind::Foreground, future)
 }
 
-/// Starts a task on this worker that the end of the runtime does not wait for: it is dropped when
+/// Starts a task on this worker. The end of the runtime does not wait for it: it is dropped when
 /// the last task of [`spawn`] has ended on every worker.
 pub fn spawn_background<T: 'static>(future: impl Future<Output = T> + 'static) -> JoinHandle<T> {
     JoinHandle::spawn(&current(), Kind::Background, future)
@@ -44,32 +44,32 @@ pub async fn yield_now() {
     .await;
 }
 
-/// Lets the worker's other tasks run in the middle of a call that computes for long: comes back
-/// when it is this task's turn again. Call it every 10 to 100 us of work; until the task has had
-/// 200 us it only reads the clock. Where nobody else can run - on a thread that is no worker - it
-/// does nothing.
+/// Lets the worker's other tasks run in the middle of a long computation, and returns when it is
+/// this task's turn again. Call it every 10 to 100 us of work. Until the task has run for 200 us,
+/// it only reads the clock. If no other task can run, as on a thread that is no worker, it does
+/// nothing.
 ///
-/// Others run before it returns: the caller holds no latch, no lock, and no borrow of anything
+/// Others run before it returns. So the caller holds no latch, no lock, and no borrow of anything
 /// that other tasks use.
 pub fn give_way() -> WayGiven {
     try_current().map_or(WayGiven::Yes, |worker| worker.give_way())
 }
 
-/// Whether the task that calls this has computed for so long that others are to run before it goes
-/// on; asked for the first time in a poll, it is not. Call it every 10 to 100 us of work. True on a
-/// thread that is no worker.
+/// Whether the calling task has computed long enough that others should run before it goes on. The
+/// first call in a poll returns false. Call it every 10 to 100 us of work. Returns true on a thread
+/// that is no worker.
 pub fn is_slice_over() -> bool {
     try_current().is_none_or(|worker| worker.is_slice_over())
 }
 
-/// Says what the task that calls this waits for, if it now comes to wait; until its next poll.
+/// States what the calling task waits for if it suspends. Holds until its next poll.
 pub fn set_standing(standing: Standing) {
     current().set_standing(standing);
 }
 
-/// Says that the running task reads `value` at its next poll: a worker with many clients prefetches
-/// it. A later value at the same `place` takes the earlier one's place. The value may move or go at
-/// any time; its old address is then prefetched in vain.
+/// Notes that the running task reads `value` at its next poll; a worker with many clients
+/// prefetches it. A later value at the same `place` replaces the earlier one. The value may move or
+/// be dropped at any time; the prefetch of its old address is then useless and harmless.
 ///
 /// # Panics
 /// If `place` is beyond 13.
@@ -78,7 +78,7 @@ pub fn note_hot<T: ?Sized>(place: usize, value: &T) {
     current().note_hot(HotPlace::Own(place), value);
 }
 
-/// When this turn of the loop began: read once a turn, so it costs nothing.
+/// When this turn of the loop began. The clock is read once a turn, so this costs nothing.
 pub fn now() -> Instant {
     current().now()
 }
@@ -93,18 +93,18 @@ pub fn worker_count() -> usize {
     current().shared.mailboxes.len()
 }
 
-/// Keeps a value for this worker; one of each type, the last one counts.
+/// Keeps a value for this worker: one of each type; a later one replaces an earlier one.
 pub fn set_local<T: 'static>(value: Rc<T>) {
     current().set_local(value);
 }
 
-/// The value of this type that was kept for this worker.
+/// Returns the value of this type that was kept for this worker.
 pub fn local<T: 'static>() -> Option<Rc<T>> {
     current().local()
 }
 
-/// The empty buffer of something that was posted on a stream of this worker and has been sent. A
-/// thread that is no worker has none.
+/// Returns the empty buffer of something that was posted on a stream of this worker and has been
+/// sent. Returns `None` on a thread that is no worker.
 pub fn spent_buffer() -> Option<Vec<u8>> {
     try_current()?.driver.take_spent()
 }
@@ -117,7 +117,7 @@ pub fn send_to(worker_index: usize, job: Box<dyn FnOnce() + Send>) {
     current().shared.send(worker_index, Message::Run(job));
 }
 
-/// Runs `job` on a worker, on its loop, and brings back what it gives.
+/// Runs `job` on a worker, on its loop, and returns its result.
 ///
 /// # Panics
 /// If there is no such worker.
@@ -135,9 +135,9 @@ pub async fn blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'stati
     current().shared.helpers.calls.run(job).await
 }
 
-/// Calls `hook` at the end of every turn of this worker's loop, after the runnable tasks and
-/// before the kernel is asked: what it starts, and what tasks that it spawns or wakes start at
-/// once, is submitted with the turn.
+/// Calls `hook` at the end of every turn of this worker's loop, after the runnable tasks and before
+/// the call to the kernel. What the hook starts is submitted with the turn. So is what tasks start
+/// at once that it spawns or wakes.
 pub fn on_tick_end(hook: Box<dyn FnMut()>) {
     current().add_hook(hook);
 }
@@ -147,12 +147,12 @@ pub fn disk() -> Rc<dyn Disk> {
     current().disk.clone()
 }
 
-/// Whether somebody has asked the runtime to stop.
+/// Whether the runtime was asked to stop.
 pub fn shutdown_requested() -> bool {
     current().shared.stop_at().is_some()
 }
 
-/// Waits until somebody asks the runtime to stop.
+/// Waits until the runtime is asked to stop.
 pub async fn shutdown() {
     poll_fn(|context| match current().wait_for_stop(context.waker()) {
         true => Poll::Ready(()),
@@ -206,7 +206,7 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        // On a worker that ends by a panic there is nothing to cancel any more.
+        // A worker that ends by a panic has nothing left to cancel.
         if let (Some(key), Some(worker)) = (self.key, try_current()) {
             worker.timers.borrow_mut().cancel(key);
         }
@@ -221,22 +221,22 @@ impl fmt::Debug for Sleep {
     }
 }
 
-/// A timer that one task keeps from one wait to the next. Waits that follow each other by
-/// microseconds, each with a limit of seconds, then touch no timer at all: one that is set for a
-/// moment before the limit of the present wait is left alone, and set anew should it go off.
+/// A timer that one task keeps from one wait to the next. A task may wait every few microseconds,
+/// each time with a limit of seconds; it then touches no timer. A timer that fires before the limit
+/// of the present wait is left alone, and is set again if it fires.
 ///
-/// It wakes the task that polled it first: a value of this type belongs to one task.
+/// It wakes the task that polled it first, so a value of this type belongs to one task.
 #[derive(Default)]
 pub struct Alarm {
-    /// The timer that was set last, and for when. It has not gone off before that moment.
+    /// The timer that was set last, and its deadline. It has not fired before that deadline.
     set: Option<(TimerKey, Instant)>,
     /// The timer is one of this worker's: `!Send`.
     stays: PhantomData<*const ()>,
 }
 
 impl Alarm {
-    /// Ready once `deadline` has come; until then the task will be woken by then, and perhaps
-    /// sooner.
+    /// Ready once `deadline` has come. Until then the task is woken at `deadline` at the latest,
+    /// and perhaps earlier.
     pub fn poll_until(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let worker = current();
         let now = worker.now();
@@ -258,7 +258,7 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // On a worker that ends by a panic there is nothing to cancel any more.
+        // A worker that ends by a panic has nothing left to cancel.
         if let (Some((key, _)), Some(worker)) = (self.set, try_current()) {
             worker.timers.borrow_mut().cancel(key);
         }
@@ -277,7 +277,7 @@ impl fmt::Debug for Alarm {
 #[error("the time given for it has passed")]
 pub struct Elapsed;
 
-/// Runs `future` for at most `duration`; dropped where it stands when that is over.
+/// Runs `future` for at most `duration`, and drops it when that time is over.
 pub async fn timeout<T>(duration: Duration, future: impl Future<Output = T>) -> Result<T, Elapsed> {
     let mut future = pin!(future);
     let mut sleep = pin!(sleep(duration));

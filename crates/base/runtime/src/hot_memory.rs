@@ -5,7 +5,7 @@
 //! prefetches the memory of a task some polls ahead, and those waits overlap with other work.
 //!
 //! A task says where its memory is ([`crate::note_hot`]). An address and a length are kept, never a
-//! reference: a range that is out of date costs a prefetch of memory that nobody reads.
+//! reference. A range that is out of date costs one useless prefetch.
 //!
 //! (P1) A range is written and read by the task's worker alone, so every access is relaxed.
 //! (P2) No range is ever dereferenced. The processor ignores a prefetch of an unmapped address.
@@ -21,7 +21,7 @@ const LINE_BYTES: usize = 64;
 /// Bits of a range that hold its number of lines; the index of its first line is above them.
 const COUNT_BITS: u32 = 8;
 
-/// Lines of one range at most. A session's future, its largest piece, has 30.
+/// Lines of one range at most. A session's future, the largest range, has 30.
 const LINE_COUNT_MAX: usize = 64;
 
 const _: () = assert!(LINE_COUNT_MAX < 1 << COUNT_BITS);
@@ -109,7 +109,7 @@ fn prefetch_line(address: usize) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
 }
 
-/// There is no stable intrinsic for other processors: their own prefetching has to do.
+/// Other processors have no stable intrinsic: their own prefetching must do.
 #[cfg(not(target_arch = "x86_64"))]
 fn prefetch_line(_address: usize) {}
 
@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(range & 0xff, 1);
         }
         hot.prefetch();
-        // What was noted may be gone.
+        // The noted memory may be gone.
         drop(large);
         hot.prefetch();
     }

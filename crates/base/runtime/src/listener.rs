@@ -1,9 +1,9 @@
-//! Where clients knock, and how they are spread over the workers.
+//! Listening sockets, and how connections are spread over the workers.
 //!
-//! A TCP address has one listening socket a worker (SO_REUSEPORT), so the kernel spreads clients
-//! by a hash, unevenly when they are few. The worker that accepts therefore looks at the number of
-//! connections of each worker and, if another has fewer, hands the new one over: once, before
-//! anything was read from it. From then on it stays.
+//! A TCP address has one listening socket a worker (SO_REUSEPORT). The kernel spreads clients by a
+//! hash, unevenly if they are few. So the worker that accepts looks at the number of connections of
+//! each worker. If another has fewer, it hands the new one over, once, before it reads anything.
+//! From then on the connection stays.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -29,15 +29,15 @@ use crate::worker::current;
 /// Clients that the kernel keeps waiting for each socket; its own limit is 4096 by default.
 const BACKLOG: i32 = 4096;
 
-/// How long accepting rests when the process has no descriptor left.
+/// How long accepting pauses when the process has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long an address that is in use is asked for again, and how often. The sockets of a process
-/// that was killed live on until the kernel has taken its ring down, a moment after its end.
+/// For how long, and how often, binding is tried again while an address is in use. The sockets of a
+/// killed process live until the kernel has taken its ring down, a moment after its end.
 const LINGER_MAX: Duration = Duration::from_secs(1);
 const LINGER_LOOK: Duration = Duration::from_millis(20);
 
-/// A bound address, listening already: clients that come before [`serve`](crate::Runtime::serve)
+/// A bound address, already listening. Clients that come before [`serve`](crate::Runtime::serve)
 /// wait.
 pub struct Listener {
     address: Address,
@@ -48,15 +48,15 @@ pub struct Listener {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {reason}")]
 pub struct ListenError {
-    /// Which.
+    /// The address.
     pub address: Address,
-    /// Why, as the kernel says.
+    /// The kernel's error.
     pub reason: io::Error,
 }
 
 impl Listener {
-    /// Binds an address. Port 0: the kernel chooses, [`Listener::address`] tells. The file of a
-    /// unix socket that nobody listens on any more is replaced.
+    /// Binds an address. For port 0 the kernel chooses one; [`Listener::address`] returns it.
+    /// Replaces the file of a unix socket if no process listens on it.
     pub fn bind(address: &Address) -> Result<Self, ListenError> {
         let bound = match address {
             Address::Tcp(address) => bind_tcp_patiently(*address),
@@ -120,7 +120,7 @@ impl fmt::Debug for Listener {
 /// Starts the session of a connection on the worker where it is called.
 type Spawner = dyn Fn(OwnedFd) + Send + Sync;
 
-/// Counts a connection out when its session is gone, however it went.
+/// Counts a connection out when its session is dropped, for whatever reason.
 pub(crate) struct Placed {
     shared: Arc<Shared>,
     worker_index: usize,
@@ -151,7 +151,7 @@ where
     worker.insert_task(Kind::Foreground, session, Some(placed));
 }
 
-/// A socket that is closed at the driver when the task that accepts goes.
+/// A socket that is closed at the driver when the accepting task is dropped.
 struct Accepting {
     driver: Rc<dyn crate::driver::Driver>,
     key: crate::driver::SocketKey,
@@ -163,7 +163,7 @@ impl Drop for Accepting {
     }
 }
 
-/// Accepts until somebody asks to stop.
+/// Accepts until the runtime is asked to stop.
 async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
     let worker = current();
     let driver = worker.driver.clone();
@@ -214,13 +214,13 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReusePort {
-    /// Refused where anybody listens.
+    /// Refused if any socket listens there.
     Alone,
     /// Beside other sockets of ours.
     Shared,
 }
 
-/// Waits for what an earlier process has left to go.
+/// Waits until an earlier process' sockets are gone.
 #[allow(
     clippy::disallowed_methods,
     reason = "at start, before there is a loop to wait in"
@@ -238,10 +238,10 @@ fn bind_tcp_patiently(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> 
     }
 }
 
-/// Sockets that share a port may be of several processes of one user, and then the kernel would
-/// give each of them some of the clients. So a first socket asks for the port alone; whether it
-/// gets it tells whether another process listens there. Two that ask at the same moment would both
-/// get it, one after the other: who asks has the turn until it listens.
+/// Sockets that share a port may belong to several processes of one user. The kernel would then
+/// give each of them some of the clients. So a first socket asks for the port alone; if it gets it,
+/// no other process listens there. Two processes that ask at the same moment would both get it, one
+/// after the other. So a process holds the turn from asking until it listens.
 fn bind_tcp_first(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> {
     let turn = match address.port() {
         0 => None,
@@ -255,8 +255,8 @@ fn bind_tcp_first(address: SocketAddr) -> Result<(OwnedFd, Address), Errno> {
     Ok((first, Address::Tcp(bound)))
 }
 
-/// The turn to ask for a port, as long as what is given lives: a name that one process at a time
-/// can have, and that goes with it.
+/// Takes the turn to ask for a port, and keeps it while the returned descriptor lives. It is a name
+/// that one process at a time can bind; it disappears with the descriptor.
 fn take_turn(port: u16) -> Result<OwnedFd, Errno> {
     let name = format!("plateau asks for port {port}");
     let socket = new_socket(AddressFamily::UNIX)?;
@@ -274,7 +274,7 @@ fn bind_tcp(address: SocketAddr, reuse: ReusePort) -> Result<OwnedFd, Errno> {
         AddressFamily::INET6
     };
     let socket = new_socket(family)?;
-    // Connections of an earlier process that linger do not count as somebody who listens.
+    // Lingering connections of an earlier process do not count as a listener.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     if reuse == ReusePort::Shared {
         sockopt::set_socket_reuseport(&socket, true)?;
@@ -299,13 +299,13 @@ fn bind_unix(path: &Path) -> Result<OwnedFd, Errno> {
             if !FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode).is_socket() {
                 return Err(Errno::ADDRINUSE);
             }
-            // Left by a process that died, or a link to such a one: nobody listens on it.
+            // Left by a process that died, or a link to such a file: no process listens on it.
             rustix::fs::unlink(path)?;
             rustix::net::bind(&socket, &address)?;
         }
         other => other?,
     }
-    // Who may log in is decided by accounts, as with TCP.
+    // Accounts decide who may log in, as with TCP.
     rustix::fs::chmod(path, Mode::from_raw_mode(0o777))?;
     rustix::net::listen(&socket, BACKLOG)?;
     Ok(socket)
@@ -322,7 +322,7 @@ mod tests {
 
     use super::*;
 
-    /// Each would get some of the clients.
+    /// Each process would get some of the clients.
     #[test]
     #[allow(
         clippy::disallowed_methods,

@@ -4,13 +4,13 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// So many workers are started of themselves: whoever numbers them has a byte for it.
+/// The most workers that start by default. Code that numbers workers has one byte for the index.
 pub const WORKER_COUNT_MAX: usize = 255;
 
 /// How to start a runtime.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Worker threads; 0: one for each core that the process may use, [`WORKER_COUNT_MAX`] at the
+    /// Worker threads. 0 means one for each core that the process may use, [`WORKER_COUNT_MAX`] at
     /// most.
     pub worker_count: usize,
     /// Which kernel interface the loops use.
@@ -35,7 +35,7 @@ impl Default for Options {
 /// The kernel interface of the loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Io {
-    /// io_uring where a probe at start finds all that is needed, else epoll.
+    /// io_uring if a probe at start finds all that is needed, else epoll.
     #[default]
     Auto,
     /// io_uring, or an error that names what is missing.
@@ -44,7 +44,7 @@ pub enum Io {
     Epoll,
 }
 
-/// Where a stream leads or a listener stands.
+/// The address that a stream connects to or a listener binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// TCP over IPv4 or IPv6.

@@ -1,9 +1,9 @@
-//! [`PeerWatch`]: whether a stream's peer is still there, for those who are at something else.
+//! [`PeerWatch`]: whether a stream's peer is still there, for callers that do not read the stream.
 //!
-//! One call to the kernel, which takes nothing off the stream and asks neither driver: bytes that
-//! came and were not read yet are no end, whoever has them. A peer that closes a TCP connection and
-//! one that only ends its sending side look the same until something is sent to them: the first
-//! answers it by a reset. Over a unix socket they differ at once.
+//! It is one call to the kernel, which takes nothing off the stream and asks neither driver. Unread
+//! bytes are no end, wherever they are. A peer that closes a TCP connection and one that only ends
+//! its sending side look the same until something is sent to them: the first answers by a reset.
+//! Over a unix socket they differ at once.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ impl PeerWatch {
         }
     }
 
-    /// How it is with the peer now. One that cannot be asked for is there.
+    /// The state of the peer now. A peer whose state cannot be read counts as there.
     pub fn look(&self) -> PeerState {
         let Some(descriptor) = self.descriptor.upgrade() else {
             return PeerState::Gone;

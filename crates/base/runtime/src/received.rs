@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use crate::driver::RingBytes;
 
-/// What one receive brought; the buffer goes back to the worker when this is dropped. Empty: the
-/// peer will send no more.
+/// What one receive brought. The buffer returns to the worker when this is dropped. Empty: the peer
+/// will send no more.
 pub struct ReceivedBytes {
     storage: Storage,
 }
@@ -24,13 +24,13 @@ enum Storage {
     },
     /// A buffer of the kernel's ring.
     Ring(RingBytes),
-    /// Few bytes: a request that waits for its turn then lies beside its socket, and holds neither
+    /// Few bytes. A request that waits for its turn then lies beside its socket, and holds neither
     /// a buffer nor an allocation.
     Inline {
         bytes: [u8; INLINE_BYTES],
         length: u8,
     },
-    /// No more than what came.
+    /// A copy of exactly the received bytes.
     Copied(Box<[u8]>),
 }
 
@@ -63,7 +63,7 @@ impl ReceivedBytes {
 }
 
 impl ReceivedBytes {
-    /// A copy of what came, which holds no buffer of the worker's.
+    /// A copy of the received bytes, which holds no buffer of the worker.
     pub(crate) fn copied(bytes: &[u8]) -> Self {
         let storage = match u8::try_from(bytes.len()) {
             Ok(length) if bytes.len() <= INLINE_BYTES => {
@@ -96,7 +96,7 @@ impl Drop for ReceivedBytes {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.storage, Storage::Empty) {
             Storage::Pooled { pool, buffer, .. } => pool.give_back(buffer),
-            // A ring's buffer goes back by itself.
+            // A ring's buffer returns by itself.
             Storage::Empty | Storage::Ring(_) | Storage::Inline { .. } | Storage::Copied(_) => {}
         }
     }
@@ -114,14 +114,14 @@ impl fmt::Debug for ReceivedBytes {
 /// or two has 26 to 40.
 pub(crate) const INLINE_BYTES: usize = 46;
 
-/// Bytes of a pooled buffer: a large statement in few pieces, and yet small enough that a few stay
-/// in the core's own cache.
+/// Bytes of a pooled buffer: a large statement takes few of them, and a few of them fit into the
+/// core's own cache.
 const POOLED_BYTES: usize = 16 << 10;
 
 /// Free buffers that a worker keeps: 1 MiB.
 const POOLED_COUNT_MAX: usize = 64;
 
-/// A worker's buffers; the one used last is used next, as it is still in the cache.
+/// A worker's buffers. The one used last is used next, because it is still in the cache.
 #[derive(Default)]
 pub(crate) struct BufferPool {
     free: RefCell<Vec<Box<[u8]>>>,

@@ -88,7 +88,7 @@ impl Stay {
         }
     }
 
-    /// Whether the client is to wait for its next admission before another statement.
+    /// Whether the client must wait for its next admission before another statement.
     fn is_over(self, standing: Standing, now: Instant) -> bool {
         let count = match standing {
             Standing::Free => self.free_count,
@@ -153,13 +153,13 @@ const ADMISSION_GAP_MAX: Duration = Duration::from_millis(10);
 const FEW_COUNT_MAX: usize = 48;
 
 /// One of this many admissions is of `free` while some are engaged. The engaged hold up others and
-/// come first: a transaction then goes on stay after stay, and no more are begun than a cohort can
+/// come first. So a transaction goes on stay after stay, and no more are begun than a cohort can
 /// carry. A transaction of twenty statements takes two stays. With more than eight stays for each,
 /// all clients would be engaged in the end.
 const FREE_EVERY: usize = 8;
 
 /// The most of `warm` in a round: about a millisecond of short statements for one slice of a long
-/// one.
+/// statement.
 const ROUND_WARM_COUNT: usize = 128;
 
 /// See the module's head.
@@ -181,18 +181,19 @@ pub(crate) struct RunQueue<T> {
     committing_count: usize,
     /// How many were admitted so far.
     admitted_count: usize,
-    /// When somebody was admitted last.
+    /// When a task was admitted last.
     admitted_at: Instant,
     /// When the last turn began.
     now: Instant,
-    /// As it began, `warm` was short.
+    /// `warm` was short when the last turn began.
     was_short: bool,
-    /// How often a crowd may be waited for until one of it has come; one in vain counts for more.
+    /// How often the worker may still wait for a crowd until one of it comes back. A wait in vain
+    /// counts for more.
     waits_left: u8,
 }
 
 impl<T> RunQueue<T> {
-    /// Nothing to do.
+    /// An empty queue.
     pub(crate) fn new() -> Self {
         Self {
             prompt: VecDeque::new(),
@@ -213,17 +214,17 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Takes a task in that can go on with its work.
+    /// Adds a task that can go on with its work.
     pub(crate) fn push_ready(&mut self, task: T) {
         self.prompt.push_back(task);
     }
 
-    /// Takes a task in that gave way to others.
+    /// Adds a task that gave way to others.
     pub(crate) fn push_yielded(&mut self, task: T) {
         self.yielded.push_back(task);
     }
 
-    /// Takes a task in whose client was heard.
+    /// Adds a task whose client was heard.
     pub(crate) fn push_heard(&mut self, task: T, last: Last) {
         let has_ended = last.has_disengaged && !self.free.is_empty();
         let is_over = last.stay.is_over(last.standing, self.now);
@@ -240,7 +241,7 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Begins a turn: what [`RunQueue::pop`] gives until the next is chosen as of `now`.
+    /// Begins a turn: until the next one, [`RunQueue::pop`] chooses as of `now`.
     pub(crate) fn begin_turn(&mut self, now: Instant) {
         self.now = now;
         self.yielded_unserved = self.yielded.len();
@@ -255,18 +256,18 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// A task waits for its commit.
+    /// Notes that a task waits for its commit.
     pub(crate) fn note_committing(&mut self) {
         self.committing_count += 1;
     }
 
-    /// One that did is polled again, or gone.
+    /// Notes that such a task is polled again, or gone.
     pub(crate) fn note_committed(&mut self) {
         self.committing_count -= 1;
         self.waits_left = CROWD_WAITS_MAX;
     }
 
-    /// So many wait for their commit that others had better wait for them.
+    /// Whether so many tasks wait for their commit that others should wait for them.
     fn is_crowded(&self) -> bool {
         CROWD_COUNT <= self.committing_count
     }
@@ -288,15 +289,15 @@ impl<T> RunQueue<T> {
         true
     }
 
-    /// The next task of this turn; if its client was heard, with its stay, this statement counted.
-    /// `None`: the turn is over.
+    /// Returns the next task of this turn, or `None` if the turn is over. A task whose client was
+    /// heard comes with its stay, in which this statement is counted.
     pub(crate) fn pop(&mut self) -> Option<(T, Option<Stay>)> {
         if let Some(popped) = self.pop_of_round() {
             return Some(popped);
         }
         let has_clients = !self.prompt.is_empty() || !self.warm.is_empty();
         if !has_clients && self.has_cold() && self.yielded_unserved == 0 {
-            // The next turn admits; what has yielded is not served twice meanwhile.
+            // The next turn admits; meanwhile no yielded task is served twice.
             return None;
         }
         self.prompt_left = self.prompt.len();
@@ -342,23 +343,23 @@ impl<T> RunQueue<T> {
             && !self.has_cold()
     }
 
-    /// Whether the next turn will admit tasks: the moment to see whether those that were served
-    /// just now have been heard again.
+    /// Whether the next turn will admit tasks. The worker then first looks whether those that were
+    /// served just now have been heard again.
     pub(crate) fn is_about_to_admit(&self) -> bool {
         self.prompt.is_empty() && self.is_short() && self.has_cold()
     }
 
-    /// Whether the worker is to wait for a crowd a moment before the next turn admits others:
-    /// commits come in groups, and with the first most of a cohort is back. Even if some have
-    /// yielded: the kernel's part of a flush is done on this core, and has it for itself meanwhile.
-    /// Purge computes for as long as rows are changed, and with its slices in place of the wait
-    /// 4,096 clients of single updates had a flush each 4 ms, where they have one each 1 ms.
+    /// Whether the worker should wait for a crowd for a moment before the next turn admits others.
+    /// Commits come in groups: with the first, most of a cohort is back. It also waits while some
+    /// tasks have yielded, because the kernel's part of a flush runs on this core. Purge computes
+    /// for as long as rows are changed. With its slices in place of the wait, 4,096 clients of
+    /// single updates had a flush each 4 ms instead of each 1 ms.
     pub(crate) fn may_wait_for_crowd(&self) -> bool {
         let is_many = FEW_COUNT_MAX < self.waiting_count();
         is_many && self.is_about_to_admit() && self.is_crowded() && 0 < self.waits_left
     }
 
-    /// It has waited; in vain, if others would still be admitted.
+    /// Notes that the worker has waited; in vain, if others would still be admitted.
     pub(crate) fn note_waited(&mut self) {
         let cost = match self.is_about_to_admit() {
             true => CROWD_WAITS_MAX / VAIN_WAITS_MAX,
@@ -375,12 +376,12 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Of those whose clients were heard.
+    /// Number of tasks whose clients were heard.
     fn waiting_count(&self) -> usize {
         self.warm.len() + self.engaged.len() + self.free.len()
     }
 
-    /// The task that is served after `count` others of those whose clients were heard.
+    /// The task that is served after `count` others, among those whose clients were heard.
     pub(crate) fn warm_at(&self, count: usize) -> Option<&T> {
         self.warm.get(count).map(|(task, _)| task)
     }
@@ -390,7 +391,7 @@ impl<T> RunQueue<T> {
         !self.engaged.is_empty() || !self.free.is_empty()
     }
 
-    /// Forgets all; the tasks are gone.
+    /// Empties the queue; the tasks are gone.
     pub(crate) fn clear(&mut self) {
         assert_eq!(
             self.committing_count, 0,

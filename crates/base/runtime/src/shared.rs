@@ -1,4 +1,4 @@
-//! What the workers of a runtime share: mailboxes, counts, the wish to stop.
+//! What the workers of a runtime share: mailboxes, counts, the stop time.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use sync::{CachePadded, Inbox, Pushed};
 use crate::blocking::Helpers;
 use crate::task::Header;
 
-/// One for the whole runtime.
+/// There is one for the whole runtime.
 pub(crate) struct Shared {
     /// One for each worker. Constant.
     pub(crate) mailboxes: Box<[CachePadded<Mailbox>]>,
-    /// Nanoseconds of monotonic time at which tasks are cut; 0: nobody has asked to stop.
+    /// Nanoseconds of monotonic time at which tasks are cut; 0 means that the runtime runs on.
     stop_at_nanos: AtomicU64,
     pub(crate) helpers: HelperSets,
 }
 
-/// Threads for what blocks. Apart, so that none of the three holds up another: who guesses at
-/// passwords must not keep a file from growing, nor a file that grows the log.
+/// Threads for calls that block. There are three sets, so that none holds up another: hashing many
+/// passwords must not keep a file from growing, and a growing file must not hold up the log.
 pub(crate) struct HelperSets {
     /// For calls of any length.
     pub(crate) calls: Helpers,
     /// For calls on files that may take long: room for pages, names.
     pub(crate) file_calls: Helpers,
-    /// For reads, writes and syncs of files where the loop cannot drive them itself; no thread
-    /// elsewhere.
+    /// For reads, writes and syncs of files if the loop cannot drive them itself; otherwise it has
+    /// no threads.
     pub(crate) transfers: Helpers,
 }
 
@@ -42,13 +42,13 @@ impl HelperSets {
     }
 }
 
-/// Where other threads leave things for a worker.
+/// Where other threads leave messages for a worker.
 pub(crate) struct Mailbox {
     inbox: Inbox<Message>,
     /// An eventfd that wakes the worker's loop.
     pub(crate) poke: OwnedFd,
-    /// Connections placed on this worker; changed by every acceptor. Relaxed: a statistic by which
-    /// placement is decided, nothing is published through it.
+    /// Connections placed on this worker; changed by every acceptor. Relaxed: placement is decided
+    /// by this statistic, and nothing is published through it.
     connection_count: AtomicU64,
     /// Foreground tasks that live on this worker; written by it alone.
     foreground_count: AtomicU64,
@@ -94,8 +94,8 @@ impl Shared {
     /// Asks all workers to stop; what still runs after `patience` is cut.
     pub(crate) fn stop(&self, now: Instant, patience: Duration) {
         let stop_at = (now + patience).nanos().max(1);
-        // Release: pairs with the Acquire of `stop_at`. The first wish stands unless a later one
-        // is stricter.
+        // Release: pairs with the Acquire of `stop_at`. The first stop time stands unless a later
+        // one is earlier.
         let mut seen = self.stop_at_nanos.load(Ordering::Relaxed);
         while seen == 0 || stop_at < seen {
             match self.stop_at_nanos.compare_exchange(
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// When tasks are to be cut, if somebody has asked to stop.
+    /// When tasks are cut, if the runtime was asked to stop.
     pub(crate) fn stop_at(&self) -> Option<Instant> {
         match self.stop_at_nanos.load(Ordering::Acquire) {
             0 => None,
@@ -144,7 +144,7 @@ impl Shared {
         };
         let fewest = (0..self.mailboxes.len()).min_by_key(|&index| load(index));
         let fewest = fewest.expect("a runtime has workers");
-        // A handover costs a wake-up, so a tie stays.
+        // A handover costs a wake-up, so a tie stays with the acceptor.
         let chosen = if load(fewest) < load(acceptor) {
             fewest
         } else {

@@ -22,14 +22,13 @@ use crate::shared::{HelperSets, Message, Shared};
 use crate::stream::Stream;
 use crate::worker::Worker;
 
-/// Threads for file I/O where the loops cannot drive it themselves: enough to keep a disk busy.
+/// Threads for file I/O if the loops cannot drive it themselves: enough to keep a disk busy.
 const TRANSFER_HELPER_COUNT: usize = 4;
 
 /// Threads for calls on files that may take long: one file grows while another is renamed.
 const FILE_CALL_HELPER_COUNT: usize = 2;
 
-/// The workers, running. Dropping it without [`Runtime::wait`] asks them to stop at once and
-/// waits.
+/// The running workers. Dropping it without [`Runtime::wait`] asks them to stop at once and waits.
 pub struct Runtime {
     handle: Handle,
     threads: Vec<JoinHandle<io::Result<u64>>>,
@@ -49,21 +48,21 @@ pub struct Handle {
 pub struct DriverChoice {
     /// The one in use.
     pub kind: DriverKind,
-    /// Why not io_uring, where `Io::Auto` found it wanting.
+    /// Why `Io::Auto` did not choose io_uring, if it did not.
     pub uring_lacks: Option<String>,
 }
 
 /// How a runtime ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// Tasks that were dropped because patience was over.
+    /// Tasks that were dropped when `patience` was over.
     pub cut_count: u64,
 }
 
 /// The workers cannot be started, or one failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// `Io::Uring` was asked for and this machine lacks something.
+    /// `Io::Uring` was asked for, and this machine lacks something.
     #[error("io_uring cannot be used: {0}")]
     Uring(String),
     /// The kernel refused something that every driver needs.
@@ -73,7 +72,7 @@ pub enum StartError {
 
 impl Runtime {
     /// Starts the workers. `setup` runs on each of them before anything else does. Raises this
-    /// process' limit of open descriptors as far as it may.
+    /// process' limit of open descriptors as far as the system allows.
     pub fn start(
         options: Options,
         setup: impl Fn() + Send + Sync + 'static,
@@ -174,8 +173,8 @@ impl Runtime {
         self.handle.block_on_worker(worker_index, make)
     }
 
-    /// Waits until the workers have ended, which somebody has to ask for: [`Handle::shutdown`].
-    /// They also end, all of them, when the kernel fails one.
+    /// Waits until the workers have ended, for which [`Handle::shutdown`] must be called. They also
+    /// end, all of them, when the kernel fails one.
     ///
     /// # Panics
     /// With a worker's panic.
@@ -201,7 +200,7 @@ impl Runtime {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         for file in files {
-            // Gone already, or not ours to remove: nothing depends on it.
+            // The file is gone already, or we may not remove it: nothing depends on it.
             let _ = rustix::fs::unlink(&file);
         }
         first_error.map_or(Ok(Outcome { cut_count }), Err)
@@ -212,7 +211,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         if !self.threads.is_empty() && !std::thread::panicking() {
             self.handle.shutdown(Duration::ZERO);
-            // Who dropped it did not want to know.
+            // A caller that drops the runtime does not want the outcome.
             let _ = self.join();
         }
     }
@@ -239,8 +238,8 @@ impl Handle {
         self.shared.send(worker_index, Message::Run(job));
     }
 
-    /// Asks the workers to stop: listeners close, [`shutdown`](crate::shutdown) resolves, and when
-    /// all tasks have ended, or `patience` is over, so do the workers. Any thread; may be repeated.
+    /// Asks the workers to stop. Listeners close and [`shutdown`](crate::shutdown) resolves. The
+    /// workers end when all tasks have ended or `patience` is over. Any thread; may be repeated.
     pub fn shutdown(&self, patience: Duration) {
         self.shared.stop(SystemClock.now(), patience);
     }
@@ -297,7 +296,7 @@ fn run_worker(
     if let Some(core) = core {
         let mut set = CpuSet::new();
         set.set(core);
-        // A container may forbid it; the worker then runs where it may.
+        // A container may forbid it; the worker then runs on any core.
         let _ = rustix::thread::sched_setaffinity(None, &set);
     }
     let driver = match make_driver(kind, &shared, index) {
@@ -323,8 +322,8 @@ fn run_worker(
     outcome
 }
 
-/// A worker that fails takes its sessions with it, and with them what others wait for: then all
-/// end, and who waits for the runtime hears of it.
+/// A worker that fails takes its sessions with it, and others may wait for these. So all workers
+/// end, and [`Runtime::wait`] returns the error.
 struct StopTheOthers {
     shared: Arc<Shared>,
     is_armed: bool,
@@ -355,15 +354,15 @@ fn choose_driver(io: Io) -> Result<DriverChoice, StartError> {
     }
 }
 
-/// Lets this process have as many descriptors as the system allows: the usual soft limit of 1024
-/// is there for programs that use `select`.
+/// Raises the limit of descriptors to what the system allows. The usual soft limit of 1024 is meant
+/// for programs that use `select`.
 fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // A container may forbid it; the limit then stays, and accepting rests when it is reached.
+    // A container may forbid it. The limit then stays, and accepting pauses when it is reached.
     let _ = rustix::process::setrlimit(Resource::Nofile, raised);
 }
 

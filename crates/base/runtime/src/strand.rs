@@ -1,11 +1,11 @@
 //! [`Strand`]: a stack on which tasks are polled, so that a poll can be left in its middle.
 //!
-//! A future gives way between two polls. A call that takes long in the middle of one - a text of
-//! 16 MiB searched, a million keys compared - cannot, unless all that lies on the stack can be left
-//! there until its next turn. So each poll runs on a stack of its own: [`give_way`] leaves it, the
-//! worker takes the next task and another stack, and comes back in first-come-first-served order.
-//! To make every such call restartable instead was weighed: each function of SQL and each
-//! comparison of a sort would carry a state of its own for what one call needs in a thousand.
+//! A future gives way between two polls. A call that takes long in the middle of one - a text of 16
+//! MiB searched, a million keys compared - cannot, unless its whole stack can stay until its next
+//! turn. So each poll runs on a stack of its own. [`give_way`] leaves that stack; the worker takes
+//! the next task and another stack, and comes back in first-come-first-served order. The
+//! alternative was to make every such call restartable. Each function of SQL and each comparison of
+//! a sort would then carry a state that one call in a thousand needs.
 //!
 //! ```text
 //! idle --run(task)--> polling --> idle: the poll came to its end, [`Outcome::Done`] or `Pending`
@@ -14,14 +14,15 @@
 //! ```
 //!
 //! (I1) A strand belongs to its worker's thread: what it runs is `!Send` and never moves.
-//! (I2) Who gives way holds no borrow of the worker's own cells, no latch and no lock: others run
-//!      before it returns. (Invariant L0 of the storage, extended to calls in their middle.)
+//! (I2) A caller of [`give_way`] holds no borrow of the worker's own cells, no latch and no lock,
+//!      because other tasks run before it returns. (Invariant L0 of the storage, extended to calls
+//!      in their middle.)
 //! (I3) A wake-up that comes while a poll is left is answered by the resumption and not by a poll.
 //!      So a task whose poll was left, and which then is pending, is polled once more.
 //! (I4) `CURRENT` points to the yielder of the strand that runs, and is empty while none does.
 //!
-//! Cost: two switches of some nanoseconds a poll; [`STACK_BYTES`] of addresses a strand, of which
-//! the system backs what was touched; two of the process' mappings (see [`left_count_max`]).
+//! Cost: two switches of some nanoseconds a poll. A strand takes [`STACK_BYTES`] of addresses, of
+//! which the system backs what was touched, and two of the process' mappings ([`left_count_max`]).
 
 use std::cell::Cell;
 use std::fmt;
@@ -40,31 +41,31 @@ const STACK_BYTES: usize = 2 << 20;
 /// Mappings of a strand: its stack, and the guard below that.
 const MAPPINGS_A_STRAND: usize = 2;
 
-/// Mappings that a process may have, by Linux' default for `vm.max_map_count`. At the limit it is
-/// not only strands that the kernel refuses, but memory.
+/// Mappings that a process may have, by Linux' default for `vm.max_map_count`. At the limit the
+/// kernel refuses not only strands, but any memory.
 const MAPPINGS_MAX: usize = 65_530;
 
-/// Polls that may stand in their middle at a time, of all workers together: half of the mappings.
+/// Polls of all workers that may be left in their middle at a time: half of the mappings.
 const LEFT_COUNT_MAX: usize = 16_000;
 const _: () = assert!(LEFT_COUNT_MAX * MAPPINGS_A_STRAND <= MAPPINGS_MAX / 2);
 
-/// Of one worker, however few there are: more would only wait longer for their turns.
+/// Such polls of one worker, even if there are few workers: more would only wait longer.
 const WORKER_LEFT_COUNT_MAX: usize = 4096;
 
-/// What a task is.
+/// A task's future.
 pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What a strand is told.
+/// What the worker orders a strand to do.
 enum Order {
     /// Poll this.
     Poll(TaskFuture, Waker),
-    /// Go on where the poll was left; who gives way learns the answer.
+    /// Go on where the poll was left; [`give_way`](crate::give_way) returns the answer.
     Resume(WayGiven),
     /// Return: the strand is not needed any more.
     End,
 }
 
-/// What a strand says when it stops running.
+/// What a strand reports when it stops running.
 pub(crate) enum Outcome {
     /// The task has come to its end.
     Done,
@@ -74,13 +75,12 @@ pub(crate) enum Outcome {
     Left,
 }
 
-/// What [`give_way`](crate::give_way) comes back with.
+/// What [`give_way`](crate::give_way) returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WayGiven {
     /// Go on.
     Yes,
-    /// The task is being dropped: return as soon as you can, with an error. Nobody gives way any
-    /// more in this poll.
+    /// The task is being dropped: return an error as soon as possible. This poll is not left again.
     Ending,
 }
 
@@ -93,7 +93,7 @@ thread_local! {
 pub(crate) struct Strand(Coroutine<Order, Outcome, (), DefaultStack>);
 
 impl Strand {
-    /// An idle one.
+    /// Creates an idle strand.
     ///
     /// # Errors
     /// If the system has no room for a stack.
@@ -114,14 +114,14 @@ impl Strand {
             .expect("a strand ends when told to")
     }
 
-    /// Ends an idle strand: one that is dropped otherwise would have to be unwound.
+    /// Ends an idle strand. If it were only dropped, it would have to be unwound.
     pub(crate) fn end(mut self) {
         let outcome = self.order(Order::End);
         assert!(outcome.is_none(), "an idle strand ends");
     }
 
     fn order(&mut self, order: Order) -> Option<Outcome> {
-        // Whatever happens in there, nothing is current after it: a panic passes through here.
+        // After this, no strand is current in any case: a panic passes through here.
         let guard = Clear;
         let outcome = match self.0.resume(order) {
             CoroutineResult::Yield(outcome) => Some(outcome),
@@ -173,22 +173,22 @@ fn work(yielder: &Yielder<Order, Outcome>, first: Order) {
     }
 }
 
-/// Polls of a worker that may stand in their middle at a time, each with a stack of its own, where
-/// there are `worker_count` of them. A task beyond them computes on until it suspends by itself:
-/// slower for others, and nothing is refused.
+/// Polls of a worker that may be left in their middle at a time, each with a stack of its own, if
+/// there are `worker_count` workers. A task beyond them computes on until it suspends by itself.
+/// That is slower for others, but nothing is refused.
 pub(crate) fn left_count_max(worker_count: usize) -> usize {
     WORKER_LEFT_COUNT_MAX.min(LEFT_COUNT_MAX / worker_count.max(1))
 }
 
-/// True on a strand, where [`leave`] works.
+/// Whether this is a strand, where [`leave`] works.
 pub(crate) fn is_current() -> bool {
     CURRENT.with(|current| current.get().is_some())
 }
 
-/// Leaves the poll that runs, to be resumed by the worker.
+/// Leaves the running poll, which the worker resumes later.
 ///
 /// # Panics
-/// On no strand.
+/// If no strand runs.
 pub(crate) fn leave() -> WayGiven {
     let yielder = CURRENT
         .with(Cell::get)

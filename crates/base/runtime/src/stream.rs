@@ -21,7 +21,7 @@ use crate::peer_watch::PeerWatch;
 use crate::received::ReceivedBytes;
 use crate::worker::current;
 
-/// Largest buffer that is posted: more is a reply whose end is better known before the next.
+/// Largest buffer that is posted. For a larger reply, the session should know that it was sent.
 const POSTED_BYTES_MAX: usize = 64 << 10;
 
 /// A connected socket of this worker; closed when dropped.
@@ -32,7 +32,7 @@ pub struct Stream {
     sending: SendState,
 }
 
-/// Whether a send is waited for.
+/// Whether the sender waits for the end of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMode {
     /// Until all has been sent.
@@ -41,12 +41,12 @@ pub enum SendMode {
     Post,
 }
 
-/// What the sending side is doing.
+/// The state of the sending side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SendState {
     /// Nothing: a send may start.
     Idle,
-    /// A send was started; if its future was dropped, nobody knows how far it came.
+    /// A send was started. If its future was dropped, it is unknown how far it came.
     Started,
     /// A send failed.
     Broken,
@@ -93,12 +93,12 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Waits for bytes; empty: the peer has ended. May be dropped at any time without loss.
+    /// Waits for bytes; empty if the peer has ended. May be dropped at any time without loss.
     pub async fn receive(&mut self) -> io::Result<ReceivedBytes> {
         poll_fn(|context| self.poll_receive(context)).await
     }
 
-    /// As [`Stream::receive`], for those who write their own futures.
+    /// As [`Stream::receive`], for callers that write their own futures.
     pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReceivedBytes>> {
         if !current().spend(context.waker()) {
             return Poll::Pending;
@@ -106,24 +106,25 @@ impl Stream {
         self.driver.poll_receive(self.key, context.waker())
     }
 
-    /// Sends all of `bytes` and gives the buffer back, cleared. If the future is dropped before
-    /// its end, later sends fail: nobody knows how much was sent.
+    /// Sends all of `bytes` and returns the buffer, cleared. If the future is dropped before its
+    /// end, later sends fail: it is unknown how much was sent.
     pub async fn send(&mut self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         let buffer = self.send_by(bytes, SendMode::Wait).await?;
         Ok(buffer.expect("it was waited for"))
     }
 
-    /// Sends all of `bytes`. `Some`: all was sent, and this is the buffer, cleared. `None`, only if
-    /// posted: it goes out while the task does other things, and what is sent next waits behind it;
-    /// [`crate::spent_buffer`] will give the buffer to somebody. If that fails so does the
-    /// next send. Dropping the stream drops what is still on its way.
+    /// Sends all of `bytes`. Returns the buffer, cleared, if all was sent. Returns `None`, only if
+    /// posted, if it goes out while the task does other things. The next send then waits behind it,
+    /// and fails if it fails; [`crate::spent_buffer`] returns the buffer later. Dropping the stream
+    /// drops what is still on its way.
     pub async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> io::Result<Option<Vec<u8>>> {
         let mut unsent = Some(bytes);
         poll_fn(|context| self.poll_send_by(&mut unsent, mode, context)).await
     }
 
-    /// As [`Stream::send_by`], for those who write their own futures. Takes the bytes out of
-    /// `unsent` as it starts to send them; once it has, it is polled again to the end of that send.
+    /// As [`Stream::send_by`], for callers that write their own futures. Takes the bytes out of
+    /// `unsent` when it starts to send them. From then on the caller polls it to the end of that
+    /// send.
     pub fn poll_send_by(
         &mut self,
         unsent: &mut Option<Vec<u8>>,
@@ -144,7 +145,7 @@ impl Stream {
             }
             let is_posted = mode == SendMode::Post && bytes.len() <= POSTED_BYTES_MAX;
             if is_posted && bytes.capacity() > POSTED_BYTES_MAX {
-                // What was written may have been more, and taken back.
+                // More may have been written, and taken back.
                 bytes.shrink_to(POSTED_BYTES_MAX);
             }
             self.start_send(smallvec![bytes]);
@@ -162,8 +163,8 @@ impl Stream {
         Poll::Ready(Ok(Some(bytes)))
     }
 
-    /// Since when the peer has made no room for more of what is being sent or was posted: the
-    /// beginning of that, at first. `None`: nothing is.
+    /// Since when the peer has made no room for more of what is being sent or was posted; at first,
+    /// since that send began. `None` if there is no send.
     pub fn stalled_since(&self) -> Option<Instant> {
         self.driver.stalled_since(self.key)
     }
@@ -173,7 +174,7 @@ impl Stream {
         self.driver.is_detached(self.key)
     }
 
-    /// Sends all buffers, one after the other, in as few calls as can be.
+    /// Sends all buffers, one after the other, in as few calls as possible.
     pub async fn send_many(&mut self, buffers: Vec<Vec<u8>>) -> io::Result<()> {
         let buffers: SendBuffers = buffers.into_iter().filter(|it| !it.is_empty()).collect();
         if !buffers.is_empty() {
@@ -197,7 +198,7 @@ impl Stream {
         Poll::Ready(result)
     }
 
-    /// An error unless a send may start, after what was posted.
+    /// Returns an error unless a send may start after what was posted.
     fn check_idle(&self) -> io::Result<()> {
         if self.sending == SendState::Idle {
             return Ok(());
@@ -226,13 +227,13 @@ impl Stream {
         Poll::Ready(result)
     }
 
-    /// Waits until the peer has ended its side, closed or reset. Takes no bytes: those that came
-    /// before are still there to be received.
+    /// Waits until the peer has ended its side, closed or reset. It takes no bytes: earlier ones
+    /// can still be received.
     pub async fn hung_up(&self) {
         poll_fn(|context| self.driver.poll_hung_up(self.key, context.waker())).await;
     }
 
-    /// What tells whether the peer is there while the stream is in use.
+    /// Returns a watch on whether the peer is there while the stream is in use.
     pub fn watch(&self) -> PeerWatch {
         let name = rustix::net::getsockname(&self.descriptor);
         let is_local = name.is_ok_and(|name| name.address_family() == AddressFamily::UNIX);

@@ -1,11 +1,11 @@
 //! Tasks: futures that stay on their worker, and the wakers that find them from anywhere.
 //!
-//! (I1) A task is in the run queue, or in its worker's inbox, at most once: `is_queued` is set by
-//!      who puts it there and cleared just before it is polled. A wake-up during the poll queues it
-//!      again.
+//! (I1) A task is in the run queue, or in its worker's inbox, at most once. Whoever puts it there
+//!      sets `is_queued`; it is cleared just before the poll. A wake-up during the poll queues the
+//!      task again.
 //! (I2) The future is touched by its worker alone. Only the header crosses threads.
-//! (I3) Where a task stands in the run queue is written and read by its worker alone; it lies in
-//!      the header because that is what a wake-up touches anyway. Relaxed: nobody else looks.
+//! (I3) A task's place in the run queue is written and read by its worker alone. It lies in the
+//!      header because a wake-up touches that anyway. Relaxed: no other thread reads it.
 //! (I4) A header whose task is gone is ignored: slots are compared by header, not by index.
 
 use std::cell::RefCell;
@@ -41,15 +41,15 @@ pub(crate) struct Header {
     standing: AtomicU8,
     /// The run queue counts it as one that waits for its commit (I3).
     is_committing: AtomicBool,
-    /// As it last waited for its client it was engaged (I3).
+    /// When it last waited for its client, it was engaged (I3).
     was_engaged: AtomicBool,
     /// Statements served in its stay in the cohort (I3).
     stay_served: AtomicU8,
     /// Statements that the stay may have outside of transactions (I3).
     stay_free: AtomicU8,
-    /// What the next stay has in addition (I3).
+    /// Quarters of a statement that the next stay has in addition (I3).
     stay_credit: AtomicU8,
-    /// When that is over at any rate, in nanoseconds (I3).
+    /// When the stay ends in any case, in nanoseconds (I3).
     stay_until: AtomicU64,
     /// What its next poll reads (I3).
     hot: HotMemory,
@@ -68,13 +68,13 @@ pub(crate) struct Slot {
     pub(crate) kind: Kind,
     /// `None` while it is being polled.
     pub(crate) work: Option<Work>,
-    /// Cancelled while it was being polled, or its poll left: drop it after.
+    /// Cancelled during a poll, or while its poll was left: drop it after the poll.
     pub(crate) is_cancelled: bool,
-    /// Counts a connection's task out when the slot goes.
+    /// Counts a connection's task out when the slot is dropped.
     pub(crate) _placed: Option<Placed>,
 }
 
-/// What a task has to do.
+/// A task's work.
 pub(crate) enum Work {
     /// To be polled.
     Future(TaskFuture),
@@ -104,8 +104,8 @@ impl Header {
         self.slot
     }
 
-    /// Just before the poll: from now on a wake-up queues the task again.
-    /// `stay`: the one that it is in, if its client was heard.
+    /// Called just before the poll: from now on a wake-up queues the task again. `stay` is the
+    /// task's present stay, if its client was heard.
     pub(crate) fn mark_polled(&self, stay: Option<Stay>) {
         self.is_queued.clear();
         if let Some(stay) = stay {
@@ -124,14 +124,14 @@ impl Header {
         self.set_standing(Standing::Busy);
     }
 
-    /// After a poll that has not ended the task: true if it waits for its commit.
+    /// Called after a poll that has not ended the task. Returns true if it waits for its commit.
     pub(crate) fn begins_to_commit(&self) -> bool {
         let is_committing = self.standing() == Standing::Committing;
         self.is_committing.store(is_committing, Ordering::Relaxed);
         is_committing
     }
 
-    /// True if it began to, for the first that asks.
+    /// Returns true to the first caller after the task began to wait for its commit.
     pub(crate) fn ends_to_commit(&self) -> bool {
         let was_committing = self.is_committing.load(Ordering::Relaxed);
         self.is_committing.store(false, Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl Wake for Header {
     }
 }
 
-/// The result of a task to come. Dropping it lets the task run on by itself.
+/// The future result of a task. Dropping it lets the task run on by itself.
 pub struct JoinHandle<T> {
     state: Rc<RefCell<JoinState<T>>>,
     header: Arc<Header>,
@@ -222,13 +222,13 @@ impl<T: 'static> JoinHandle<T> {
         };
         let state = Rc::new(RefCell::new(waiting));
         let inner = state.clone();
-        // Boxed first: the block would have room for it twice, as captured and as awaited.
+        // Boxed first: else the block would have room for it twice, as captured and as awaited.
         let future = Box::pin(future);
         let task = async move {
             let value = future.await;
             let mut state = inner.borrow_mut();
             state.is_finished = true;
-            // Without a handle nobody can ask for the value; it is dropped here.
+            // Without a handle the value can have no reader; it is dropped here.
             state.value = Some(value);
             if let Some(waker) = state.waiting.take() {
                 waker.wake();
@@ -243,8 +243,8 @@ impl<T: 'static> JoinHandle<T> {
         self.state.borrow().is_finished
     }
 
-    /// Drops the task's future where it stands; one that has given way in the middle of a poll
-    /// comes to the end of that poll first. The handle must not be awaited after it.
+    /// Drops the task's future. If it has given way in the middle of a poll, that poll ends first.
+    /// The handle must not be awaited afterwards.
     pub fn cancel(&self) {
         worker::current().cancel_task(&self.header);
     }
@@ -254,7 +254,7 @@ impl<T> Future for JoinHandle<T> {
     type Output = T;
 
     /// # Panics
-    /// If it is polled again after it gave the value.
+    /// If it is polled again after it returned the value.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let mut state = self.state.borrow_mut();
         if let Some(value) = state.value.take() {

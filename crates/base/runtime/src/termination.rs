@@ -1,5 +1,5 @@
-//! Being asked to end by the system: SIGTERM, SIGINT and SIGHUP. And SIGXFSZ, which would end a
-//! process that has been set a limit for its files: it is caught, and the write fails (EFBIG).
+//! Signals that ask the process to end: SIGTERM, SIGINT and SIGHUP. SIGXFSZ would end a process
+//! that has a limit for its files: it is caught, and the write fails (EFBIG).
 
 use std::fmt;
 use std::io;
@@ -7,13 +7,13 @@ use std::io;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-/// Catches the signals that ask a program to end, from [`Terminations::install`] on and for good:
-/// what was caught and not asked for is lost, but does not kill.
+/// Catches the signals that ask a program to end, from [`Terminations::install`] on and for good. A
+/// signal that was caught and not waited for is lost, but does not kill.
 pub struct Terminations {
     signals: Signals,
 }
 
-/// Who asked.
+/// Which signal came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
     /// SIGTERM: a service manager, mostly.
@@ -25,18 +25,19 @@ pub enum Termination {
 }
 
 impl Terminations {
-    /// Starts to catch.
+    /// Starts to catch signals.
     pub fn install() -> io::Result<Self> {
         Ok(Self {
             signals: Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?,
         })
     }
 
-    /// Blocks this thread until somebody asks. The main thread's work, once all is started; call
-    /// [`Handle::shutdown`](crate::Handle::shutdown) then, and on a second call lose patience.
+    /// Blocks this thread until a signal comes. The main thread calls it once all is started, then
+    /// calls [`Handle::shutdown`](crate::Handle::shutdown); on a second signal it stops without
+    /// patience.
     pub fn wait(&mut self) -> Termination {
         loop {
-            // `forever` ends only if its handle is closed, which nobody does.
+            // `forever` ends only if its handle is closed, and no code closes it.
             match self.signals.forever().next() {
                 Some(SIGINT) => return Termination::Interrupt,
                 Some(SIGHUP) => return Termination::HangUp,

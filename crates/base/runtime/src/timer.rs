@@ -1,5 +1,5 @@
-//! The timers of one worker: a hierarchical wheel, where setting and cancelling cost the same
-//! however many there are.
+//! The timers of one worker: a hierarchical wheel. Setting and cancelling cost the same for any
+//! number of timers.
 //!
 //! Time is cut into ticks of 131 us. Level 0 has 64 slots of one tick, each further level 64 slots
 //! of 64 times the length. A timer lies on the level of the highest group of six bits in which its
@@ -7,7 +7,7 @@
 //! move down. Slots are doubly linked lists through the slab of timers, so cancelling unlinks.
 //! (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987.)
 //!
-//! (I1) No timer fires early: deadlines are rounded up to ticks, the present down.
+//! (I1) No timer fires early: deadlines are rounded up to ticks, the present time down.
 //! (I2) Timers of different ticks fire in the order of their ticks.
 //! (I3) A level's `occupied` has the bit of a slot set exactly if the slot's list is not empty.
 
@@ -20,12 +20,12 @@ const TICK_NANOS_BITS: u32 = 17;
 const SLOT_BITS: u32 = 6;
 const SLOT_COUNT: usize = 1 << SLOT_BITS;
 const LEVEL_COUNT: usize = 6;
-/// The farthest tick that the wheel can tell apart, 102 days on; later ones go round again. It is
-/// the last slot of the highest level, never the present one, which the wheel would not leave.
+/// The farthest tick that the wheel can tell apart, 102 days ahead; later timers go round again. It
+/// is the last slot of the highest level, never the present one, which the wheel would not leave.
 const HORIZON_TICKS: u64 = (SLOT_COUNT as u64 - 1) << (SLOT_BITS * 5);
 const _: () = assert!(LEVEL_COUNT == 6, "the horizon is that of six levels");
 
-/// Ends of lists.
+/// Marks the ends of lists.
 const NONE: usize = usize::MAX;
 
 /// See the module's head.
@@ -34,7 +34,7 @@ pub(crate) struct Wheel {
     elapsed: u64,
     levels: [Level; LEVEL_COUNT],
     timers: Slab<Timer>,
-    /// Counts timers, so that a key of one that fired is not taken for its slot's next.
+    /// Counts timers, so that the key of a fired timer does not match the next timer in its slot.
     generation: u64,
 }
 
@@ -101,7 +101,7 @@ impl Wheel {
         TimerKey { index, generation }
     }
 
-    /// Gives a timer that has not fired another waker; `false` if it has.
+    /// Replaces the waker of a timer. Returns `false` if it has fired.
     pub(crate) fn replace_waker(&mut self, key: TimerKey, waker: &Waker) -> bool {
         match self.timers.get_mut(key.index) {
             Some(timer) if timer.generation == key.generation => {
@@ -112,7 +112,7 @@ impl Wheel {
         }
     }
 
-    /// Forgets a timer, if it has not fired.
+    /// Cancels a timer, if it has not fired.
     pub(crate) fn cancel(&mut self, key: TimerKey) {
         let is_set = self
             .timers
@@ -124,7 +124,7 @@ impl Wheel {
         }
     }
 
-    /// Moves on to `now` and gives the wakers of all timers that are due, in their order.
+    /// Moves on to `now` and returns the wakers of all timers that are due, in their order.
     pub(crate) fn expire(&mut self, now: Instant, due: &mut Vec<Waker>) {
         let target = now.nanos() >> TICK_NANOS_BITS;
         while let Some((level, slot, tick)) = self.next_slot() {
@@ -153,13 +153,13 @@ impl Wheel {
     }
 
     /// A time at which it is worth calling [`Self::expire`] again: not after the next deadline's
-    /// tick. `None` without timers.
+    /// tick. `None` if there are no timers.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.next_slot()
             .map(|(_, _, tick)| Instant::from_nanos(tick << TICK_NANOS_BITS))
     }
 
-    /// The first slot with timers and the tick when the wheel comes to it.
+    /// The first slot with timers, and the tick when the wheel comes to it.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         // A lower level's slots all come before a higher level's next one.
         (0..LEVEL_COUNT).find_map(|level| {
@@ -176,7 +176,7 @@ impl Wheel {
         })
     }
 
-    /// Puts a timer into the list where it belongs at this time.
+    /// Puts a timer into the list where it belongs now.
     fn link(&mut self, index: usize) {
         let timer = self
             .timers
@@ -229,7 +229,7 @@ impl Wheel {
 }
 
 impl Level {
-    /// Empties a slot's list and gives its first timer.
+    /// Empties a slot's list and returns its first timer.
     fn take(&mut self, slot: usize) -> usize {
         self.occupied &= !(1 << slot);
         self.tails[slot] = NONE;

@@ -1,14 +1,15 @@
 //! One worker: its tasks, its timers and its loop.
 //!
-//! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`),
-//! call the hooks of the turn's end and the tasks that they woke, then ask the kernel: submit what
-//! the turn wanted and wait for what comes next. That is one call but where a crowd's commits are
-//! waited for ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]). The worker
-//! sleeps only if its inbox agrees (`Inbox::try_sleep`), and then not beyond its next timer.
+//! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`), call
+//! the hooks of the turn's end and poll the tasks that they woke. Then ask the kernel: submit what
+//! the turn wanted and wait for the next events. That is one call, except while the worker waits
+//! for a crowd's commits ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]).
+//! The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and no longer than to its next
+//! timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
-//! [`Worker::spend`]), one that computes for long gives way in the middle of it (`strand.rs`); a
-//! turn that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
+//! [`Worker::spend`]). A task that computes for long gives way in the middle (`strand.rs`). A turn
+//! that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -36,8 +37,8 @@ use crate::timer::Wheel;
 /// milliseconds at the most, at 10 us a statement.
 const TURN_POLLS_MAX: usize = 256;
 
-/// Time after which a turn ends even if tasks are runnable: five slices. What the kernel has for
-/// other clients is seen that soon.
+/// Time after which a turn ends even if tasks are runnable: five slices. So soon the worker sees
+/// what the kernel has for other clients.
 const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Polls between two looks at the clock: a look costs some 25 ns, a poll of a point query 5 us.
@@ -47,11 +48,11 @@ const POLLS_A_LOOK: usize = 4;
 const SLICE: Duration = Duration::from_micros(200);
 
 /// The longest wait for a crowd of commits before others are admitted: a part of what a flush
-/// takes. See `docs/bench` of what it gives.
+/// takes. `docs/bench` has what it gains.
 const CROWD_WAIT: Duration = Duration::from_micros(250);
 
-/// How many polls before its own a task's header is prefetched, and then the memory that it names.
-/// A poll takes 5 us, a read of memory a tenth of one; what comes too early is evicted again.
+/// How many polls ahead a task's header is prefetched, and then the memory that it names. A poll
+/// takes 5 us, a read of memory a tenth of that. What comes too early is evicted again.
 const HEADER_AHEAD_COUNT: usize = 3;
 const MEMORY_AHEAD_COUNT: usize = 1;
 
@@ -83,16 +84,16 @@ pub(crate) struct Worker {
     run_queue: RefCell<RunQueue<Arc<Header>>>,
     /// The task being polled.
     running: RefCell<Option<Arc<Header>>>,
-    /// The kernel is being asked, and who is woken has been heard.
+    /// The kernel is being asked: a task that is woken now was heard.
     is_hearing: Cell<bool>,
     tasks: RefCell<Slab<Slot>>,
-    /// Stacks for polls, the one that was used last at the end.
+    /// Stacks for polls; the one that was used last is at the end.
     strands: RefCell<Vec<Strand>>,
-    /// Polls that stand in their middle.
+    /// Number of polls that were left in their middle.
     left_count: Cell<usize>,
     /// When the task being polled was first seen to compute for long.
     slice_began: Cell<Option<Instant>>,
-    /// The task being polled is being dropped: it gives way no more.
+    /// The task being polled is being dropped: it does not give way again.
     hurries: Cell<bool>,
     /// All tasks are being dropped.
     is_clearing: Cell<bool>,
@@ -104,7 +105,7 @@ pub(crate) struct Worker {
     now: Cell<Instant>,
     /// Operations that the task being polled may still complete.
     budget: Cell<u32>,
-    /// Tasks to wake when somebody asks to stop.
+    /// Tasks to wake when the runtime is asked to stop.
     stop_waiters: RefCell<Vec<Waker>>,
     /// They have been woken.
     has_told_of_stop: Cell<bool>,
@@ -113,7 +114,7 @@ pub(crate) struct Worker {
 /// The worker that this thread is.
 ///
 /// # Panics
-/// On a thread that is none.
+/// If the thread is no worker.
 pub(crate) fn current() -> Rc<Worker> {
     CURRENT.with(|current| {
         current
@@ -123,7 +124,7 @@ pub(crate) fn current() -> Rc<Worker> {
     })
 }
 
-/// The worker that this thread is, or `None` where it is none or ends.
+/// The worker that this thread is, or `None` if it is no worker or its worker ends.
 pub(crate) fn try_current() -> Option<Rc<Worker>> {
     CURRENT
         .try_with(|current| current.get().cloned())
@@ -175,13 +176,13 @@ impl Worker {
         }
     }
 
-    /// Makes this thread the worker; once a thread.
+    /// Makes this thread the worker; called once a thread.
     pub(crate) fn enter(self: &Rc<Self>) {
         let entered = CURRENT.with(|current| current.set(self.clone()));
         assert!(entered.is_ok(), "a thread is a worker once");
     }
 
-    /// The loop; ends when the runtime does. Gives the number of foreground tasks that were cut.
+    /// The loop; ends when the runtime does. Returns the number of foreground tasks that were cut.
     pub(crate) fn run(&self) -> io::Result<u64> {
         let mut messages = Vec::new();
         let mut due = Vec::new();
@@ -209,11 +210,11 @@ impl Worker {
         Ok(cut_count)
     }
 
-    /// Asks the kernel. Before clients are admitted that would find everything cold, whoever else
-    /// wants this core goes first: it may be those of the cohort who were answered a turn ago,
-    /// with their next request. (This turn's answers go out behind that. Sent before it they
-    /// would cost 4,096 writers over epoll a twentieth of their throughput.) Where nobody does,
-    /// this costs a moment. And a crowd whose commits are on their way is waited for.
+    /// Asks the kernel. Before clients are admitted that would find everything cold, it yields this
+    /// core to other programs: clients that were answered a turn ago may send their next requests.
+    /// (This turn's answers go out after that. Sent before it, they would cost 4,096 writers over
+    /// epoll a twentieth of their throughput.) If no other program wants the core, this costs a
+    /// moment. It also waits for a crowd whose commits are on their way.
     fn hear(&self) -> io::Result<()> {
         if !self.run_queue.borrow().is_about_to_admit() {
             return self.hear_for(self.patience());
@@ -227,10 +228,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks the kernel once more where time is up for somebody. This thread may have stood still
-    /// since it did so last (SIGSTOP, a debugger, a machine that gave it no processor), and what
-    /// came in time is to be heard before that. A call of a microsecond, or over io_uring mostly
-    /// none, for what is some hundred times a second.
+    /// Asks the kernel once more before timers fire. This thread may have stood still since the
+    /// last call (SIGSTOP, a debugger, a machine without a free processor). What came in time must
+    /// be heard before the timers. It costs a call of a microsecond, or mostly none over io_uring,
+    /// some hundred times a second.
     fn hear_before_timers(&self) -> io::Result<()> {
         let next = self.timers.borrow().next_expiry();
         if next.is_some_and(|next| next <= self.now.get()) {
@@ -239,7 +240,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for the kernel, as long as `patience` has it; who is woken by that has been heard.
+    /// Waits for the kernel, for `patience` at most. The tasks that this wakes have been heard.
     fn hear_for(&self, patience: Option<Duration>) -> io::Result<()> {
         self.is_hearing.set(true);
         let heard = self.driver.wait(patience);
@@ -316,10 +317,10 @@ impl Worker {
         }
     }
 
-    /// `stay`: the one that it is in, if its client was heard.
+    /// `stay` is the task's present stay, if its client was heard.
     fn run_task(&self, header: Arc<Header>, stay: Option<Stay>) {
         let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
-        // Gone already, or cancelled.
+        // The task is gone already, or cancelled.
         let Some((Some(work), is_cancelled)) = taken else {
             return;
         };
@@ -359,7 +360,7 @@ impl Worker {
         self.running.take();
     }
 
-    /// A task was polled to the end of the poll.
+    /// Handles the end of a poll.
     fn end_poll(&self, header: &Arc<Header>, outcome: Outcome, was_left: bool) {
         let is_cancelled = self
             .with_slot(header, |slot| slot.is_cancelled)
@@ -484,7 +485,7 @@ impl Worker {
         let slot = slot.expect("just seen");
         self.count_commit_out(header);
         self.count_foreground(slot.kind, -1);
-        // Here the future goes, outside the borrow: its destructor may wake or spawn.
+        // The future is dropped here, outside the borrow: its destructor may wake or spawn.
         drop(slot);
     }
 
@@ -503,13 +504,13 @@ impl Worker {
         self.foreground_count.set(count);
         self.mailbox().set_foreground_count(count);
         if count == 0 && self.has_told_of_stop.get() {
-            // The others wait for the last of us.
+            // The other workers wait for the last of us.
             self.shared.poke_all();
         }
     }
 
-    /// Calls the hooks of the turn's end, and polls once what they made runnable, so that it is
-    /// submitted with this turn: the log's write goes out together with the turn's replies.
+    /// Calls the hooks of the turn's end, and polls once the tasks that they made runnable. What
+    /// these start is submitted with this turn: the log's write goes out with the turn's replies.
     fn run_hooks(&self) {
         if self.hooks.borrow().is_empty() {
             return;
@@ -535,7 +536,7 @@ impl Worker {
         }
     }
 
-    /// Tells tasks of the wish to stop, once, and says whether the loop is to end.
+    /// Wakes the tasks that wait for the stop, once. Returns whether the loop must end.
     fn is_over(&self) -> bool {
         let Some(stop_at) = self.shared.stop_at() else {
             return false;
@@ -548,7 +549,7 @@ impl Worker {
         self.shared.foreground_count() == 0 || stop_at <= self.now.get()
     }
 
-    /// How long the kernel may let this worker sleep; `None`: until something comes.
+    /// How long the kernel may let this worker sleep; `None` means until an event comes.
     fn patience(&self) -> Option<Duration> {
         if !self.run_queue.borrow().is_empty() || !self.mailbox().try_sleep() {
             return Some(Duration::ZERO);
@@ -564,7 +565,7 @@ impl Worker {
     /// Drops tasks, hooks and locals while this thread is still the worker.
     fn clear(&self) {
         self.is_clearing.set(true);
-        // Round by round, for a task that is dropped may spawn another.
+        // In rounds, because a task that is dropped may spawn another.
         while !self.tasks.borrow().is_empty() {
             let all = self.tasks.borrow();
             let headers: Vec<_> = all.iter().map(|(_, slot)| slot.header.clone()).collect();
@@ -572,7 +573,7 @@ impl Worker {
             for header in headers {
                 let is_left = |slot: &mut Slot| matches!(slot.work, Some(Work::Left(_)));
                 if self.with_slot(&header, is_left) == Some(true) {
-                    // What lies on its stack is dropped by going on to the end of the poll.
+                    // What lies on its stack is dropped when the poll goes on to its end.
                     self.run_task(header.clone(), None);
                 }
                 self.remove_task(&header);
@@ -588,8 +589,8 @@ impl Worker {
         self.mailbox().take(&mut rest);
     }
 
-    /// Says whether the task being polled may complete one more operation; if not, it has been
-    /// queued again and has to give way.
+    /// Returns whether the task being polled may complete one more operation. If not, it has been
+    /// queued again and must give way.
     pub(crate) fn spend(&self, waker: &Waker) -> bool {
         match self.budget.get().checked_sub(1) {
             Some(rest) => {
@@ -612,7 +613,7 @@ impl Worker {
     }
 
     pub(crate) fn set_local<T: 'static>(&self, value: Rc<T>) {
-        // The old value goes outside the borrow.
+        // The old value is dropped outside the borrow.
         let old = self.locals.borrow_mut().insert(TypeId::of::<T>(), value);
         drop(old);
     }

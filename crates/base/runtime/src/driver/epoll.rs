@@ -1,15 +1,15 @@
-//! The body over epoll: edge-triggered readiness, and the calls themselves made at once.
+//! The body over epoll: edge-triggered readiness, and calls that are made at once.
 //!
-//! But for sends that nobody waits for: those of a turn are made together at its end. Each may wake
-//! the peer; where that shares the core, or runs on the next one, one wake-up finds many replies
-//! instead of one, and sleeps again less often.
+//! Sends that no task waits for are different: those of a turn are made together at its end. Each
+//! may wake the peer. If the peer runs on this core or the next one, one wake-up then finds many
+//! replies, and the peer sleeps less often.
 //!
-//! Each socket is registered once, for everything. What epoll has said is kept as flags; a call
-//! that would block, or that moved fewer bytes than it could, clears its flag, and the next edge
-//! sets it again. A socket starts with its flags set: the first call finds out.
+//! Each socket is registered once, for all events. What epoll has reported is kept as flags. A call
+//! that would block, or that moved fewer bytes than it could, clears its flag. The next edge sets
+//! it again. A socket starts with its flags set: the first call finds out.
 //!
-//! An event may name a slot whose socket has just been replaced by another: flags set without
-//! reason cost one call that would block.
+//! An event may name a slot whose socket has just been replaced by another. Such a wrong flag costs
+//! one call that would block.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -52,8 +52,8 @@ pub(crate) struct EpollDriver {
     sockets: RefCell<Slab<Socket>>,
     buffers: Rc<BufferPool>,
     events: RefCell<Vec<Event>>,
-    /// Sockets with a send that was detached and not tried yet. Some may be gone, and their slots
-    /// others': those are not touched by being tried.
+    /// Sockets with a detached send that was not tried yet. A socket may be closed and its slot
+    /// reused; trying the send of another socket does no harm.
     posted: RefCell<Vec<usize>>,
     spent: SpentBuffers,
 }
@@ -78,9 +78,9 @@ struct Sending {
     buffers: SendBuffers,
     /// Bytes of all buffers that are sent.
     sent: usize,
-    /// When `sent` last grew; at first, when it began.
+    /// When `sent` last grew; at first, when the send began.
     stalled_since: Instant,
-    /// Nobody waits for it; it goes as it ends.
+    /// No task waits for it; it is removed when it ends.
     is_detached: bool,
     /// Set when nothing more is to be done.
     result: Option<io::Result<()>>,
@@ -165,7 +165,7 @@ impl EpollDriver {
 }
 
 impl Socket {
-    /// Notes who waits for bytes.
+    /// Keeps the waker of the task that waits for bytes.
     fn await_bytes<T>(&mut self, waker: &Waker) -> Poll<T> {
         self.receiver = Some(waker.clone());
         worker::current().note_hot(HotPlace::Socket, self);
@@ -189,7 +189,7 @@ impl Driver for EpollDriver {
     fn close(&self, key: SocketKey) {
         let socket = self.sockets.borrow_mut().remove(key.0);
         let socket = socket.expect("a socket is closed once");
-        // The descriptor may outlive the socket in other hands; its events may not.
+        // The descriptor may outlive the socket in another process; its events may not.
         let deleted = epoll::delete(&self.epoll, &*socket.descriptor);
         assert!(
             deleted.is_ok(),
@@ -315,7 +315,7 @@ impl Driver for EpollDriver {
 
     fn poll_connected(&self, key: SocketKey, waker: &Waker) -> Poll<()> {
         self.with_socket(key, |socket| {
-            // The flag is optimistic at first; a peer's name says whether it was right.
+            // The flag is set before anything is known; the peer's name shows whether it was right.
             let is_connected = rustix::net::getpeername(&socket.descriptor).is_ok();
             if is_connected || socket.is_hung_up {
                 return Poll::Ready(());
@@ -438,7 +438,7 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
     }
 }
 
-/// A timeout for the kernel; the far future for what is beyond it.
+/// A timeout for the kernel. A duration that does not fit becomes the far future.
 pub(super) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

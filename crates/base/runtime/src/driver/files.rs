@@ -1,6 +1,5 @@
-//! A worker's files. Whatever takes long (reads, writes, syncs) is the driver's to do; the calls
-//! that may block do so on the calling thread, as their contract says, or by [`Disk::later`] on a
-//! helper's.
+//! A worker's files. Reads, writes and syncs take long, so the driver does them. Other calls may
+//! block the calling thread, as their contract says, or go to a helper thread by [`Disk::later`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use env::{
 use crate::shared::Shared;
 use crate::worker::current;
 
-/// How a driver does what takes long. Each call is as in [`Disk`].
+/// How a driver does what takes long. Each call behaves as in [`Disk`].
 pub(crate) trait Transfers {
     /// As [`Disk::read`].
     fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult>;
@@ -34,7 +33,7 @@ pub(crate) trait Transfers {
 /// See the module's head.
 pub(crate) struct WorkerDisk<T>(pub(crate) T);
 
-/// Transfers where the loop itself cannot drive them: each is a job of a helper thread.
+/// Transfers for loops that cannot drive them: each is a job of a helper thread.
 pub(crate) struct HelperTransfers {
     shared: Arc<Shared>,
 }

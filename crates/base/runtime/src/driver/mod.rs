@@ -1,11 +1,11 @@
 //! What a worker asks of the kernel, and the two bodies that ask.
 //!
-//! Sockets are driven by polling: each `poll_*` either gives a result or keeps the waker and wakes
-//! it when asking again is worth while; the last waker of a kind counts. A socket belongs to one
-//! [`Stream`](crate::Stream) or listener, which closes it when dropped.
+//! Sockets are driven by polling. Each `poll_*` either returns a result or keeps the waker, and
+//! wakes it when another call is worth while. The last waker of a kind counts. A socket belongs to
+//! one [`Stream`](crate::Stream) or listener, which closes it when dropped.
 //!
 //! (D1) Buffers that the kernel may write to or read from belong to the driver until the kernel is
-//!      done with them, whatever becomes of the future that waits.
+//!      done with them, even if the future that waits for them is dropped.
 //! (D2) A poll that is not repeated loses no bytes and no connection.
 
 mod epoll;
@@ -30,7 +30,7 @@ pub(crate) use uring::{RingBytes, UringDriver, probe as probe_uring};
 use crate::received::ReceivedBytes;
 use crate::shared::Shared;
 
-/// Spent buffers that are kept: what one turn's replies take.
+/// Spent buffers that are kept: as many as one turn's replies take.
 const SPENT_COUNT_MAX: usize = 256;
 
 /// Names a socket of a driver.
@@ -40,7 +40,7 @@ pub(crate) struct SocketKey(pub(crate) usize);
 /// Buffers to send one after the other.
 pub(crate) type SendBuffers = SmallVec<[Vec<u8>; 1]>;
 
-/// Emptied buffers of sends that nobody waited for; the one spent last is used next.
+/// Emptied buffers of sends that no task waited for; the one spent last is used next.
 #[derive(Debug, Default)]
 struct SpentBuffers(RefCell<Vec<Vec<u8>>>);
 
@@ -62,50 +62,50 @@ impl SpentBuffers {
 
 /// See the module's head. All calls but `wait` return at once.
 pub(crate) trait Driver {
-    /// Takes a non-blocking socket in.
+    /// Registers a non-blocking socket.
     fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey>;
 
-    /// Lets a socket go. The descriptor closes once nothing of it is under way.
+    /// Removes a socket. The descriptor closes once no operation of it is under way.
     fn close(&self, key: SocketKey);
 
-    /// Bytes from the peer; empty at their end.
+    /// Bytes from the peer; empty if the peer has ended.
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
 
-    /// Starts to send all of `buffers`, now. Nothing else may be being sent. Polled or detached at
-    /// once.
+    /// Starts to send all of `buffers`, now. No other send of the socket may be under way. The
+    /// caller polls or detaches it at once.
     fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant);
 
     /// The buffers given to `start_send`, once all is sent.
     fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>>;
 
-    /// Lets the send that was just started end by itself: nobody polls it, and its buffers become
+    /// Lets the send that was just started end by itself: no task polls it, and its buffers become
     /// spent. The kernel gets it with the next [`Driver::wait`].
     fn detach_send(&self, key: SocketKey);
 
-    /// When the send under way began, or when the peer last made room for more of it, whichever
-    /// was later; `None`: there is no send.
+    /// When the send under way began, or when the peer last made room for more of it, whichever was
+    /// later. `None` if there is no send.
     fn stalled_since(&self, key: SocketKey) -> Option<Instant>;
 
     /// Whether a detached send is under way.
     fn is_detached(&self, key: SocketKey) -> bool;
 
-    /// Ready once none is; an error if one has failed.
+    /// Ready once no detached send is under way; an error if one has failed.
     fn poll_detached(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<()>>;
 
-    /// An empty buffer out of those that were spent.
+    /// Returns an empty buffer out of those that were spent.
     fn take_spent(&self) -> Option<Vec<u8>>;
 
     /// A connection to a listening socket.
     fn poll_accept(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<OwnedFd>>;
 
-    /// Whether a socket that connects has come to an end of that, good or bad.
+    /// Ready once a socket has connected or has failed to.
     fn poll_connected(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
 
     /// Whether the peer has ended, closed or reset.
     fn poll_hung_up(&self, key: SocketKey, waker: &Waker) -> Poll<()>;
 
-    /// Submits what was started, waits until something completes or `timeout` passes or the
-    /// worker is poked, and wakes who waited for what completed.
+    /// Submits what was started and waits until something completes, `timeout` passes or the worker
+    /// is poked. Then wakes the tasks whose operations completed.
     fn wait(&self, timeout: Option<Duration>) -> io::Result<()>;
 
     /// The worker's handle on files.

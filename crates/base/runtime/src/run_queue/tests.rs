@@ -10,7 +10,7 @@ use super::*;
 /// Work of a turn in the models: far less than a stay.
 const POLL: Duration = Duration::from_micros(10);
 
-/// Heard for the first time.
+/// A client that is heard for the first time.
 fn newcomer(standing: Standing) -> Last {
     Last {
         standing,
@@ -25,9 +25,9 @@ struct Clients {
     now: Instant,
     /// What a poll takes.
     poll: Duration,
-    /// Of each client: what is left of its stay, how often it was served, and since when it waits.
+    /// Of each client: the rest of its stay, how often it was served, and since when it waits.
     clients: Vec<(Stay, u64, Instant)>,
-    /// The longest that one waited.
+    /// The longest wait of a client.
     waited_max: Duration,
     /// By its number and how often it was served.
     standing: fn(usize, u64) -> Standing,
@@ -63,7 +63,7 @@ impl Clients {
         self.queue.push_heard(client, last);
     }
 
-    /// A turn, after which those who were served ask again.
+    /// A turn, after which the served clients ask again.
     fn turn(&mut self) {
         self.queue.begin_turn(self.now);
         let mut served = Vec::new();
@@ -98,7 +98,7 @@ impl Clients {
 /// The longest turn of the models, by which a stay may be exceeded.
 const TURN_MAX: Duration = Duration::from_millis(2);
 
-/// In which so many are admitted, by (Q4).
+/// The time in which `count` tasks are admitted, by (Q4).
 fn admissions(count: usize) -> Duration {
     (STAY_MAX + TURN_MAX) * u32::try_from(count / COHORT_COUNT + 1).unwrap()
 }
@@ -158,7 +158,7 @@ fn a_cohort_is_served_over_and_over_and_then_another() {
         let counts = clients.clients[range].iter().map(|(_, count, _)| *count);
         counts.collect::<HashSet<_>>()
     };
-    // The first came when nobody waited.
+    // The first came when no other waited.
     let (first, second) = (FEW_COUNT_MAX, FEW_COUNT_MAX + COHORT_COUNT);
     let stay = u64::from(STAY_COUNT);
     for turn in 1..=stay {
@@ -190,7 +190,7 @@ fn free_clients_have_seven_statements_in_four_stays() {
     assert!(40 < least && most <= least + 4, "{least} to {most}");
 }
 
-/// The first statement of a transaction is one of its stay: a stay that began outside of it goes on
+/// The first statement of a transaction counts in its stay: a stay that began outside of it goes on
 /// for as long as one inside of it.
 #[test]
 fn who_begins_a_transaction_keeps_its_stay() {
@@ -226,7 +226,7 @@ fn the_engaged_go_first_and_the_free_keep_their_part() {
     assert!(0 < free.0);
 }
 
-/// Polls `count` times at most, as turns do, and lets those who were served ask again.
+/// Polls `count` times at most, as turns do; the served clients ask again.
 fn polls(
     clients: &mut Clients,
     count: usize,
@@ -281,7 +281,7 @@ fn what_yields_neither_stops_clients_nor_is_stopped() {
         (5000..5000 + yielding).for_each(|task| clients.queue.push_yielded(task));
         let mut yielded_count = 0;
         for _ in 0..2000 {
-            // Turns that are short because who yields takes long.
+            // Turns are short if yielding tasks take long.
             let poll_count = COHORT_COUNT + OTHERS;
             yielded_count += polls(&mut clients, poll_count, RunQueue::push_yielded);
         }
@@ -316,7 +316,7 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     let (mut engaged, mut free) = (Vec::new(), Vec::new());
     while !queue.is_empty() {
         queue.begin_turn(now);
-        // The kernel gave the core to others for longer than a stay.
+        // The kernel gave the core to other programs for longer than a stay.
         now = now + STAY_MAX;
         for (task, _) in std::iter::from_fn(|| queue.pop()).take(10) {
             [&mut engaged, &mut free][task % 2].push(task);
@@ -341,7 +341,7 @@ fn nothing_waits_while_there_is_nothing_else() {
     assert_eq!(order, (0..1000).collect::<Vec<_>>());
 }
 
-/// A thousand wait, and the first few of them were served in a turn.
+/// A thousand clients wait, and the first few of them were served in a turn.
 fn overloaded(now: Instant) -> RunQueue<usize> {
     let mut queue = RunQueue::new();
     (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
@@ -349,14 +349,14 @@ fn overloaded(now: Instant) -> RunQueue<usize> {
     queue
 }
 
-/// How many a turn serves.
+/// The number of tasks that a turn serves.
 fn served(queue: &mut RunQueue<usize>, now: Instant) -> usize {
     queue.begin_turn(now);
     std::iter::from_fn(|| queue.pop()).count()
 }
 
-/// (Q6) Those who wait for their commit come back by themselves: at the limit, not below, others
-/// are admitted only where nobody else is to be served.
+/// (Q6) Tasks that wait for their commits come back by themselves. At the limit, not below, others
+///      are admitted only if no other task is to be served.
 #[test]
 fn others_wait_for_a_crowd_of_commits() {
     let now = Instant::from_nanos(1);
@@ -385,7 +385,7 @@ fn others_wait_for_a_crowd_of_commits() {
     assert_eq!(served(&mut queue, now), COHORT_COUNT);
 }
 
-/// (Q6) A crowd that commits over and over holds nobody up for longer than the gap.
+/// (Q6) A crowd that commits over and over holds up no client for longer than the gap.
 #[test]
 fn a_crowd_that_never_ends_holds_up_nobody_for_long() {
     let begin = Instant::from_nanos(1);
@@ -401,7 +401,7 @@ fn a_crowd_that_never_ends_holds_up_nobody_for_long() {
     assert_eq!(turn_at(20), 1 + COHORT_COUNT);
 }
 
-/// (Q6) A crowd is waited for before others are admitted, and again while that brings somebody.
+/// (Q6) A crowd is waited for before others are admitted, and again while a wait brings a client.
 #[test]
 fn a_crowd_is_waited_for_until_it_is_in_vain() {
     let now = Instant::from_nanos(1);
@@ -442,8 +442,8 @@ fn a_crowd_is_waited_for_until_it_is_in_vain() {
     assert!(!queue.may_wait_for_crowd(), "a few are all admitted");
 }
 
-/// (Q6) Whoever computes for long, as purge does while rows are changed, keeps a crowd from being
-/// waited for no more than it keeps others from being admitted, and is served in each turn.
+/// (Q6) A task that computes for long, as purge does while rows are changed, does not keep a crowd
+///      from being waited for, nor others from being admitted. It is served in each turn.
 #[test]
 fn who_has_yielded_waits_for_a_crowd_with_the_others() {
     let now = Instant::from_nanos(1);
@@ -467,8 +467,8 @@ fn who_has_yielded_waits_for_a_crowd_with_the_others() {
     assert_eq!(served(&mut queue, now), 1 + COHORT_COUNT);
 }
 
-/// (Q1) and (Q2) in random histories: everything comes out once, and of two that came in the same
-/// way, without having been served in between, the first comes first.
+/// (Q1) and (Q2) in random histories. Everything comes out once. Of two tasks that came in the same
+///      way, and were not served in between, the first comes first.
 #[test]
 fn nothing_is_lost_and_equals_keep_their_order() {
     for seed in 0..50 {
@@ -476,7 +476,7 @@ fn nothing_is_lost_and_equals_keep_their_order() {
         let mut queue = RunQueue::new();
         let mut now = Instant::from_nanos(1);
         let (mut inside, mut next) = (HashSet::new(), 0usize);
-        // By standing: numbers grow, so each kind of newcomers has to come out ascending.
+        // By standing. Numbers grow, so each kind of newcomers must come out ascending.
         let mut last: HashMap<u8, usize> = HashMap::new();
         let mut kinds: Vec<Standing> = Vec::new();
         let mut yielded = HashSet::new();

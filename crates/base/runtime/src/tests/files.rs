@@ -71,7 +71,7 @@ fn what_may_block_for_long_gives_its_result() {
     });
 }
 
-/// Passwords that are hashed by the hundred, say.
+/// For instance, hundreds of passwords that are hashed.
 #[test]
 fn long_calls_keep_no_file_from_growing() {
     on_each_driver(|io| {
@@ -116,7 +116,7 @@ fn many_at_once_and_dropped_ones() {
                             .write(&file, offset, buffer, WriteDurability::Volatile)
                             .await;
                         assert_eq!(result, Ok(4096));
-                        // Dropped before its end: the buffer must stay alive all the same.
+                        // Dropped before its end: the buffer must stay alive nevertheless.
                         let mut dropped = disk.read(&file, offset, IoBuffer::zeroed(4096));
                         let _ = std::future::poll_fn(|context| {
                             Poll::Ready(dropped.as_mut().poll(context).is_ready())

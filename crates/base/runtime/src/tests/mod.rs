@@ -14,7 +14,7 @@ fn on_each_driver(test: impl Fn(Io)) {
     test(Io::Epoll);
     match crate::driver::probe_uring() {
         Ok(()) => test(Io::Uring),
-        // A container may refuse it; the loop over epoll is then all there is to test.
+        // A container may refuse it; then only the loop over epoll is tested.
         Err(lacks) => println!("io_uring is not tested: {lacks}"),
     }
 }
@@ -32,7 +32,7 @@ fn start(io: Io, worker_count: usize) -> Runtime {
     runtime
 }
 
-/// A path that no other test uses, gone when dropped.
+/// A path that no other test uses; removed when dropped.
 struct TestPath(PathBuf);
 
 impl TestPath {
@@ -44,7 +44,7 @@ impl TestPath {
 
 impl Drop for TestPath {
     fn drop(&mut self) {
-        // A test may have removed it; the rest the system cleans.
+        // A test may have removed it; the system cleans the rest.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -14,7 +14,7 @@ fn loopback() -> Address {
     Address::Tcp(([127, 0, 0, 1], 0).into())
 }
 
-/// Sends back what comes until the peer ends.
+/// Sends back what it receives until the peer ends.
 async fn echo(mut stream: Stream) {
     let mut reply = Vec::new();
     loop {
@@ -49,7 +49,7 @@ async fn echo_free(mut stream: Stream) {
     }
 }
 
-/// Waits for its commit so often, for a while each time.
+/// Waits for its commit `count` times, for a while each time.
 async fn commit(count: u32) {
     for _ in 0..count {
         let mut rest = pin!(sleep(Duration::from_millis(1)));
@@ -59,7 +59,7 @@ async fn commit(count: u32) {
         })
         .await;
     }
-    // Whatever it says in the poll that ends it.
+    // The standing of the poll that ends the task must not matter.
     set_standing(Standing::Committing);
 }
 
@@ -225,7 +225,7 @@ fn what_is_posted_leaves_in_order_and_gives_its_buffers_back() {
                 let buffer = stream.send_by(bytes, SendMode::Post).await.unwrap();
                 assert!(buffer.is_none_or(|buffer| buffer.is_empty()));
             }
-            // Nothing to send, but what was posted is waited for.
+            // Nothing to send, but it waits for what was posted.
             stream.send(Vec::new()).await.unwrap();
             assert!(!stream.is_posting());
             assert_eq!(receive_exactly(&mut stream, sent.len()).await, sent);
@@ -409,7 +409,7 @@ fn more_receives_held_than_there_are_buffers() {
         let runtime = start(io, 1);
         let listener = Listener::bind(&loopback()).unwrap();
         let address = listener.address().clone();
-        // Holds what it got first until it got the second, which all clients send later.
+        // Holds what it received first until it receives the second, which all clients send later.
         let serve = |mut stream: Stream| async move {
             let first = stream.receive().await.unwrap();
             stream.send(vec![1]).await.unwrap();
@@ -485,7 +485,7 @@ fn a_flood_on_one_connection_does_not_starve_another() {
     });
 }
 
-/// What a peer has sent before does not hide its end, and is none.
+/// Bytes that a peer sent before do not hide its end, and are no end.
 #[test]
 fn a_watch_tells_an_end_of_sending_from_an_end() {
     on_each_driver(|io| {
@@ -509,7 +509,7 @@ fn a_watch_tells_an_end_of_sending_from_an_end() {
                 assert_eq!(watch.look(), ended);
                 stream.send(b"end".to_vec()).await.unwrap();
                 while watch.look() == ended {
-                    // What nobody reads is answered by a reset.
+                    // The peer answers what it does not read by a reset.
                     let _ = stream.send(b"more".to_vec()).await;
                     yield_now().await;
                 }
@@ -582,7 +582,7 @@ fn a_send_given_up_half_way_breaks_the_stream() {
             );
             let error = stream.send(vec![1]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);
-            // It was not posted: nothing that was is waited for.
+            // It was not posted, so the next call waits for no posted send.
             assert!(!stream.is_posting());
             assert!(stream.send(Vec::new()).await.unwrap().is_empty());
         });
@@ -671,7 +671,7 @@ fn a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not() {
     drop(first);
     assert!(path.0.exists());
     Listener::bind(&address).unwrap();
-    // What is no socket is somebody's file.
+    // A file that is no socket belongs to another program.
     std::fs::remove_file(&path.0).unwrap();
     std::fs::write(&path.0, "precious").unwrap();
     let refused = Listener::bind(&address).unwrap_err();

@@ -11,7 +11,7 @@ use env::linux::SystemClock;
 use super::{on_each_driver, start};
 use crate::*;
 
-/// Computes until `is_over`, giving way as one should; says if it was told to end.
+/// Computes until `is_over`, and gives way as it should. Returns `Ending` if it was asked to end.
 fn compute(mut is_over: impl FnMut() -> bool) -> WayGiven {
     while !is_over() {
         if give_way() == WayGiven::Ending {
@@ -85,7 +85,7 @@ fn a_wake_up_during_a_long_call_is_not_lost() {
                     return Poll::Ready(());
                 }
                 *waker.borrow_mut() = Some(context.waker().clone());
-                // The event comes meanwhile, and is not looked at again in this poll.
+                // The event comes during the poll, which does not look at it again.
                 compute(|| waker.borrow().is_none());
                 Poll::Pending
             }));

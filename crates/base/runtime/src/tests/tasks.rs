@@ -137,7 +137,7 @@ fn an_alarm_ends_each_wait_at_its_own_limit() {
         runtime.block_on_worker(0, || async {
             let mut alarm = Alarm::default();
             let begun = now();
-            // Later, sooner and later again than what is set.
+            // Later, sooner and later again than the deadline that is set.
             for millis in [3_600_000, 3, 7, 5, 9] {
                 let deadline = begun + Duration::from_millis(millis);
                 let mut is_due = false;
@@ -324,7 +324,7 @@ fn dropping_the_runtime_ends_it() {
     });
 }
 
-/// Ten thousand connections, each of which leaves something to be done behind it.
+/// Ten thousand connections, each of which leaves some work behind.
 #[test]
 fn the_end_drops_many_tasks_and_what_they_spawn() {
     struct Leaving(Arc<()>);

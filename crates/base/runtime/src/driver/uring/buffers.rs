@@ -1,8 +1,8 @@
-//! The ring of buffers from which the kernel takes one when bytes have come, so that a connection
-//! that waits holds none.
+//! The ring of buffers for received bytes. The kernel takes one when bytes have come, so a
+//! connection that waits holds none.
 //!
 //! (B1) A buffer is the kernel's while its id is in the ring, and ours from the completion that
-//!      names it until `give_back`: nobody reads what the kernel may write.
+//!      names it until `give_back`. So no code reads what the kernel may write.
 //! (B2) Ids go round; there are as many ring entries as buffers, so the ring never overflows.
 //! (B3) The entry is written before the tail that publishes it (Release; the kernel acquires).
 //! (B4) The memory outlives the kernel's ring: the driver frees it only once nothing is under way.
@@ -18,14 +18,14 @@ use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 use sync::atomic::{AtomicU16, Ordering};
 
-/// Buffers, and entries of the ring: what 512 clients send at once; 4 MiB a worker.
+/// Buffers, and entries of the ring: enough for what 512 clients send at once; 4 MiB a worker.
 const BUFFER_COUNT: u16 = 512;
 
 /// Bytes of a buffer: most statements fit into one.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// From one buffer to the next: two lines more, or the first lines of all buffers would compete
-/// for the same few sets of the cache.
+/// From one buffer to the next. Two cache lines more than the buffer: else the first lines of all
+/// buffers would compete for the same few cache sets.
 const STRIDE_BYTES: usize = BUFFER_BYTES + 128;
 
 const PAGE_BYTES: usize = 4096;
@@ -55,7 +55,7 @@ pub(crate) struct RingBytes {
 }
 
 impl BufferRing {
-    /// A ring full of buffers, made known to the kernel.
+    /// Registers a ring full of buffers with the kernel.
     pub(super) fn new(submitter: &Submitter<'_>) -> io::Result<Rc<Self>> {
         let ring = Rc::new(Self {
             entries: allocate(entries_layout()).cast(),
@@ -73,7 +73,7 @@ impl BufferRing {
         Ok(ring)
     }
 
-    /// What a completion brought in buffer `id`.
+    /// Returns what a completion brought in buffer `id`.
     pub(super) fn bytes(self: &Rc<Self>, id: u16, length: usize) -> RingBytes {
         assert!(id < BUFFER_COUNT, "the kernel names our buffers");
         assert!(length <= BUFFER_BYTES, "the kernel stays within a buffer");
@@ -85,7 +85,7 @@ impl BufferRing {
         }
     }
 
-    /// Whether so many buffers wait for their sessions that the kernel may soon find none.
+    /// Whether sessions hold so many unread buffers that the kernel may soon find none.
     pub(super) fn is_short(&self) -> bool {
         BUFFER_COUNT / 2 < self.lent_count.get()
     }

@@ -1,4 +1,4 @@
-//! Files through the worker's own ring: no thread in between.
+//! Files through the worker's own ring, without a helper thread.
 
 use std::future::Future;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -15,10 +15,12 @@ use super::super::files::Transfers;
 use super::UringDriver;
 use super::token::{Kind, token};
 
-/// A short read that is no multiple of this has met the end of the file: devices transfer sectors.
+/// A short read that is no multiple of this has reached the end of the file: devices transfer
+/// sectors.
 const SECTOR_BYTES: usize = 512;
 
-/// A read, write or sync under way; lives until its last completion, whoever waits (U1).
+/// A read, write or sync under way. It lives until its last completion, even if its future is gone
+/// (U1).
 pub(super) struct FileOperation {
     /// Keeps the descriptor open.
     file: File,
@@ -31,9 +33,9 @@ pub(super) struct FileOperation {
     transferred: usize,
     /// Set by the last completion.
     result: Option<Result<usize, Errno>>,
-    /// Who waits.
+    /// The task that waits.
     waker: Option<Waker>,
-    /// Nobody waits any more: the last completion frees the slot.
+    /// No task waits any more: the last completion frees the slot.
     is_abandoned: bool,
 }
 
@@ -49,7 +51,7 @@ impl FileOperation {
         self.result.is_some()
     }
 
-    /// The operation that does what is left.
+    /// Returns the operation for what is left.
     fn entry(&mut self, index: usize) -> squeue::Entry {
         let fd = types::Fd(LinuxFile::of(&self.file).as_fd().as_raw_fd());
         let at = self.offset + stdx::to_u64(self.transferred);
@@ -75,7 +77,7 @@ impl FileOperation {
         entry.user_data(token(Kind::File, index))
     }
 
-    /// Takes a completion in; `true`: there is something left to do.
+    /// Handles a completion. Returns `true` if there is something left to do.
     fn complete(&mut self, outcome: Result<usize, Errno>) -> bool {
         let count = match outcome {
             Ok(count) => count,
@@ -136,7 +138,7 @@ impl UringDriver {
         }
     }
 
-    /// Takes a completion of a file operation in.
+    /// Handles a completion of a file operation.
     pub(super) fn complete_file(&self, index: usize, result: i32) {
         let outcome = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
         let mut files = self.files.borrow_mut();
@@ -158,11 +160,11 @@ impl UringDriver {
     }
 }
 
-/// Waits for a file operation; gives its buffer and result.
+/// Waits for a file operation; returns its buffer and result.
 struct FileFuture {
     driver: Rc<UringDriver>,
     index: usize,
-    /// The result was given; the slot is gone.
+    /// The result was returned; the slot is free.
     is_taken: bool,
 }
 

@@ -1,19 +1,19 @@
-//! The body over io_uring: everything a turn wants goes in with the one call that also waits.
+//! The body over io_uring: one call a turn submits everything and waits.
 //!
-//! One ring a worker, which alone submits (SINGLE_ISSUER) and in whose waiting call completions are
-//! produced (DEFER_TASKRUN). Each connection has one multishot receive that takes buffers from the
-//! worker's ring of them; each listener one multishot accept.
+//! Each worker has one ring. It alone submits to it (SINGLE_ISSUER), and completions are produced
+//! in its waiting call (DEFER_TASKRUN). Each connection has one multishot receive, which takes
+//! buffers from the worker's buffer ring. Each listener has one multishot accept.
 //!
 //! (U1) Memory that an operation refers to is owned by its slot until its last completion: send
-//!      buffers in the socket, file buffers in the file operation. Whoever waited may go; then the
-//!      slot is abandoned and freed by that completion.
+//!      buffers in the socket, file buffers in the file operation. If the waiting future is
+//!      dropped, the slot is abandoned, and that completion frees it.
 //! (U2) A descriptor is closed after the last completion of its operations, so that no queued
 //!      operation meets another file under the same number.
-//! (U3) A multishot operation that ends by itself is armed again when somebody next asks. One that
-//!      found no buffer leaves its bytes in the socket, and they are fetched by a call.
+//! (U3) A multishot operation that ends by itself is armed again at the next poll. One that found
+//!      no buffer leaves its bytes in the socket, and a call fetches them.
 //! (U4) Completions that do not fit into their queue are kept by the kernel (NODROP) and delivered
-//!      by later calls; a submission that is refused (EBUSY meanwhile, EAGAIN or ENOMEM for want of
-//!      memory) is repeated next turn, at once where the queue is full.
+//!      by later calls. A refused submission (EBUSY meanwhile, EAGAIN or ENOMEM if memory is short)
+//!      is repeated next turn, or at once if the queue is full.
 
 mod buffers;
 mod files;
@@ -50,7 +50,7 @@ use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
 use crate::worker;
 
-/// Further calls in which a turn hears of sockets: some 240 of them in all.
+/// Further calls in which a turn learns of sockets: some 240 sockets in all.
 const HEARING_CALLS_MAX: usize = 11;
 
 /// See the module's head.
@@ -62,7 +62,7 @@ pub(crate) struct UringDriver {
     files: RefCell<Slab<FileOperation>>,
     /// Receive buffers for the kernel to choose from.
     buffers: Rc<BufferRing>,
-    /// Receive buffers for when that ring is empty.
+    /// Receive buffers for the time when that ring is empty.
     pool: Rc<BufferPool>,
     spent: SpentBuffers,
     /// Completions taken from the ring and not yet looked at.
@@ -113,15 +113,15 @@ impl UringDriver {
         }
     }
 
-    /// Makes it likelier that the kernel takes what it has just refused: has it do what it has put
-    /// off, which a call that submits comes to only when all was taken, and makes room among the
-    /// completions. Both give operations back that take its memory.
+    /// Makes it likelier that the kernel takes what it has just refused. The kernel does what it
+    /// has put off, which a submitting call does only after all was taken, and makes room among the
+    /// completions. Both finish operations that take the kernel's memory.
     fn relieve(&self, ring: &mut IoUring) {
         let flags = EnterFlags::GETEVENTS.bits();
         // SAFETY: nothing is submitted, and no argument is passed that the kernel would read.
         let heard = unsafe { ring.submitter().enter::<()>(0, 0, flags, None) };
         if heard.is_err() {
-            // It is short of memory for this, too: others may give some back.
+            // This call fails for lack of memory, too; other processes may free some.
             rustix::thread::sched_yield();
         }
         self.reap(ring);
@@ -246,13 +246,13 @@ impl UringDriver {
     }
 }
 
-/// Whether a failed call is one of those that mean "look at the completions and go on" (U4).
+/// Whether a failed call only means "look at the completions and go on" (U4).
 fn is_passing(error: &io::Error) -> bool {
     is_any(error, &[Errno::TIME, Errno::INTR]) || is_refusal(error)
 }
 
-/// Whether the kernel has not taken what was submitted because it is short of something now: the
-/// queue is as it was.
+/// Whether the kernel did not take what was submitted because it lacks a resource now. The queue is
+/// unchanged.
 fn is_refusal(error: &io::Error) -> bool {
     is_any(error, &[Errno::BUSY, Errno::AGAIN, Errno::NOMEM])
 }
@@ -266,7 +266,7 @@ fn is_any(error: &io::Error, errnos: &[Errno]) -> bool {
 
 impl Driver for UringDriver {
     fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey> {
-        // The ring would hand EAGAIN of a non-blocking socket through instead of waiting.
+        // For a non-blocking socket the ring would return EAGAIN instead of waiting.
         rustix::io::ioctl_fionbio(&*descriptor, false)?;
         let index = self.sockets.borrow_mut().insert(Socket::new(descriptor));
         Ok(SocketKey(index))
@@ -282,14 +282,14 @@ impl Driver for UringDriver {
             return;
         }
         socket.is_closing = true;
-        // These go back to their ring now, not with the last completion.
+        // These return to their ring now, not with the last completion.
         let received = std::mem::take(&mut socket.received);
         let accepted = std::mem::take(&mut socket.accepted);
         let armed = socket.armed_kinds();
         drop(sockets);
         drop((received, accepted));
-        // One by one: by its user data the kernel finds an operation in a table, by the descriptor
-        // it looks at those of all sockets.
+        // One by one: the kernel finds an operation by its user data in a table. By the descriptor
+        // it would look at the operations of all sockets.
         for kind in armed {
             let target = types::CancelBuilder::user_data(token(kind, key.0));
             let cancel = opcode::AsyncCancel2::new(target).build();
@@ -437,8 +437,8 @@ impl Driver for UringDriver {
         }
         completions.clear();
         let mut later = self.completions.borrow_mut();
-        // What `push` reaped meanwhile is looked at next turn; mostly nothing, and the larger
-        // allocation is kept.
+        // What `push` reaped meanwhile is handled next turn. There is mostly nothing, and the
+        // larger allocation is kept.
         completions.append(&mut later);
         *later = completions;
         Ok(())
@@ -461,7 +461,7 @@ impl UringDriver {
         }
     }
 
-    /// Receives by a call, into a buffer of our own; `None`: there is nothing after all.
+    /// Receives by a call, into a buffer of our own. `None` if there are no bytes after all.
     fn fetch(&self, socket: &Socket) -> Option<io::Result<ReceivedBytes>> {
         let mut buffer = self.pool.take();
         let received = rustix::net::recv(&*socket.descriptor, &mut *buffer, RecvFlags::DONTWAIT);
@@ -477,7 +477,7 @@ impl UringDriver {
 }
 
 impl Drop for UringDriver {
-    /// Waits for what is under way, so that the kernel writes into nothing that is freed. Reads and
+    /// Waits for operations under way, so that the kernel writes into no freed memory. Reads and
     /// writes of files end soon by themselves; the rest is cancelled.
     fn drop(&mut self) {
         /// Patience with a disk that does not answer: 10 s.
@@ -509,8 +509,8 @@ impl Drop for UringDriver {
                 break;
             }
         }
-        // The kernel has not let go: these stay allocated for good rather than being written
-        // into after they were freed.
+        // The kernel still uses these. They stay allocated for good, rather than being written to
+        // after they were freed.
         Box::leak(Box::new((
             self.sockets.take(),
             self.files.take(),

@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use super::buffers::BufferRing;
 
-/// Entries of the submission queue: what one turn wants, mostly; a longer turn submits in parts.
+/// Entries of the submission queue: enough for most turns; a longer turn submits in parts.
 pub(super) const SUBMISSION_COUNT: u32 = 1024;
 
 /// Entries of the completion queue: several for each client that is active at once.
 const COMPLETION_COUNT: u32 = 8192;
 
-/// A ring as every worker has it: one submitter, completions delivered when we ask.
+/// A ring as every worker has it: one submitter, completions delivered on request.
 pub(super) fn builder() -> Builder<squeue::Entry, cqueue::Entry> {
     let mut builder = IoUring::builder();
     builder
@@ -26,7 +26,7 @@ pub(super) fn builder() -> Builder<squeue::Entry, cqueue::Entry> {
     builder
 }
 
-/// `Err` tells people what is missing.
+/// `Err` says, for people, what is missing.
 pub(crate) fn probe() -> Result<(), String> {
     let ring = builder().build(8).map_err(|error| setup_failure(&error))?;
     let features = [

@@ -1,5 +1,5 @@
-//! The state of one socket, and what a completion does to it. No calls to the kernel here: what is
-//! to be submitted is returned.
+//! The state of one socket, and what a completion does to it. There are no calls to the kernel
+//! here: functions return the operations to submit.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -19,12 +19,12 @@ use super::buffers::BufferRing;
 use super::token::{KINDS, Kind, token};
 use crate::received::{INLINE_BYTES, ReceivedBytes};
 
-/// Received buffers that may wait for their session: beyond it the kernel is told to pause, so that
-/// a client which sends without end holds no more of the ring than this.
+/// Received buffers that may wait for their session. Beyond it the kernel is asked to pause, so
+/// that a client which sends without end holds no more of the ring than this.
 pub(super) const RECEIVED_COUNT_MAX: usize = 8;
 
-/// Received bytes that are copied out of a buffer when buffers are short: a request that waits for
-/// its turn is mostly some dozens of them.
+/// Received bytes that are copied out of a buffer when buffers are short. A waiting request is
+/// mostly a few dozen bytes.
 const COPIED_BYTES_MAX: usize = 1 << 10;
 
 /// Bytes of one send: the kernel's own limit is just below 2 GiB.
@@ -36,17 +36,17 @@ const SLICES_MAX: usize = 64;
 /// One socket.
 pub(super) struct Socket {
     pub(super) descriptor: Rc<OwnedFd>,
-    /// Its owner is gone; it goes once `armed` is empty.
+    /// Its owner is gone; it is removed once `armed` is empty.
     pub(super) is_closing: bool,
     /// Operations with a completion still to come, one bit for each [`Kind`].
     armed: u8,
-    /// What came and was not asked for yet.
+    /// What was received and not yet read.
     pub(super) received: Received,
-    /// After `received`: no more, or an error.
+    /// The state after `received`: no more bytes, or an error.
     pub(super) end: Option<Result<(), Errno>>,
-    /// The kernel found no buffer for bytes that are there: fetch them by a call.
+    /// The kernel found no buffer for bytes that are there: a call must fetch them.
     pub(super) must_fetch: bool,
-    /// The kernel was told to pause receiving.
+    /// The kernel was asked to pause receiving.
     pub(super) is_pausing: bool,
     pub(super) accepted: VecDeque<io::Result<OwnedFd>>,
     pub(super) is_connected: bool,
@@ -67,17 +67,17 @@ pub(super) struct Sending {
     pub(super) buffers: SendBuffers,
     /// Bytes of all buffers that are sent.
     sent: usize,
-    /// When `sent` last grew; at first, when it began.
+    /// When `sent` last grew; at first, when the send began.
     pub(super) stalled_since: Instant,
     /// The slices of a vectored write; they point into `buffers`.
     slices: Vec<IoSlice<'static>>,
-    /// Nobody waits for it; it goes with its last completion.
+    /// No task waits for it; it is removed by its last completion.
     pub(super) is_detached: bool,
     /// Set when nothing more is to be done.
     pub(super) result: Option<Result<(), Errno>>,
 }
 
-/// What came, in order. Mostly one request or none, so the first needs no memory of its own.
+/// What was received, in order. Mostly one request or none, so the first needs no allocation.
 #[derive(Default)]
 pub(super) struct Received {
     first: Option<ReceivedBytes>,
@@ -145,12 +145,12 @@ impl Socket {
         armed.collect()
     }
 
-    /// Whether nothing of it is under way.
+    /// Whether no operation of it is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.armed == 0
     }
 
-    /// Takes a completion in. Gives an operation to submit in its wake, if there is one.
+    /// Handles a completion. Returns an operation to submit next, if there is one.
     pub(super) fn complete(
         &mut self,
         index: usize,
@@ -190,7 +190,7 @@ impl Socket {
         flags: u32,
         ring: &Rc<BufferRing>,
     ) -> Option<squeue::Entry> {
-        // A buffer is named only by a completion that took it, and is ours from here on.
+        // Only a completion that took a buffer names it. From here on it is ours.
         let buffer = cqueue::buffer_select(flags);
         match (outcome, buffer) {
             (Ok(0), buffer) => {
@@ -263,13 +263,13 @@ impl Socket {
         None
     }
 
-    /// Whether a send is under way that nobody waits for.
+    /// Whether a send is under way that no task waits for.
     pub(super) fn is_detached(&self) -> bool {
         let sending = self.sending.as_ref();
         sending.is_some_and(|sending| sending.is_detached)
     }
 
-    /// The buffers of a send that has ended and that nobody waits for.
+    /// Returns the buffers of a send that has ended and that no task waits for.
     pub(super) fn take_spent(&mut self) -> Option<SendBuffers> {
         let is_spent = |sending: &mut Sending| sending.is_detached && sending.result.is_some();
         let spent = self.sending.take_if(is_spent)?;
@@ -284,7 +284,8 @@ impl Socket {
                 let accepted = unsafe { OwnedFd::from_raw_fd(result) };
                 self.accepted.push_back(Ok(accepted));
             }
-            // By us, or by a kernel that is short of memory: who accepts asks anew (U3).
+            // Cancelled by us, or by a kernel that is short of memory: the acceptor asks again
+            // (U3).
             Err(Errno::CANCELED) => {}
             Err(error) => self.accepted.push_back(Err(error.into())),
         }
@@ -296,7 +297,7 @@ impl Socket {
         self.watcher.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Notes what is to be sent and gives the operation that does it.
+    /// Notes what is to be sent and returns the operation that sends it.
     pub(super) fn start_send(
         &mut self,
         index: usize,
@@ -315,8 +316,8 @@ impl Socket {
         self.next_send(index)
     }
 
-    /// The operation that sends what is left, or as much of it as the socket takes at a time: who
-    /// waits has to see whether the peer takes any (so no MSG_WAITALL).
+    /// The operation that sends what is left, or as much of it as the socket takes at a time. The
+    /// waiter must see whether the peer takes any, so there is no MSG_WAITALL.
     fn next_send(&mut self, index: usize) -> squeue::Entry {
         self.arm(Kind::Send);
         let fd = self.fd();
@@ -402,7 +403,8 @@ mod tests {
         }
     }
 
-    /// (U3): nobody would ask otherwise, and the worker would accept nobody any more.
+    /// (U3) Otherwise the acceptor would never ask again, and the worker would accept no more
+    ///      clients.
     #[test]
     fn who_accepts_asks_anew_when_the_kernel_gives_up() {
         let Ok(ring) = builder().build(8) else {

@@ -1,7 +1,7 @@
-//! What a completion's user data says: the kind of operation and the slot that it belongs to.
+//! A completion's user data: the kind of operation and the slot that it belongs to.
 //!
-//! A slot is freed only after the last completion of its operations, so that a completion never
-//! meets the slot's next tenant and no generation is needed.
+//! A slot is freed only after the last completion of its operations. So no completion meets the
+//! slot's next user, and no generation is needed.
 
 /// Kinds of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Poke,
     /// A read, write or sync of a file.
     File,
-    /// The answer to a cancellation, which nobody needs.
+    /// The answer to a cancellation. It is ignored.
     Cancel,
 }
 
