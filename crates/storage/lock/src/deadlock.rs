@@ -1,31 +1,31 @@
 //! The search for cycles of waits.
 //!
-//! **When.** A cycle closes with its last edge, and edges appear in two ways only: a transaction
+//! **When.** A cycle closes with its last edge, and edges appear in two ways only. A transaction
 //! begins to wait, or a lock is entered for a transaction that did not ask for it
-//! ([`LockTable::convert_implicit`], a gap that is inherited). Whoever adds such an edge calls
-//! [`break_cycles`] afterwards for the transaction at its end. So each cycle is found by the thread
-//! that closed it, at once, and no background pass is needed. Of two threads that each add an edge
-//! of one cycle, the second to finish sees both edges: an edge is in its queue, and the wait in the
-//! map of waits, before the search starts.
+//! ([`LockTable::convert_implicit`], an inherited gap). The thread that adds such an edge calls
+//! [`break_cycles`] afterwards for the transaction at its end. So the thread that closes a cycle
+//! finds it at once, and no background pass is needed. If two threads each add an edge of one
+//! cycle, the second to finish sees both edges: an edge is in its queue, and the wait in the map of
+//! waits, before the search starts.
 //!
 //! **Complete.** A wait can close several cycles: an exclusive request waits for all that share the
-//! lock. One victim breaks one of them, so the search is repeated until it finds none, or until the
-//! wait has ended. It visits whatever can be reached; there is no limit behind which it gives up.
+//! lock. One victim breaks one of them. So the search is repeated until it finds none, or until the
+//! wait has ended. It visits whatever can be reached, without a limit at which it gives up.
 //!
 //! **Real.** The graph is read edge by edge, one shard mutex at a time, so what is found may never
-//! have existed at one moment. Therefore a cycle is looked at twice. If each member still waits by
+//! have existed at one moment. Therefore a cycle is checked twice. If each member still waits by
 //! the same request and is still blocked by the next, then all those waits lasted from the end of
-//! the first look to the begin of the second. None of the members could release anything in
-//! between, so the cycle is real. A cycle that fails the second look is searched for again: one of
-//! its members has moved on, but there may be another way around it.
+//! the first check to the begin of the second. None of the members could release anything in
+//! between, so the cycle is real. If the second check fails, the search is repeated: a member has
+//! moved on, but there may be another way around the cycle.
 //!
-//! **Cost.** A request that waits exclusively for a row waits for everyone before it in the queue.
-//! Whomever one of those waits for in that queue, it waits for, too. So the others in the queue
-//! lead nowhere that its holders do not lead to, and the search goes on from the holders alone
-//! (`Queue::ways`). A thousand waiters of one row cost as much as one. Two facts are lost by that
-//! and looked at separately: the start stands in a queue that the search comes to, and somebody who
-//! stands before the start waits for a weaker lock that the start has. The holders of one row are
-//! gone through once, however many waiters of that row the search meets.
+//! **Cost.** A request that waits exclusively for a row waits for all requests before it in the
+//! queue. It also waits for all that these wait for in that queue. So the other waiters in the
+//! queue lead nowhere that its holders do not lead to, and the search goes on from the holders
+//! alone (`Queue::ways`). A thousand waiters of one row cost as much as one. Two cases are lost by
+//! that and are checked separately. The start may stand in a queue that the search comes to. Or a
+//! waiter before the start in its queue is blocked by a weaker lock of the start. The holders
+//! of one row are visited once, however many waiters of that row the search meets.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,17 +44,17 @@ pub(crate) struct Cycle {
     members: Vec<Arc<Waiter>>,
 }
 
-/// What searching has come to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct Searched {
     /// Cycles that were broken.
     pub(crate) broken_count: u64,
-    /// Waits and holders that were looked at.
+    /// Waits and holders that were visited.
     pub(crate) step_count: u64,
 }
 
 impl Cycle {
-    /// Whose rollback costs least; among equals, who began to wait last.
+    /// The member whose rollback costs least; among equals, the one that began to wait last.
     pub(crate) fn victim(&self) -> &Arc<Waiter> {
         self.members
             .iter()
@@ -62,7 +62,7 @@ impl Cycle {
             .expect("a cycle has members")
     }
 
-    /// The second look.
+    /// The second check.
     fn is_real(&self, table: &LockTable) -> bool {
         let followers = self.members.iter().cycle().skip(1);
         self.members.iter().zip(followers).all(|(waiter, next)| {
@@ -78,8 +78,8 @@ pub(crate) fn break_cycles(table: &LockTable, start: &Arc<Waiter>) -> Searched {
         let Some(cycle) = find_cycle(table, start, &mut searched.step_count) else {
             break;
         };
-        // One that is not real any more was opened by a member that has moved on. The next search
-        // starts from what is there then.
+        // A cycle that is not real any more was opened by a member that has moved on. The next
+        // search starts from the state at that time.
         if cycle.is_real(table) && table.dismiss(cycle.victim(), Verdict::Deadlock) {
             searched.broken_count += 1;
         }
@@ -101,7 +101,7 @@ pub(crate) fn find_cycle(
     members.map(|members| Cycle { members })
 }
 
-/// Goes through everyone whom `start` waits for, until somebody waits for it.
+/// Visits every owner for whom `start` waits, directly or not, until one waits for `start`.
 fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<Vec<Arc<Waiter>>> {
     let mut visited: HashSet<TxnId, FixedState> = HashSet::default();
     let mut explored: HashSet<LockName, FixedState> = HashSet::default();
@@ -121,7 +121,7 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
             continue;
         }
         *step_count += 1;
-        // A wait that has its verdict leads nowhere, though its owner may not have fetched it yet.
+        // A wait with a verdict leads nowhere, even if its owner has not fetched it yet.
         let Some(waiter) = table
             .wait_of(blocker)
             .filter(|wait| wait.verdict().is_none())
@@ -138,8 +138,8 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
     None
 }
 
-/// The ways on from a waiter that is not the start. Of two that wait for one row exclusively, the
-/// second has the ways of the first, but for the first one's owner, who has been visited.
+/// The ways on from a waiter that is not the start. If two wait for one row exclusively, the second
+/// has the same ways as the first, except the first one's owner, who has been visited.
 fn unexplored_ways(
     table: &LockTable,
     waiter: &Arc<Waiter>,
@@ -158,8 +158,8 @@ fn unexplored_ways(
     ways
 }
 
-/// Holders of a lock from which on it pays to remember that they were gone through: fewer are
-/// found among the visited sooner than a name is copied.
+/// From this many holders of a lock on it pays to remember that they were visited. Fewer are found
+/// among the visited faster than a name is copied.
 const MANY_WAYS: usize = 16;
 
 fn members(path: Vec<Branch>) -> Vec<Arc<Waiter>> {

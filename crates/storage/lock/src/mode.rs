@@ -1,4 +1,4 @@
-//! What a lock forbids to others: InnoDB's modes and extents, and which of them conflict.
+//! What a lock forbids to other owners: InnoDB's modes and extents, and which of them conflict.
 //!
 //! | asked, held -> | record | gap | next-key | insert intention |
 //! |---|---|---|---|---|
@@ -14,20 +14,20 @@
 pub enum LockMode {
     /// Others may read and share.
     Shared,
-    /// Nobody else may lock.
+    /// No other owner may lock.
     Exclusive,
 }
 
-/// Which part of the index at a key is meant.
+/// Which part of the index at a key is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LockExtent {
     /// The entry with the key.
     Record,
-    /// The open interval between the key and the one before it: nobody may insert there.
+    /// The open interval between the key and the one before it: no other owner may insert there.
     Gap,
     /// Both.
     NextKey,
-    /// The wish to insert into the gap: waits for gap locks and hinders nobody.
+    /// The wish to insert into the gap: waits for gap locks and blocks no request.
     InsertIntention,
 }
 
@@ -80,7 +80,7 @@ impl LockKind {
         mode_suffices && extent_suffices
     }
 
-    /// True if nobody else may lock the entry.
+    /// True if no other owner may lock the entry.
     pub(crate) fn is_exclusive_record(self) -> bool {
         self.covers_record() && self.mode == LockMode::Exclusive
     }
@@ -90,7 +90,7 @@ impl LockKind {
         matches!(self.extent, LockExtent::Record | LockExtent::NextKey)
     }
 
-    /// True if inserts before the key are kept out.
+    /// True if inserts before the key must wait.
     pub fn covers_gap(self) -> bool {
         matches!(self.extent, LockExtent::Gap | LockExtent::NextKey)
     }

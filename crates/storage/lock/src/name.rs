@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use format::IndexId;
 
-/// Names an entry of an index, and the gap before it. The supremum (the place behind the last
-/// key) is the name without a key.
+/// Names an entry of an index, and the gap before it. The supremum (the place after the last key)
+/// is the name without a key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LockName {
     /// The index. Ids are never reused, so a lock outlives its index harmlessly.
@@ -25,7 +25,7 @@ impl LockName {
         }
     }
 
-    /// The place behind the last key.
+    /// The place after the last key.
     pub fn supremum(index: IndexId) -> Self {
         Self { index, key: None }
     }
@@ -40,7 +40,7 @@ impl LockName {
         self.key.as_ref().map_or(0, |key| key.len())
     }
 
-    /// The same in every run, so that a simulated one can be replayed.
+    /// The hash is the same in every run, so that a simulated run can be replayed.
     pub(crate) fn hash_code(&self) -> u64 {
         FixedState::default().hash_one(self)
     }

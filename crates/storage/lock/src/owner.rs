@@ -1,8 +1,8 @@
 //! One transaction's locks: what it holds, and the one that it waits for.
 //!
-//! Belongs to the transaction's worker. Asking is restartable: [`OwnerLocks::acquire`] that answers
-//! [`Acquired::Wait`] is called again with the same request once the future is ready, and tells
-//! then what became of it.
+//! Belongs to the transaction's worker. [`OwnerLocks::acquire`] is restartable. If it returns
+//! [`Acquired::Wait`], the caller repeats the request once the future is ready, and then gets the
+//! outcome.
 
 use std::fmt;
 use std::future::Future;
@@ -24,12 +24,12 @@ pub struct OwnerLocks {
     table: Arc<LockTable>,
     /// The transaction. Constant.
     owner: TxnId,
-    /// Names with at least one granted lock, in the order of granting. One stands here as often as
-    /// it was granted: shared and then exclusive, say.
+    /// Names with at least one granted lock, in the order of granting. A name stands here once for
+    /// each grant, for instance shared and then exclusive.
     held: Vec<LockName>,
     /// Memory of these, in bytes.
     held_bytes: u64,
-    /// The request that was answered by `Wait` last.
+    /// The last request that returned `Wait`.
     pending: Option<Pending>,
 }
 
@@ -37,36 +37,36 @@ pub struct OwnerLocks {
 #[derive(Debug)]
 struct Pending {
     waiter: Arc<Waiter>,
-    /// When the wait began, on the caller's clock.
+    /// When the wait began, by the caller's clock.
     since_ns: u64,
 }
 
 /// The answer to a request that has not failed.
 #[derive(Debug)]
 pub enum Acquired {
-    /// The owner has had the lock, or one that includes it.
+    /// The owner already has the lock, or one that includes it.
     Held,
-    /// The owner has the lock now; for an insert intention: nothing is in the way any more.
+    /// The owner has the lock now. For an insert intention: nothing blocks it any more.
     Granted,
-    /// Await it, at most as long as there is patience, then ask again.
+    /// Await it for `patience` at most, then ask again.
     Wait(LockFuture),
 }
 
-/// Why a lock is not to be had.
+/// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockError {
-    /// It took longer than there was patience (1205).
+    /// The wait took longer than `patience` (1205).
     Timeout,
     /// The transaction is the victim of a deadlock and must roll back (1213).
     Deadlock,
-    /// Somebody has it, and there was no patience at all.
+    /// Another owner has it, and `patience` is zero.
     Busy,
-    /// There is no memory for one more, and the transaction must roll back (1206).
+    /// There is no memory for one more lock, and the transaction must roll back (1206).
     Full,
 }
 
 impl OwnerLocks {
-    /// The locks of `owner`, none so far.
+    /// Creates the empty list of locks of `owner`.
     pub fn new(table: Arc<LockTable>, owner: TxnId) -> Self {
         Self {
             table,
@@ -82,9 +82,9 @@ impl OwnerLocks {
         self.owner
     }
 
-    /// Asks for a lock. `patience` is how long the owner may wait, from when it asked first; zero:
-    /// it fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of 0). `weight` is how much a
-    /// rollback of the owner would undo; `now_ns` is any steady clock.
+    /// Asks for a lock. `patience` is how long the owner may wait, counted from its first request.
+    /// If it is zero, the request fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of
+    /// 0). `weight` is how much a rollback of the owner would undo. `now_ns` is any steady clock.
     pub fn acquire(
         &mut self,
         name: &LockName,
@@ -127,12 +127,12 @@ impl OwnerLocks {
         }
     }
 
-    /// The answer that a pending request of this kind gives, or `None` if there is no such request.
+    /// Returns the answer of a pending request of this kind, or `None` if there is no such request.
     ///
-    /// An operation that is repeated asks again for all the locks that it needs, in order. Those
-    /// that it holds already leave the pending request as it is: it keeps its place in the queue,
-    /// and its time. A request for any other lock gives it up: the operation was restarted and
-    /// found another row in its way.
+    /// A repeated operation asks again for all the locks that it needs, in order. Requests for
+    /// locks that it holds leave the pending request alone: it keeps its place in the queue and its
+    /// time. A request for any other lock cancels it: the operation was restarted and another row
+    /// blocks it now.
     fn answer_pending(
         &mut self,
         name: &LockName,
@@ -165,7 +165,7 @@ impl OwnerLocks {
         }
     }
 
-    /// Ends a wait, whatever its state, and notes the lock if it came with it.
+    /// Ends a wait, whatever its state, and notes the lock if it was granted.
     fn verdict_of(&mut self, waiter: &Arc<Waiter>) -> Verdict {
         let verdict = self.table.cancel(waiter);
         if verdict == Verdict::Granted {
@@ -188,16 +188,16 @@ impl OwnerLocks {
         }
     }
 
-    /// Gives up a wait, for an owner that is killed or whose statement ends otherwise. A deadlock
-    /// verdict that came meanwhile is forgotten with it: the cycle is open once the wait is over.
+    /// Cancels a wait, for an owner that is killed or whose statement ends otherwise. A deadlock
+    /// verdict that came meanwhile is dropped with it: the cycle is open once the wait is over.
     pub fn cancel_wait(&mut self) {
         if let Some(pending) = self.pending.take() {
             self.verdict_of(&pending.waiter);
         }
     }
 
-    /// Releases one lock before the transaction's end: a row that did not match, under READ
-    /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that was
+    /// Releases one lock before the transaction's end, for a row that did not match under READ
+    /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that it
     /// held before ([`Acquired::Held`]).
     pub fn release_one(&mut self, name: &LockName) {
         if let Some(position) = self.held.iter().rposition(|held| held == name) {
@@ -209,7 +209,7 @@ impl OwnerLocks {
         }
     }
 
-    /// How many locks were granted; not exact where a name was locked twice.
+    /// Number of granted locks; not exact if a name was locked twice.
     pub fn held_count(&self) -> usize {
         self.held.len()
     }
@@ -220,7 +220,7 @@ impl OwnerLocks {
         assert!(!is_more, "nobody holds so many");
     }
 
-    /// The same for at most so many of the locks that it has asked for; true if there are more.
+    /// Releases at most `count` of the locks that it has asked for. Returns true if there are more.
     pub fn release_some(&mut self, count: usize) -> bool {
         self.cancel_wait();
         let rest = self.held.len().saturating_sub(count);
@@ -246,7 +246,8 @@ fn is_over(pending: &Pending, patience: Duration, now_ns: u64) -> bool {
     patience <= Duration::from_nanos(now_ns.saturating_sub(pending.since_ns))
 }
 
-/// Ready when the wait has its verdict. Dropping it does not give up the wait: that is the owner's.
+/// Ready when the wait has its verdict. Dropping it does not cancel the wait: that is up to the
+/// owner.
 pub struct LockFuture {
     waiter: Arc<Waiter>,
 }

@@ -9,28 +9,28 @@ use format::TxnId;
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockKind, LockMode};
 
-/// Everything about one name. Removed when empty.
+/// All locks and waiters of one name. Removed when empty.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Who has it, in the order of granting.
+    /// Granted locks, in the order of granting.
     granted: Vec<Grant>,
-    /// Who wants it, in the order of asking, which is that of their numbers.
+    /// Waiting requests, in the order of asking, which is the order of their numbers.
     waiting: VecDeque<Arc<Waiter>>,
-    /// How many of these are insert intentions, which record locks do not hold up.
+    /// Number of waiting insert intentions, which record locks do not block.
     intention_count: usize,
 }
 
 /// One owner's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// Who has it.
+    /// The holder.
     pub(crate) owner: TxnId,
-    /// What.
+    /// Mode and extent.
     pub(crate) kind: LockKind,
 }
 
 impl Queue {
-    /// True if nobody has or wants the lock.
+    /// True if no lock is granted and no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.granted.is_empty() && self.waiting.is_empty()
     }
@@ -68,7 +68,7 @@ impl Queue {
         self.waiting.push_back(waiter);
     }
 
-    /// Where `waiter` stands; `None` if it waits no longer.
+    /// The position of `waiter`; `None` if it does not wait any more.
     fn position(&self, waiter: &Arc<Waiter>) -> Option<usize> {
         let position = self
             .waiting
@@ -77,7 +77,7 @@ impl Queue {
         Arc::ptr_eq(&self.waiting[position], waiter).then_some(position)
     }
 
-    /// Takes out who stands there.
+    /// Removes the waiter at a position.
     fn take(&mut self, position: usize) -> Arc<Waiter> {
         let waiter = self
             .waiting
@@ -87,7 +87,7 @@ impl Queue {
         waiter
     }
 
-    /// The owners for whom `waiter` waits, in queue order; empty if it waits no longer.
+    /// The owners that block `waiter`, in queue order; empty if it does not wait any more.
     pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
         let Some(position) = self.position(waiter) else {
             return Vec::new();
@@ -105,9 +105,10 @@ impl Queue {
             .collect()
     }
 
-    /// Those of its [`blockers`](Self::blockers) from whom the search for a deadlock goes on. Who
-    /// waits for the entry exclusively waits for whomever anybody before him waits for; who wants
-    /// to share it, for whomever the last such one before him does.
+    /// Those of its [`blockers`](Self::blockers) from which the search for a deadlock goes on. A
+    /// waiter for the exclusive entry needs no waiter before it, only the holders: it waits for
+    /// whatever those waiters wait for. A waiter for the shared entry needs the last conflicting
+    /// waiter before it.
     pub(crate) fn ways(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
         let Some(position) = self.position(waiter) else {
             return Vec::new();
@@ -133,8 +134,8 @@ impl Queue {
         ways
     }
 
-    /// Who stands before `waiter`, so that it waits for him, and waits for a lock that its owner
-    /// has.
+    /// A waiter before `waiter` that blocks it, and that is itself blocked by a lock of
+    /// `waiter`'s owner.
     pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
         let is_own = |grant: &&Grant| grant.owner == waiter.owner;
         let own: Vec<LockKind> = self
@@ -153,7 +154,7 @@ impl Queue {
             .cloned()
     }
 
-    /// Takes a waiter out and gives it `verdict`, if it still waits. What it held up may go on.
+    /// Removes a waiter and gives it `verdict`, if it still waits. Grants what it blocked.
     pub(crate) fn dismiss(
         &mut self,
         waiter: &Arc<Waiter>,
@@ -169,7 +170,7 @@ impl Queue {
         true
     }
 
-    /// Removes every lock of `owner`; true if there was one.
+    /// Removes every lock of `owner`. Returns true if there was one.
     pub(crate) fn release(&mut self, owner: TxnId, wakers: &mut Vec<Waker>) -> bool {
         let count_before = self.granted.len();
         self.granted.retain(|grant| grant.owner != owner);
@@ -189,19 +190,19 @@ impl Queue {
         }
     }
 
-    /// True if somebody waits for the lock.
+    /// True if a request waits for the lock.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Who has the lock.
+    /// The granted locks.
     pub(crate) fn grants(&self) -> &[Grant] {
         &self.granted
     }
 
-    /// Grants, in order, whatever no longer conflicts with what is granted or waits before it. Who
-    /// goes on waiting for the entry exclusively holds up all behind him but insert intentions: of
-    /// a thousand who wait for a row only the next is looked at.
+    /// Grants, in order, whatever no longer conflicts with what is granted or waits before it. A
+    /// waiter for the exclusive entry that stays blocked also blocks all after it except insert
+    /// intentions. So of a thousand waiters for a row only the next is checked.
     fn grant_waiters(&mut self, wakers: &mut Vec<Waker>) {
         let mut position = 0;
         while position < self.waiting.len() {
@@ -223,7 +224,7 @@ impl Queue {
         }
     }
 
-    /// An insert intention leaves no lock behind: it has waited, and tries its insert again.
+    /// An insert intention leaves no lock behind: after its wait it tries the insert again.
     fn grant_waiter(&mut self, waiter: &Waiter, wakers: &mut Vec<Waker>) {
         let leaves_lock = waiter.kind.covers_record() || waiter.kind.covers_gap();
         if leaves_lock && !self.is_held(waiter.owner, waiter.kind) {

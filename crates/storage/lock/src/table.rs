@@ -14,10 +14,10 @@ use crate::queue::{Grant, Queue};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
 
-/// Shards of the queues: at 10,000 transactions with a few waits each, two seldom meet.
+/// Shards of the queues: 10,000 transactions with a few waits each seldom meet in one.
 const QUEUE_SHARD_COUNT: usize = 1024;
 
-/// Shards of what is kept by transaction; a commit takes one of them once.
+/// Shards of what is kept by transaction; a commit locks one of them once.
 const OWNER_SHARD_COUNT: usize = 256;
 
 /// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
@@ -26,10 +26,10 @@ const LOCK_BYTES: u64 = 320;
 
 const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
 
-/// How many times the memory that is left one owner may hold: it is refused more beyond that. So
-/// one alone comes to seven eighths of the memory and two of them to seven fifteenths each, and
-/// whoever holds little finds room until all of it is taken. The one that fills the memory is the
-/// one that is refused.
+/// One owner may hold this many times the memory that is left, and is refused more. So one owner
+/// alone can hold seven eighths of the memory, and two owners seven fifteenths each. An owner that
+/// holds little finds room until all of it is taken. The owner that fills the memory is the one
+/// that is refused.
 const HELD_PER_LEFT_MAX: u64 = 7;
 
 /// A map that iterates in the same order in every run.
@@ -43,13 +43,13 @@ type QueueShard = SeededMap<LockName, Queue>;
 pub struct LockTable {
     /// Queues by hash of their name.
     queues: Box<[CachePadded<Mutex<QueueShard>>]>,
-    /// What is known of an owner, by its id.
+    /// State of each owner, by its id.
     owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
     /// Numbers waits.
     wait_sequence: Mutex<u64>,
     /// Memory of all locks, in bytes (see [`cost`]).
     bytes: AtomicU64,
-    /// What `bytes` does not exceed by a request. Constant.
+    /// The limit of `bytes` for requests. Constant.
     bytes_max: u64,
     /// Counts for `SHOW STATUS`.
     statistics: Mutex<LockStatistics>,
@@ -58,48 +58,48 @@ pub struct LockTable {
 /// What the table keeps by transaction.
 #[derive(Debug, Default)]
 struct OwnerShard {
-    /// Locks that others entered on a holder's behalf, until it ends (I1), and how often: a list
-    /// would be gone through for each of as many rows as one transaction has changed.
+    /// Locks that others entered for a holder, until it ends (I1), and how often. It is a map
+    /// because a list would be searched once for each row that one transaction has changed.
     converted: SeededMap<TxnId, SeededMap<LockName, u32>>,
     /// The one request that an owner waits for.
     waits: SeededMap<TxnId, Arc<Waiter>>,
 }
 
-/// A wish for a lock.
+/// A request for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// The owner that asks.
     pub owner: TxnId,
-    /// For what.
+    /// The lock's name.
     pub name: &'a LockName,
-    /// How.
+    /// Mode and extent.
     pub kind: LockKind,
     /// Changes that a rollback of the owner would undo.
     pub weight: u64,
-    /// False: rather fail than wait.
+    /// If false, fail rather than wait.
     pub may_wait: bool,
-    /// Memory of the locks that the owner has asked for and been given, in bytes.
+    /// Memory of the locks that the owner has asked for and got, in bytes.
     pub held_bytes: u64,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Requested {
-    /// The owner has had the lock, or one that includes it.
+    /// The owner already has the lock, or one that includes it.
     Held,
     /// The owner has the lock now.
     Granted,
     /// The owner is in the queue.
     Waiting(Arc<Waiter>),
-    /// Somebody has it and the owner would not wait.
+    /// Another owner has it, and this one would not wait.
     Busy,
-    /// Nobody has it, and there is no memory left for one more.
+    /// No other owner blocks it, but there is no memory for one more lock.
     Full,
     /// Waiting would close a cycle, and the owner is its victim. It is in no queue.
     Deadlock,
 }
 
-/// What became of a holder's implicit lock.
+/// The outcome of converting a holder's implicit lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converted {
     /// The holder has it explicitly.
@@ -110,24 +110,24 @@ pub enum Converted {
     Full,
 }
 
-/// What has happened since the start.
+/// Counts since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockStatistics {
     /// Requests that had to wait.
     pub wait_count: u64,
     /// Cycles that were broken.
     pub deadlock_count: u64,
-    /// Waits that their owners gave up.
+    /// Waits that their owners cancelled.
     pub cancel_count: u64,
-    /// Waits and holders that searches for deadlocks have looked at.
+    /// Waits and holders that searches for deadlocks have visited.
     pub search_step_count: u64,
 }
 
 impl LockTable {
-    /// An empty table that refuses a lock for which it would exceed so many bytes, and one for an
+    /// Creates an empty table. It refuses a lock that would exceed `bytes_max`, and any lock of an
     /// owner that holds `HELD_PER_LEFT_MAX` times what is left. Locks that were waited for or
-    /// inherited are counted and not refused: each of the ones costs its owner a wait for another,
-    /// the others are of whoever has locked a neighbour.
+    /// inherited are counted but not refused. A waiter already pays for each such lock with a wait,
+    /// and an inherited lock belongs to an owner that has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
         Self {
             queues: (0..QUEUE_SHARD_COUNT)
@@ -143,9 +143,9 @@ impl LockTable {
         }
     }
 
-    /// Enters the exclusive lock that `holder`, whose id stands in the row, has implicitly.
-    /// `is_active` tells whether the holder has not ended. Call it with the row's page latched, so
-    /// that the id is the row's.
+    /// Enters the exclusive lock that `holder`, whose id is in the row, has implicitly. `is_active`
+    /// returns whether the holder has not ended. Call it with the row's page latched, so that the
+    /// id is the row's.
     pub fn convert_implicit(
         &self,
         holder: TxnId,
@@ -173,8 +173,8 @@ impl LockTable {
         }
     }
 
-    /// Grants `holder` the converted lock. The holder may have ended and drained its list since
-    /// the name was put there, and found nothing in the queue; then the lock is taken back.
+    /// Grants `holder` the converted lock. The holder may have ended and drained its list since the
+    /// name was put there, and found nothing in the queue. Then the lock is taken back.
     fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
         let mut queues = self.queue_shard(name);
         let queue = queues.entry(name.clone()).or_default();
@@ -193,16 +193,16 @@ impl LockTable {
         !is_drained
     }
 
-    /// Releases what others entered on behalf of `owner`. Called once at its end, after it is no
-    /// longer active for `convert_implicit`.
+    /// Releases what others entered for `owner`. Called once at its end, after it is no longer
+    /// active for `convert_implicit`.
     pub fn finish(&self, owner: TxnId) {
         self.finish_around(owner, || {});
     }
 
-    /// As [`finish`](Self::finish); `between` stands for what others do while a list that was taken
-    /// is not released yet. Whoever still finds the owner on one of its names may enter another on
-    /// its behalf (`inherit_gap`), so the list is taken until it is empty. It comes to that: once
-    /// all names are released nobody finds the owner.
+    /// As [`finish`](Self::finish). `between` stands for what others do after a list was taken and
+    /// before it is released. A thread that still finds the owner on one of its names may enter
+    /// another for it (`inherit_gap`), so the list is taken until it is empty. That ends: once all
+    /// names are released, no thread finds the owner.
     fn finish_around(&self, owner: TxnId, mut between: impl FnMut()) {
         loop {
             let converted = self.owner_shard(owner).converted.remove(&owner);
@@ -215,7 +215,7 @@ impl LockTable {
         }
     }
 
-    /// Releases the named locks of `owner` and grants what they held up.
+    /// Releases the named locks of `owner` and grants what they blocked.
     pub fn release<'a>(&self, owner: TxnId, names: impl Iterator<Item = &'a LockName>) {
         let mut wakers = Vec::new();
         for name in names {
@@ -228,7 +228,7 @@ impl LockTable {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// True if an insert before `successor` by `owner` must wait for a gap lock; cheap, takes no
+    /// True if an insert before `successor` by `owner` must wait for a gap lock. Cheap: takes no
     /// place in any queue. Call it with the leaf latched exclusively.
     pub fn is_gap_locked(&self, owner: TxnId, successor: &LockName) -> bool {
         let queues = self.queue_shard(successor);
@@ -237,7 +237,7 @@ impl LockTable {
             .is_some_and(|queue| queue.must_wait(owner, LockKind::INSERT_INTENTION))
     }
 
-    /// True if a write of the named entry by `owner` must wait for somebody's explicit lock; cheap,
+    /// True if a write of the named entry by `owner` must wait for another's explicit lock. Cheap:
     /// takes no place in any queue. Call it with the leaf latched exclusively.
     pub fn is_record_locked(&self, owner: TxnId, name: &LockName) -> bool {
         let queues = self.queue_shard(name);
@@ -246,21 +246,22 @@ impl LockTable {
             .is_some_and(|queue| queue.must_wait(owner, LockKind::EXCLUSIVE_RECORD))
     }
 
-    /// An insert has put `new_key` before `successor`: whoever has locked the gap before the
-    /// successor has both halves locked from now on. Call it with the leaf latched exclusively.
+    /// An insert has put `new_key` before `successor`. Each owner that has locked the gap before
+    /// the successor has both halves locked from now on. Call it with the leaf latched exclusively.
     pub fn split_gap(&self, new_key: &LockName, successor: &LockName) {
         self.inherit_gap(successor, new_key, LockKind::covers_gap);
     }
 
-    /// `removed` goes away: whoever has locked it, or the gap before it, has the joined gap before
-    /// `successor` locked from now on. Call it with the leaf latched exclusively.
+    /// `removed` is removed. Each owner that has locked it, or the gap before it, has the joined
+    /// gap before `successor` locked from now on. Call it with the leaf latched exclusively.
     pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
         self.inherit_gap(removed, successor, |_| true);
     }
 
-    /// Gives the owners of locks on `from` gap locks on `to`. An heir may be about to end: it
-    /// releases its own list first and what others entered for it last, so an heir that still has
-    /// `from` after `to` was entered will find `to`; from any other it is taken back here.
+    /// Gives the owners of locks on `from` gap locks on `to`. An heir may be about to end. It
+    /// releases its own list first and what others entered for it last. So an heir that still has
+    /// `from` after `to` was entered will find `to`. From any other heir the lock is taken back
+    /// here.
     fn inherit_gap(&self, from: &LockName, to: &LockName, is_inherited: fn(LockKind) -> bool) {
         self.inherit_gap_around(from, to, is_inherited, |_| {});
     }
@@ -312,7 +313,7 @@ impl LockTable {
         }
     }
 
-    /// Takes back one lock that was entered on behalf of `owner`, who may live on and keeps all
+    /// Takes back one lock that was entered for `owner`. The owner may live on and keeps all
     /// others: it has released a single one early.
     fn take_back(&self, owner: TxnId, name: &LockName, kind: LockKind) {
         {
@@ -341,7 +342,7 @@ impl LockTable {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Who has the lock of this name.
+    /// The granted locks of this name.
     fn grants(&self, name: &LockName) -> Vec<Grant> {
         let queues = self.queue_shard(name);
         queues
@@ -385,7 +386,7 @@ impl LockTable {
         self.statistics.lock().wait_count += 1;
         self.break_cycles(&waiter);
         // The cycle may have opened before the verdict, and then even the victim may have been
-        // granted its lock: what counts is the verdict.
+        // granted its lock: the verdict decides.
         if waiter.verdict() == Some(Verdict::Deadlock) {
             Requested::Deadlock
         } else {
@@ -393,7 +394,7 @@ impl LockTable {
         }
     }
 
-    /// Breaks every cycle through a wait; its victims learn of it by their verdicts.
+    /// Breaks every cycle through a wait. The victims find their verdicts.
     fn break_cycles(&self, waiter: &Arc<Waiter>) {
         let searched = deadlock::break_cycles(self, waiter);
         let mut statistics = self.statistics.lock();
@@ -401,8 +402,8 @@ impl LockTable {
         statistics.deadlock_count += searched.broken_count;
     }
 
-    /// Breaks the cycles that a lock has closed which was entered on behalf of `owner`: others wait
-    /// for it from now on, and it may wait itself.
+    /// Breaks the cycles that were closed by a lock entered for `owner`: others wait for it from
+    /// now on, and it may wait itself.
     fn break_cycles_through(&self, owner: TxnId) {
         if let Some(waiter) = self.wait_of(owner) {
             self.break_cycles(&waiter);
@@ -422,7 +423,7 @@ impl LockTable {
         Waiter::new(owner, name.clone(), kind, weight, *sequence)
     }
 
-    /// Gives up a wait; the verdict that it got instead if it was too late.
+    /// Cancels a wait. Returns its verdict, which is another one if the call came too late.
     pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> Verdict {
         if self.dismiss(waiter, Verdict::Cancelled) {
             self.statistics.lock().cancel_count += 1;
@@ -448,7 +449,7 @@ impl LockTable {
         dismissed
     }
 
-    /// Takes the wait out of the owners' map, unless the owner waits for something else already.
+    /// Removes the wait from the owners' map, unless the owner already waits for another lock.
     pub(crate) fn forget_wait(&self, waiter: &Arc<Waiter>) {
         let mut shard = self.owner_shard(waiter.owner);
         let is_this = shard
@@ -460,7 +461,7 @@ impl LockTable {
         }
     }
 
-    /// What `owner` waits for, if it does.
+    /// The wait of `owner`, or `None` if it does not wait.
     pub(crate) fn wait_of(&self, owner: TxnId) -> Option<Arc<Waiter>> {
         self.owner_shard(owner).waits.get(&owner).cloned()
     }
@@ -480,7 +481,7 @@ impl LockTable {
         queues.get(&waiter.name)?.mutual_waiter(waiter)
     }
 
-    /// Whom `waiter` waits for.
+    /// The owners that block `waiter`.
     pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
         let queues = self.queue_shard(&waiter.name);
         queues
@@ -497,27 +498,27 @@ impl LockTable {
             .is_some_and(|queue| queue.is_held(owner, kind))
     }
 
-    /// What has happened since the start.
+    /// Counts since the start.
     pub fn statistics(&self) -> LockStatistics {
         *self.statistics.lock()
     }
 
-    /// True if one more lock may be made for an owner that holds `held_bytes`. Several that ask at
-    /// once may each be the one for which there is room.
+    /// True if one more lock may be made for an owner that holds `held_bytes`. Several concurrent
+    /// requests may each take the last room.
     fn has_room(&self, name: &LockName, held_bytes: u64) -> bool {
         let left = self.bytes_max.saturating_sub(self.bytes());
         let cost = cost(name);
         cost <= left && held_bytes.saturating_add(cost) <= left.saturating_mul(HELD_PER_LEFT_MAX)
     }
 
-    /// Counts the memory of a lock that was put on somebody's list; how much it is.
+    /// Counts the memory of a lock that was put on a list. Returns its size.
     pub(crate) fn charge(&self, name: &LockName) -> u64 {
         let bytes = cost(name);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         bytes
     }
 
-    /// Takes back what was counted for these; how much it was.
+    /// Takes back the memory counted for these locks. Returns its size.
     pub(crate) fn discharge<'a>(&self, names: impl Iterator<Item = &'a LockName>) -> u64 {
         let bytes = names.map(cost).sum();
         let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -552,7 +553,7 @@ impl LockTable {
     }
 }
 
-/// What a lock of this name is counted as, in bytes.
+/// The counted size of a lock of this name, in bytes.
 fn cost(name: &LockName) -> u64 {
     LOCK_BYTES + 2 * stdx::to_u64(name.key_len())
 }
@@ -596,8 +597,8 @@ mod tests {
         }
     }
 
-    /// Between the search and the verdict the first member of the cycle gives its lock back, so
-    /// that the other gets it; it must be told so, or the lock stays for ever.
+    /// Between the search and the verdict the first member of the cycle returns its lock, so the
+    /// other gets it. The other must then see the grant, or the lock stays for ever.
     #[test]
     fn a_victim_that_was_granted_meanwhile_is_none() {
         let table = LockTable::new(u64::MAX);
@@ -624,8 +625,8 @@ mod tests {
         assert_eq!(deadlock::break_cycles(&table, &asking).broken_count, 0);
     }
 
-    /// Under READ COMMITTED a lock may go before its owner's end, just when it is handed on; the
-    /// owner's other locks are not to go with it.
+    /// Under READ COMMITTED a lock may be released before its owner's end, just when it is
+    /// inherited. The owner's other locks must stay.
     #[test]
     fn an_heir_that_lives_on_keeps_what_it_has() {
         let table = Arc::new(LockTable::new(u64::MAX));
@@ -657,8 +658,8 @@ mod tests {
         assert!(table.is_empty());
     }
 
-    /// One transaction has changed many rows, and another passes them by (SKIP LOCKED): in time
-    /// that grows with their number, not with its square, which here would be minutes.
+    /// One transaction has changed many rows, and another passes them by (SKIP LOCKED). The time
+    /// must grow with their number, not with its square, which would be minutes here.
     #[test]
     fn many_locks_are_entered_for_one_holder() {
         let table = LockTable::new(u64::MAX);
@@ -676,7 +677,8 @@ mod tests {
         assert!(table.is_empty());
     }
 
-    /// Purge hands a lock on, that it has entered itself, while the owner gives its locks back.
+    /// Purge lets a lock be inherited that it has entered itself, while the owner releases its
+    /// locks.
     #[test]
     fn an_ending_owner_leaves_no_inherited_lock() {
         let table = Arc::new(LockTable::new(u64::MAX));

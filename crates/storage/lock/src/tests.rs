@@ -210,7 +210,7 @@ fn a_cycle_of_three_is_found() {
     assert_eq!(table.statistics().deadlock_count, 1);
 }
 
-/// Two who share a row and both want to change it, with another writer between them.
+/// Two owners share a row and both want to change it, with another writer between them.
 #[test]
 fn a_cycle_within_one_queue_is_found() {
     let table = Arc::new(LockTable::new(u64::MAX));
@@ -222,8 +222,8 @@ fn a_cycle_within_one_queue_is_found() {
     assert_eq!(first.unwrap_err(), LockError::Deadlock);
 }
 
-/// One wait closes a cycle with each of those who share the row. All are found by that wait, for
-/// nobody looks later.
+/// One wait closes a cycle with each owner that shares the row. That wait must find all of them,
+/// because there is no later search.
 #[test]
 fn every_cycle_that_a_wait_closes_is_broken_by_it() {
     const SHARER_COUNT: u64 = 5;
@@ -249,7 +249,7 @@ fn every_cycle_that_a_wait_closes_is_broken_by_it() {
     assert!(is_ready(&mut wait));
 }
 
-/// The last edge of a cycle may be a lock that another enters on behalf of somebody who waits.
+/// The last edge of a cycle may be a lock that one owner enters for another one, which waits.
 #[test]
 fn a_cycle_that_a_converted_lock_closes_is_broken_by_who_converts() {
     let table = Arc::new(LockTable::new(u64::MAX));
@@ -265,7 +265,7 @@ fn a_cycle_that_a_converted_lock_closes_is_broken_by_who_converts() {
     assert_eq!(table.statistics().deadlock_count, 1);
 }
 
-/// However far a cycle reaches, it is found.
+/// A cycle of any length is found.
 #[test]
 fn a_cycle_of_five_thousand_is_found() {
     const OWNER_COUNT: u64 = 5_000;
@@ -275,7 +275,7 @@ fn a_cycle_of_five_thousand_is_found() {
     for (locks, name) in owners.iter_mut().zip(&names) {
         granted(locks, name, EXCLUSIVE);
     }
-    // Backwards: no search goes further than the next one, but for the last.
+    // Backwards: each search goes no further than the next owner, except the last.
     for (locks, name) in owners[1..].iter_mut().zip(&names).rev() {
         waits(locks, name, EXCLUSIVE);
     }
@@ -284,7 +284,7 @@ fn a_cycle_of_five_thousand_is_found() {
     assert_eq!(answer.unwrap_err(), LockError::Deadlock);
 }
 
-/// Of those who wait for one row nobody is looked at but the one that has it.
+/// Of all that wait for one row, the search visits only the holder.
 #[test]
 fn a_crowd_before_one_row_costs_a_search_no_more_than_one() {
     const CROWD: u64 = 1000;
@@ -400,7 +400,7 @@ enum Action {
     GiveUp {
         owner: usize,
     },
-    /// Somebody meets the owner's number in a row.
+    /// Another transaction meets the owner's id in a row.
     Convert {
         owner: usize,
         name: u8,
@@ -427,7 +427,7 @@ fn any_action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    /// No two owners ever hold conflicting locks, nobody waits for ever, and nothing is left over.
+    /// No two owners ever hold conflicting locks, no wait lasts for ever, and nothing is left over.
     #[test]
     fn random_transactions_exclude_each_other_and_all_end(
         actions in proptest::collection::vec(any_action(), 1..120),
@@ -475,7 +475,7 @@ proptest! {
     }
 }
 
-/// Whether anybody waits for himself, by all edges that there are.
+/// Whether an owner waits for itself, by all existing edges.
 fn has_cycle(table: &LockTable) -> bool {
     let ids = || (1..=OWNER_COUNT as u64).map(|id| TxnId::new(id).unwrap());
     let waits_for = |owner| {
@@ -515,7 +515,7 @@ fn assert_exclusive(held: &[Vec<(u8, LockKind)>]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What is counted is each name that is on a list, own or converted, as often as it is there.
+/// Each name counts as often as it is on a list, own or converted.
 #[test]
 fn memory_for_locks_has_a_limit() {
     let one = {
@@ -550,8 +550,8 @@ fn memory_for_locks_has_a_limit() {
     assert!(table.is_empty());
 }
 
-/// An operation asks for its locks in order each time that it is repeated. Those that it has do not
-/// cost it its place in the queue, or its time.
+/// A repeated operation asks for its locks again, in order. Those that it holds cost it neither its
+/// place in the queue nor its time.
 #[test]
 fn a_wait_outlives_requests_for_what_is_held() {
     let table = Arc::new(LockTable::new(u64::MAX));
@@ -568,7 +568,7 @@ fn a_wait_outlives_requests_for_what_is_held() {
     assert!(matches!(again, Ok(Acquired::Held)), "{again:?}");
     let answer = b.acquire(&key("row"), EXCLUSIVE, PATIENT, 1, 50);
     assert_eq!(answer.unwrap_err(), LockError::Timeout);
-    // For any other lock the wait is given up: the operation has found another row in its way.
+    // A request for any other lock cancels the wait: another row blocks the operation now.
     waits(&mut b, &key("row"), EXCLUSIVE);
     granted(&mut b, &key("other"), EXCLUSIVE);
     a.release_all();
@@ -578,7 +578,7 @@ fn a_wait_outlives_requests_for_what_is_held() {
     assert!(table.is_empty());
 }
 
-/// Locks rows until one is refused; how many were granted.
+/// Locks rows until one is refused. Returns the number of granted locks.
 fn fill(locks: &mut OwnerLocks, prefix: &str) -> u64 {
     let mut count = 0;
     loop {
@@ -593,8 +593,8 @@ fn fill(locks: &mut OwnerLocks, prefix: &str) -> u64 {
     }
 }
 
-/// Whoever fills the memory is refused at seven eighths of it; whoever holds little is served to
-/// the last byte.
+/// An owner that fills the memory is refused at seven eighths of it. An owner that holds little is
+/// served to the last byte.
 #[test]
 fn who_fills_the_memory_is_the_one_that_is_refused() {
     const ROOM: u64 = 800;

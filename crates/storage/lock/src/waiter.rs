@@ -14,27 +14,27 @@ pub enum Verdict {
     Granted,
     /// The owner was chosen to break a deadlock; it must roll back.
     Deadlock,
-    /// The owner gave up: time-out, kill, or its request has changed.
+    /// The owner cancelled: time-out, kill, or its request has changed.
     Cancelled,
 }
 
 /// A request that waits in the queue of its lock.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// Who waits. Constant.
+    /// The owner that waits. Constant.
     pub(crate) owner: TxnId,
-    /// What for. Constant.
+    /// The lock's name. Constant.
     pub(crate) name: LockName,
-    /// Which lock. Constant.
+    /// Mode and extent. Constant.
     pub(crate) kind: LockKind,
     /// Changes that a rollback of the owner would undo, when it began to wait; the cheapest
     /// member of a cycle is its victim. Constant.
     pub(crate) weight: u64,
-    /// Grows with each wait: tells which of two waits began later, and so which stands first in a
-    /// queue. Constant.
+    /// Grows with each wait. So it shows which of two waits began later, and which stands first in
+    /// a queue. Constant.
     pub(crate) sequence: u64,
-    /// The verdict, once there is one, and whom to wake. Written under the shard's mutex (I3);
-    /// its own mutex is for the owner, who polls without the shard's.
+    /// The verdict, once there is one, and the waker. Written under the shard's mutex (I3). Its own
+    /// mutex is for the owner, which polls without the shard's.
     ending: Mutex<Ending>,
 }
 
@@ -66,7 +66,7 @@ impl Waiter {
         }
     }
 
-    /// True if it waits for `other`, which waits before it in the same queue.
+    /// True if it waits for `other`, which stands before it in the same queue.
     pub(crate) fn stands_behind(&self, other: &Self) -> bool {
         other.sequence < self.sequence
             && self.name == other.name
@@ -78,7 +78,7 @@ impl Waiter {
         self.ending.lock().verdict
     }
 
-    /// The verdict, or `None` after noting whom to wake when there is one.
+    /// Returns the verdict, or `None` after storing the waker for it.
     pub(crate) fn verdict_or_wake(&self, waker: &Waker) -> Option<Verdict> {
         let mut ending = self.ending.lock();
         if ending.verdict.is_none() {
