@@ -1,4 +1,4 @@
-//! Changing entries: the leaf is latched exclusively, its parents not at all.
+//! Changing entries: only the leaf is latched exclusively, not its parents.
 
 use format::PageId;
 use format::page_bytes::PageBytes;
@@ -17,33 +17,33 @@ use crate::split::{Wanted, apply, has_room, narrow};
 pub struct Spot {
     /// The leaf.
     pub leaf: Latched,
-    /// The first slot whose key is not below the one looked for.
+    /// The first slot whose key is not below the wanted key.
     pub slot: usize,
     /// Whether that slot has the key.
     pub is_match: bool,
 }
 
 impl Spot {
-    /// The slot as operations name it.
+    /// The slot's number, as operations take it.
     pub fn slot_number(&self) -> u16 {
         narrow(self.slot)
     }
 }
 
-/// What [`Tree::modify`] shall do with an entry.
+/// What [`Tree::modify`] does with an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
     /// Nothing.
     Keep,
-    /// Put this payload in, whether the key is there or not.
+    /// Put this payload, whether the key is there or not.
     Put(Vec<u8>),
     /// Remove the entry.
     Remove,
 }
 
 impl Tree {
-    /// Latches the leaf that covers `key` and finds its place. `None`: the leaf has moved away in
-    /// between; drop the change and begin again with a new one.
+    /// Latches the leaf that covers `key` and finds its place. Returns `None` if the leaf has moved
+    /// meanwhile: the caller drops the change and begins again with a new one.
     pub fn latch(
         &self,
         pages: &Pages,
@@ -79,8 +79,8 @@ impl Tree {
         Ok(node.id())
     }
 
-    /// Reads an entry with its leaf latched shared, so that nobody changes it while `look` looks at
-    /// its payload and at the locks on it.
+    /// Reads an entry with its leaf latched shared. So the entry and its locks do not change while
+    /// `look` reads them.
     pub fn read_latched<T>(
         &self,
         pages: &Pages,
@@ -108,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// The page as this tree's leaf for the key, if it is that.
+    /// The page as this tree's leaf for the key, or `None` if it is another page.
     fn leaf_of<'a>(&self, page: &'a [u8], key: &[u8]) -> Option<TreePage<'a, [u8]>> {
         TreePage::new(page).filter(|view| {
             view.index_id() == Some(self.index.0)
@@ -117,9 +117,9 @@ impl Tree {
         })
     }
 
-    /// Decides about an entry under the leaf's latch and does it: `decide` is given the payload
-    /// that is there. It may be called several times; what it answers last counts. True if
-    /// something was changed.
+    /// Decides about an entry under the leaf's latch and changes it. `decide` gets the present
+    /// payload. It may be called several times; its last answer counts. Returns true if something
+    /// was changed.
     pub fn modify(
         &self,
         pages: &Pages,
@@ -175,7 +175,7 @@ impl Tree {
     }
 }
 
-/// Whether a leaf has room for what is wanted; if not, [`Tree::make_room`] makes it.
+/// Whether a leaf has room for what is wanted. If not, [`Tree::make_room`] makes it.
 pub fn fits(leaf: &[u8], wanted: Wanted<'_>) -> bool {
     if wanted.is_new {
         return has_room(leaf, wanted.key.len(), wanted.payload_bytes);

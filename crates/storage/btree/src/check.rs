@@ -1,4 +1,4 @@
-//! Verifies a whole tree: every page by itself, and what parent and children say of each other.
+//! Verifies a whole tree: every page by itself, and whether parent and children agree.
 
 use format::page_bytes::PageBytes;
 use format::slotted::{self, TreePage};
@@ -9,25 +9,25 @@ use crate::Tree;
 use crate::pages::Pages;
 use crate::scan::{Run, push};
 
-/// What a step has looked at.
+/// The result of a step.
 #[derive(Debug)]
 pub struct Looked {
-    /// Which page.
+    /// The page.
     pub page: PageNo,
-    /// Why it could not be read, if it could not.
+    /// Why it could not be read, if so.
     pub unreadable: Option<StoreError>,
-    /// What is wrong with what it says, one sentence each.
+    /// What is wrong with its contents, one sentence each.
     pub faults: Vec<String>,
 }
 
 impl Looked {
-    /// Whether all that the page has or leads to was or will be looked at.
+    /// Whether the page and all that it leads to was or will be checked.
     pub fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.faults.is_empty()
     }
 }
 
-/// A page to be looked at, and what its parent says of it.
+/// A page to be checked, and what its parent says of it.
 #[derive(Debug)]
 struct Expected {
     page: PageNo,
@@ -36,17 +36,17 @@ struct Expected {
     upper: Option<Vec<u8>>,
 }
 
-/// A check under way. It keeps its place over suspensions, and goes on behind what is damaged.
-/// Leaves come in the order of their keys.
+/// A check under way. It keeps its place over suspensions, and goes on after a damaged page. Leaves
+/// come in the order of their keys.
 #[derive(Debug)]
 pub struct Check {
     tree: Tree,
-    /// Pages still to be looked at: at most the children of one page a level.
+    /// Pages still to be checked: at most the children of one page a level.
     stack: Vec<Expected>,
 }
 
 impl Check {
-    /// A check of a whole tree, which nobody may change meanwhile.
+    /// Starts the check of a whole tree, which must not change meanwhile.
     pub fn new(tree: Tree) -> Self {
         let root = Expected {
             page: tree.root,

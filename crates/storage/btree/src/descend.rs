@@ -1,10 +1,10 @@
 //! From the root to a leaf without latches.
 //!
-//! Optimistic lock coupling: read the child's number in the parent, take the child's version,
-//! check that the parent has not changed meanwhile; so the child was the right one when its version
-//! was taken. What the leaf said is used only if the leaf has not changed either, and only if it is
-//! a leaf of this tree that has the key between its fences ([`LeafRead::read`]). After
-//! [`RESTART_COUNT_MAX`] failures the way down is walked with shared latches.
+//! Optimistic lock coupling. A step reads the child's number in the parent, takes the child's
+//! version and checks that the parent has not changed meanwhile. So the child was the right one
+//! when its version was taken. What was read in the leaf is used only if the leaf has not changed
+//! either, and only if it is a leaf of this tree with the key between its fences
+//! ([`LeafRead::read`]). After [`RESTART_COUNT_MAX`] failures the descent takes shared latches.
 
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
@@ -15,14 +15,14 @@ use crate::Tree;
 use crate::error::{KEYS_ARE_OTHERS, damaged};
 use crate::pages::{Optimistic, Pages, Shared};
 
-/// Failed validations after which latches are taken: a page that changes so often is cheaper to
-/// wait for.
+/// Failed validations after which latches are taken: it is cheaper to wait for a page that changes
+/// so often.
 const RESTART_COUNT_MAX: usize = 4;
 
-/// More levels than a tree of 2^32 pages can have: a way that is longer runs in a circle.
+/// More levels than a tree of 2^32 pages can have: a longer descent runs in a circle.
 pub(crate) const LEVEL_COUNT_MAX: usize = 40;
 
-/// Which way to go.
+/// Where to descend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
     /// To the page that covers the key.
@@ -43,7 +43,7 @@ impl Target<'_> {
         }
     }
 
-    /// Whether a page has the fences of the one that is looked for.
+    /// Whether a page has the fences of the target page.
     pub(crate) fn is_in<P: PageBytes + ?Sized>(self, page: TreePage<'_, P>) -> Option<bool> {
         match self {
             Self::At(key) => page.covers(key),
@@ -55,22 +55,22 @@ impl Target<'_> {
 
 /// Reads a leaf.
 pub(crate) trait LeafRead {
-    /// What it finds out.
+    /// The result.
     type Answer;
 
-    /// Throws away what an attempt has left behind; called before each, when the way down is yet
-    /// to be walked. A leaf that changes while it is read has left entries that nobody vouches
-    /// for, and who is suspended on the way must not take them for what it has read.
+    /// Drops what an attempt has left behind; called before each descent. A leaf that changes while
+    /// it is read leaves entries that may be wrong. A caller that is suspended in the descent must
+    /// not take them for a result.
     fn forget(&mut self);
 
-    /// Reads. `None` says that the bytes make no sense, which is normal while another worker
-    /// writes them, or that the leaf is not the one that the way down was to: then a disk has lost
-    /// a write of it or of its parent. That is looked at where the leaf's entries do not tell it,
-    /// which is where the key would stand before all of them or behind.
+    /// Reads. Returns `None` if the bytes make no sense, which is normal while another worker
+    /// writes them. Also returns `None` if the leaf does not cover the target: a disk has lost a
+    /// write of it or of its parent. The fences are checked only if the key would stand before all
+    /// entries or after them; otherwise the entries show it.
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<Self::Answer>;
 }
 
-/// Why an attempt has failed.
+/// Why an attempt failed.
 pub(crate) enum Miss {
     /// The page has changed meanwhile: try again.
     Changed,
@@ -85,7 +85,7 @@ impl From<Halt> for Miss {
 }
 
 impl Tree {
-    /// Reads the leaf that `target` leads to.
+    /// Reads the leaf of `target`.
     pub(crate) fn read<R: LeafRead>(
         &self,
         pages: &Pages,
@@ -105,7 +105,7 @@ impl Tree {
         let view = TreePage::new(leaf.bytes()).ok_or_else(|| damaged(leaf.id(), "no tree page"))?;
         reader.read(view).ok_or_else(|| {
             let what = match target.is_in(view) {
-                // The parent was latched when the leaf was: this is no moment of a split.
+                // The parent was latched when the leaf was, so no split is under way.
                 Some(false) => KEYS_ARE_OTHERS,
                 _ => "a cell leaves the page",
             };
@@ -128,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// One attempt to reach the page of `level` that `target` leads to.
+    /// Makes one attempt to reach the page of `target` on `level`.
     pub(crate) fn descend_optimistic<'p>(
         &self,
         pages: &'p Pages,
@@ -172,8 +172,8 @@ impl Tree {
         Err(damaged(self.root_id(), "the way to a leaf is a circle"))
     }
 
-    /// The numbers of the page of `level` that covers `key` and of its parent; the page is not
-    /// latched any more, so both must be checked again under their latches.
+    /// Returns the ids of the page of `level` that covers `key` and of its parent. The page is not
+    /// latched any more, so the caller checks both again under their latches.
     pub(crate) fn locate(&self, pages: &Pages, key: &[u8], level: u8) -> Outcome<(PageId, PageId)> {
         for _ in 0..RESTART_COUNT_MAX {
             let found = self.locate_optimistic(pages, key, level);
@@ -227,9 +227,9 @@ impl Tree {
         Err(damaged(self.root_id(), "the way to a leaf is a circle"))
     }
 
-    /// Asked when a page turns out not to be the tree's. Usually it has moved away in between, and
-    /// is found elsewhere by the next attempt. But a tree may be dropped while an operation waits
-    /// in it; its root is another's page then, and each attempt would end there.
+    /// Called when a page turns out not to be the tree's. Usually it has moved meanwhile, and the
+    /// next attempt finds the right one. But a tree may be dropped while an operation waits in it.
+    /// Its root is then another tree's page, and each attempt would end there.
     pub(crate) fn check_root(&self, pages: &Pages) -> Outcome<()> {
         let root = pages.optimistic(self.root_id())?;
         let checked = self.check_root_page(&root);
@@ -243,10 +243,10 @@ impl Tree {
         self.check_owner(id, view)
     }
 
-    /// Asked with a page latched that is not the leaf that covers `key`, although the way led
-    /// there. Where the parent still leads there, one of the two is not what was written last: a
-    /// disk has lost a write, say. For whoever moves a key from leaf to leaf latches both and the
-    /// parent. Each attempt would come back there for ever.
+    /// Called with a page latched that does not cover `key`, although the descent led there. If the
+    /// parent still leads there, one of the two pages is out of date: a disk has lost a write, for
+    /// instance. No split explains it, because a move of keys between leaves latches both leaves
+    /// and the parent. Each attempt would come back to this page for ever.
     pub(crate) fn check_child(&self, pages: &Pages, key: &[u8], child: PageId) -> Outcome<()> {
         let parent = match self.descend_optimistic(pages, Target::At(key), 1) {
             Ok(parent) => parent,

@@ -6,14 +6,14 @@
 //! [`check`] verifies a whole tree. Everything goes through [`pages`], the door to the pool.
 //!
 //! (I1) Latches are taken from parent to child and from left to right, then the space's header and
-//! maps, then new pages. A change that had to wait would give up instead, so order is for progress,
-//! not for safety from deadlock.
-//! (I2) A mini-transaction takes every latch before it changes the first byte: an operation that
-//! suspends has changed nothing in the step at hand, and steps already committed leave a whole
-//! tree.
-//! (I3) The fences of a child are the keys around its slot in the parent; a page is found by fences
-//! alone, there are no sibling pointers.
-//! (I4) A tree's root never moves. So who finds another tree's page there has a tree that is gone.
+//!      maps, then new pages. A change that had to wait would give up instead, so the order is for
+//!      progress, not against deadlock.
+//! (I2) A mini-transaction takes every latch before it changes the first byte. So an operation that
+//!      suspends has changed nothing in the present step, and the committed steps leave a whole
+//!      tree.
+//! (I3) The fences of a child are the keys around its slot in the parent. A page is found by fences
+//!      alone; there are no sibling pointers.
+//! (I4) A tree's root never moves. If the root is another tree's page, this tree was dropped.
 
 #![forbid(unsafe_code)]
 
@@ -43,30 +43,30 @@ pub use split::Wanted;
 use crate::space::Reservation;
 use crate::split::apply;
 
-/// A tree: where its root is. Cheap to copy; knows nothing of its pages' contents.
+/// A tree: where its root is. Cheap to copy; holds no contents of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tree {
     /// The tablespace of all its pages.
     pub space: SpaceId,
     /// The root, which never moves.
     pub root: PageNo,
-    /// Stands in each of its pages.
+    /// The index id in each of its pages.
     pub index: IndexId,
 }
 
-/// The longest key that a tree with pages of this size takes: two fences and an entry with the
-/// largest payload fit into a leaf, and three separators into an inner page.
+/// The longest key of a tree with pages of this size. Two fences and an entry with the largest
+/// payload fit into a leaf, and three separators into an inner page.
 pub fn key_bytes_max(page_bytes: usize) -> usize {
     page_bytes / 5 - 76
 }
 
-/// The longest payload in a leaf; what is longer is kept apart (see [`lob`]).
+/// The longest payload in a leaf; a longer value is stored apart (see [`lob`]).
 pub fn payload_bytes_max(page_bytes: usize) -> usize {
     page_bytes / 4
 }
 
-/// Takes steps until one answers that it was the last. After so many it suspends to give way, and
-/// goes on when it is called again.
+/// Takes steps until one returns false: it was the last. After `step_count_max` steps it suspends
+/// to give way, and goes on when it is called again.
 pub(crate) fn take_steps(
     step_count_max: usize,
     mut step: impl FnMut() -> Outcome<bool>,
@@ -80,7 +80,7 @@ pub(crate) fn take_steps(
 }
 
 impl Tree {
-    /// Makes an empty tree in a space; the whole of it is a root leaf.
+    /// Creates an empty tree in a space: only a root leaf.
     pub fn create(pages: &Pages, space: SpaceId, index: IndexId) -> Outcome<Self> {
         loop {
             let mut change = pages.change()?;

@@ -1,9 +1,9 @@
 //! Values too large for a leaf: chains of pages, written once.
 //!
-//! A chain is written from its end to its start, so that each page is complete when it is made and
-//! is never touched again; the page made last is the first. Each page is a mini-transaction of the
-//! caller's, who notes in its undo that the page is taken. Reading and giving back go page by page
-//! and keep their place in the caller's hands.
+//! A chain is written from its end to its start, so each page is complete when it is made and is
+//! never changed. The page made last is the first of the chain. Each page is a mini-transaction of
+//! the caller, which notes in its undo that the page is taken. Reading and giving back go page by
+//! page, and the caller keeps their place.
 //!
 //! Layout: `docs/formats/row_header.md`.
 
@@ -22,8 +22,7 @@ const NEXT_AT: usize = PAGE_HEADER_BYTES;
 const LENGTH_AT: usize = PAGE_HEADER_BYTES + 4;
 const BYTES_AT: usize = PAGE_HEADER_BYTES + 8;
 
-/// Pages after which whoever goes through a value that is in memory gives way: some 100 to 200 us
-/// of copying.
+/// Pages after which an operation on a value in memory gives way: some 100 to 200 us of copying.
 pub const PAGES_PER_TURN: usize = 64;
 
 /// Bytes of a value that a page holds.
@@ -31,7 +30,8 @@ pub fn chunk_bytes(page_bytes: usize) -> usize {
     page_bytes - BYTES_AT
 }
 
-/// Fills a new page with a part of a value; `next` is the page with what follows, 0 for none.
+/// Fills a new page with a part of a value. `next` is the page with the following part, 0 if there
+/// is none.
 pub fn fill(change: &mut Change<'_>, page: Latched, next: PageNo, chunk: &[u8]) -> Outcome<()> {
     assert!(
         chunk.len() <= chunk_bytes(change.page_bytes()),
@@ -55,7 +55,7 @@ pub struct LobCursor {
 }
 
 impl LobCursor {
-    /// At the start of a value.
+    /// A cursor at the start of a value.
     pub fn new(first_page: u32, length: u32) -> Self {
         Self {
             next: first_page,
@@ -68,8 +68,8 @@ impl LobCursor {
         (self.rest != 0).then_some(PageNo(self.next))
     }
 
-    /// Appends the rest of the value to `out`. What was read before a suspension stays read; a long
-    /// one suspends to give way.
+    /// Appends the rest of the value to `out`. What was read before a suspension stays read.
+    /// Reading a long value suspends to give way.
     pub fn read(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
         for _ in 0..PAGES_PER_TURN {
             if self.rest == 0 {
@@ -84,7 +84,7 @@ impl LobCursor {
         }
     }
 
-    /// Appends what the next page has.
+    /// Appends the contents of the next page.
     pub fn step(&mut self, pages: &Pages, space: SpaceId, out: &mut Vec<u8>) -> Outcome<()> {
         let id = PageId::new(space, PageNo(self.next));
         let page = pages.shared(id)?;
@@ -107,14 +107,15 @@ fn copy_chunk(page: &[u8], rest: u32, out: &mut Vec<u8>) -> Option<(u32, u32)> {
     Some((next, length))
 }
 
-/// Gives back all pages of a value but the first, which the caller gives back together with the
-/// last mention of the value. A long one suspends to give way, and goes on when it is called again.
+/// Gives back all pages of a value except the first. The caller gives that back together with the
+/// last reference to the value. A long value suspends to give way, and goes on when it is called
+/// again.
 pub fn give_back_rest(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<()> {
     take_steps(PAGES_PER_TURN, || give_back_second(pages, space, first))
 }
 
-/// Gives back the second page of a value; false if it has one page only, which the caller gives
-/// back together with the last mention of the value.
+/// Gives back the second page of a value. Returns false if it has one page only, which the caller
+/// gives back together with the last reference to the value.
 fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<bool> {
     let first_id = PageId::new(space, first);
     let mut change = pages.change()?;

@@ -1,9 +1,9 @@
 //! Giving pages back: a page with few entries is joined with a neighbour.
 //!
-//! Done by who removes entries for good: purge, and rollback where a leaf has become nearly empty.
-//! Never on the way of a statement. A step latches the parent, the left page, the right page, and
-//! what the space needs. The left page takes the right one's entries and range; if both do not fit
-//! into one page, nothing happens.
+//! Called by operations that remove entries for good: purge, and rollback if a leaf has become
+//! nearly empty; never by a statement. A step latches the parent, the left page, the right page,
+//! and what the space needs. The left page takes the right one's entries and range. If both do not
+//! fit into one page, nothing happens.
 
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
@@ -19,7 +19,7 @@ use crate::space::Release;
 use crate::split::{apply, is_longer_than_page, narrow, put_image};
 use crate::take_steps;
 
-/// Pages of a tree that are given back before others have their turn: some 100 us.
+/// Pages of a tree that are given back before other tasks run: some 100 us.
 const PAGES_PER_TURN: usize = 32;
 
 /// A page is joined when its entries fill less than this part of it.
@@ -36,8 +36,8 @@ impl Tree {
         Ok(())
     }
 
-    /// As [`shrink`](Self::shrink), if the leaf itself is nearly empty; for those who take entry
-    /// after entry away, and look at neighbours only then.
+    /// As [`shrink`](Self::shrink), but only if the leaf itself is nearly empty. For callers that
+    /// remove entry after entry, and look at neighbours only then.
     pub fn shrink_if_sparse(&self, pages: &Pages, key: &[u8]) -> Outcome<()> {
         let page_bytes = pages.page_bytes();
         if self.read(pages, Target::At(key), &mut IsSparse { page_bytes })? {
@@ -83,7 +83,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// The child at `key` and a neighbour, as the parent has them.
+    /// The child at `key` and a neighbour, as the parent lists them.
     fn pair(&self, parent: &[u8], key: &[u8], (node, level): (PageId, u8)) -> Option<Pair> {
         let view = TreePage::new(parent)?;
         let is_parent =
@@ -102,7 +102,7 @@ impl Tree {
         })
     }
 
-    /// What the left page takes over, if it has room for it.
+    /// What the left page takes over, or `None` if it has no room.
     fn join(&self, left: &[u8], right: &[u8], level: u8) -> Option<Joined> {
         let (left_view, right_view) = (TreePage::new(left)?, TreePage::new(right)?);
         let of_tree = |view: TreePage<'_, [u8]>| {
@@ -120,7 +120,7 @@ impl Tree {
         Some(joined)
     }
 
-    /// A root with one child takes the child's place.
+    /// Replaces the contents of a root with one child by that child's.
     fn lower_root(&self, pages: &Pages) -> Outcome<bool> {
         let mut change = pages.change()?;
         let root = change.latch(self.root_id())?;
@@ -163,20 +163,20 @@ impl Tree {
         }
     }
 
-    /// Gives back every page of the tree. Nobody else may use it any more. A large one suspends to
+    /// Gives back every page of the tree, which must not be used any more. A large tree suspends to
     /// give way, and goes on when it is called again.
     pub fn destroy(&self, pages: &Pages) -> Outcome<()> {
         take_steps(PAGES_PER_TURN, || self.destroy_step(pages))
     }
 
-    /// Gives back the first page without children; false if that was the root.
+    /// Gives back the first page without children. Returns false if that was the root.
     fn destroy_step(&self, pages: &Pages) -> Outcome<bool> {
         let (mut id, mut parent) = (self.root_id(), None);
         loop {
             let child = {
                 let page = pages.shared(id)?;
                 let Some(view) = TreePage::new(page.bytes()) else {
-                    // Given back by an earlier call that could not finish.
+                    // An earlier call that could not finish has given it back.
                     return Ok(false);
                 };
                 if view.level() == Some(0) || view.slot_count() == Some(0) {
@@ -202,12 +202,12 @@ impl Tree {
     }
 }
 
-/// Whether a page has little but its fences.
+/// Whether a page's live bytes take at most a `SPARSE_DIVISOR`th of its room.
 fn is_sparse<P: PageBytes + ?Sized>(page: TreePage<'_, P>, page_bytes: usize) -> Option<bool> {
     Some(page.live_bytes()? <= (page_bytes - SLOTS_START) / SPARSE_DIVISOR)
 }
 
-/// Asks that of a leaf.
+/// Asks a leaf whether it is sparse.
 struct IsSparse {
     page_bytes: usize,
 }
@@ -229,12 +229,12 @@ struct Pair {
     right_slot: usize,
 }
 
-/// What the right page has.
+/// The contents of the right page.
 #[derive(Default)]
 struct Joined {
     upper: Option<Vec<u8>>,
     cells: Vec<u8>,
-    /// The left page with all that.
+    /// The left page with both contents.
     image: Vec<u8>,
 }
 

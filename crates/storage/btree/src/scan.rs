@@ -1,8 +1,8 @@
 //! Reading runs of entries in order, a leaf at a time.
 //!
-//! A run is copied out, so that nothing is held between two calls. It ends at the leaf's fence or
-//! at the asked number of entries; [`Run::next`] says where the following one begins. Splits and
-//! merges in between move no key across that place.
+//! A run is copied out, so nothing is held between two calls. It ends at the leaf's fence or at the
+//! wanted number of entries. [`Run::next`] says where the following run begins. Splits and merges
+//! in between move no key across that place.
 
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
@@ -28,26 +28,26 @@ pub enum From {
     Below,
     /// Backward: at the last key.
     Last,
-    /// Nowhere: nothing is left.
+    /// Nothing is left.
     Nothing,
 }
 
 /// A place between two keys, and a direction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
-    /// How the key is meant.
+    /// How the key limits the scan.
     pub from: From,
-    /// The key; empty where `from` needs none.
+    /// The key; empty if `from` needs none.
     pub key: Vec<u8>,
 }
 
 impl Place {
-    /// Before everything, forward.
+    /// Before all keys, forward.
     pub fn first() -> Self {
         Self::default()
     }
 
-    /// After everything, backward.
+    /// After all keys, backward.
     pub fn last() -> Self {
         Self {
             from: From::Last,
@@ -67,13 +67,13 @@ impl Place {
 /// Entries copied out of a leaf, in the order of the scan. Reused from call to call.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// Keys and payloads, one behind the other.
+    /// Keys and payloads, one after the other.
     bytes: Vec<u8>,
     /// For each entry where its key and its payload end.
     ends: Vec<(usize, usize)>,
     /// The leaf, and the LSN of its last change when it was read; `None` before the first read.
     leaf: Option<(PageNo, Lsn)>,
-    /// Where the scan goes on.
+    /// Where the scan continues.
     pub next: Place,
 }
 
@@ -88,7 +88,7 @@ impl Run {
         self.ends.len()
     }
 
-    /// Is there no entry? More may follow all the same.
+    /// True if there is no entry. More may follow nevertheless.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -107,7 +107,7 @@ impl Run {
         (&self.bytes[start..key_end], &self.bytes[key_end..end])
     }
 
-    /// Forgets the entries.
+    /// Drops the entries.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -116,13 +116,14 @@ impl Run {
 }
 
 impl Tree {
-    /// Copies the payload of `key` to `out`, which is cleared first; false if there is no such key.
+    /// Copies the payload of `key` to `out`, which is cleared first. Returns false if there is no
+    /// such key.
     pub fn get(&self, pages: &Pages, key: &[u8], out: &mut Vec<u8>) -> Outcome<bool> {
         self.read(pages, Target::At(key), &mut Get { key, out })
     }
 
     /// Reads the run at `from`, up to `limit` entries. An empty run is not the end: look at
-    /// [`Run::next`]. What does not succeed leaves the run empty.
+    /// [`Run::next`]. A read that fails leaves the run empty.
     pub fn read_run(
         &self,
         pages: &Pages,
@@ -178,8 +179,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// True if the leaf that `run` was copied from has not changed since, so that the run is still
-    /// what stands there. False also if the leaf is not in memory any more.
+    /// True if the leaf that `run` was copied from has not changed since, so the run is still
+    /// current. Also false if the leaf is not in memory any more.
     pub fn is_current(&self, pages: &Pages, run: &Run) -> bool {
         let Some((number, lsn)) = run.leaf else {
             return false;
@@ -191,8 +192,8 @@ impl Tree {
         is_same && page.is_valid()
     }
 
-    /// How many children the first page of each level has, the entries of the first leaf last: a
-    /// base for estimates.
+    /// The number of children of the first page of each level; the entries of the first leaf come
+    /// last. Used for estimates.
     pub fn fanouts(&self, pages: &Pages) -> Outcome<Vec<u64>> {
         let mut fanouts = Vec::new();
         let mut id = self.root_id();
@@ -280,7 +281,7 @@ impl LeafRead for Forward<'_> {
             return Some(());
         }
         next.from = From::AtLeast;
-        // In a damaged page the fence may be behind the scan, which would come back for ever.
+        // In a damaged page the fence may lie behind the scan, which would then loop for ever.
         (self.key < next.key.as_slice()).then_some(())
     }
 }
@@ -346,8 +347,8 @@ impl LeafRead for Backward<'_> {
     }
 }
 
-/// `None` if `target`, which would stand at `slot`, is not between the fences of the leaf. Between
-/// two entries it is.
+/// Returns `None` if `target`, which would stand at `slot`, is outside of the leaf's fences.
+/// Between two entries it is inside.
 fn check_place<P: PageBytes + ?Sized>(
     leaf: TreePage<'_, P>,
     target: Target<'_>,
@@ -423,7 +424,7 @@ mod tests {
         }
     }
 
-    /// A scan that goes on after a suspension takes what stands in its run for read.
+    /// A scan that continues after a suspension takes the contents of its run for read.
     #[test]
     fn a_suspended_read_leaves_nothing_behind() {
         let options = WorldOptions {

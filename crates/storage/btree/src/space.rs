@@ -1,14 +1,14 @@
-//! The pages of a tablespace: which are taken, and giving them out and back.
+//! The pages of a tablespace: which are in use, allocation and release.
 //!
-//! Layout: `docs/formats/space.md`. Page 0 is the header: how many pages the file has room for
-//! (`high`), and a page below which none is free (`hint`). Allocation maps hold a bit for each
-//! page: map *k* covers a stretch of as many pages as it has bits, and stands at the stretch's
-//! second page (*k* = 0) or first.
+//! Layout: `docs/formats/space.md`. Page 0 is the header. It holds the number of pages that the
+//! file has room for (`high`), and a page below which none is free (`hint`). Allocation maps hold a
+//! bit for each page. Map *k* covers a stretch of as many pages as it has bits. It is the stretch's
+//! second page (*k* = 0) or first page.
 //!
 //! (I1) A page's bit is set exactly if the page is in use, a map and the header included.
 //! (I2) No page below `hint` is free. No page at or above `high` is in use.
-//! (I3) Giving out latches the header, then maps upwards, then the new pages; giving back latches
-//! the header, then the map, behind whatever the caller has latched.
+//! (I3) Allocation latches the header, then maps upwards, then the new pages. Release latches the
+//!      header, then the map, after all that the caller has latched.
 
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
@@ -24,7 +24,7 @@ const MAGIC: u32 = 0x5053_4C50;
 const MAGIC_AT: usize = PAGE_HEADER_BYTES;
 const HIGH_AT: usize = PAGE_HEADER_BYTES + 4;
 const HINT_AT: usize = PAGE_HEADER_BYTES + 8;
-/// Where the owner of a space may keep facts of its own in the header page.
+/// Where the owner of a space may keep its own facts in the header page.
 pub const OWNER_AT: usize = PAGE_HEADER_BYTES + 64;
 
 /// Pages that a new space has room for.
@@ -71,8 +71,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Finds and latches a page for each type; `None` if the space must [`grow`] first. To be
-    /// followed by [`Reservation::take`].
+    /// Finds and latches a page for each type; returns `None` if the space must [`grow`] first. The
+    /// caller then calls [`Reservation::take`].
     pub fn make(
         change: &mut Change<'_>,
         space: SpaceId,
@@ -106,7 +106,7 @@ impl Reservation {
     /// Number and latch of a reserved page.
     ///
     /// # Panics
-    /// If fewer were asked for.
+    /// If fewer pages were asked for.
     pub fn page(&self, index: usize) -> (PageNo, Latched) {
         let (no, page, _, _) = self.taken[index];
         (no, page)
@@ -139,7 +139,7 @@ fn put_header(change: &mut Change<'_>, header: Latched, at: usize, value: u32) -
     apply(change, header, &op)
 }
 
-/// The header's numbers.
+/// The numbers in the header.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     high: u32,
@@ -269,8 +269,8 @@ impl Release {
         })
     }
 
-    /// Gives the page back. Its body becomes zeroes, so that who still has its number sees that it
-    /// is no page of theirs any more.
+    /// Gives the page back. Its body becomes zeroes, so a reader that still has its number sees
+    /// that the page is not its own any more.
     pub fn give_back(self, change: &mut Change<'_>) -> Outcome<()> {
         apply(change, self.page, &PageOp::BodyFill { bytes: &[] })?;
         apply(
@@ -290,7 +290,7 @@ impl Release {
     }
 }
 
-/// How many pages the file of a space has room for.
+/// The number of pages that the file of a space has room for.
 pub fn high(pages: &Pages, space: SpaceId) -> Outcome<u32> {
     let header_id = PageId::new(space, PageNo(0));
     let header = pages.shared(header_id)?;
@@ -298,8 +298,8 @@ pub fn high(pages: &Pages, space: SpaceId) -> Outcome<u32> {
     Ok(facts.high)
 }
 
-/// The maps of a space with room for so many pages: the first page of each stretch, and where the
-/// map of the stretch stands.
+/// The maps of a space with room for `high` pages: the first page of each stretch, and the page of
+/// the stretch's map.
 pub fn maps(high: u32, page_bytes: usize) -> impl Iterator<Item = (PageNo, PageNo)> {
     let per_map = pages_per_map(page_bytes);
     (0..high.div_ceil(per_map)).map(move |stretch| {
@@ -308,17 +308,17 @@ pub fn maps(high: u32, page_bytes: usize) -> impl Iterator<Item = (PageNo, PageN
     })
 }
 
-/// The first page behind the stretch that begins at `first`.
+/// The first page after the stretch that begins at `first`.
 pub fn stretch_end(first: PageNo, high: u32, page_bytes: usize) -> u32 {
     high.min(first.0.saturating_add(pages_per_map(page_bytes)))
 }
 
-/// The page of the map that says whether `page` is in use.
+/// The page of the map that records whether `page` is in use.
 pub fn map_page(page: PageNo, page_bytes: usize) -> PageNo {
     map_of(page, pages_per_map(page_bytes))
 }
 
-/// Whether the map that covers `page` says that it is in use.
+/// Whether the map that covers `page` records it as in use.
 pub fn is_marked(map: &[u8], page: PageNo) -> bool {
     let bit = page.0 % pages_per_map(map.len());
     let at = PAGE_HEADER_BYTES + usize::try_from(bit / 8).expect("a bit of a page");
@@ -326,8 +326,8 @@ pub fn is_marked(map: &[u8], page: PageNo) -> bool {
         .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
 }
 
-/// The pages in use of the stretch that begins at `first`, in a space with room for `high` pages;
-/// the map counts.
+/// The pages in use of the stretch that begins at `first`, by its map, in a space with room for
+/// `high` pages.
 pub fn used_in_stretch(
     pages: &Pages,
     space: SpaceId,

@@ -1,14 +1,14 @@
 //! Making room: splits, from the page that is full up to the first parent with room.
 //!
-//! A split is a mini-transaction of its own that latches a parent, its child and what the space
-//! needs to give out a page, in this order. The parent must have room for the new separator; if it
-//! has not, it is split first and everything begins anew. All latches are taken before the first
+//! A split is a mini-transaction of its own. It latches a parent, its child and what the space
+//! needs to allocate a page, in this order. The parent must have room for the new separator. If it
+//! has none, it is split first and everything begins again. All latches are taken before the first
 //! byte changes, so a suspension leaves nothing half done.
 //!
-//! Cells that move to another page stand in the log with their whole keys, for the other page may
-//! leave out more or less of them. Where fences share much, that is many times what the cells take
-//! in a page, and more than an operation may have; then the log gets the page as it has become
-//! (`put_image`).
+//! Cells that move to another page stand in the log with their whole keys, because the other page
+//! may omit more or less of them. If fences share a long prefix, whole keys take much more than the
+//! cells take in a page, and more than an operation may have. Then the log gets the new image of
+//! the page (`put_image`).
 
 use format::page_op::PageOp;
 use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
@@ -20,12 +20,12 @@ use crate::error::{KEYS_ARE_OTHERS, change_failed, damaged};
 use crate::pages::{Change, Latched, Pages};
 use crate::space::{self, Reservation};
 
-/// An entry that wants room.
+/// An entry that needs room.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// Its key.
     pub key: &'a [u8],
-    /// Bytes of its payload: all of them for a new entry, the growth for one that is there.
+    /// Bytes of its payload: all of them for a new entry, the growth for an existing one.
     pub payload_bytes: usize,
     /// Whether the entry is new.
     pub is_new: bool,
@@ -72,7 +72,7 @@ impl Tree {
         }
     }
 
-    /// Latches a page and makes sure that it is the tree's page of `level` that covers `key`.
+    /// Latches a page and checks that it is the tree's page of `level` that covers `key`.
     fn latch_node(
         &self,
         change: &mut Change<'_>,
@@ -103,7 +103,7 @@ impl Tree {
             return Ok(Step::Again);
         };
         let Some(node) = self.latch_node(change, id, wanted.key, level)? else {
-            // Both are latched: this is not a moment of somebody else's split.
+            // Both are latched, so no split of another worker is under way.
             return Err(damaged(id, KEYS_ARE_OTHERS));
         };
         let Some(plan) = plan(id, change.bytes(node), wanted)? else {
@@ -138,7 +138,7 @@ impl Tree {
         Ok(Step::Applied)
     }
 
-    /// Makes `right` the page of the slots from the plan's on.
+    /// Makes `right` the page of the slots from the plan's slot on.
     fn fill_right(
         &self,
         change: &mut Change<'_>,
@@ -237,9 +237,9 @@ impl Tree {
     }
 }
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 enum Step {
-    /// The pages were not what they had been: look for them again.
+    /// The pages have changed: look for them again.
     Again,
     /// A page was split.
     Applied,
@@ -260,7 +260,7 @@ struct Plan {
     separator: Vec<u8>,
 }
 
-/// How to split the page for the wanted entry, or `None` if it has room.
+/// How to split the page for the wanted entry, or `None` if it has room already.
 fn plan(id: PageId, page: &[u8], wanted: Wanted<'_>) -> Outcome<Option<Plan>> {
     let view = TreePage::new(page).ok_or_else(|| damaged(id, "no tree page"))?;
     let made = plan_view(view, wanted, page.len());
@@ -302,7 +302,7 @@ fn plan_view(
         (_, true) => balanced_cut(&costs, wanted.is_new.then_some((position.slot, cost))),
         (false, false) => balanced_cut(&costs, None),
     };
-    // A new fence takes room too: where it finds none, other cuts are tried.
+    // A new fence takes room, too. If it does not fit, other cuts are tried.
     let others = std::iter::once(balanced_cut(&costs, None)).chain(1..count);
     for from in std::iter::once(preferred).chain(others) {
         let separator = if is_leaf {
@@ -320,8 +320,8 @@ fn plan_view(
     }))
 }
 
-/// Whether both halves have room for their cells and fences; what they gain by longer prefixes is
-/// left out.
+/// Whether both halves have room for their cells and fences. What longer prefixes save is not
+/// counted.
 fn halves_fit(
     view: TreePage<'_, [u8]>,
     costs: &[usize],
@@ -338,8 +338,8 @@ fn halves_fit(
     Some(left <= room && right <= room)
 }
 
-/// An inner page is cut at a slot whose key becomes the separator, so that each half begins with
-/// the key of its lower fence; empty where one half would have no child.
+/// An inner page is cut at a slot whose key becomes the separator, so each half begins with the key
+/// of its lower fence. Returns an empty key if one half would have no child.
 fn inner_separator(view: TreePage<'_, [u8]>, from: usize) -> Option<Vec<u8>> {
     let mut separator = Vec::new();
     if 0 < from && from < view.slot_count()? {
@@ -348,8 +348,8 @@ fn inner_separator(view: TreePage<'_, [u8]>, from: usize) -> Option<Vec<u8>> {
     Some(separator)
 }
 
-/// The shortest key between the halves of a leaf. Where one half has the new entry alone, it is the
-/// fence of that half; empty if there is nothing to cut between.
+/// The shortest key between the halves of a leaf. If one half has the new entry alone, it is the
+/// fence of that half. Empty if there is nothing to cut between.
 fn leaf_separator(
     view: TreePage<'_, [u8]>,
     from: usize,
@@ -375,8 +375,8 @@ fn leaf_separator(
 }
 
 /// The slot before which a page with entries of these costs is cut so that the halves are as equal
-/// as can be, with a new entry (its slot and cost) counted where it will stand. Neither half is
-/// left without entries, the new one included.
+/// as possible. A new entry (its slot and cost) counts in the half where it will stand. Neither
+/// half is left without entries, the new one included.
 fn balanced_cut(costs: &[usize], new: Option<(usize, usize)>) -> usize {
     let total: usize = costs.iter().sum::<usize>() + new.map_or(0, |(_, cost)| cost);
     let mut best = (usize::MAX, 0);
@@ -385,7 +385,7 @@ fn balanced_cut(costs: &[usize], new: Option<(usize, usize)>) -> usize {
         if 0 < from {
             left += costs[from - 1];
         }
-        // A new entry in the gap at the cut goes right, or left where the right has others.
+        // A new entry at the cut goes right. At cut 0 it goes left: the right half has all others.
         let new_left = new.is_some_and(|(slot, _)| slot < from || (slot == from && from == 0));
         let left_all = left
             + if new_left {
@@ -422,12 +422,12 @@ pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> 
         .map_err(|error| -> Halt { change_failed(id, error) })
 }
 
-/// Whether cells with their whole keys take more than the page that they go to.
+/// Whether cells with their whole keys take more than the page that they move to.
 pub(crate) fn is_longer_than_page(cells: &[u8], page_bytes: usize) -> bool {
     page_bytes - PAGE_HEADER_BYTES < cells.len()
 }
 
-/// Makes a page what `image` is, behind its header.
+/// Replaces a page by `image`, except its header.
 pub(crate) fn put_image(change: &mut Change<'_>, page: Latched, image: &[u8]) -> Outcome<()> {
     let (_, body) = image.split_at(PAGE_HEADER_BYTES);
     apply(change, page, &PageOp::BodyFill { bytes: body })

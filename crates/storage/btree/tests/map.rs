@@ -26,7 +26,7 @@ struct Pair {
 
 const SPACE: SpaceId = SpaceId(3);
 
-/// What the check of a tree has found.
+/// The result of a check of a tree.
 #[derive(Default)]
 struct Report {
     pages: Vec<PageNo>,
@@ -40,7 +40,7 @@ fn until_done<T>(world: &World, operation: impl FnMut() -> Outcome<T>) -> T {
     try_until_done(world, operation).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same for what may fail.
+/// As `until_done`, for operations that may fail.
 fn try_until_done<T>(
     world: &World,
     mut operation: impl FnMut() -> Outcome<T>,
@@ -111,7 +111,7 @@ impl Pair {
         assert_eq!(found.then_some(&payload), self.twin.get(key));
     }
 
-    /// What plain reads say of a key that is not in the leaf which the parent leads to.
+    /// Plain reads of a key that is not in the leaf to which the parent leads.
     fn check_not_found_is_damage(&self, key: &[u8], scans: &[From]) {
         let mut told = Vec::new();
         told.push(try_until_done(&self.world, || {
@@ -246,8 +246,8 @@ fn ascending_keys_fill_their_pages() {
     );
 }
 
-/// Keys that share nearly all: a page between two of them holds many times what their whole keys
-/// would take, and so does the log of its split, or of a merge, if it is told of them all.
+/// Keys that share nearly all their bytes. A page leaves the shared prefix out, so the whole keys
+/// of its cells take many pages. The log of a split or merge must not hold them all.
 #[test]
 fn pages_of_long_common_keys_are_split_and_joined() {
     let longest = btree::key_bytes_max(4096);
@@ -307,7 +307,7 @@ fn a_space_grows_past_its_first_map() {
     assert_eq!(until_done(&pair.world, take)[0], taken[50]);
 }
 
-/// Purge may wait in the middle of a tree while it is dropped, and find its pages in another one.
+/// Purge may wait in the middle of a tree while it is dropped, and find its pages in another tree.
 #[test]
 fn a_tree_that_is_gone_is_damage_and_no_endless_search() {
     let mut pair = Pair::new(64);
@@ -341,8 +341,8 @@ fn a_tree_that_is_gone_is_damage_and_no_endless_search() {
     check("the root of another tree");
 }
 
-/// A disk that has lost a write leaves a leaf that is whole, and older than its parent. Who looks
-/// for a key there is told, and does not look for ever.
+/// A disk that has lost a write leaves a leaf that is whole, and older than its parent. A search
+/// for a key there must fail, and not go on for ever.
 #[test]
 fn a_leaf_that_does_not_fit_its_parent_is_damage() {
     let mut pair = Pair::new(64);
