@@ -1,4 +1,4 @@
-//! What the pool costs a worker when everything is in memory: nanoseconds for one read of each kind
+//! What the pool costs a worker if everything is in memory: nanoseconds for one read of each kind
 //! and for one small mini-transaction. `cargo bench -p buffer`.
 #![allow(
     clippy::disallowed_methods,

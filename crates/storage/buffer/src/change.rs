@@ -1,7 +1,7 @@
 //! Mini-transactions: pages changed together, all or none after a crash.
 //!
-//! Phases: *gather* ([`Change::latch`], [`Change::create`]; may be given up at any time), *apply*
-//! ([`Change::apply`]; from now on it commits), [`Change::commit`].
+//! Phases: *gather* ([`Change::latch`], [`Change::create`]; may be given up at any time), then
+//! *apply* ([`Change::apply`]; from now on the change must commit), then [`Change::commit`].
 
 use std::fmt;
 
@@ -20,10 +20,10 @@ use crate::optimistic::Optimistic;
 use crate::pages::{Pages, spin};
 use crate::space::Space;
 
-/// Pages of one mini-transaction at most: what the worst case of its log is computed from.
+/// Pages of one mini-transaction at most; the worst case of its log is computed from it.
 const CHANGE_PAGES_MAX: usize = 64;
 
-/// A page of a change; valid for the change that gave it.
+/// A page of a change; valid only for the change that returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latched(usize);
 
@@ -42,12 +42,12 @@ enum Undo {
 struct HeldPage {
     no: FrameNo,
     id: PageId,
-    /// Has an operation been applied to it?
+    /// Whether an operation has been applied to it.
     is_changed: bool,
     undo: Undo,
 }
 
-/// The buffers of a mini-transaction, for reuse by the worker's next.
+/// The buffers of a mini-transaction; the worker's next one reuses them.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeBuffers {
     held: Vec<HeldPage>,
@@ -63,15 +63,15 @@ pub struct Change<'p> {
     body: Vec<u8>,
     /// Payload of one operation, for reuse.
     payload: Vec<u8>,
-    /// Has an operation been applied (B4)?
+    /// Whether an operation has been applied (B4).
     is_applied: bool,
 }
 
 impl Pages {
-    /// Begins a mini-transaction, with room for it in the log.
+    /// Begins a mini-transaction and takes room for it in the log.
     ///
     /// # Panics
-    /// If this worker has one open.
+    /// If this worker has one open already.
     pub fn change(&self) -> Outcome<Change<'_>> {
         assert!(
             !self.has_change.get(),
@@ -103,7 +103,7 @@ impl Change<'_> {
         self.pages.page_bytes()
     }
 
-    /// Latches a page exclusively, once.
+    /// Latches a page exclusively. Each page is latched once.
     ///
     /// # Panics
     /// After the first operation.
@@ -121,8 +121,8 @@ impl Change<'_> {
         Ok(self.add(no, id, Undo::Nothing))
     }
 
-    /// Latches a page that was read optimistically, if it has not changed since; `None` if it has,
-    /// or if it is busy.
+    /// Latches a page that was read optimistically. Returns `None` if it has changed since, or if
+    /// it is busy.
     ///
     /// # Panics
     /// After the first operation.
@@ -145,7 +145,7 @@ impl Change<'_> {
         Some(self.add(no, page.id(), Undo::Nothing))
     }
 
-    /// Makes an empty page and latches it, whatever the page was before; its old bytes are not
+    /// Makes an empty page and latches it, whatever the page was before. Its old bytes are not
     /// read. The operation that makes it is logged with the change.
     ///
     /// # Panics
@@ -173,8 +173,8 @@ impl Change<'_> {
         Ok(latched)
     }
 
-    /// Latches the page's frame exclusively if it is in memory, or gives it one; says if it is
-    /// fresh.
+    /// Latches the page's frame exclusively if it is in memory, or takes a frame for it. The result
+    /// says whether the frame is fresh.
     fn take_page(&self, space: &Space, id: PageId) -> Outcome<(FrameNo, bool)> {
         let pool = &self.pages.pool;
         let mut loads = pool.load_shard(id).lock();
@@ -198,8 +198,8 @@ impl Change<'_> {
         }
         let no = self.pages.take_frame()?;
         let frame = pool.frame(no);
-        // Readers with an outdated idea of the frame have it shared for a moment, unless their
-        // thread was preempted.
+        // Readers with an outdated page table hold the frame's shared latch for a moment, or longer
+        // if their thread was preempted.
         if spin(|| frame.latch.try_exclusive().then_some(())).is_none() {
             pool.free_frame(self.pages.worker, no);
             return Err(self.pages.busy().into());
@@ -246,7 +246,7 @@ impl Change<'_> {
             .expect("a latched page is one of its change")
     }
 
-    /// Which page it is.
+    /// The page's id.
     pub fn id(&self, page: Latched) -> PageId {
         self.held(page).id
     }
@@ -263,8 +263,8 @@ impl Change<'_> {
         unsafe { self.pages.pool.frames.bytes_mut(self.held(page).no) }
     }
 
-    /// Applies an operation to a page and notes it for the log. After an error the page is as it
-    /// was.
+    /// Applies an operation to a page and adds it to the log record. After an error the page is
+    /// unchanged.
     pub fn apply(&mut self, page: Latched, op: &PageOp<'_>) -> Result<(), ChangeError> {
         op.apply(0, self.bytes_mut(page))?;
         self.log(op, &[page]);
@@ -274,7 +274,7 @@ impl Change<'_> {
     /// Applies an operation that changes two pages.
     ///
     /// # Panics
-    /// If only the first of them could be changed: the caller checks room before.
+    /// If only the first of them could be changed: the caller must check for room before.
     pub fn apply_pair(
         &mut self,
         first: Latched,
@@ -313,13 +313,13 @@ impl Change<'_> {
         self.is_applied = true;
     }
 
-    /// Changes what a page is for.
+    /// Changes a page's type.
     pub fn set_type(&mut self, page: Latched, page_type: PageType) {
         ops::set_type(self.bytes_mut(page), page_type);
         self.log_bytes(ops::PAGE_TYPE, &[page], &[page_type.code()]);
     }
 
-    /// Puts a note into the log that changes no page: recovery hands it to the engine, in order.
+    /// Adds a note to the log that changes no page. Recovery passes it to the engine, in order.
     ///
     /// # Panics
     /// If the kind is one of the pool's own.
@@ -328,14 +328,14 @@ impl Change<'_> {
         self.log_bytes(kind, &[], payload);
     }
 
-    /// Notes that a tablespace is dropped: from the durability of this change on its file may be
-    /// removed ([`Pages::remove_space`]), and recovery removes it if that did not happen.
+    /// Notes that a tablespace is dropped. Once this change is durable, its file may be removed
+    /// ([`Pages::remove_space`]). Recovery removes it if that did not happen.
     pub fn note_space_drop(&mut self, space: SpaceId) {
         self.log_bytes(ops::SPACE_DROP, &[], &ops::drop_payload(space));
     }
 
-    /// Puts the change into the log and lets go of its pages. Gives the LSN behind it: what must be
-    /// durable for the change to be so, and a commit's number.
+    /// Puts the change into the log and releases its pages. Returns the LSN after it: the change is
+    /// durable once the log up to there is. For a commit, it is the commit number.
     pub fn commit(mut self) -> Lsn {
         if self.body.len() == MTR_HEADER_BYTES {
             return self.pages.reserved();
@@ -379,7 +379,7 @@ impl Change<'_> {
         }
     }
 
-    /// Undoes what the gathering has done to a page, and lets go of it.
+    /// Undoes what gathering has done to a page, and releases it.
     fn give_up(&mut self, held: HeldPage) {
         let pool = &self.pages.pool;
         let frame = pool.frame(held.no);

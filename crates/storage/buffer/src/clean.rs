@@ -1,9 +1,9 @@
 //! Cleaning: dirty pages go to their files; checkpoints; removal of tablespaces.
 //!
-//! One worker at a time has the role. A batch: copy pages under shared latches, wait until the log
-//! up to their LSNs is durable (B2), doublewrite, write in place, sync the files. A page may be
-//! changed again as soon as it is copied; it is then dirty anew, and not written a second time
-//! before the first write is done.
+//! One worker at a time has the role. For a batch it copies pages under shared latches, waits until
+//! the log up to their LSNs is durable (B2), writes them to the doublewrite file and then in place,
+//! and syncs the files. A page may change again as soon as it is copied. It is then dirty again,
+//! and is not written a second time before the first write is done.
 
 pub(crate) mod dirty;
 pub(crate) mod evict;
@@ -30,15 +30,15 @@ use crate::pool::Pool;
 use crate::space;
 use crate::space::doublewrite::{Doublewrite, batch_pages};
 
-/// Share of the log's greatest age at which a checkpoint is due: what is left is time to clean what
-/// holds it back, and a smaller share would write hot pages more often.
+/// Share of the log's greatest age at which a checkpoint is due. The rest is time to clean the
+/// pages that hold it back; a smaller share would write hot pages more often.
 const CHECKPOINT_DUE_PERCENT: u64 = 40;
 
-/// Frames looked at for pages of a tablespace that goes before others have their turn: some 100 us
-/// where their headers are in no cache.
+/// Frames that are searched for pages of a dropped tablespace before other tasks run: some 100 us
+/// if their headers are in no cache.
 const FRAMES_PER_TURN: u32 = 2048;
 
-/// What a call of [`Pages::clean`] has done.
+/// The result of [`Pages::clean`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleaned {
     /// Pages written.
@@ -52,7 +52,7 @@ pub(crate) struct PageCopy {
     pub(crate) bytes: IoBuffer,
 }
 
-/// Has the role of the cleaner until dropped.
+/// Holds the role of the cleaner until dropped.
 struct Role {
     pool: Arc<Pool>,
 }
@@ -64,8 +64,8 @@ impl Drop for Role {
     }
 }
 
-/// Pages that are being written. Dropped before the writes are known to be done, it closes the log:
-/// nobody could say what is in the files.
+/// Pages that are being written. If it is dropped before the writes are known to be done, it closes
+/// the log, because the contents of the files are then unknown.
 struct Batch {
     pool: Arc<Pool>,
     frames: Vec<FrameNo>,
@@ -105,7 +105,7 @@ impl Pool {
         })
     }
 
-    /// Is so much log younger than the checkpoint that there should be another soon?
+    /// Whether so much log is younger than the checkpoint that the next one is due.
     fn is_checkpoint_due(&self) -> bool {
         CHECKPOINT_DUE_PERCENT < self.wal.age_percent()
     }
@@ -128,9 +128,9 @@ impl Pool {
         }
     }
 
-    /// Copies a page that is still dirty and marks it as being written. One of a tablespace that is
-    /// gone is clean from now on: a worker with an outdated list of tablespaces may have made it
-    /// behind `remove_space`, and nothing else would ever let the checkpoint pass it.
+    /// Copies a page that is still dirty and marks it as being written. A page of a dropped
+    /// tablespace is made clean: a worker with an outdated list of tablespaces may have changed it
+    /// after `remove_space`, and nothing else would ever let the checkpoint pass it.
     fn copy_out(&self, no: FrameNo) -> Option<(PageCopy, Lsn)> {
         let frame = self.frame(no);
         if frame.is_writing() || !frame.latch.try_shared() {
@@ -169,7 +169,7 @@ impl Pool {
 
 impl Pages {
     /// Writes up to about `page_budget` dirty pages to their files; does nothing while another
-    /// worker cleans. Awaited with nothing held.
+    /// worker cleans. The caller awaits it with nothing held.
     pub async fn clean(&self, page_budget: u32) -> Result<Cleaned, StoreError> {
         let Some(role) = self.pool.try_role() else {
             return Ok(Cleaned::default());
@@ -187,7 +187,7 @@ impl Pages {
         Ok(cleaned)
     }
 
-    /// Writes everything that is dirty now: at an orderly end.
+    /// Writes everything that is dirty now, for an orderly end.
     pub async fn clean_all(&self) -> Result<(), StoreError> {
         let role = self.pool.role().await;
         while self.pool.dirty.oldest(&self.pool.frames).is_some() {
@@ -200,23 +200,23 @@ impl Pages {
         Ok(())
     }
 
-    /// Is there reason to clean now: somebody wants frames, a quarter of them is dirty, or the
-    /// oldest dirty page holds back a checkpoint that is due?
+    /// Whether there is reason to clean now: a caller wants frames, a quarter of them is dirty, or
+    /// the oldest dirty page holds back a checkpoint that is due.
     pub fn needs_cleaning(&self) -> bool {
         let frames = stdx::to_usize(self.pool.frames.count());
         let wants_frames = self.pool.wants_frames.load(Ordering::SeqCst);
         wants_frames || frames / 4 < self.pool.dirty.len() || self.needs_checkpoint()
     }
 
-    /// Is so much log younger than the checkpoint that there should be another soon? Long before
-    /// changes have to wait for it.
+    /// Whether so much log is younger than the checkpoint that the next one is due. That is long
+    /// before changes must wait for it.
     pub fn needs_checkpoint(&self) -> bool {
         self.pool.is_checkpoint_due()
     }
 
-    /// What to write next: cold pages if frames are wanted, else what holds the checkpoint back. If
-    /// both press, half and half: the oldest page may be a hot one, and where frames are wanted all
-    /// the time it would wait until the log is full. A page may be in both halves.
+    /// Returns the pages to write next: cold pages if frames are wanted, else those that hold the
+    /// checkpoint back. If both are needed, half and half. The oldest page may be hot; if frames
+    /// were wanted all the time, it would wait until the log is full. A page may be in both halves.
     async fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
         let pool = &self.pool;
         let mut found = Vec::new();
@@ -232,9 +232,9 @@ impl Pages {
         found
     }
 
-    /// Looks for dirty cold pages, once around all frames at the most. In a large pool that takes
-    /// long: others have their turn in between. What is found may be clean again, or of another
-    /// page, when it is copied; [`Pool::copy_out`] looks.
+    /// Searches for dirty cold pages, once around all frames at most. That takes long in a large
+    /// pool, so other tasks run in between. A page found may be clean again, or its frame may hold
+    /// another page, when it is copied; [`Pool::copy_out`] checks.
     async fn cold_candidates(&self, count: usize) -> Vec<DirtyEntry> {
         let (mut rest, mut found) = (self.pool.frames.count(), Vec::new());
         loop {
@@ -276,7 +276,8 @@ impl Pages {
         let shape = (pool.options.page_size, pool.wal.epoch());
         let outcome = write_pages(&self.disk, &pool.doublewrite, shape, copies).await;
         if let Err(error) = outcome {
-            // What is in the files now is not known, and may not be written a second time.
+            // The contents of the files are unknown now, and the pages must not be written a second
+            // time.
             pool.wal.fail(error.clone().into());
             return Err(space::disk_error(&error));
         }
@@ -286,11 +287,11 @@ impl Pages {
         Ok(written)
     }
 
-    /// Writes a checkpoint: the log before the oldest dirty page may be recycled then. `payload` is
-    /// what the engine finds again at the next start. Gives the checkpoint's LSN.
+    /// Writes a checkpoint; the log before the oldest dirty page may be recycled then. The engine
+    /// gets `payload` back at the next start. Returns the checkpoint's LSN.
     pub async fn checkpoint(&self, payload: Vec<u8>) -> Result<Lsn, StoreError> {
         let role = self.pool.role().await;
-        // In this order: a change that is closed now has its pages on the lists.
+        // In this order: a change that is closed now already has its pages on the lists.
         let closed = self.pool.wal.closed();
         let oldest = self
             .pool
@@ -309,8 +310,8 @@ impl Pages {
         Ok(lsn)
     }
 
-    /// The last checkpoint of an orderly end: every page is in its file, and nobody works. From
-    /// then on the log is closed, and the next start needs none of it.
+    /// The last checkpoint of an orderly end: every page is in its file, and no worker changes any.
+    /// From then on the log is closed, and the next start needs none of it.
     pub async fn close(&self, payload: Vec<u8>) -> Result<(), StoreError> {
         self.clean_all().await?;
         self.checkpoint(payload.clone()).await?;
@@ -318,9 +319,9 @@ impl Pages {
         closed.map_err(|_| StoreError::LogFailed)
     }
 
-    /// Forgets the pages of a dropped tablespace and removes its file. The note of the drop
-    /// ([`crate::Change::note_space_drop`]) is durable before this is called, and nobody uses the
-    /// tablespace any more. Called again where it failed or was given up, it goes on.
+    /// Drops the pages of a dropped tablespace from memory and removes its file. The note of the
+    /// drop ([`crate::Change::note_space_drop`]) is durable before the call, and the tablespace is
+    /// not used any more. After a failure or a dropped future, another call continues.
     pub async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
         let Some(space) = self.pool.spaces.begin_removal(id) else {
             return Ok(());
@@ -353,7 +354,7 @@ impl Pages {
         let directory = self.pool.directory.clone();
         let remove = move |disk: &dyn Disk| {
             match disk.remove(&path) {
-                // An earlier call came as far as this.
+                // An earlier call got this far.
                 Err(gone) if gone.kind == DiskErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -366,8 +367,9 @@ impl Pages {
     }
 }
 
-/// Writes copies of pages so that a crash at any time leaves each page old or new, and what is
-/// done is durable. The log of their changes is durable before: `epoch` says in which life.
+/// Writes copies of pages so that a crash at any time leaves each page old or new; at the end they
+/// are durable. The log of their changes is durable before. `epoch` is the life that the pages are
+/// stamped with.
 pub(crate) async fn write_pages(
     disk: &Rc<dyn Disk>,
     doublewrite: &Doublewrite,
@@ -395,7 +397,7 @@ pub(crate) async fn write_pages(
     all(syncs).await.into_iter().collect()
 }
 
-/// Runs operations at once and waits for all of them.
+/// Starts all operations at once and waits for all of them.
 async fn all<T>(futures: Vec<IoFuture<T>>) -> Vec<T> {
     let mut running: Vec<Option<IoFuture<T>>> = futures.into_iter().map(Some).collect();
     let mut results: Vec<Option<T>> = running.iter().map(|_| None).collect();

@@ -1,14 +1,14 @@
 //! The frames: preallocated memory for pages, each with a header of one cache line.
 //!
-//! The memory is never given back or moved, so an optimistic reader may look at any frame at any
-//! time: at worst it reads bytes of another page, and validation tells.
+//! The memory is never freed or moved, so an optimistic reader may read any frame at any time. At
+//! worst it reads bytes of another page, and validation shows it.
 //!
-//! (F1) The bytes of a frame are written only by the holder of its exclusive latch, or by the one
-//! who took it from a free list before it is in a page table.
+//! (F1) The bytes of a frame are written only by the holder of its exclusive latch, or by the owner
+//!      of a frame that came from a free list and is not in a page table yet.
 //! (F2) `page` changes only under the exclusive latch.
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
-//! (F4) `rec_lsn` becomes non-zero under the exclusive latch, and zero under the shared one by the
-//! cleaner, of which there is one; so a copy and its cleanness belong together.
+//! (F4) `rec_lsn` becomes non-zero under the exclusive latch. The cleaner, of which there is one,
+//!      makes it zero under the shared latch. So a copy and the cleaning belong together.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -23,23 +23,23 @@ use sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// `page` of a frame without a page.
 const NO_PAGE: u64 = u64::MAX;
 
-/// Heat of a page that the next pass of the clock takes.
+/// Heat of a page that the next pass of the clock evicts.
 const HEAT_COLD: u8 = 0;
-/// Heat of a page that was hot a pass ago.
+/// Heat of a page that was hot one pass ago.
 const HEAT_WARM: u8 = 1;
 /// Heat of a page that was used again in a later period than that of its arrival.
 const HEAT_HOT: u8 = 2;
 /// Heat of a page that has just come in: cold, but not yet seen by the clock.
 const HEAT_NEW: u8 = 3;
 
-/// Alignment of the frames' memory: a huge page, and more than direct I/O wants.
+/// Alignment of the frames' memory: a huge page, which is more than direct I/O needs.
 const MEMORY_ALIGNMENT: usize = 2 << 20;
 
 /// The number of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FrameNo(pub(crate) u32);
 
-/// What the pool knows of the page in a frame.
+/// The pool's state of the page in a frame.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Frame {
@@ -49,11 +49,11 @@ pub(crate) struct Frame {
     page: AtomicU64,
     /// Start of the first mini-transaction that is not in the file yet; 0 when clean (F4).
     rec_lsn: AtomicU64,
-    /// Use since the clock passed; a hint. States and arrows are in `crate::clean::evict`.
+    /// Use since the clock passed; a hint. The states and transitions are in `crate::clean::evict`.
     heat: AtomicU8,
     /// The period in which its page came in; a hint.
     arrival: AtomicU8,
-    /// Is a copy on its way to the file? Set and cleared by the cleaner.
+    /// Whether a copy is on its way to the file. Set and cleared by the cleaner.
     is_writing: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ impl Frame {
         }
     }
 
-    /// Does it hold this page? Certain only under a latch or after validation.
+    /// Whether it holds this page. Certain only under a latch or after validation.
     #[inline]
     pub(crate) fn holds(&self, id: PageId) -> bool {
         self.page.load(Ordering::Relaxed) == id.to_word()
@@ -83,13 +83,13 @@ impl Frame {
 
     pub(crate) fn set_page(&self, id: Option<PageId>) {
         let word = id.map_or(NO_PAGE, PageId::to_word);
-        // The latch's release and acquire order it.
+        // The latch's release and acquire order this store.
         self.page.store(word, Ordering::Relaxed);
     }
 
     /// The start of the oldest change that is not in the file.
     pub(crate) fn rec_lsn(&self) -> Option<Lsn> {
-        // Acquire: checkpoints and eviction look without a latch.
+        // Acquire: checkpoints and eviction read it without a latch.
         let lsn = self.rec_lsn.load(Ordering::Acquire);
         (lsn != 0).then_some(Lsn(lsn))
     }
@@ -105,11 +105,11 @@ impl Frame {
     }
 
     pub(crate) fn set_writing(&self, is_writing: bool) {
-        // Release: who sees it cleared may evict and read the file again.
+        // Release: a thread that sees it cleared may evict the page and read the file again.
         self.is_writing.store(is_writing, Ordering::Release);
     }
 
-    /// Notes a use; writes only if there is something to note.
+    /// Notes a use; writes only if something changes.
     #[inline]
     pub(crate) fn touch(&self, periods: &Periods) {
         if self.heat.load(Ordering::Relaxed) != HEAT_HOT {
@@ -117,8 +117,8 @@ impl Frame {
         }
     }
 
-    /// The uses of a page in the period of its arrival belong to what brought it in, a scan
-    /// perhaps, and say nothing about later ones.
+    /// The uses of a page in the period of its arrival belong to what brought it in, perhaps a
+    /// scan. They do not predict later uses.
     #[inline(never)]
     fn touch_cooler(&self, periods: &Periods) {
         if self.arrival.load(Ordering::Relaxed) != periods.present() {
@@ -126,7 +126,7 @@ impl Frame {
         }
     }
 
-    /// A page has come in, which may have been here before and left at `left_at`.
+    /// A page has come in. It may have been here before and left at `left_at`.
     pub(crate) fn set_new(&self, periods: &Periods, left_at: Option<u32>) {
         let is_back_soon = left_at.is_some_and(|at| periods.is_soon_after(at));
         let heat = if is_back_soon { HEAT_HOT } else { HEAT_NEW };
@@ -139,13 +139,13 @@ impl Frame {
         self.heat.load(Ordering::Relaxed) == HEAT_COLD
     }
 
-    /// The clock passes, and finds the page so.
+    /// The clock passes. Returns the heat that it found.
     pub(crate) fn pass(&self, hot_pages: HotPages) -> Found {
         let (cooler, found) = match (self.heat.load(Ordering::Relaxed), hot_pages) {
             (HEAT_COLD, _) => return Found::Cold,
             (HEAT_HOT, HotPages::Stay) => return Found::Hot,
             (HEAT_HOT, HotPages::Cool) => (HEAT_WARM, Found::Hot),
-            // New, or warm.
+            // It was new or warm.
             _ => (HEAT_COLD, Found::Cooling),
         };
         self.heat.store(cooler, Ordering::Relaxed);
@@ -158,34 +158,34 @@ impl Frame {
 pub(crate) enum HotPages {
     /// They are not too many.
     Stay,
-    /// They take more than their share.
+    /// They take more than their part.
     Cool,
 }
 
-/// How a pass of the clock finds a page.
+/// The heat that a pass of the clock finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It was used again since it came in.
     Hot,
     /// It will be cold in the next pass.
     Cooling,
-    /// It may go.
+    /// It may be evicted.
     Cold,
 }
 
-/// So many arrivals make a period: this part of all frames.
+/// A period is as many arrivals as all frames divided by this.
 const PERIOD_SHARE: u32 = 8;
 
-/// Hot pages stay hot while they are not more than so many eighths of the frames.
+/// Hot pages stay hot while they take at most this many eighths of the frames.
 pub(crate) const HOT_EIGHTHS: u32 = 5;
 
-/// Periods tell uses of a page that belong together from a later use. One ends when an eighth of
-/// the frames have got another page, or about a second after it began where pages are changed
-/// ([`crate::Pages::end_period`]).
+/// Periods separate the uses of a page that belong together from a later use. A period ends when an
+/// eighth of the frames have got another page, or about a second after it began while pages are
+/// changed ([`crate::Pages::end_period`]).
 #[derive(Debug)]
 pub(crate) struct Periods {
-    /// The present one; wraps around. A page that comes in 256 periods ago to the letter is taken
-    /// for new, which costs it one period.
+    /// The present period; wraps around. A page that came in exactly 256 periods ago looks new,
+    /// which costs it one period.
     present: AtomicU8,
     /// Pages that have come in so far; wraps around.
     arrivals: AtomicU32,
@@ -211,14 +211,14 @@ impl Periods {
         self.arrivals.load(Ordering::Relaxed)
     }
 
-    /// Did a page leave so lately that it had stayed with the hot pages' room? Of `left_at` the top
-    /// bit is lost.
+    /// Whether a page left so recently that it would have stayed with the hot pages' room.
+    /// `left_at` lacks its top bit.
     fn is_soon_after(&self, left_at: u32) -> bool {
         let since = self.arrivals().wrapping_sub(left_at) << 1 >> 1;
         since <= self.length.saturating_mul(HOT_EIGHTHS)
     }
 
-    /// A page comes in: the period.
+    /// Counts a page that comes in. Returns the period.
     fn note_arrival(&self) -> u8 {
         let before = self.arrivals.fetch_add(1, Ordering::Relaxed);
         if before % self.length == self.length - 1 {
@@ -227,14 +227,14 @@ impl Periods {
         self.present()
     }
 
-    /// Another period begins.
+    /// Begins another period.
     pub(crate) fn end(&self) {
         self.present.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Asks for huge pages: a row that is read at random misses the translation of its page otherwise,
-/// which costs a tenth of a short statement. A kernel that has none serves small ones.
+/// Asks for huge pages. Otherwise a row that is read at random misses the TLB, which costs a tenth
+/// of a short statement. A kernel without huge pages serves small ones.
 fn advise_huge_pages(memory: NonNull<u8>, bytes: usize) {
     let advice = Advice::LinuxHugepage;
     // SAFETY: the caller allocated `bytes` from `memory` on; the advice changes no byte of them.
@@ -244,9 +244,9 @@ fn advise_huge_pages(memory: NonNull<u8>, bytes: usize) {
 /// All frames of a pool and their memory.
 pub(crate) struct Frames {
     headers: Box<[Frame]>,
-    /// Start of the aligned memory, inside the allocation. Constant.
+    /// Start of the aligned memory inside the allocation. Constant.
     memory: NonNull<u8>,
-    /// What was allocated; freed on drop. Constant.
+    /// The allocation; freed on drop. Constant.
     allocation: NonNull<u8>,
     layout: Layout,
     page_size: PageSize,
@@ -311,24 +311,24 @@ impl Frames {
     /// exclusive slice of it exists.
     pub(crate) unsafe fn bytes<'a>(&self, no: FrameNo) -> &'a [u8] {
         let start = self.address(no).as_ptr();
-        // SAFETY: `page_size` initialised bytes that nobody writes, by the caller's promise; the
+        // SAFETY: `page_size` initialised bytes that no thread writes, by the caller's promise; the
         // memory outlives the latch, which outlives the slice.
         unsafe { std::slice::from_raw_parts(start, self.page_size.bytes()) }
     }
 
-    /// The bytes of a frame, to be changed.
+    /// The bytes of a frame, for writing.
     ///
-    /// Optimistic readers may load these bytes at the same time, atomically and relaxed; what they
-    /// get is undefined then and dropped by validation. Rust has no name for such a reader beside
-    /// a plain writer; LLVM's model, which compiles both, gives the racing load an undefined value
-    /// and leaves the writer alone.
+    /// Optimistic readers may load these bytes at the same time, atomically and relaxed. What they
+    /// load is then undefined, and validation drops it. Rust has no model for such a reader beside
+    /// a plain writer. LLVM's model, to which both are compiled, gives the racing load an undefined
+    /// value and leaves the writer alone.
     ///
     /// # Safety
     /// The caller holds the frame's exclusive latch, or took the frame from a free list, as long as
     /// the slice lives, and no other slice of it exists.
     pub(crate) unsafe fn bytes_mut<'a>(&self, no: FrameNo) -> &'a mut [u8] {
         let start = self.address(no).as_ptr();
-        // SAFETY: `page_size` initialised bytes that are this caller's alone but for optimistic
+        // SAFETY: `page_size` initialised bytes that are this caller's alone except for optimistic
         // loads, see above.
         unsafe { std::slice::from_raw_parts_mut(start, self.page_size.bytes()) }
     }

@@ -1,27 +1,28 @@
 //! Pages in memory.
 //!
-//! A [`Pool`] is shared by all workers; each worker has its own [`Pages`], through which it reads
+//! A [`Pool`] is shared by all workers. Each worker has its own [`Pages`], through which it reads
 //! ([`Pages::optimistic`], [`Pages::shared`]) and changes ([`Pages::change`]) pages. Every call
-//! completes at once or gives [`store::Halt`]: a `Suspend` to be awaited with nothing held, after
-//! which the whole operation is called again.
+//! completes at once or returns [`store::Halt`]. The caller awaits its `Suspend` with nothing held,
+//! and then calls the whole operation again.
 //!
-//! A [`Change`] is a mini-transaction: first all its pages are latched or created, then operations
-//! are applied to them, then it commits, which puts the operations into the log and stamps the
+//! A [`Change`] is a mini-transaction. First all its pages are latched or created, then operations
+//! are applied to them. Then it commits, which puts the operations into the log and stamps the
 //! pages. Each operation is a [`format::page_op::PageOp`] (or one of this crate's own kinds,
 //! [`ops`]), applied at run time and at redo by the same function.
 //!
-//! (B1) *L0.* A worker that suspends holds no latch: each `Suspend` made here asserts, when it is
-//! polled, that the worker's count of held latches is 0; in release too.
+//! (B1) *L0.* A worker that suspends holds no latch. Each `Suspend` made here asserts, when it is
+//!      polled, that the worker's count of held latches is 0; in release builds, too.
 //! (B2) *WAL rule.* A page goes to its file only when the log up to its LSN is durable.
-//! (B3) Latches are only ever tried for, so there is no latch deadlock; who fails lets go of all.
-//! (B4) A change that has applied an operation commits; dropping it is a bug and panics.
+//! (B3) Latches are only tried, never waited for, so there is no latch deadlock. After a failure
+//!      all are released.
+//! (B4) A change that has applied an operation must commit; dropping it is a bug and panics.
 //! (B5) One mini-transaction a worker at a time, with a permit for log room taken before its first
-//! latch.
-//! (B6) Pages of one size in one pool. The size stands in each page, and a tablespace of another
-//! size is refused when its first page is read.
+//!      latch.
+//! (B6) All pages of a pool have one size. Each page holds it, and a tablespace of another size is
+//!      refused when its first page is read.
 //!
-//! Cleaning ([`Pages::clean`]), checkpoints ([`Pages::checkpoint`]) and redo ([`start`]) are here
-//! too: who writes pages must know what is dirty.
+//! Cleaning ([`Pages::clean`]), checkpoints ([`Pages::checkpoint`]) and redo ([`start`]) are here,
+//! too, because they need to know which pages are dirty.
 
 mod change;
 mod clean;

@@ -1,8 +1,8 @@
 //! Bringing a page in from its file.
 //!
-//! Who misses a page first reads it; others who miss it meanwhile wait for that read. The reader's
-//! future may be dropped at any time: then the next who asks reads anew. A page that does not
-//! arrive leaves its error for the next who asks.
+//! The first caller that misses a page reads it; others that miss it meanwhile wait for that read.
+//! The reader's future may be dropped at any time; then the next caller reads again. A page that
+//! does not arrive leaves its error for the next caller.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,9 +24,9 @@ use crate::space::{self, Space};
 /// A page that is not in memory but asked for.
 #[derive(Debug)]
 pub(crate) enum Load {
-    /// On its way; who else waits.
+    /// On its way; the tasks that wait for it.
     Reading(Vec<Waker>),
-    /// It did not arrive, and nobody has been told yet.
+    /// It did not arrive, and no caller has got the error yet.
     Failed(StoreError),
 }
 
@@ -63,14 +63,14 @@ impl Claim {
         self.id
     }
 
-    /// Checks what was read, puts it into the frame and the frame into the table; false if the
-    /// frame is busy, and nothing is done then.
+    /// Checks what was read, puts it into the frame and the frame into the table. Returns false,
+    /// and does nothing, if the frame is busy.
     pub(crate) fn install(&self, read: &[u8]) -> Result<bool, StoreError> {
         let frame = self.frame.expect("a page is installed before the end");
         let describe = |error: PageError| space::damaged(&self.space.path, self.id, &error);
         let header = page::verify(read, self.id, self.pool.options.page_size).map_err(describe)?;
-        // As redo does with the pages that it meets: who changed this one would find the order of
-        // the log broken.
+        // As redo does with the pages that it meets: a change of this page would break the order of
+        // the log.
         let log_end = self.pool.wal.newest_lsn(header.epoch);
         if log_end < header.lsn {
             let lost = space::lost_log(&header, log_end);
@@ -159,12 +159,12 @@ impl Reading {
 
 impl Pool {
     /// Writes a page into a frame that is the caller's alone, and puts the frame into the table.
-    /// Readers with an outdated idea of the frame may have it latched shared for a moment, and a
-    /// long one if their thread was preempted: false then, and nothing is done.
+    /// Readers with an outdated page table may hold the frame's shared latch for a moment, or
+    /// longer if their thread was preempted. Then this returns false and does nothing.
     ///
-    /// Page, heat and table change under one exclusive latch. As soon as the frame has a page that
-    /// is clean, another worker may evict it; were the table set after that, the page would be
-    /// found in a frame that holds another one, for ever.
+    /// Page, heat and table change under one exclusive latch. As soon as the frame has a clean
+    /// page, another worker may evict it. If the table were set after that, the page would for ever
+    /// be found in a frame that holds another one.
     fn fill_frame(&self, no: FrameNo, id: PageId, space: &Space, content: &[u8]) -> bool {
         let frame = self.frame(no);
         if spin(|| frame.latch.try_exclusive().then_some(())).is_none() {

@@ -8,8 +8,7 @@ use store::StoreError;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Mutex, Notify};
 
-/// The most damaged pages that one run of the server reports, each of them once. `plateau check`
-/// names all.
+/// The most damaged pages that one run of the server reports, each once. `plateau check` names all.
 const PAGES_TOLD_MAX: usize = 1000;
 
 /// Holds the news until the log's task fetches them.
@@ -17,9 +16,9 @@ const PAGES_TOLD_MAX: usize = 1000;
 pub struct News {
     /// Pages that were reported, and those that the log's task has not fetched yet.
     damage: Mutex<Damage>,
-    /// Is there something in `damage`? A hint, stored with it.
+    /// Whether `damage` has something. A hint, stored with it.
     has_damage: AtomicBool,
-    /// Did the last growth of a file fail because the disk is full?
+    /// Whether the last growth of a file failed because the disk is full.
     is_full: AtomicBool,
     /// The log's task sleeps here.
     due: Notify,
@@ -32,7 +31,7 @@ struct Damage {
 }
 
 impl News {
-    /// A page could not be read, or is not what was written.
+    /// Reports a page that could not be read, or is not what was written.
     pub(crate) fn page_failed(&self, page: PageId, error: &StoreError) {
         let mut damage = self.damage.lock();
         if PAGES_TOLD_MAX <= damage.told.len() || !damage.told.insert(page) {
@@ -55,7 +54,7 @@ impl News {
         next
     }
 
-    /// A file was made longer, or could not be.
+    /// Reports that a file has grown, or that the disk was full.
     pub(crate) fn set_full(&self, is_full: bool) {
         if self.is_full.swap(is_full, Ordering::SeqCst) != is_full {
             self.due.notify();
@@ -72,7 +71,7 @@ impl News {
         self.due.notified().await;
     }
 
-    /// Did the last growth of a file fail because the disk is full?
+    /// Whether the last growth of a file failed because the disk is full.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::SeqCst)
     }

@@ -1,24 +1,24 @@
 //! Operations that belong to the pool itself, kinds 0 to 15 of the log.
 //!
-//! Layout: `docs/formats/page_op.md`. All others that change pages are
-//! [`format::page_op::PageOp`]; kinds on no page that are not here are notes, given to the engine
-//! at recovery in order.
+//! Layout: `docs/formats/page_op.md`. All other operations on pages are
+//! [`format::page_op::PageOp`]. Kinds without a page that are not here are notes, which recovery
+//! passes to the engine in order.
 
 use format::log::{LogOp, OpKind};
 use format::page_op::PageOp;
 use format::{Lsn, PageHeader, PageId, PageSize, PageType, SpaceId, codec};
 
-/// Makes an empty page, whatever was there: payload is type and size class.
+/// Makes an empty page, whatever was there. The payload is type and size class.
 pub const PAGE_CREATE: OpKind = OpKind(1);
-/// Changes the type of a page: payload is the type.
+/// Changes the type of a page. The payload is the type.
 pub const PAGE_TYPE: OpKind = OpKind(2);
-/// A tablespace is dropped: its file may be gone. On no page; payload is the id.
+/// A tablespace is dropped, and its file may be gone. On no page; the payload is the id.
 pub const SPACE_DROP: OpKind = OpKind(3);
 
 /// Offset of the type in a page's header.
 const TYPE_AT: usize = 24;
 
-/// Why an operation in the log cannot be done again.
+/// Why an operation of the log cannot be redone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
     /// A kind that this program does not know.
@@ -62,7 +62,7 @@ pub(crate) fn set_type(page: &mut [u8], page_type: PageType) {
     codec::put_at(page, TYPE_AT, &[page_type.code()]).expect("a page has a header");
 }
 
-/// Does an operation of the log again on one of its pages.
+/// Redoes an operation of the log on one of its pages.
 pub(crate) fn redo(op: &LogOp<'_>, which: usize, page: &mut [u8]) -> Result<(), OpError> {
     let id = *op.pages().get(which).ok_or(OpError::Payload)?;
     match op.kind {

@@ -1,9 +1,9 @@
 //! Reading a page without a latch.
 //!
-//! Every byte is loaded atomically (relaxed) and copied; no reference to the page's bytes ever
-//! exists, because another worker may be writing them. What was read is worth nothing before
-//! [`Optimistic::is_valid`] has said yes after it; lengths and offsets that were read are checked
-//! against the page like any others.
+//! Every byte is loaded atomically (relaxed) and copied. No reference to the page's bytes ever
+//! exists, because another worker may be writing them. What was read is worthless until a later
+//! [`Optimistic::is_valid`] returns true. Lengths and offsets that were read are checked against
+//! the page like any others.
 
 use std::cmp::Ordering as Order;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::frames::Frame;
 /// Bytes of one load.
 const WORD_BYTES: usize = 8;
 
-/// A page as it was, or is, or neither: see [`Optimistic::is_valid`]. Holds nothing.
+/// A page that may change while it is read: see [`Optimistic::is_valid`]. Holds no latch.
 #[derive(Clone, Copy)]
 pub struct Optimistic<'a> {
     pub(crate) frame: &'a Frame,
@@ -31,18 +31,18 @@ pub struct Optimistic<'a> {
 }
 
 impl Optimistic<'_> {
-    /// Which page was asked for.
+    /// The id of the page that was asked for.
     pub fn id(&self) -> PageId {
         self.id
     }
 
-    /// Was everything read so far the page's, unchanged from the first read to now?
+    /// Whether everything read so far was the page's, unchanged from the first read to now.
     #[inline]
     pub fn is_valid(&self) -> bool {
         self.frame.latch.validate(self.version)
     }
 
-    /// The word of 8 bytes with number `index`.
+    /// The 8 bytes of word `index`.
     #[inline]
     fn word(&self, index: usize) -> u64 {
         assert!(index < self.length / WORD_BYTES);
@@ -56,7 +56,7 @@ impl Optimistic<'_> {
         u64::from_le(word.load(Ordering::Relaxed))
     }
 
-    /// Up to 8 bytes at `offset` in the low part of a word; the rest of it is anything.
+    /// Up to 8 bytes at `offset` in the low part of a word; its other bytes are arbitrary.
     #[inline]
     fn unaligned(&self, offset: usize, count: usize) -> Option<u64> {
         if self.length < offset.checked_add(count)? {
@@ -70,8 +70,8 @@ impl Optimistic<'_> {
         Some(low | (self.word(index + 1) << ((WORD_BYTES - skip) * 8)))
     }
 
-    /// Calls `each` with the bytes from `offset` on in pieces of at most 8, until it gives
-    /// something.
+    /// Calls `each` with the bytes from `offset` on, in pieces of at most 8, until it returns a
+    /// value.
     #[inline]
     fn pieces<T>(
         &self,
@@ -176,7 +176,7 @@ mod tests {
         ) {
             let frames = Frames::new(2, PageSize::KiB4);
             let frame = frames.frame(FrameNo(1));
-            // SAFETY: nobody else knows the frames.
+            // SAFETY: no other code knows the frames.
             let bytes = unsafe { frames.bytes_mut(FrameNo(1)) };
             for (at, byte) in bytes.iter_mut().enumerate() {
                 *byte = seed[at % seed.len()];

@@ -1,9 +1,9 @@
 //! From a page's number to its frame: one array for each tablespace, grown by doubling.
 //!
-//! Bucket *k* holds the entries of the next `256 * 2^k` pages, made when the first of them is
-//! touched and never moved, so a look-up is two loads and readers need no protection. An entry is
-//! a frame number plus one; or, with `LEFT` set, when the page left memory, for the pool to see
-//! that it comes back soon; or 0.
+//! Bucket *k* holds the entries of the next `256 * 2^k` pages. It is made when the first of them is
+//! touched, and never moved. So a look-up is two loads and readers need no protection. An entry is
+//! a frame number plus one; or 0; or `LEFT` and the time when the page left memory, so that the
+//! pool sees if the page comes back soon.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ const FIRST_BUCKET_BITS: u32 = 8;
 /// Buckets for all 32-bit page numbers.
 const BUCKET_COUNT: usize = 25;
 
-/// Says that an entry is no frame; below it stands when the page left.
+/// Marks an entry that is no frame; the bits below hold the time when the page left.
 const LEFT: u32 = 1 << 31;
 
 /// Frames that entries can name.
@@ -47,18 +47,18 @@ impl PageTable {
         }
     }
 
-    /// The frame that held the page a moment ago: to be checked under its latch.
+    /// The frame that held the page a moment ago. The caller checks it under its latch.
     #[inline]
     pub(crate) fn frame_of(&self, page: PageNo) -> Option<FrameNo> {
         let (bucket, index) = place(page);
         let bucket = self.buckets.get(bucket)?.get()?;
-        // Acquire: the frame's contents are seen by who finds it here.
+        // Acquire: a thread that finds the frame here sees its contents.
         let frame = bucket.get(index)?.load(Ordering::Acquire).wrapping_sub(1);
-        // Neither 0 nor `LEFT` and what follows is below it now.
+        // Excludes 0, `LEFT` and all above, which are not below this now.
         (frame < LEFT - 1).then_some(FrameNo(frame))
     }
 
-    /// When the page left memory, as [`PageTable::set_left`] was given it, but for the top bit.
+    /// The time passed to [`PageTable::set_left`] when the page left memory, without the top bit.
     pub(crate) fn left_at(&self, page: PageNo) -> Option<u32> {
         let (bucket, index) = place(page);
         let bucket = self.buckets.get(bucket)?.get()?;
@@ -67,13 +67,13 @@ impl PageTable {
         entry.checked_sub(LEFT)
     }
 
-    /// Says where the page is now.
+    /// Sets the frame that holds the page now.
     pub(crate) fn set(&self, page: PageNo, frame: FrameNo) {
         assert!(frame.0 < FRAMES_MAX);
         self.put(page, frame.0 + 1);
     }
 
-    /// Says that the page is in memory no more, and when it left.
+    /// Notes that the page has left memory, and when.
     pub(crate) fn set_left(&self, page: PageNo, at: u32) {
         self.put(page, LEFT | at);
     }

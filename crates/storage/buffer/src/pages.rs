@@ -1,4 +1,4 @@
-//! One worker's way to the pages.
+//! One worker's access to the pages.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -23,21 +23,21 @@ use crate::optimistic::Optimistic;
 use crate::pool::Pool;
 use crate::space::{self, Space};
 
-/// Tries for a latch before the operation is suspended: longer than any holder needs unless its
-/// thread was preempted.
+/// Tries for a latch before the operation suspends. A holder needs longer only if its thread was
+/// preempted.
 const LATCH_TRIES: usize = 100;
 
-/// Looks at a page table that may be outdated before giving way.
+/// Reads of a page table that may be outdated before giving way.
 const LOOKUP_TRIES: usize = 4;
 
-/// Pages that a file has room for behind those that work may take, for undoing work on a full disk:
-/// a share of the pages, and bounds. Undoing takes a page where a leaf has filled up since, and for
-/// the end of the transaction.
+/// Pages that a file has beyond those that work may take, to undo work on a full disk: a share of
+/// the pages, with bounds. Undoing takes a page if a leaf has filled up since, and for the end of
+/// the transaction.
 const RESERVE_SHARE: u32 = 32;
 const RESERVE_PAGES_MIN: u32 = 4;
 const RESERVE_PAGES_MAX: u32 = 64;
 
-/// A file grows by such a share of its pages at once, and by so many at most: 16 MiB of 16 KiB.
+/// A file grows by this share of its pages at once, but by 16 MiB of 16 KiB pages at most.
 const GROWTH_SHARE: u32 = 4;
 const GROWTH_PAGES_MAX: u32 = 1024;
 
@@ -51,16 +51,17 @@ pub struct Pages {
     pub(crate) log: RefCell<WalWriter>,
     /// Latches held by this worker (B1).
     pub(crate) held: Rc<Cell<u32>>,
-    /// Is a change open (B5)?
+    /// Whether a change is open (B5).
     pub(crate) has_change: Cell<bool>,
     /// Copies of the pool's list of tablespaces, by id, as of `removals_seen`.
     spaces: RefCell<Vec<Option<Arc<Space>>>>,
     removals_seen: Cell<u64>,
-    /// The search for a frame that is under way.
+    /// The search for a frame under way.
     pub(crate) search: Cell<Search>,
-    /// What runs now undoes or ends work, and may use up the reserve of room.
+    /// Whether the running code undoes or ends work, and may use the reserve of room.
     is_undoing: Cell<bool>,
-    /// Which growth has failed, by tablespace and pages, and why: for who waited for it.
+    /// The growth that has failed, by tablespace and pages, and why; for the operation that waited
+    /// for it.
     growth_failure: GrowthFailure,
     /// Buffers of mini-transactions, for reuse.
     pub(crate) buffers: RefCell<ChangeBuffers>,
@@ -110,19 +111,19 @@ impl Pages {
         &self.disk
     }
 
-    /// The next LSN to be given out: the number of a snapshot taken now.
+    /// The next LSN to be allocated: the number of a snapshot taken now.
     pub fn reserved(&self) -> Lsn {
         self.pool.wal.reserved()
     }
 
-    /// Says that this worker begins or ends changes, so that there may soon be pages to clean and
-    /// log to make durable. What waits for a frame or for room says so by itself.
+    /// Notes that this worker begins or ends changes, so there may soon be pages to clean and log
+    /// to make durable. Code that waits for a frame or for room calls house-keeping itself.
     pub fn call_house(&self) {
         self.house_call(self.worker).notify_own();
     }
 
-    /// Ready once the house-keeping of this worker was called since this was ready last. The first
-    /// worker's is called, too: it alone writes checkpoints.
+    /// Ready if this worker's house-keeping was called since this was last ready. Each call also
+    /// wakes the first worker's, which alone writes checkpoints.
     pub async fn house_called(&self) {
         self.house_call(self.worker).notified().await;
         if self.worker != 0 {
@@ -135,13 +136,13 @@ impl Pages {
         call.expect("each worker has its house-keeping")
     }
 
-    /// Tells the pool that a second has passed: a page that came in before and is used from now on
-    /// is used again. Called by house-keeping while it is awake.
+    /// Notes that a second has passed. A page that came in before and is used from now on counts as
+    /// used again. Called by house-keeping while it is awake.
     pub fn end_period(&self) {
         self.pool.periods.end();
     }
 
-    /// Waits until the log below `lsn` has reached a level; the error is [`StoreError::LogFailed`].
+    /// Waits until the log below `lsn` has reached a level. The error is [`StoreError::LogFailed`].
     pub fn wait_log(
         &self,
         lsn: Lsn,
@@ -175,7 +176,7 @@ impl Pages {
         Err(self.busy().into())
     }
 
-    /// Latches a page for reading; others may read too.
+    /// Latches a page for reading; other readers may have it, too.
     pub fn shared(&self, id: PageId) -> Outcome<Shared<'_>> {
         let take = |frame: &Frame| frame.latch.try_shared().then_some(());
         let no = self.latch(id, take, |frame| frame.latch.unlock_shared())?;
@@ -191,8 +192,8 @@ impl Pages {
         })
     }
 
-    /// Finds the page and latches its frame by `take`; `release` undoes that where the frame had
-    /// got another page meanwhile.
+    /// Finds the page and latches its frame by `take`. `release` undoes that if the frame has got
+    /// another page meanwhile.
     pub(crate) fn latch(
         &self,
         id: PageId,
@@ -213,7 +214,7 @@ impl Pages {
         Err(self.busy().into())
     }
 
-    /// The frame that the page was in a moment ago; brings it in if it was in none.
+    /// The frame that held the page a moment ago. Starts to bring the page in if none did.
     fn find(&self, id: PageId) -> Outcome<FrameNo> {
         if let Some(found) = self.with_space(id.space, |space| space.table.frame_of(id.page))? {
             return Ok(found);
@@ -234,7 +235,7 @@ impl Pages {
             return Ok(act(space));
         }
         let space = self.pool.spaces.get(id).ok_or_else(|| no_space(id))?;
-        // Ids are given out in a row, so the list stays as short as there were ever tablespaces.
+        // Ids are allocated in a row, so the list has one entry for each tablespace that ever was.
         if spaces.len() <= at {
             spaces.resize(at + 1, None);
         }
@@ -269,7 +270,7 @@ impl Pages {
             }
             None => {}
         }
-        // It may have come in before the lock was ours.
+        // It may have come in before this thread held the lock.
         if let Some(found) = space.table.frame_of(id.page) {
             return Ok(found);
         }
@@ -281,8 +282,8 @@ impl Pages {
         Err(self.suspend(WaitReason::PageMiss, reading).into())
     }
 
-    /// Lets what is called while the guard lives take the room that is kept for undoing work. Not
-    /// to be kept across a suspension.
+    /// While the guard lives, calls may take the room that is kept for undoing work. The guard must
+    /// not be kept across a suspension.
     pub fn undoing(&self) -> Undoing<'_> {
         let was_undoing = self.is_undoing.replace(true);
         Undoing {
@@ -291,8 +292,8 @@ impl Pages {
         }
     }
 
-    /// Makes sure that the file of a tablespace has room for `pages` pages, and for a reserve
-    /// behind them unless work is being undone.
+    /// Makes sure that the file of a tablespace has room for `pages` pages, and for a reserve after
+    /// them unless work is being undone.
     pub fn grow(&self, id: SpaceId, pages: u32) -> Outcome<()> {
         let space = self.space(id)?;
         let reserve = (pages / RESERVE_SHARE).clamp(RESERVE_PAGES_MIN, RESERVE_PAGES_MAX);
@@ -304,7 +305,7 @@ impl Pages {
         if least <= space.growth.room_pages() {
             return Ok(());
         }
-        // Who waited asks for the same again, in the same poll.
+        // An operation that waited asks for the same again, in the same poll.
         let is_own = |it: &mut (SpaceId, u32, DiskError)| (it.0, it.1) == (id, least);
         if let Some((_, _, error)) = self.growth_failure.borrow_mut().take_if(is_own) {
             return Err(space::disk_error(&error).into());
@@ -344,12 +345,12 @@ impl Pages {
         }
     }
 
-    /// Lets others run: a latch is busy.
+    /// Lets other tasks run, because a latch is busy.
     pub(crate) fn busy(&self) -> Suspend {
         self.suspend(WaitReason::LatchBusy, Suspend::turn())
     }
 
-    /// A frame without a page that is the caller's alone.
+    /// Returns a frame without a page, for the caller alone.
     pub(crate) fn take_frame(&self) -> Outcome<FrameNo> {
         match self.pool.take_frame(self.worker, &self.search) {
             Taken::Frame(frame) => Ok(frame),
@@ -363,7 +364,7 @@ impl Pages {
         let pool = Arc::clone(&self.pool);
         let mut is_queued = false;
         let wait = std::future::poll_fn(move |context: &mut Context<'_>| {
-            // Each wake-up is worth a new try; whoever finds nothing again comes back.
+            // Each wake-up is worth another try; a caller that finds nothing waits again.
             if std::mem::replace(&mut is_queued, true) {
                 return Poll::Ready(());
             }
@@ -400,13 +401,13 @@ impl Pages {
         self.held.set(held.expect("each release follows its hold"));
     }
 
-    /// Asserts that this worker holds no latch. The engine calls it where it suspends on its own.
+    /// Asserts that this worker holds no latch. The engine calls it when it suspends by itself.
     pub fn assert_nothing_held(&self) {
         assert_eq!(self.held.get(), 0, "a worker that waits holds no latch");
     }
 }
 
-/// The right to use up the reserve of room; see [`Pages::undoing`].
+/// The right to use the reserve of room; see [`Pages::undoing`].
 pub struct Undoing<'a> {
     pages: &'a Pages,
     was_undoing: bool,
@@ -430,7 +431,7 @@ fn no_space(id: SpaceId) -> Halt {
     })
 }
 
-/// Tries a while.
+/// Tries for a while.
 pub(crate) fn spin<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
     for _ in 0..LATCH_TRIES {
         let done = attempt();
@@ -465,7 +466,7 @@ impl fmt::Debug for Pages {
     }
 }
 
-/// A page latched for reading. Not to be kept across a suspension.
+/// A page latched for reading. Must not be kept across a suspension.
 pub struct Shared<'a> {
     pages: &'a Pages,
     no: FrameNo,
@@ -474,7 +475,7 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Which page it is.
+    /// The page's id.
     pub fn id(&self) -> PageId {
         self.id
     }

@@ -25,7 +25,7 @@ use crate::space::doublewrite::Doublewrite;
 use crate::space::growth::Growth;
 use crate::space::{self, Space, Spaces};
 
-/// How large a pool is.
+/// The size of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolOptions {
     /// Bytes of one page; the same for all tablespaces.
@@ -57,26 +57,26 @@ pub struct Pool {
     pub(crate) directory: PathBuf,
     pub(crate) wal: Arc<Wal>,
     pub(crate) frames: Frames,
-    /// Which uses of a page belong together.
+    /// Decides which uses of a page belong together.
     pub(crate) periods: Periods,
     pub(crate) spaces: Spaces,
     pub(crate) dirty: DirtyLists,
     /// Free frames and the clock's hand of each worker.
     pub(crate) shares: Box<[CachePadded<Share>]>,
-    /// Pages on their way in, and errors of those that did not arrive.
+    /// Pages on their way in, and errors of pages that did not arrive.
     pub(crate) loads: Box<[Mutex<HashMap<PageId, Load>>]>,
-    /// Who waits for a frame.
+    /// Tasks that wait for a frame.
     pub(crate) frame_waiters: Mutex<Vec<Waker>>,
-    /// Has somebody found no clean frame since the cleaner ran?
+    /// Whether a caller has found no clean frame since the cleaner ran.
     pub(crate) wants_frames: AtomicBool,
     /// Where each worker's house-keeping sleeps while nothing is to be done.
     pub(crate) house_calls: Box<[CachePadded<Notify>]>,
-    /// Is a cleaner or a checkpoint at work?
+    /// Whether a cleaner or a checkpoint is at work.
     pub(crate) is_cleaning: AtomicBool,
     /// Where the cleaner looks for cold dirty pages next.
     pub(crate) cold_hand: AtomicU32,
     pub(crate) doublewrite: Doublewrite,
-    /// What the server's log is to say.
+    /// Reports for the server's log.
     pub(crate) news: News,
     /// Pages read from files so far.
     pub(crate) pages_read: AtomicU64,
@@ -85,7 +85,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without tablespaces, behind a running log. Blocks.
+    /// Creates a pool without tablespaces on a running log. Blocks.
     pub(crate) fn new(
         options: PoolOptions,
         disk: &dyn Disk,
@@ -119,7 +119,7 @@ impl Pool {
     }
 
     /// Wakes the house-keeping of this worker, which cleans, and of the first, which also writes
-    /// checkpoints and makes segments of the log: somebody waits for it.
+    /// checkpoints and makes log segments: a task waits for it.
     pub(crate) fn call_house(&self, worker: usize) {
         for index in [0, worker] {
             let call = self.house_calls.get(index);
@@ -127,7 +127,7 @@ impl Pool {
         }
     }
 
-    /// The pages of one worker, which exist once: they hold its writer of the log.
+    /// Returns the pages of one worker. They exist once, because they hold its log writer.
     ///
     /// # Panics
     /// If the worker has them already.
@@ -140,7 +140,7 @@ impl Pool {
         &self.wal
     }
 
-    /// What the server's log is to say.
+    /// Reports for the server's log.
     pub fn news(&self) -> &News {
         &self.news
     }
@@ -156,7 +156,7 @@ impl Pool {
         Some(space.growth.room_pages())
     }
 
-    /// How large the pool is.
+    /// The size of the pool.
     pub fn options(&self) -> &PoolOptions {
         &self.options
     }
@@ -181,7 +181,7 @@ impl Pool {
         let path = space::path(&self.directory, id);
         let file =
             space::open_file(disk, &path, true).map_err(|error| space::disk_error(&error))?;
-        // First, so that it can be removed where what follows fails or is given up.
+        // First, so that it can be removed if the following steps fail or are given up.
         self.add_space(id, path, file, 0);
         let directory = self.directory.clone();
         let sync = move |disk: &dyn Disk| disk.sync_directory(&directory);
@@ -200,12 +200,12 @@ impl Pool {
         Ok(())
     }
 
-    /// Is the tablespace open?
+    /// Whether the tablespace is open.
     pub fn has_space(&self, id: SpaceId) -> bool {
         self.spaces.get(id).is_some()
     }
 
-    /// The tablespaces whose files are there, open or not, ascending. Blocks.
+    /// The tablespaces that have a file, open or not, ascending. Blocks.
     pub fn list_spaces(&self, disk: &dyn Disk) -> Result<Vec<SpaceId>, StoreError> {
         space::list_spaces(disk, &self.directory).map_err(|error| space::disk_error(&error))
     }
@@ -230,7 +230,7 @@ impl Pool {
         self.frames.frame(no)
     }
 
-    /// Wakes who waits for a frame.
+    /// Wakes the tasks that wait for a frame.
     pub(crate) fn wake_frame_waiters(&self) {
         let wakers = std::mem::take(&mut *self.frame_waiters.lock());
         for waker in wakers {

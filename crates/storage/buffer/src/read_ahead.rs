@@ -1,7 +1,7 @@
 //! Bringing in pages that will be asked for soon, neighbours by one read.
 //!
-//! It is a hint. What does not come in, because the disk fails, a page is damaged, or no frame is
-//! free, is read by itself when it is asked for, and only then says what is wrong.
+//! It is a hint. A page may not come in because the disk fails, the page is damaged, or no frame is
+//! free. It is then read by itself when it is asked for, and only that read returns the error.
 
 use std::fmt;
 use std::future::Future;
@@ -20,15 +20,15 @@ use crate::space::{self, Space};
 /// Pages of one read at most: 1 MiB of 16 KiB.
 const RUN_PAGES_MAX: u32 = 64;
 
-/// Pages that nobody wants and that a read takes along, rather than that two reads are made.
+/// Unwanted pages between two wanted ones that one read takes along, rather than two reads.
 const GAP_PAGES_MAX: u32 = 4;
 
 const _: () = assert!(GAP_PAGES_MAX < RUN_PAGES_MAX);
 
-/// The reads of some pages. Dropped early, it gives up what has not come in.
+/// The reads of some pages. If it is dropped early, it gives up pages that have not come in.
 ///
-/// Whoever asks for one of the pages meanwhile waits for this future to be polled. So a task that
-/// keeps it polls it whenever it waits for anything.
+/// A caller that asks for one of the pages meanwhile waits for this future to be polled. So a task
+/// that keeps it polls it whenever it waits for anything.
 #[must_use = "nothing is read unless it is polled"]
 pub struct ReadAhead {
     runs: Vec<Run>,
@@ -44,7 +44,7 @@ struct Run {
 }
 
 impl Pages {
-    /// Begins to bring in those of these pages that are not in memory.
+    /// Begins to bring in the pages of the list that are not in memory.
     pub fn read_ahead(&self, space: SpaceId, pages: &[PageNo]) -> ReadAhead {
         let mut ahead = ReadAhead {
             runs: Vec::new(),
@@ -111,7 +111,7 @@ enum Claimed {
     NoFrame,
 }
 
-/// Whether a page is near enough to those that are claimed to be read with them.
+/// Whether a page is near enough to the claimed ones to be read with them.
 fn is_of_run(claims: &[Claim], page: PageNo) -> bool {
     let (Some(first), Some(last)) = (claims.first(), claims.last()) else {
         return true;
@@ -125,7 +125,7 @@ impl Run {
         let Poll::Ready((bytes, outcome)) = self.read.as_mut().poll(context) else {
             return Poll::Pending;
         };
-        // What is not installed is given up by its drop.
+        // A page that is not installed is given up by its drop.
         let read = outcome.ok().and_then(|length| bytes.get(..length));
         let read = read.unwrap_or(&[]);
         for mut claim in self.claims.drain(..) {

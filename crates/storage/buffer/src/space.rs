@@ -1,7 +1,7 @@
-//! Tablespaces: a file of pages each, and which of them are in memory.
+//! Tablespaces: a file of pages each, and which pages are in memory.
 //!
-//! Files are made, opened, grown and removed here; which pages are in use is the business of the
-//! tablespace's own header and allocation pages, above this crate.
+//! Files are made, opened, grown and removed here. The tablespace's own header and allocation pages
+//! say which pages are in use; they belong to the layer above this crate.
 
 pub(crate) mod doublewrite;
 pub(crate) mod growth;
@@ -27,7 +27,7 @@ pub(crate) struct Space {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
     pub(crate) table: PageTable,
-    /// It is being removed: nobody may load its pages any more.
+    /// Whether it is being removed: its pages must not be loaded any more.
     pub(crate) is_dropped: AtomicBool,
     pub(crate) growth: Arc<Growth>,
 }
@@ -37,8 +37,8 @@ impl Space {
         self.is_dropped.load(Ordering::SeqCst)
     }
 
-    /// Makes room for `least` pages and, where the disk has it, for `most`, or waits for another
-    /// who does; who asked looks again.
+    /// Makes room for `least` pages, or for `most` if the disk has room, or waits for another
+    /// growth. The caller then checks again.
     pub(crate) async fn grow(
         &self,
         disk: &dyn Disk,
@@ -84,7 +84,7 @@ pub(crate) fn path(directory: &Path, id: SpaceId) -> PathBuf {
     directory.join(format!("space_{id}.pdb"))
 }
 
-/// The tablespace of a file name, if it is one's.
+/// The tablespace that a file name belongs to, if any.
 pub(crate) fn id_of(path: &Path) -> Option<SpaceId> {
     let name = path.file_name()?.to_str()?;
     let digits = name.strip_prefix("space_")?.strip_suffix(".pdb")?;
@@ -118,33 +118,32 @@ pub(crate) fn open_file(disk: &dyn Disk, path: &Path, create: bool) -> Result<Fi
     )
 }
 
-/// A file's name without its directory: clients read it, and the machine's paths are none of their
-/// business.
+/// A file's name without its directory: clients read it, and must not see the machine's paths.
 fn name_of(path: &Path) -> String {
     let name = path.file_name();
     name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// What is wrong with a page, as an error that names file and page.
+/// An error that names file, page and what is wrong.
 pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
     StoreError::Damaged {
         what: format!("{} page {}: {what}", name_of(path), id.page),
     }
 }
 
-/// What is wrong with a page whose log is lost: `log_end` is where the log ended of the life that
-/// wrote it.
+/// What is wrong with a page whose log is lost. `log_end` is the end of the log of the life that
+/// wrote the page.
 pub fn lost_log(header: &PageHeader, log_end: Lsn) -> String {
     let lsn = header.lsn;
     format!("it has LSN {lsn}, but the log of its time ends at {log_end}: log is lost")
 }
 
-/// The same for who looks at files by themselves.
+/// As [`damaged`], for callers that read files by themselves.
 pub fn page_damage(directory: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
     damaged(&path(directory, id.space), id, what)
 }
 
-/// A file's trouble as the store's error.
+/// Maps an error of the disk to the store's.
 pub(crate) fn disk_error(error: &DiskError) -> StoreError {
     match error.kind {
         DiskErrorKind::Full => StoreError::DiskFull,
@@ -159,7 +158,7 @@ pub(crate) fn disk_error(error: &DiskError) -> StoreError {
     }
 }
 
-/// The same for the read of a page, which is named.
+/// As [`disk_error`], for the read of a page, which is named.
 pub(crate) fn read_error(error: &DiskError, path: &Path, id: PageId) -> StoreError {
     StoreError::Disk {
         file: format!("{} page {}", name_of(path), id.page),
@@ -172,9 +171,9 @@ pub(crate) fn read_error(error: &DiskError, path: &Path, id: PageId) -> StoreErr
 #[derive(Debug, Default)]
 pub(crate) struct Spaces {
     open: Mutex<HashMap<SpaceId, Arc<Space>>>,
-    /// Those whose removal has begun and not ended.
+    /// Tablespaces whose removal has begun and not ended.
     going: Mutex<HashMap<SpaceId, Arc<Space>>>,
-    /// Counts removals, so that workers know when their copies are outdated.
+    /// Counts removals, so that workers see when their copies are outdated.
     removals: AtomicU64,
 }
 
@@ -188,7 +187,7 @@ impl Spaces {
         assert!(before.is_none(), "a tablespace is opened once");
     }
 
-    /// Closes a tablespace to be removed. Finds one whose removal has begun, too.
+    /// Closes a tablespace to be removed. Also finds one whose removal has begun.
     pub(crate) fn begin_removal(&self, id: SpaceId) -> Option<Arc<Space>> {
         let removed = self.open.lock().remove(&id);
         self.removals.fetch_add(1, Ordering::SeqCst);
@@ -199,14 +198,14 @@ impl Spaces {
         going.get(&id).cloned()
     }
 
-    /// Nothing is left of a tablespace.
+    /// Ends the removal of a tablespace, of which nothing is left.
     pub(crate) fn end_removal(&self, id: SpaceId) {
         self.going.lock().remove(&id);
     }
 
     pub(crate) fn removals(&self) -> u64 {
         // A worker that sees an old count uses a dropped space a moment longer, as it might have
-        // just before; Relaxed keeps the look-up free.
+        // just before. Relaxed keeps the look-up free.
         self.removals.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a data directory: version, lock, repair, redo; out comes a pool behind a running log.
+//! Opening a data directory: version, lock, repair, redo. The result is a pool on a running log.
 
 pub(crate) mod loss;
 pub(crate) mod redo;
@@ -27,7 +27,7 @@ pub struct StartOptions {
     pub wal: WalOptions,
     /// The pool.
     pub pool: PoolOptions,
-    /// What to do where log is lost.
+    /// What to do if log is lost.
     pub on_loss: OnLogLoss,
 }
 
@@ -36,27 +36,27 @@ pub struct StartOptions {
 pub struct Started {
     /// Its pool, with no tablespace open yet.
     pub pool: Arc<Pool>,
-    /// Was the directory made just now?
+    /// Whether the directory was made just now.
     pub is_new: bool,
     /// What the engine gave to the last checkpoint.
     pub payload: Vec<u8>,
-    /// Where the log goes on: every change before is in the files.
+    /// Where the log continues: every change before it is in the files.
     pub log_end: Lsn,
     /// Pages that were torn and are whole again.
     pub repaired: Vec<PageId>,
-    /// Log that was lost, if the start has accepted that.
+    /// The lost log, if the start has accepted a loss.
     pub loss: Option<LogLoss>,
-    /// Tablespaces that the log has changes on, but that have no file. One that was dropped is no
-    /// loss: a change that was under way then may stand behind the note of the drop, and a
-    /// checkpoint between both. If there are any, there is no checkpoint at `log_end` yet: who
-    /// opens the directory finds out whether they are needed, before the first change, and gives up
-    /// (the file may be put back, and redo begins again) or writes the checkpoint.
+    /// Tablespaces that the log has changes on, but that have no file. A dropped one is no loss: a
+    /// change that was under way may stand after the note of the drop, with a checkpoint between
+    /// both. If there are any, there is no checkpoint at `log_end` yet. Before the first change the
+    /// caller finds out whether they are needed. It then either gives up (the file may be put back,
+    /// and redo begins again) or writes the checkpoint.
     pub missing: Vec<SpaceId>,
     /// Keeps other processes out while it is open.
     pub lock: File,
 }
 
-/// Opens a data directory, making it if it is empty. `notes` gets each note of the log since the
+/// Opens a data directory, or makes it if it is empty. `notes` gets each note of the log since the
 /// last checkpoint, in order. Blocks.
 pub async fn start(
     disk: Rc<dyn Disk>,
@@ -70,7 +70,7 @@ pub async fn start(
     let is_new = !Log::exists(&*disk, directory)?;
     let log = if is_new {
         refuse_tablespaces(&*disk, directory)?;
-        // The process may have died with the machine alive, and the version file not be durable.
+        // The process may have died while the machine lived on, with the version file not durable.
         disk.sync(&lock).await?;
         disk.sync_directory(directory)?;
         Log::create(&*disk, directory, &options.wal).await?
@@ -102,7 +102,7 @@ pub async fn start(
         wal.write_checkpoint(&*disk, log_end, payload.clone())
             .await?;
     }
-    // What the checkpoint has freed is what there is on a full disk.
+    // On a full disk, the only room is what the checkpoint has freed.
     wal.prepare_segments(&*disk).await?;
     let pool = Pool::new(options.pool, &*disk, directory, wal)?;
     Ok(Started {
@@ -117,9 +117,10 @@ pub async fn start(
     })
 }
 
-/// Refuses a directory without a control file that has tablespaces: they are made after it, so it
-/// was taken away. Were the directory taken for a new one, the system's tablespace would be written
-/// over, and those of the tables removed, as no row of the dictionary names them.
+/// Refuses a directory that has tablespaces but no control file. The control file is made before
+/// them, so it was removed. If the directory were taken for a new one, the system's tablespace
+/// would be overwritten. Those of the tables would be removed, because no row of the dictionary
+/// names them.
 fn refuse_tablespaces(disk: &dyn Disk, directory: &Path) -> Result<(), RecoveryError> {
     let names = disk.list(directory)?;
     if names.iter().any(|name| space::id_of(name).is_some()) {
@@ -162,7 +163,8 @@ async fn open_version_file(disk: &dyn Disk, directory: &Path) -> Result<File, Re
     let contents = contents.get(..length).unwrap_or(&[]);
     match version_file::check(contents) {
         _ if is_made => write_version_file(disk, directory, &file).await?,
-        // A crash while the directory was made may have left anything in the file, and no other.
+        // A crash while the directory was made may have left anything in this file, and no other
+        // file.
         Err(VersionError::Foreign) if disk.list(directory)? == [Path::new(VERSION_FILE_NAME)] => {
             write_version_file(disk, directory, &file).await?;
         }

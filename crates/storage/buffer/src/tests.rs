@@ -27,7 +27,7 @@ mod read_ahead;
 mod threads;
 mod verify;
 
-/// Between two looks of a background task: some fifth of a slow disk's time.
+/// Between two checks of a background task: about a fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);
 
 const SPACE: SpaceId = SpaceId(5);
@@ -95,7 +95,7 @@ impl World {
             .expect("starting waits for nothing but the disk")
     }
 
-    /// Starts, opens or makes the tablespace, and sets the background work going.
+    /// Starts, opens or makes the tablespace, and starts the background work.
     fn open(&self, options: StartOptions) -> Rc<Pages> {
         let started = self.start(options).expect("the directory is whole");
         let pool = started.pool;
@@ -171,7 +171,7 @@ impl World {
     }
 }
 
-/// The shim above a restartable operation.
+/// The loop above a restartable operation.
 async fn retry<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
     loop {
         match operation() {
@@ -325,8 +325,8 @@ fn data_larger_than_the_pool_stays_right() {
     assert!(Lsn::FIRST < pages.wal().checkpoint(), "the log went round");
 }
 
-/// A reader whose thread was preempted after it had found a frame, and before it sees that the page
-/// is another one, may have the frame latched for a long while. Nobody waits for that in place.
+/// A share with one clean frame: a step that needs two pages takes the second frame from another
+/// worker's share.
 #[test]
 fn a_worker_whose_frames_are_dirty_but_for_one_has_two_pages_at_once() {
     const SHARE: u32 = 16;
@@ -355,6 +355,8 @@ fn a_worker_whose_frames_are_dirty_but_for_one_has_two_pages_at_once() {
     pages.assert_nothing_held();
 }
 
+/// A reader's thread may be preempted after it found a frame, before it sees that the page is
+/// another one. The frame is then latched for a long time. No worker waits for that in place.
 #[test]
 fn a_free_frame_that_is_latched_is_waited_for_by_turns() {
     let world = World::new(7);
@@ -394,7 +396,7 @@ fn a_free_frame_that_is_latched_is_waited_for_by_turns() {
     pages.assert_nothing_held();
 }
 
-/// While frames are wanted again and again, the oldest change gets to its file as well, though its
+/// While frames are wanted again and again, the oldest change also gets to its file, although its
 /// page is hot.
 #[test]
 fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
@@ -434,7 +436,7 @@ fn a_checkpoint_that_is_due_is_not_starved_by_cold_pages() {
     });
 }
 
-/// So does a pass over it for cold pages to be written. It may be given up at any turn.
+/// The pass that looks for cold pages to write also gives way. It may be dropped at any turn.
 #[test]
 fn a_long_search_for_cold_pages_gives_way() {
     const FRAMES: u32 = 3 * LOOKS_PER_TURN + 100;
@@ -459,7 +461,7 @@ fn a_long_search_for_cold_pages_gives_way() {
     assert_eq!(cleaning(9), FRAMES);
 }
 
-/// Five passes over a large pool take long where every page is in use.
+/// Five passes over a large pool take long if every page is in use.
 #[test]
 fn a_long_search_for_a_frame_gives_way() {
     let world = World::new(15);
@@ -484,7 +486,7 @@ fn a_long_search_for_a_frame_gives_way() {
     );
     pool.wants_frames.store(false, Ordering::SeqCst);
     for _ in 0..3 {
-        // Whoever finds one on the way ends the search; the next begins from the start.
+        // A frame found on the way ends the search; the next one begins from the start.
         assert_eq!(pool.take_frame(0, &search), Taken::Later);
         pool.free_frame(0, taken[7]);
         assert_eq!(pool.take_frame(0, &search), Taken::Frame(taken[7]));
@@ -500,7 +502,7 @@ fn a_damaged_page_is_named() {
         create(&at_work, 0, 1).await.unwrap();
         create(&at_work, 1, 1).await.unwrap();
         at_work.clean_all().await.unwrap();
-        // The damage is not to be repaired from the doublewrite file, so another batch goes there.
+        // Another batch goes into the doublewrite file, so that it cannot repair the damage.
         put(&at_work, 0, 0).await.unwrap();
         at_work.clean_all().await.unwrap();
         let end = at_work.checkpoint(b"payload".to_vec()).await.unwrap();
@@ -539,7 +541,7 @@ fn a_full_disk_fails_the_growth_alone() {
     });
 }
 
-/// What is waited for by who wants room that is not there yet.
+/// The wait of a caller for room that is not there yet.
 fn growth(pages: &Pages, pages_count: u32) -> Suspend {
     match pages.grow(SPACE, pages_count) {
         Err(Halt::Suspend(growth)) => growth,
@@ -547,8 +549,8 @@ fn growth(pages: &Pages, pages_count: u32) -> Suspend {
     }
 }
 
-/// Two want room, one of them too much: who comes when the disk has room again is told nothing of
-/// that.
+/// Two callers want room, one of them too much. A caller that comes when the disk has room again
+/// does not get that error.
 #[test]
 fn a_growth_that_failed_is_told_to_no_other() {
     for small_is_first in [true, false] {
@@ -574,8 +576,8 @@ fn a_growth_that_failed_is_told_to_no_other() {
     }
 }
 
-/// (G1) of `growth.rs`: what many want at once is one call, of more than they want where there is
-/// room for it.
+/// (G1) of `growth.rs`: what many callers want at once is one call, for more than they want if the
+///      disk has room.
 #[test]
 fn a_file_grows_once_for_all_who_want_room() {
     let world = World::new(15);
@@ -590,7 +592,7 @@ fn a_file_grows_once_for_all_who_want_room() {
     assert!(pages.grow(SPACE, 125).is_ok());
     world.run(grow(300));
     assert!(pages.grow(SPACE, 300).is_ok());
-    // The disk has room for what is wanted and not for more.
+    // The disk has room for what is wanted, but not for more.
     world
         .disk
         .set_capacity(world.disk.used_bytes() + 150 * 4096);
@@ -618,7 +620,7 @@ fn growths_that_nobody_waits_for_are_one_call() {
             at_work.grow(SPACE, 100).is_ok(),
             "whoever comes next finds its room"
         );
-        // One that fails leaves the turn to the next.
+        // A growth that fails leaves the turn to the next.
         disk.hold_late_work();
         assert!(poll_at_most(1, growth(&at_work, 200)).await.is_none());
         let call = disk.release_late_work().remove(0);
@@ -630,7 +632,7 @@ fn growths_that_nobody_waits_for_are_one_call() {
     });
 }
 
-/// A page from a log that is lost: nobody reads or changes it.
+/// A page whose log is lost is neither read nor changed.
 #[test]
 fn a_page_that_is_ahead_of_the_log_is_refused() {
     let world = World::new(14);
@@ -674,7 +676,7 @@ fn a_dropped_tablespace_is_forgotten() {
         let mut change = retry(|| at_work.change()).await.unwrap();
         change.note_space_drop(SPACE);
         change.commit();
-        // Somebody was in the middle of a change when the drop was noted.
+        // A change was under way when the drop was noted.
         let lsn = put(&at_work, 1, 2).await.unwrap();
         durable(&at_work, lsn).await.unwrap();
         at_work.remove_space(SPACE).await.unwrap();
@@ -690,7 +692,7 @@ fn a_dropped_tablespace_is_forgotten() {
     assert_eq!(started.pool.list_spaces(&world.disk), Ok(vec![]));
 }
 
-/// A worker that has not seen the removal yet finishes a change behind it.
+/// A worker that has not seen the removal yet finishes a change after it.
 #[test]
 fn a_page_made_behind_a_drop_holds_no_checkpoint_back() {
     let world = World::new(8);
@@ -758,7 +760,7 @@ fn a_directory_in_use_or_foreign_is_refused() {
     assert_eq!(foreign, RecoveryError::Foreign(PathBuf::from("other")));
 }
 
-/// A directory whose control file is gone is not taken for a new one: nothing in it is touched.
+/// A directory without its control file is not taken for a new one: nothing in it is touched.
 #[test]
 fn tablespaces_without_a_control_file_are_refused() {
     let world = World::new(15);

@@ -1,24 +1,24 @@
 //! Work that no session waits for: settling transactions, purge, cleaning pages, checkpoints, and
 //! the rollback of transactions whose sessions are gone.
 //!
-//! Several loops a worker. *House-keeping* (cleaning, checkpoints, log segments) waits for
-//! nothing but the disk. *Watching* the ring of transactions waits for nothing at all: the
-//! writers of all workers stand still if one of them is late with it. *Purge* and the *rollback*
-//! of orphans change pages, may wait for room in the log or for a frame, and so for house-
-//! keeping; a rollback may take minutes, or fail again and again, and nothing else is to wait for
-//! it. In one loop they would wait for each other.
+//! Each worker has several loops. *House-keeping* (cleaning, checkpoints, log segments) waits for
+//! nothing but the disk. *Watching* the ring of transactions waits for nothing at all: if one
+//! worker is late with it, the writers of all workers stop. *Purge* and the *rollback* of orphans
+//! change pages. So they may wait for room in the log or for a frame, and thus for house-keeping. A
+//! rollback may take minutes, or fail again and again, and must hold up no other loop. In one loop
+//! they would all wait for each other.
 //!
 //! **An idle server sleeps.** Each loop has a timer only while it has something to do. Otherwise it
-//! waits for a `sync::Notify`, which keeps a notification that comes too early:
+//! waits for a `sync::Notify`, which keeps a notification that comes early:
 //!
 //! * Watching sleeps when maintenance changes nothing. It is woken by the end of a transaction or
 //!   of the oldest snapshot on this worker, and by another worker's maintenance that moved
 //!   something.
-//! * Purge sleeps when it found nothing that may go. Each round of watching wakes it.
+//! * Purge sleeps when it found nothing to remove. Each round of watching wakes it.
 //! * The rollback sleeps while there is no orphan. An orphan wakes it.
 //! * House-keeping sleeps when no log was written for a second and all of it is in the checkpoint.
-//!   It is woken when a transaction of this worker begins or ends, and by whoever waits for a frame
-//!   or for room in the log. The first worker's is woken by those of all others, too.
+//!   It is woken when a transaction of this worker begins or ends, and by callers that wait for a
+//!   frame or for room in the log. The first worker's is also woken when any other is.
 //!
 //! A loop that was woken goes on with its timer until it has nothing to do again, so a busy server
 //! is not woken for each transaction.
@@ -42,11 +42,11 @@ use crate::transaction::LOCKS_PER_TURN;
 use crate::undo::undo_log::TABLE_SPACES_START;
 use crate::worker::{Orphan, SYSTEM_SPACE, Worker, WorkerOptions};
 
-/// Between two rounds where the last one found nothing to do.
+/// Between two rounds if the last one found nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(10);
-/// Between two rounds where more is to be done.
+/// Between two rounds if there is more to do.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
-/// After a round that has failed: what is wrong seldom passes at once, and each failure is told.
+/// After a round that has failed: the cause seldom passes at once, and each failure is logged.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 /// Undo records that purge looks at in a round, in turns (see there).
 const PURGE_BUDGET: usize = 4096;
@@ -54,11 +54,11 @@ const PURGE_BUDGET: usize = 4096;
 const CLEAN_BUDGET: u32 = 64;
 /// Rounds between two checkpoints, at most.
 const CHECKPOINT_ROUNDS: u32 = 500;
-/// Rounds after which log that nobody waits for is made durable: about once a second, as commits
-/// that do not wait are promised, and a period of the pool ends.
+/// Rounds after which log that no session waits for is made durable, and a period of the pool ends:
+/// about once a second, as promised for commits that do not wait.
 const LOG_ROUNDS: u32 = 100;
-/// Rounds of [`FAILURE_WAIT`] with room after a full disk before the log says so: a second or so.
-/// One file may grow where another cannot, in turns.
+/// Rounds of [`FAILURE_WAIT`] with room after a full disk before the log reports it: about two
+/// seconds. For a while one file may grow and another may not.
 const ROOM_ROUNDS: u32 = 2;
 
 impl Engine {
@@ -86,7 +86,7 @@ impl Engine {
         join(tending, house).await;
     }
 
-    /// Settles and recycles transactions until it is over.
+    /// Settles and recycles transactions until the end.
     async fn watch(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
@@ -99,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// Says in the server's log what an operator must know, until it is over. One worker does.
+    /// Reports in the server's log what an operator must know, until the end. One worker does it.
     async fn tell_news(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         if worker.options.index != 0 {
@@ -116,11 +116,11 @@ impl Engine {
         }
     }
 
-    /// Removes what nobody sees any more until it is over.
+    /// Removes what no snapshot sees any more, until the end.
     async fn run_purge(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
-            // As far as possible: what is settled may go.
+            // As far as possible: purge can remove only what is settled.
             let _ = worker.txns.maintain(|| worker.pages.reserved());
             let wait = match worker.purge(PURGE_BUDGET).await {
                 Ok(0) => {
@@ -139,7 +139,7 @@ impl Engine {
         }
     }
 
-    /// Rolls back orphans and removes tablespaces that are left until it is over.
+    /// Rolls back orphans and removes left tablespaces, until the end.
     async fn run_rollbacks(&self, is_over: &Cell<bool>) {
         let worker = &self.worker;
         while !is_over.get() {
@@ -160,8 +160,8 @@ impl Engine {
         }
     }
 
-    /// The end of an orderly life, on the first worker when no other works any more: counters are
-    /// written down exactly, every page goes to its file, and the log is not needed any more.
+    /// The end of an orderly run, on the first worker when no other works any more. Counters are
+    /// written exactly, every page goes to its file, and the log is not needed any more.
     pub async fn close(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         let is_over = Cell::new(false);
@@ -177,7 +177,7 @@ impl Engine {
         worker.pages.close(CHECKPOINT_PAYLOAD.to_vec()).await
     }
 
-    /// The part of the end that changes pages, and so needs the house to be kept meanwhile.
+    /// The part of the end that changes pages, and so needs house-keeping meanwhile.
     async fn come_to_rest(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
@@ -195,9 +195,9 @@ impl Engine {
     }
 }
 
-/// Cleans pages, writes checkpoints and prepares log segments until it is over; a round that has
-/// begun is finished. Whoever waits for a frame or for room in the log waits for this, so this
-/// waits for neither. Whoever ends it calls it (`Pages::call_house`), for it may sleep.
+/// Cleans pages, writes checkpoints and prepares log segments until the end; a round that has begun
+/// is finished. Callers that wait for a frame or for room in the log wait for this, so this waits
+/// for neither. Because it may sleep, the caller that ends it must call it (`Pages::call_house`).
 pub(crate) async fn keep_house(
     pages: &Pages,
     options: &WorkerOptions,
@@ -225,14 +225,14 @@ pub(crate) async fn keep_house(
 /// The house-keeping of one worker.
 struct House<'p> {
     pages: &'p Pages,
-    /// The first one writes checkpoints and makes segments.
+    /// The first worker's writes checkpoints and makes segments.
     worker: u8,
     /// Rounds so far.
     round: u32,
-    /// Where the log was in the last round, and for how many rounds it has been there.
+    /// The log's position in the last round, and for how many rounds it has been there.
     position: Lsn,
     still_rounds: u32,
-    /// Where the log was at the last checkpoint.
+    /// The log's position at the last checkpoint.
     checkpoint_position: Option<Lsn>,
 }
 
@@ -248,7 +248,7 @@ impl<'p> House<'p> {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due in this round.
     async fn round(&mut self, payload: &[u8]) -> Result<(), StoreError> {
         let pages = self.pages;
         let position = pages.reserved();
@@ -282,23 +282,23 @@ impl<'p> House<'p> {
         if prepared.is_err() {
             pages.pool().news().call();
         }
-        // Last: where no segment can be made, a checkpoint may free one.
+        // Last: if no segment can be made, a checkpoint may free one.
         prepared.map_err(|_| StoreError::LogFailed)
     }
 
-    /// Nothing was written for so long that all log was asked to be durable since.
+    /// True if nothing was written for so long that all log has been asked to be durable.
     fn is_still(&self) -> bool {
         LOG_ROUNDS <= self.still_rounds
     }
 
-    /// True if the next round would do nothing, unless somebody writes or waits.
+    /// True if the next round would do nothing unless another task writes or waits.
     fn has_come_to_rest(&self) -> bool {
         let is_in_checkpoint = self.checkpoint_position == Some(self.pages.reserved());
         self.is_still() && (self.worker != 0 || is_in_checkpoint)
     }
 }
 
-/// Runs both to their ends.
+/// Runs both futures to their ends.
 pub(crate) async fn join<A, B>(
     first: impl Future<Output = A>,
     second: impl Future<Output = B>,
@@ -331,9 +331,9 @@ pub(crate) async fn join<A, B>(
 }
 
 impl Worker {
-    /// Says in the server's log what an operator must know: each page that could not be read, once,
-    /// and a full disk and its end, which shows when a file grows again. `room_rounds` counts the
-    /// rounds in which there was room, up to [`ROOM_ROUNDS`].
+    /// Reports in the server's log what an operator must know: each page that could not be read,
+    /// once, and a full disk and its end, which shows when a file grows again. `room_rounds` counts
+    /// the rounds in which there was room, up to [`ROOM_ROUNDS`].
     fn tell_news(&self, room_rounds: &mut u32) {
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {
@@ -358,7 +358,7 @@ impl Worker {
         }
     }
 
-    /// Whose tablespace it is, for people.
+    /// The owner of a tablespace, for people.
     fn owner_of(&self, space: SpaceId) -> String {
         if space == SYSTEM_SPACE {
             return "the dictionary".to_owned();
@@ -372,9 +372,9 @@ impl Worker {
         }
     }
 
-    /// Rolls back transactions that were dropped before their end. One that fails is left for the
-    /// next call, which nobody else would make: what is undone is marked and passed over then. The
-    /// failure of the last such is answered.
+    /// Rolls back transactions that were dropped before their end. One that fails stays in the
+    /// list, and its next call passes over what is undone already, which is marked. Returns the
+    /// error of the last one that failed.
     pub(crate) async fn roll_back_orphans(self: &Rc<Self>) -> Result<(), StoreError> {
         let orphans = self.orphans.take();
         let mut outcome = Ok(());

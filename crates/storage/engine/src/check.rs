@@ -1,20 +1,20 @@
-//! `plateau check`: looks at every page, every row, every index entry and every undo record.
+//! `plateau check`: verifies every page, every row, every index entry and every undo record.
 //!
-//! [`Engine::prepare_check`] runs purge to its end first (that of other workers is the caller's
-//! care), so that each page of a tablespace belongs to a tree, to the large value of a row, or to
-//! nothing. Nobody may work meanwhile. It makes a [`CheckPlan`] of jobs, which any number of
-//! workers do; a worker needs its pages alone, and no undo segment. The jobs write nothing.
+//! [`Engine::prepare_check`] first runs purge to its end; the caller does so for other workers.
+//! Then each page of a tablespace belongs to a tree, to the large value of a row, or to nothing. No
+//! other work may run meanwhile. It makes a [`CheckPlan`] of jobs, which any number of workers do;
+//! a worker needs only its pages, and no undo segment. The jobs write nothing.
 //!
-//! (K1) Damage ends nothing: what cannot be read is told and passed over, with what it leads to.
-//! What would follow from that alone (rows without entries, pages that belong to nothing) is not
-//! told. In the end every file is read page by page, so that damage which nothing leads to any more
-//! is named too.
-//! (K2) The memory that it takes is that of one leaf and one row a worker, a bit for each page of
-//! the tablespaces, and a bounded number of faults of each ([`report`]).
-//! (K3) A job keeps what it finds to itself, and the plan puts it together in the order of its
-//! jobs. So the report does not depend on how many workers there were.
-//! (K4) An index has the entries that the rows say if the sums of their hashes are equal
-//! ([`trees`]). Rows are looked up one by one only where the sums differ, to name those at fault.
+//! (K1) Damage ends nothing: what cannot be read is reported and passed over, with all that it
+//!      leads to. What follows only from that (rows without entries, pages that belong to nothing)
+//!      is not reported. In the end every file is read page by page, which also finds damage that
+//!      nothing leads to.
+//! (K2) A check takes the memory of one leaf and one row a worker, a bit for each page of the
+//!      tablespaces, and a bounded number of faults of each ([`report`]).
+//! (K3) A job keeps its findings to itself, and the plan joins them in the order of its jobs. So
+//!      the report does not depend on the number of workers.
+//! (K4) An index has the entries that the rows require if the sums of their hashes are equal
+//!      ([`trees`]). Rows are looked up one by one only if the sums differ, to name those at fault.
 
 mod checker;
 mod files;
@@ -41,15 +41,15 @@ pub use plan::{CheckPlan, CheckProgress};
 use report::Audit;
 pub use report::CheckReport;
 
-/// Records that purge looks at in one go.
+/// Records that purge handles in one call.
 const PURGE_BUDGET: usize = 4096;
-/// Pages after which other tasks of the worker have their turn.
+/// Pages after which other tasks of the worker run.
 const PAGES_PER_TURN: u64 = 16;
 
 impl Engine {
     /// Rolls back what this worker's sessions have left, and purges its segments to their end. A
-    /// check needs this of all workers first: it takes what another one is about to remove, half
-    /// removed, for damage.
+    /// check needs this of all workers first. Otherwise it would take for damage what another
+    /// worker has half removed.
     pub async fn clear_remains(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
@@ -62,13 +62,13 @@ impl Engine {
         }
     }
 
-    /// Makes ready to check everything, and looks at dictionary and undo. `worker_count` says how
-    /// many workers will do what is left. Errors are those that are no damage: the log has failed,
-    /// the disk is full.
+    /// Prepares a check of everything, and checks dictionary and undo. `worker_count` is the number
+    /// of workers that will do the rest. Errors are not damage: the log has failed, or the disk is
+    /// full.
     pub async fn prepare_check(&self, worker_count: usize) -> Result<Arc<CheckPlan>, StoreError> {
         let worker = &self.worker;
         let mut report = CheckReport::default();
-        // Without purge there may be pages that belong to undo alone.
+        // Without purge there may be pages that only undo refers to.
         let is_purged = match on_the_whole(self.clear_remains().await)? {
             Ok(()) => true,
             Err(error) => {
@@ -121,7 +121,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a check goes on behind: pages that cannot be read are the inner error.
+/// Separates errors after which a check goes on: pages that cannot be read are the inner error.
 fn on_the_whole<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
     match outcome {
         Err(error @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => Ok(Err(error)),
@@ -130,7 +130,7 @@ fn on_the_whole<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreErro
     }
 }
 
-/// Lets others run now and then.
+/// Lets other tasks run now and then.
 async fn give_way(audit: &Audit) {
     if audit.page_count.is_multiple_of(PAGES_PER_TURN) {
         Suspend::turn().await;

@@ -17,12 +17,12 @@ use crate::worker::{Shared, Worker};
 /// One worker's handle on the engine. Cheap to clone; stays on its worker.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    /// What it works with.
+    /// The worker's part.
     pub(crate) worker: Rc<Worker>,
 }
 
 impl Engine {
-    /// What all workers share, for the others to [`Engine::join`].
+    /// The shared state, with which other workers call [`Engine::join`].
     pub fn shared(&self) -> &Arc<Shared> {
         &self.worker.shared
     }

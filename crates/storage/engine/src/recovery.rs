@@ -1,9 +1,9 @@
-//! Opening: a new data directory gets its system space, one that was in use is brought to rest.
+//! Opening the engine: a new data directory gets its system space, a used one is recovered.
 //!
-//! When this begins, redo has made the pages what the log says. What is left: find the transactions
-//! that have undo but no end (losers), read the dictionary as those who came to an end left it,
-//! roll the losers back, and remove tablespaces that no table names. All of it is logged like any
-//! other work, so a crash in between begins the same again with less to do.
+//! When this begins, redo has brought the pages to the state of the log. What is left: find the
+//! transactions that have undo but no end (losers), read the dictionary as the ended transactions
+//! left it, roll the losers back, and remove tablespaces that no table names. All of it is logged
+//! like any other work, so after a crash in between recovery begins again, with less to do.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,16 +38,16 @@ use crate::worker::{
     counters_body, read_segment_count, read_txn_ceiling, write_segment_count,
 };
 
-/// What the engine leaves in each checkpoint: that the system space is complete.
+/// The payload of each checkpoint of the engine: it says that the system space is complete.
 pub(crate) const CHECKPOINT_PAYLOAD: &[u8] = b"engine 1";
 
 /// Words of the ring of transactions' fates.
 const RING_LENGTH: usize = 1 << 20;
 
-/// Memory for row locks where nothing else is said.
+/// Default memory for row locks.
 const LOCK_BYTES_MAX: u64 = 4 << 30;
 
-/// How the engine is opened.
+/// Options of the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
     /// Workers that will have a handle.
@@ -56,16 +56,16 @@ pub struct EngineOptions {
     pub ring_length: usize,
     /// Memory for row locks, in bytes.
     pub lock_bytes_max: u64,
-    /// What a table is to be done with whose first pages cannot be read.
+    /// What to do with a table whose first pages cannot be read.
     pub on_damage: OnDamage,
 }
 
-/// What a start does where a table cannot be read.
+/// What a start does if a table cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDamage {
     /// It fails.
     Refuse,
-    /// It goes on without the table's counters: for who only looks at what there is.
+    /// It goes on without the table's counters, for callers that only read.
     PassOver,
 }
 
@@ -82,7 +82,7 @@ impl Default for EngineOptions {
 
 impl Engine {
     /// Opens the engine on the first worker, in the data directory that was started. The log's
-    /// writer must be at work meanwhile; pages are cleaned here.
+    /// writer must run meanwhile; pages are cleaned here.
     pub async fn open(
         pages: Pages,
         started: &Started,
@@ -91,7 +91,7 @@ impl Engine {
     ) -> Result<Self, StoreError> {
         assert!(0 < options.worker_count, "somebody works");
         let pages = Rc::new(pages);
-        // What the last checkpoint kept; empty in a new directory.
+        // The last checkpoint's payload; empty in a new directory.
         let payload = started.payload.as_slice();
         let disk = Rc::clone(pages.disk());
         for id in pages.pool().list_spaces(&*disk)? {
@@ -201,8 +201,8 @@ impl Engine {
     }
 }
 
-/// Refuses to open where the file of a tablespace that the log has changes on is missing, unless no
-/// table has it. Changes nothing.
+/// Refuses to open if the log has changes on a tablespace whose file is missing, unless no table
+/// has that tablespace. Changes nothing.
 async fn check_missing(pages: &Pages, missing: &[SpaceId]) -> Result<(), StoreError> {
     let refuse = |space: SpaceId| StoreError::Damaged {
         what: format!("the file of tablespace {space} is missing"),
@@ -257,8 +257,8 @@ fn damaged_dictionary() -> StoreError {
     }
 }
 
-/// Makes the system space: counters and an empty dictionary. What an unfinished attempt has left is
-/// written over.
+/// Makes the system space: counters and an empty dictionary. Overwrites what an unfinished attempt
+/// has left.
 async fn create_system(pages: &Pages) -> Result<(), StoreError> {
     make_space_file(pages, SYSTEM_SPACE).await?;
     until_done(|| space::create(pages, SYSTEM_SPACE)).await?;
@@ -317,9 +317,9 @@ async fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError
     pages.pool().create_space(disk, space).await
 }
 
-/// The transactions that have something to be undone and no end, each with the last such record.
-/// What is settled is undone, or purge was through with it: then the transaction has ended, and its
-/// end may have been given back before a page that an older transaction keeps.
+/// Returns the transactions that have unsettled records and no end, each with its last such record.
+/// A settled record is undone, or purge has handled it. Then its transaction has ended, and the end
+/// may have been given back before a page that is kept for an older transaction.
 async fn find_losers(
     pages: &Pages,
     segments: u32,
@@ -356,7 +356,7 @@ async fn find_losers(
 
 /// The records of an undo page.
 struct PageRecords {
-    /// Where, what, whose, and whether it is settled.
+    /// Pointer, kind, transaction, and whether it is settled.
     found: Vec<(UndoPointer, UndoKind, TxnId, bool)>,
     next: Option<PageNo>,
 }
@@ -384,7 +384,7 @@ fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
 }
 
 impl Worker {
-    /// Reads the dictionary as it was without the losers.
+    /// Reads the dictionary as it was without the losers' changes.
     async fn load_dictionary(
         &self,
         losers: &BTreeMap<TxnId, UndoPointer>,
@@ -419,7 +419,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The newest version of a dictionary row that no loser wrote.
+    /// Returns the newest version of a dictionary row that no loser wrote.
     async fn settled_row(
         &self,
         version: &mut Vec<u8>,
@@ -456,9 +456,10 @@ impl Worker {
             .await
     }
 
-    /// Says in the undo that nothing of a transaction is left to be undone: in the segment that has
-    /// its records, because purge goes through each segment by itself, and where it had taken the
-    /// end from one before the records from another, the next start would find a loser again.
+    /// Records in the undo that nothing of a transaction is left to undo. The record goes into the
+    /// segment that has the transaction's records, because purge handles each segment by itself. If
+    /// it took the end from one segment before the records from another, the next start would find
+    /// a loser again.
     pub(crate) fn write_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
         let _undoing = self.pages.undoing();
         self.await_room(self.append_rolled_back(id, last_undo))
@@ -493,8 +494,8 @@ impl Worker {
         }
     }
 
-    /// Removes tablespaces of tables that are in no row of the dictionary: of a table that was
-    /// being made, or one whose drop is committed.
+    /// Removes tablespaces that no row of the dictionary names: of a table that was being made, or
+    /// one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
         let dictionary = self.dictionary();
         let named: BTreeSet<SpaceId> = dictionary
@@ -510,7 +511,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Removes the copies of tables whose ALTER a crash has ended.
+    /// Removes the copies of tables whose ALTER was interrupted by a crash.
     async fn remove_copies(self: &Rc<Self>) -> Result<(), StoreError> {
         let definitions = Arc::clone(&self.dictionary().definitions);
         for definition in definitions.iter() {
@@ -567,7 +568,7 @@ fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {
     )))
 }
 
-/// A guess at the entries of a tree from the pages on the way to its first leaf.
+/// Estimates the entries of a tree from the pages on the way to its first leaf.
 pub(crate) fn estimate_rows(pages: &Pages, tree: Tree) -> Outcome<u64> {
     let fanouts = tree.fanouts(pages)?;
     Ok(fanouts
@@ -575,8 +576,8 @@ pub(crate) fn estimate_rows(pages: &Pages, tree: Tree) -> Outcome<u64> {
         .fold(1, |product: u64, count| product.saturating_mul(count)))
 }
 
-/// The first id to be given out, if the one that the counters page tells can be it; otherwise what
-/// is wrong with it. `youngest` of those that were open.
+/// Returns the first id to allocate, by the counters page, or what is wrong with that page.
+/// `youngest` is the youngest transaction that was open.
 fn first_txn_id(next: u64, youngest: Option<TxnId>) -> Result<TxnId, &'static str> {
     let next = TxnId::new(next).ok_or("the ids are used up")?;
     if next == TxnId::NONE {

@@ -1,8 +1,8 @@
 //! Rows and index entries: how a statement reads, locks and writes them.
 //!
 //! A statement goes through [`table`] (values to bytes, steps), then [`write`] and [`entries`] (one
-//! mini-transaction each), or through [`cursor`] and [`read`] (versions). [`conflict`] says who
-//! must wait.
+//! mini-transaction each), or through [`cursor`] and [`read`] (versions). [`conflict`] decides
+//! whether it must wait.
 
 pub(crate) mod auto_increment;
 pub(crate) mod conflict;

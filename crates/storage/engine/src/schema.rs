@@ -1,5 +1,4 @@
-//! Tables as the engine knows them: their definitions, the dictionary that keeps these, and the
-//! changes of both.
+//! Tables in the engine: their definitions, the dictionary that keeps these, and changes of both.
 
 pub(crate) mod ddl;
 pub(crate) mod dictionary;

@@ -4,10 +4,11 @@
 //! the log, visible to others, not yet durable) -> ended. A dropped active transaction becomes an
 //! orphan that the worker's background task rolls back.
 //!
-//! (I1) The id is taken by the first change or lock; the undo count is 0 exactly if nothing is to
-//! be undone.
-//! (I2) Locks are released after the fate was published, so who gets them sees the fate. That is
-//! true of implicit ones, too: a row is its writer's until the writer's fate is published.
+//! (I1) The id is taken by the first change or lock. The undo count is 0 exactly if there is
+//!      nothing to undo.
+//! (I2) Locks are released after the outcome was published, so the next holder sees the outcome.
+//!      That also holds for implicit locks: a row is its writer's until the writer's outcome is
+//!      published.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -29,7 +30,7 @@ use crate::undo::rollback::UNDONE_PER_TURN;
 use crate::undo::undo_log::apply;
 use crate::worker::{Orphan, Worker};
 
-/// Locks that are released before others have their turn: some 100 us.
+/// Locks that are released before other tasks run: some 100 us.
 pub(crate) const LOCKS_PER_TURN: usize = 512;
 
 /// A transaction of the engine.
@@ -37,32 +38,32 @@ pub(crate) const LOCKS_PER_TURN: usize = 512;
 pub struct EngineTransaction {
     /// Its worker.
     pub(crate) worker: Rc<Worker>,
-    /// As begun.
+    /// The options that it was begun with.
     pub(crate) options: TransactionOptions,
     /// Its id, once it has changed or locked something.
     pub(crate) id: Option<TxnId>,
-    /// Its explicit locks; there with the id, and behind its end until all are released.
+    /// Its explicit locks. They exist with the id, and after its end until all are released.
     pub(crate) locks: Option<OwnerLocks>,
-    /// What its consistent reads see.
+    /// The snapshot of its consistent reads.
     snapshot: Option<Snapshot>,
     /// Its last undo record.
     pub(crate) last_undo: UndoPointer,
-    /// How many undo records lead from there to the beginning.
+    /// Number of undo records from there to the beginning.
     pub(crate) undo_count: u64,
-    /// Undo of it is in the log, undone or not.
+    /// Whether undo of it is in the log, undone or not.
     has_log: bool,
-    /// Why it must be rolled back before anything else: a deadlock's victim, say. A part of it may
-    /// be undone already, so nothing of it may be committed.
+    /// Why it must be rolled back before anything else, for instance as a deadlock's victim. A part
+    /// of it may be undone already, so nothing of it may be committed.
     doom: Option<StoreError>,
-    /// How far the operation under way has come.
+    /// The progress of the operation under way.
     pub(crate) pending: Pending,
     /// The commit record's end, while its durability is awaited.
     commit_lsn: Option<Lsn>,
-    /// A statement has used it.
+    /// Whether a statement has used it.
     is_active: bool,
-    /// What its commit makes of a table's counter: ALTER TABLE .. AUTO_INCREMENT.
+    /// The counter of a table that its commit sets: ALTER TABLE .. AUTO_INCREMENT.
     pub(crate) new_counter: Option<Box<NewCounter>>,
-    /// What is dropped with it, or, where it is dropped before its end, when everything is undone.
+    /// Dropped with the transaction; if that is dropped before its end, when everything is undone.
     pub(crate) kept: Option<Box<dyn Any>>,
 }
 
@@ -86,7 +87,7 @@ impl EngineTransaction {
         }
     }
 
-    /// Its id; taken now if it has none.
+    /// Returns its id, which is taken now if it has none.
     pub(crate) fn ensure_id(&mut self) -> Outcome<TxnId> {
         self.is_active = true;
         if let Some(id) = self.id {
@@ -99,7 +100,7 @@ impl EngineTransaction {
         Ok(id)
     }
 
-    /// The same for a change.
+    /// As `ensure_id`, for a change.
     pub(crate) fn ensure_writer(&mut self) -> Outcome<TxnId> {
         if self.options.read_only {
             return Err(StoreError::ReadOnly.into());
@@ -107,7 +108,7 @@ impl EngineTransaction {
         self.ensure_id()
     }
 
-    /// What consistent reads see, opened now if it is not open.
+    /// The snapshot of consistent reads, opened now if it is not open.
     pub(crate) fn snapshot(&mut self) -> &Snapshot {
         self.is_active = true;
         let worker = &self.worker;
@@ -115,19 +116,19 @@ impl EngineTransaction {
             .get_or_insert_with(|| worker.txns.open_snapshot(|| worker.pages.reserved()))
     }
 
-    /// Opens what the isolation level reads through, if it is not open.
+    /// Opens the snapshot of the isolation level, if it is not open.
     pub(crate) fn open_view(&mut self) {
         if self.options.isolation != Isolation::Serializable {
             self.snapshot();
         }
     }
 
-    /// What its consistent reads see commits up to, if that is settled.
+    /// The commit number up to which its consistent reads see, if that is settled.
     pub(crate) fn view(&self) -> Option<Lsn> {
         self.snapshot.as_ref().map(Snapshot::lsn)
     }
 
-    /// True if what `writer` has written is seen, by a snapshot.
+    /// True if its snapshot sees what `writer` has written.
     pub(crate) fn sees(&mut self, writer: TxnId) -> Outcome<bool> {
         let own = self.id;
         let seen = self.snapshot().sees(writer, own);
@@ -137,9 +138,9 @@ impl EngineTransaction {
         })
     }
 
-    /// True if a version of a row is seen. READ UNCOMMITTED sees whatever is there, but of large
-    /// rows only what its snapshot sees: the pages of others go when their writer rolls back, while
-    /// they are read.
+    /// True if a version of a row is seen. READ UNCOMMITTED sees the newest version, but of large
+    /// rows only what its snapshot sees. The pages of another's large row are released when its
+    /// writer rolls back, while they are read.
     pub(crate) fn sees_version(&mut self, header: &RowHeader) -> Outcome<bool> {
         if self.options.isolation == Isolation::ReadUncommitted && !header.is_spilled {
             return Ok(true);
@@ -154,8 +155,8 @@ impl EngineTransaction {
         self.has_log = true;
     }
 
-    /// Runs an operation; if it fails so that the transaction ends (a deadlock's victim), all of it
-    /// is rolled back, by this call or by repeated ones, before the error is told.
+    /// Runs an operation. If it fails so that the transaction ends (a deadlock's victim), the whole
+    /// transaction is rolled back, by this call or by repeated ones, before the error is returned.
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.end_if_doomed()?;
         let outcome = operation(self);
@@ -168,8 +169,8 @@ impl EngineTransaction {
         outcome
     }
 
-    /// Rolls a doomed transaction back, by this call or by repeated ones; then fails with the
-    /// reason. Does nothing to another.
+    /// Rolls a doomed transaction back, by this call or by repeated ones, then fails with the
+    /// reason. Does nothing to other transactions.
     fn end_if_doomed(&mut self) -> Outcome<()> {
         let Some(error) = self.doom.clone() else {
             return Ok(());
@@ -178,7 +179,7 @@ impl EngineTransaction {
         Err(error.into())
     }
 
-    /// Undoes everything since `mark`; gives way to others when it has undone much.
+    /// Undoes everything since `mark`; gives way to other tasks when it has undone much.
     fn undo_to(&mut self, mark: u64) -> Outcome<()> {
         if !self.pending.is_rollback {
             self.abandon_operation();
@@ -198,7 +199,7 @@ impl EngineTransaction {
         Ok(())
     }
 
-    /// Runs a change that is made of steps. When it is done its place is forgotten; when it ends
+    /// Runs a change that is made of steps. When it is done, its place is dropped. If it ends
     /// otherwise (a duplicate, an error), what it has done is undone first.
     pub(crate) fn run_operation<T>(
         &mut self,
@@ -233,10 +234,10 @@ impl EngineTransaction {
         })
     }
 
-    /// Undoes the operation under way. If that suspends, the repeated operation goes on with it
-    /// and then tells the failure, or begins anew where it had none: it finds what was in its way.
-    /// Were it begun anew after a failure, a row that is too large for a full disk would be written
-    /// and undone for ever.
+    /// Undoes the operation under way. If that suspends, the repeated operation continues it. Then
+    /// it returns the failure, or begins again if there was none: it finds what was in its way. If
+    /// it began again after a failure, a row that is too large for a full disk would be written and
+    /// undone for ever.
     fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
         let undone = self.undo_to(begun_at);
         if undone.is_err() {
@@ -246,7 +247,7 @@ impl EngineTransaction {
     }
 
     /// Writes the record that ends the transaction; its end is the commit number. As undoing does,
-    /// it takes the last room of a full disk.
+    /// it may take the last room of a full disk.
     fn write_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
         let worker = Rc::clone(&self.worker);
         let _undoing = worker.pages.undoing();
@@ -270,8 +271,8 @@ impl EngineTransaction {
                 worker.undo.make_room(&worker.pages)?;
                 continue;
             };
-            // Before the fate is decided: a page that does not take the record leaves the
-            // transaction as it is.
+            // Before the outcome is decided: if the page cannot take the record, the transaction
+            // stays unchanged.
             let op = PageOp::UndoAppend { record: &record };
             apply(&mut change, place.page, &op)?;
             if kind == UndoKind::Commit {
@@ -292,7 +293,7 @@ impl EngineTransaction {
         self.commit_lsn.is_some()
     }
 
-    /// Forgets everything that ends with the transaction, but for its locks.
+    /// Drops everything that ends with the transaction, except its locks.
     fn release(&mut self) {
         if self.id.is_some() {
             self.worker.note_end();
@@ -307,7 +308,7 @@ impl EngineTransaction {
         self.new_counter = None;
     }
 
-    /// Releases the locks of a transaction that has ended; gives way where there are many.
+    /// Releases the locks of an ended transaction; gives way if there are many.
     fn release_locks(&mut self) -> Outcome<()> {
         if let Some(locks) = &mut self.locks
             && locks.release_some(LOCKS_PER_TURN)
@@ -324,7 +325,7 @@ impl EngineTransaction {
             self.release();
             return Ok(None);
         };
-        // Without undo in the log nothing needs an end there.
+        // Without undo in the log no end is needed there.
         let lsn = if self.has_log {
             Some(self.write_end(id, kind)?)
         } else {
@@ -335,7 +336,7 @@ impl EngineTransaction {
         Ok(lsn)
     }
 
-    /// Gives up a lock wait and whatever operation was under way.
+    /// Cancels a lock wait and the operation under way.
     fn abandon_operation(&mut self) {
         self.pending = Pending::default();
         if let Some(locks) = &mut self.locks {

@@ -1,5 +1,5 @@
-//! What was, and how it ends: the undo log of each transaction, rollback, which reads it, and
-//! purge, which removes what no snapshot needs.
+//! The undo log of each transaction; rollback, which reads it; and purge, which removes what no
+//! snapshot needs.
 
 pub(crate) mod purge;
 pub(crate) mod reclaim;

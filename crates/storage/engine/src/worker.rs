@@ -1,4 +1,4 @@
-//! What a worker has in hand for every operation, and what all workers share.
+//! A worker's state for every operation, and the state that all workers share.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -44,22 +44,22 @@ const TXN_CEILING_AT: usize = PAGE_HEADER_BYTES;
 const NEXT_ID_AT: usize = PAGE_HEADER_BYTES + 8;
 const SEGMENTS_AT: usize = PAGE_HEADER_BYTES + 12;
 
-/// Transaction ids that one write of the counters page covers; so many are skipped by a crash.
+/// Transaction ids that one write of the counters page covers; a crash skips at most this many.
 const TXN_IDS_PER_WRITE: u64 = 1 << 16;
 
-/// Waits a while; from the runtime, or from a simulated one.
+/// Sleeps for a duration, in the runtime or in a simulated one.
 pub type Sleep = Rc<dyn Fn(Duration) -> Pin<Box<dyn Future<Output = ()>>>>;
 
 /// What one worker's engine needs from outside.
 #[derive(Clone)]
 pub struct WorkerOptions {
-    /// Which worker, and so which undo segment.
+    /// The worker's index, and so its undo segment.
     pub index: u8,
     /// For lock waits and creation times.
     pub clock: Rc<dyn Clock>,
     /// For lock wait timeouts and background work.
     pub sleep: Sleep,
-    /// How long purge waits for an open transaction before it goes on behind it.
+    /// How long purge waits for an open transaction before it skips it.
     pub purge_patience: Duration,
 }
 
@@ -74,28 +74,28 @@ impl fmt::Debug for WorkerOptions {
 /// What all workers share.
 #[derive(Debug)]
 pub struct Shared {
-    /// Transactions and their fate.
+    /// Transactions and their outcomes.
     pub(crate) txns: Arc<TransactionSystem>,
     /// Explicit locks.
     pub(crate) locks: Arc<LockTable>,
-    /// The present picture of the dictionary.
+    /// The present snapshot of the dictionary.
     pub(crate) dictionary: Mutex<Arc<Dictionary>>,
-    /// The version of that picture, to be compared without a lock.
+    /// The version of that snapshot, compared without a lock.
     pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
     pub(crate) schema_turns: Arc<SchemaTurns>,
-    /// Transaction ids below it may be given out: the counters page says so on disk.
+    /// Transaction ids below it may be allocated; the counters page has it on disk.
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.
     pub(crate) segment_count: u32,
 }
 
 impl Shared {
-    /// Puts a new picture of the dictionary in place of the present one.
+    /// Replaces the present snapshot of the dictionary.
     pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
         let version = picture.version;
         *present = Arc::new(picture);
-        // Release: who sees the version finds the picture.
+        // Release: a thread that sees the version finds the snapshot.
         self.schema_version.store(version, Ordering::Release);
     }
 }
@@ -103,21 +103,21 @@ impl Shared {
 /// A transaction whose handle was dropped before its end, to be rolled back.
 #[derive(Debug)]
 pub(crate) struct Orphan {
-    /// Which.
+    /// Its id.
     pub(crate) id: TxnId,
     /// Its last undo record that is not undone.
     pub(crate) last_undo: UndoPointer,
-    /// Undo of it is in the log.
+    /// Whether undo of it is in the log.
     pub(crate) has_log: bool,
     /// Its locks, released at the end.
     pub(crate) locks: Option<lock::OwnerLocks>,
-    /// What keeps the definitions of its tables as they are; dropped at the end.
+    /// Keeps the definitions of its tables unchanged; dropped at the end.
     pub(crate) kept: Option<Box<dyn Any>>,
 }
 
 /// One worker's part of the engine.
 pub(crate) struct Worker {
-    /// The door to the pool.
+    /// Access to the pool.
     pub(crate) pages: Rc<Pages>,
     /// What all share.
     pub(crate) shared: Arc<Shared>,
@@ -125,9 +125,9 @@ pub(crate) struct Worker {
     pub(crate) txns: Rc<TransactionWorker>,
     /// Its undo segment.
     pub(crate) undo: UndoLog,
-    /// Time.
+    /// Clock, sleep and index.
     pub(crate) options: WorkerOptions,
-    /// The picture of the dictionary that this worker has seen last.
+    /// The dictionary snapshot that this worker has seen last.
     #[expect(
         clippy::redundant_allocation,
         reason = "counting the inner one would write to a line that all workers share"
@@ -154,8 +154,8 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// The present picture of the dictionary; nothing shared is written while it is the one that
-    /// this worker has seen last.
+    /// The present dictionary snapshot. Writes nothing shared while it is the one that this worker
+    /// has seen last.
     #[expect(
         clippy::redundant_allocation,
         reason = "counting the inner one would write to a line that all workers share"
@@ -192,8 +192,8 @@ impl Worker {
         }
     }
 
-    /// Writes down that more transaction ids may be given out. A worker may be late by as many ids
-    /// as the others take meanwhile; the margin of the caller covers that.
+    /// Writes a higher ceiling of transaction ids. A worker may be late by as many ids as the
+    /// others take meanwhile; the caller's margin covers that.
     fn raise_txn_ceiling(&self) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let page = change.latch(PageId::new(SYSTEM_SPACE, COUNTERS_PAGE))?;
@@ -209,21 +209,21 @@ impl Worker {
         Ok(())
     }
 
-    /// Wakes whatever has work after the end of a transaction, whose fate was published.
+    /// Wakes all loops that have work after the end of a transaction, whose outcome was published.
     pub(crate) fn note_end(&self) {
         self.txns.note_end();
         self.pages.call_house();
     }
 
-    /// A new id for a table or an index, unique over these and tablespaces. What names it in a file
-    /// is durable after the log that gave it out.
+    /// A new id for a table or an index, unique over these and tablespaces. A file names it durably
+    /// only after the log that allocated it is durable.
     pub(crate) fn allocate_id(&self) -> Outcome<u32> {
         self.take_id().map(|(id, _)| id)
     }
 
-    /// A new id for a tablespace, durably given out. The name of a file is durable apart from the
-    /// log: a crash that left a file without this would have its id given out again, and redo,
-    /// which meets the drop of the left one in the log, would take the file of the new one.
+    /// A new id for a tablespace, durably allocated. A file's name becomes durable independently of
+    /// the log. If a crash left a file but not this, the id would be allocated again. Redo, which
+    /// meets the drop of the left one in the log, would then remove the new one's file.
     pub(crate) async fn allocate_space(&self) -> Result<SpaceId, StoreError> {
         let (id, end) = self.until_done(|| self.take_id()).await?;
         self.pages.wait_log(end, LogLevel::Durable).await?;
@@ -256,14 +256,14 @@ impl Worker {
         }
         let wait = self.pages.wait_log(lsn, level);
         let wait = async move {
-            // A failure is met again by the repeated call.
+            // The repeated call meets a failure again.
             let _ = wait.await;
         };
         Err(Suspend::new(WaitReason::Durability, wait).into())
     }
 
     /// Removes a tablespace that no table names any more. Purge of another worker may be in the
-    /// middle of a change there; the second note stands behind whatever it still writes.
+    /// middle of a change there; the second note follows whatever it still writes.
     pub(crate) async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
         let note = || {
             let mut change = self.pages.change()?;
@@ -277,7 +277,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Now, for lock waits.
+    /// The present time, for lock waits.
     pub(crate) fn now_ns(&self) -> u64 {
         self.options.clock.now().nanos()
     }
@@ -316,7 +316,7 @@ pub(crate) fn write_segment_count(pages: &Pages, count: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// The transaction ids that the counters page says may have been given out: all below.
+/// The transaction ids that may have been allocated, by the counters page: all below this.
 pub(crate) fn read_txn_ceiling(pages: &Pages) -> Outcome<u64> {
     let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
     let page = pages.shared(id)?;
@@ -325,7 +325,7 @@ pub(crate) fn read_txn_ceiling(pages: &Pages) -> Outcome<u64> {
         .ok_or_else(|| btree::damaged(id, "no counters"))
 }
 
-/// A suspension until a lock is decided or patience is over.
+/// A suspension until a lock is decided or `patience` is over.
 pub(crate) fn lock_suspend(sleep: &Sleep, future: lock::LockFuture, patience: Duration) -> Suspend {
     let mut timeout = sleep(patience);
     let mut future = Box::pin(future);

@@ -1,4 +1,4 @@
-//! What a scan finds in the entries of an index alone is what it finds in the rows.
+//! A scan that reads only the entries of an index finds the same as one that reads the rows.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +41,7 @@ fn entries_tell_what_rows_tell() {
     );
 }
 
-/// Random changes by several transactions; the rows that came of entries alone.
+/// Random changes by several transactions. Returns the number of rows that came from entries alone.
 fn run(seed: u64) -> usize {
     let world = World::new(seed, WorldOptions::default());
     let inner = world.clone();
@@ -78,8 +78,8 @@ fn run(seed: u64) -> usize {
     count.get()
 }
 
-/// What a transaction has marked and put back again bears its id, and may be the entry of a version
-/// that was committed behind its snapshot.
+/// An entry that a transaction has marked and put back has its id, and may be the entry of a
+/// version that was committed after its snapshot.
 #[test]
 fn an_entry_that_was_put_back_is_not_taken_for_seen() {
     let world = World::new(1, WorldOptions::default());
@@ -116,7 +116,7 @@ fn isolation(number: u64) -> Isolation {
     }
 }
 
-/// One step of a transaction; `None` where that was its end. What waits too long for another is
+/// One step of a transaction; returns `None` if it ended. A transaction that waits too long is
 /// rolled back.
 async fn change(
     table: &Rc<dyn Table>,

@@ -1,4 +1,4 @@
-//! Work that fails, or is given up, in its middle: what comes next finds nothing half done.
+//! Work that fails, or is dropped, in its middle: the next operation finds nothing half done.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use store::{Isolation, Store, StoreError, TableDefinition, TableId, TableName, U
 use value::CollationId;
 use wal::LogLevel;
 
-/// So many that the dictionary's file grows while they are renamed, and frames are waited for.
+/// Enough that the dictionary's file grows while they are renamed, and frames are waited for.
 const TABLE_COUNT: usize = 60;
 
 fn named(table: String) -> TableName {
@@ -43,7 +43,7 @@ fn renames(database: &Database) -> Vec<(TableId, TableName)> {
     ids.enumerate().map(renamed).collect()
 }
 
-/// The rows of the dictionary as they stand in its pages, whoever wrote them.
+/// The rows of the dictionary in its pages, whoever wrote them.
 async fn dictionary_rows(database: &Database) -> Vec<(Vec<u8>, Vec<u8>)> {
     let tree = Tree {
         space: SpaceId(0),
@@ -70,7 +70,7 @@ fn two_workers() -> WorldOptions {
     }
 }
 
-/// A disk is full when half of the rows are written.
+/// The disk is full when half of the rows are written.
 #[test]
 fn a_schema_change_that_fails_is_undone_before_that_is_told() {
     let world = World::new(20, two_workers());
@@ -93,7 +93,7 @@ fn a_schema_change_that_fails_is_undone_before_that_is_told() {
     });
 }
 
-/// A statement may be given up at any moment. The next change has its turn when all or nothing of
+/// A statement may be dropped at any moment. The next change gets its turn when all or nothing of
 /// the last one is there.
 #[test]
 fn the_turn_of_a_schema_change_passes_on_when_it_is_undone() {
@@ -120,8 +120,8 @@ fn the_turn_of_a_schema_change_passes_on_when_it_is_undone() {
     }
 }
 
-/// A tree that an ALTER TABLE has left is given back by the next start, though another ALTER TABLE
-/// came to its end in between.
+/// The next start gives back a tree that an ALTER TABLE has left, even if another ALTER TABLE has
+/// completed in between.
 #[test]
 fn what_an_alter_table_has_left_is_found_behind_another_one() {
     for poll_count in 1.. {
@@ -166,7 +166,7 @@ fn what_an_alter_table_has_left_is_found_behind_another_one() {
     }
 }
 
-/// Purge that is given up while it waits for a page is gone on with by whoever comes next.
+/// If a purge is dropped while it waits for a page, the next one continues it.
 #[test]
 fn a_purge_that_is_given_up_holds_up_no_other() {
     for poll_count in 1..40 {
@@ -186,7 +186,7 @@ fn a_purge_that_is_given_up_holds_up_no_other() {
                 txn.delete(&table, &key).await.unwrap();
             }
             txn.commit().await.unwrap();
-            // The background has begun, perhaps, and is waited for.
+            // The background may have begun, and is waited for.
             let _ended = poll_at_most(poll_count, database.engine.clear_remains()).await;
             let report = database.check().await.unwrap();
             assert_eq!((report.row_count, report.faults), (0, vec![]));
@@ -194,7 +194,7 @@ fn a_purge_that_is_given_up_holds_up_no_other() {
     }
 }
 
-/// The pages of a segment follow one another for ever where a disk has lost a write of one.
+/// If a disk has lost the write of one page, the pages of a segment may form a circle.
 #[test]
 fn a_circle_of_undo_pages_is_damage_and_no_endless_start() {
     let world = World::new(24, WorldOptions::default());
@@ -203,7 +203,7 @@ fn a_circle_of_undo_pages_is_damage_and_no_endless_start() {
         let database = inner.open().await.unwrap();
         database.engine.create_table(accounts()).await.unwrap();
         let table = database.table("accounts");
-        // Purge does not come past what is open.
+        // Purge does not pass an open transaction.
         let mut open = database.begin(Isolation::RepeatableRead);
         open.insert(&table, &row(1, 1, "open")).await.unwrap();
         Box::leak(Box::new(open));

@@ -1,5 +1,5 @@
-//! Transactions that stay open for long: undo of others does not grow behind them, and a crash
-//! finds what it needs.
+//! Transactions that stay open for long: others' undo does not pile up behind them, and after a
+//! crash all that is needed is there.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use value::Value;
 /// The undo segment of the only worker.
 const UNDO: SpaceId = SpaceId(1);
 
-/// Updates of others between two looks, and how often that is done.
+/// Updates of others between two checks, and the number of checks.
 const UPDATES: i64 = 20;
 const ROUNDS: i64 = 60;
 
@@ -38,7 +38,7 @@ async fn fill(database: &Database) -> (Rc<dyn Table>, Vec<Row>) {
     (table, rows.expect("rows"))
 }
 
-/// Gives a row another balance and note.
+/// Sets another balance and note in a row.
 async fn set(txn: &mut Session, table: &Rc<dyn Table>, (key, old): &Row, balance: i64) {
     let Value::Int(id) = old[0] else {
         panic!("the key is a number");
@@ -75,7 +75,7 @@ fn balance_of(values: &[Value], id: usize, balance: i64) {
     assert_eq!(values[id], Value::Int(balance), "row {id}");
 }
 
-/// What becomes of the long transaction.
+/// How the long transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Commit,
@@ -129,7 +129,7 @@ fn an_idle_writer_does_not_hold_up_purge() {
     }
 }
 
-/// Ends the long transaction, and lets others go on.
+/// Ends the long transaction, and lets the others continue.
 async fn finish(
     world: &World,
     database: &Database,
@@ -141,7 +141,7 @@ async fn finish(
         End::Commit | End::CommitAndCrash => assert_eq!(idle.commit().await, Ok(())),
         End::RollBack => assert_eq!(idle.rollback().await, Ok(())),
         End::Crash => {
-            // It is open when the machine goes down: nothing runs behind this.
+            // It is open when the machine goes down: nothing runs after this.
             drop(idle);
             return;
         }

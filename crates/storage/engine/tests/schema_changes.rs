@@ -1,5 +1,5 @@
-//! Schema changes that fail, are given up, or meet a crash: all of one or nothing, and no file that
-//! nobody names.
+//! Schema changes that fail, are dropped, or meet a crash: all of a change or nothing, and no file
+//! without an owner.
 
 #![forbid(unsafe_code)]
 
@@ -12,13 +12,13 @@ use sim::rows::{accounts, index, row};
 use sim::{Database, World, WorldOptions};
 use store::{Isolation, Store, StoreError, TableDefinition, TableName, Uniqueness};
 
-/// What the counter is set to.
+/// The value that the counter is set to.
 const NEXT: u64 = 7_000_000;
 
-/// Room for a comment that does not fit a page of the dictionary with another.
+/// A comment so long that two do not fit into one page of the dictionary.
 const COMMENT_BYTES: usize = 3000;
 
-/// Files of tablespaces there are.
+/// Number of tablespace files.
 fn spaces(world: &World) -> usize {
     let is_space = |name: &&PathBuf| name.extension().is_some_and(|end| end == "pdb");
     world.files().iter().filter(is_space).count()
@@ -46,7 +46,7 @@ async fn add_index_and_count(database: &Database) {
     assert_eq!(altered, Ok(()));
 }
 
-/// How many indexes the table has, and its next number.
+/// The number of the table's indexes, and its next number.
 async fn found(world: &World) -> (usize, u64) {
     let database = world.open().await.expect("the directory is whole");
     let table = database.table("accounts");
@@ -150,7 +150,7 @@ fn a_full_disk_leaves_no_tablespace_behind() {
     }
 }
 
-/// A statement that is given up leaves its tablespace to the background, or has made its table.
+/// A statement that is dropped leaves its tablespace to the background, or has made its table.
 #[test]
 fn a_create_table_that_is_given_up_leaves_no_tablespace_behind() {
     for poll_count in 1.. {

@@ -1,5 +1,5 @@
-//! Tables with more indexes than the pool has frames for their leaves: each change of a row, and
-//! each undoing of one, needs a few pages at a time and comes to its end.
+//! Tables with more indexes than the pool has frames for their leaves. Each change of a row, and
+//! each undo of one, needs only a few pages at a time and ends.
 
 #![forbid(unsafe_code)]
 
@@ -11,16 +11,15 @@ use sim::{Database, World, WorldOptions};
 use store::{Halt, Inserted, Isolation, Mutation, Store, StoreError, Table, Uniqueness};
 use value::Value;
 
-/// Columns behind the key; each index has all of them, so that its entries are long and fill many
-/// leaves.
+/// Columns after the key. Each index has all of them, so its entries are long and fill many leaves.
 const COLUMN_COUNT: usize = 8;
 /// Secondary indexes, each with a root and leaves: twice the frames of the pool and more.
 const INDEX_COUNT: usize = 63;
-/// Rows to begin with, and how many of them are changed; each index has some leaves of them.
+/// Rows to begin with, and how many of them are changed; they fill some leaves of each index.
 const ROW_COUNT: i64 = 60;
 const CHANGE_COUNT: usize = 15;
-/// Steps of the executor that are many times what a test takes: who tries the same again and again
-/// is found out.
+/// Steps of the executor, many times what a test takes: an operation that repeats for ever exceeds
+/// them.
 const STEPS_MAX: u64 = 400_000;
 
 fn wide(uniqueness: Uniqueness) -> store::TableDefinition {
@@ -84,7 +83,7 @@ async fn check(database: &Database, rows: &[Row]) {
     assert_eq!(report.faults, Vec::<String>::new());
 }
 
-/// Runs to the end, or fails where there is none.
+/// Runs to the end, or fails if there is none.
 fn run(world: &World, work: impl Future<Output = ()> + 'static) {
     let done = Rc::new(std::cell::Cell::new(false));
     let noting = Rc::clone(&done);
@@ -124,7 +123,7 @@ fn a_rollback_needs_few_pages_at_a_time() {
     });
 }
 
-/// What was given up is undone in the background, or by recovery, wherever a crash comes.
+/// Dropped work is undone in the background, or by recovery, wherever a crash comes.
 #[test]
 fn a_rollback_comes_to_its_end_across_crashes() {
     let world = World::new(22, WorldOptions::default());
@@ -136,7 +135,7 @@ fn a_rollback_comes_to_its_end_across_crashes() {
         let (database, wide, rows) = open_filled(&inner, Uniqueness::None).await;
         let mut txn = database.begin(Isolation::RepeatableRead);
         change(&mut txn, &wide, &rows[..CHANGE_COUNT]).await;
-        // The log of what is open is durable with what follows it.
+        // The log of the open transaction is durable together with what follows it.
         let mut other = database.begin(Isolation::RepeatableRead);
         let added = row(500, 3);
         assert_eq!(other.insert(&wide, &added).await, Ok(Inserted::Done));
@@ -193,8 +192,8 @@ fn a_row_of_many_unique_indexes_is_changed() {
     });
 }
 
-/// A row that is too large for a full disk is undone and the statement told, although the undoing
-/// waits for pages: it is not begun anew.
+/// A row that is too large for a full disk is undone and the statement fails, although the undo
+/// waits for pages: the insert does not begin again.
 #[test]
 fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
     let world = World::new(24, WorldOptions::default());
@@ -231,7 +230,7 @@ fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
     });
 }
 
-/// What sessions have left at the end is undone behind the background work, and needs clean pages.
+/// What sessions have left at the end is undone after the background work, and needs clean pages.
 #[test]
 fn what_is_left_at_the_end_is_undone() {
     let world = World::new(25, WorldOptions::default());

@@ -23,8 +23,8 @@ fn named(table: &str) -> store::TableName {
     }
 }
 
-/// A statement that ends while its transaction is rolled back as a deadlock's victim (it is killed,
-/// or out of time) leaves half of it undone; none of the rest may be committed.
+/// A statement ends (it is killed, or out of time) while its transaction is rolled back as a
+/// deadlock's victim. Half of it is then undone, and none of the rest may be committed.
 #[test]
 fn a_victim_whose_rollback_was_interrupted_commits_nothing() {
     for ends_by_commit in [true, false] {
@@ -68,7 +68,7 @@ fn a_victim_whose_rollback_was_interrupted_commits_nothing() {
     }
 }
 
-/// Rows of a quarter page each; what is there then.
+/// Rows of a quarter page each. Returns the present rows.
 async fn fill(database: &Database, table: &Rc<dyn Table>, count: i64) -> Vec<Row> {
     let note = "x".repeat(1000);
     let mut txn = database.begin(Isolation::RepeatableRead);
@@ -90,7 +90,7 @@ async fn change_rows(session: &mut Session, table: &Rc<dyn Table>, rows: &[Row])
     }
 }
 
-/// Asks for a row that closes a cycle, and stops where the rollback waits in its middle.
+/// Asks for a row that closes a cycle, and stops while the rollback waits in its middle.
 async fn interrupt_rollback(victim: &mut Session, table: &Rc<dyn Table>, key: &[u8]) {
     let changes = victim.txn.mark();
     let values = row(5, 2, "");
@@ -104,8 +104,8 @@ async fn interrupt_rollback(victim: &mut Session, table: &Rc<dyn Table>, key: &[
     }
 }
 
-/// The rows of one transaction cannot be read. Another that was given up before is undone all the
-/// same; the first keeps what holds its tables until it is undone, too.
+/// The rows of one transaction cannot be read. Another, which was dropped before, is undone
+/// nevertheless. The first keeps what holds its tables until it is undone, too.
 #[test]
 fn a_rollback_that_fails_holds_up_no_other_and_keeps_its_tables() {
     let world = World::new(11, WorldOptions::default());
@@ -151,7 +151,7 @@ fn a_rollback_that_fails_holds_up_no_other_and_keeps_its_tables() {
     });
 }
 
-/// A statement may look thousands of large rows up that it does not change after all.
+/// A statement may look up thousands of large rows that it does not change in the end.
 #[test]
 fn a_large_row_that_was_looked_up_is_not_kept() {
     let world = World::new(14, WorldOptions::default());
@@ -173,8 +173,8 @@ fn a_large_row_that_was_looked_up_is_not_kept() {
     });
 }
 
-/// The pages of a large row go when its writer rolls back, so nobody else reads them before it has
-/// committed; small rows are seen as they are.
+/// The pages of a large row are released when its writer rolls back. So no other reads them before
+/// the commit; small rows are seen uncommitted.
 #[test]
 fn read_uncommitted_sees_large_rows_as_they_were_committed() {
     let world = World::new(13, WorldOptions::default());
@@ -219,8 +219,8 @@ fn read_uncommitted_sees_large_rows_as_they_were_committed() {
     });
 }
 
-/// Rows that another has not committed yet are passed one by one, and others have their turn
-/// meanwhile; so it is on the way back to an old version of one row.
+/// A scan passes uncommitted rows of others one by one, and other tasks run meanwhile. The same
+/// holds on the way back to an old version of one row.
 #[test]
 fn a_scan_of_what_it_does_not_see_gives_way() {
     let world = World::new(12, WorldOptions::default());
@@ -235,7 +235,7 @@ fn a_scan_of_what_it_does_not_see_gives_way() {
         for id in 0..1000 {
             writer.insert(&accounts, &row(id, 0, "")).await.unwrap();
         }
-        // The row and its undo are a look each.
+        // The row and its undo count as one read each.
         assert_eq!(turns_of_scan(&mut reader, &accounts).await, (0, 7));
         writer.commit().await.unwrap();
         let mut reader = database.begin(Isolation::RepeatableRead);
@@ -252,7 +252,7 @@ fn a_scan_of_what_it_does_not_see_gives_way() {
     });
 }
 
-/// Scans all; how many rows it has brought, and how often it has given way.
+/// Scans everything. Returns the number of rows, and how often it gave way.
 async fn turns_of_scan(session: &mut Session, table: &Rc<dyn Table>) -> (usize, usize) {
     let mut row_count = 0;
     let count = |batch: &RowBatch| {
@@ -263,7 +263,7 @@ async fn turns_of_scan(session: &mut Session, table: &Rc<dyn Table>) -> (usize, 
     (row_count, turns.expect("what was written can be read"))
 }
 
-/// A rollback of many rows that are all in memory would otherwise be one poll, however long.
+/// Otherwise a rollback of many rows in memory would be one poll, however long.
 #[test]
 fn a_long_rollback_gives_way() {
     let options = WorldOptions {
@@ -287,13 +287,13 @@ fn a_long_rollback_gives_way() {
     });
 }
 
-/// How often an operation gives way before it is done.
+/// Number of times that an operation gives way before it is done.
 async fn turns_of(operation: impl FnMut() -> store::Outcome<()>) -> usize {
     let done = sim::rows::count_turns(operation).await;
     done.expect("it succeeds").1
 }
 
-/// The same for one whose session is gone.
+/// The same for a transaction whose session is gone.
 #[test]
 fn the_long_rollback_of_an_orphan_gives_way() {
     let options = WorldOptions {
@@ -358,7 +358,7 @@ fn a_long_row_gives_way() {
     });
 }
 
-/// What was inserted and taken back leaves no empty pages: nobody may ever insert there again.
+/// What was inserted and undone leaves no empty pages: no later insert may ever fall there.
 #[test]
 fn a_rollback_gives_pages_back() {
     let options = WorldOptions {
@@ -377,7 +377,7 @@ fn a_rollback_gives_pages_back() {
         let before = database.check().await.unwrap();
         let mut txn = database.begin(Isolation::RepeatableRead);
         for id in 0..3000 {
-            // In no order of the index, whose pages are emptied all over.
+            // In no order of the index, whose pages are emptied everywhere.
             let balance = id * 797 % 2999;
             txn.insert(&accounts, &row(id, balance, "")).await.unwrap();
         }
@@ -393,7 +393,7 @@ fn a_rollback_gives_pages_back() {
     });
 }
 
-/// Purge of many rows that are all in memory would otherwise be one poll.
+/// Otherwise purge of many rows in memory would be one poll.
 #[test]
 fn a_long_purge_gives_way() {
     let options = WorldOptions {
@@ -426,7 +426,7 @@ fn a_long_purge_gives_way() {
     });
 }
 
-/// The locks of many rows are released a part at a time, at whichever end.
+/// The locks of many rows are released a part at a time, however the transaction ends.
 #[test]
 fn an_end_with_many_locks_gives_way() {
     let options = WorldOptions {

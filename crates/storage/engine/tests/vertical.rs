@@ -257,7 +257,7 @@ fn a_deadlock_has_one_victim() {
     });
 }
 
-/// What the log still has on the files that went must not keep the directory closed.
+/// Log records on files that are gone must not keep the directory closed.
 #[test]
 fn a_crash_after_tables_were_dropped_is_survived() {
     let world = World::new(6, WorldOptions::default());
@@ -299,8 +299,8 @@ fn a_crash_after_tables_were_dropped_is_survived() {
     });
 }
 
-/// What is made anew has the newest versions alone; an older snapshot is told so, and not given
-/// rows or none as if nothing were missing.
+/// A rebuilt table has only the newest versions. A read with an older snapshot fails, rather than
+/// return wrong rows or none.
 #[test]
 fn a_snapshot_older_than_a_table_that_was_made_anew_is_refused() {
     let world = World::new(7, WorldOptions::default());
@@ -368,7 +368,8 @@ fn named(table: &str) -> store::TableName {
     }
 }
 
-/// However many rows are asked for, large ones come few at a time; who reads no column gets none.
+/// Large rows come few at a time, however many were asked for. A caller that reads no column gets
+/// none.
 #[test]
 fn large_rows_are_fetched_one_by_one() {
     let world = World::new(8, WorldOptions::default());
@@ -391,14 +392,14 @@ fn large_rows_are_fetched_one_by_one() {
             let options = ScanOptions { columns, ..all() };
             txn.fetch_all(&accounts, options, 64, look).await.unwrap();
         }
-        // Two rows are more than a fetch brings; counting them brings nothing of them.
+        // Two rows are more than a fetch returns; counting them returns no bytes of them.
         assert_eq!(sizes, [(2, 2), (2, 2), (0, 0), (4, 0)]);
         txn.commit().await.unwrap();
     });
 }
 
-/// A transaction puts an entry back that another has deleted, returns to its savepoint, and sees
-/// by its older snapshot the row that had the entry.
+/// A transaction puts an entry back that another has deleted, returns to its savepoint, and sees by
+/// its older snapshot the row that had the entry.
 #[test]
 fn a_savepoint_leaves_entries_of_older_versions_visible() {
     let world = World::new(9, WorldOptions::default());
@@ -443,8 +444,8 @@ fn a_savepoint_leaves_entries_of_older_versions_visible() {
     });
 }
 
-/// An undo record has to fit into a page, however many entries of indexes a change takes away: the
-/// keys of eight are longer than a page here, those of 120 longer than a record can say it is.
+/// An undo record must fit into a page, however many index entries a change removes. The keys of
+/// eight are longer than a page here. Those of 120 are longer than a record's length field can say.
 #[test]
 fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
     for index_count in [8, 120] {
@@ -468,7 +469,7 @@ fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
             database.engine.create_table(definition).await.unwrap();
             let wide = database.table("wide");
             let empty = database.engine.check().await.unwrap();
-            // Who never comes to an end comes to the disk's.
+            // A loop without end would fill the disk.
             let capacity = inner.disk.used_bytes() + (32 << 20);
             inner.disk.set_capacity(capacity);
             let note = |letter: &str| letter.repeat(650);
@@ -496,26 +497,26 @@ fn rows_with_more_entries_than_an_undo_page_holds_come_and_go() {
             }
             txn.commit().await.unwrap();
             let report = database.engine.check().await.unwrap();
-            // Purge has found every entry: no tree has more than its root, but for a page here or
-            // there whose neighbour was busy.
+            // Purge has found every entry: no tree has more than its root, except for a page here
+            // or there whose neighbour was busy.
             assert_eq!((report.row_count, report.faults), (0, vec![]));
             assert!(report.page_count < empty.page_count + 4);
         });
     }
 }
 
-/// Files of tablespaces there are.
+/// Number of tablespace files.
 fn spaces(world: &World) -> usize {
     let is_space = |name: &&PathBuf| name.extension().is_some_and(|end| end == "pdb");
     world.files().iter().filter(is_space).count()
 }
 
 /// A crash in the middle of CREATE TABLE leaves a file. The next life removes it, makes a table,
-/// and crashes as well: that table is another one, which redo must leave alone.
+/// and crashes as well. Redo must leave that table alone, because it is another one.
 #[test]
 fn the_id_of_a_table_that_was_half_made_is_not_used_again() {
     let options = WorldOptions {
-        // Nothing is cleaned for want of room, so that the log is redone from far back.
+        // Nothing is cleaned for lack of room, so the log is redone from far back.
         frame_count: 512,
         ..WorldOptions::default()
     };
@@ -609,7 +610,7 @@ fn log_on_a_file_that_is_gone_does_not_keep_the_directory_closed() {
     });
 }
 
-/// The file of a table may be put back after a start that has missed it.
+/// A table's file may be put back after a start that has missed it.
 #[test]
 fn a_start_that_misses_a_file_of_a_table_changes_nothing() {
     let world = World::new(13, WorldOptions::default());
@@ -647,8 +648,8 @@ fn a_start_that_misses_a_file_of_a_table_changes_nothing() {
     });
 }
 
-/// The first start with more workers was cut off as it made an undo segment: its file has room and
-/// no page, and belongs to nothing where fewer workers are told to check.
+/// The first start with more workers was interrupted while it made an undo segment. The segment's
+/// file has room and no page, and has no owner when fewer workers run the check.
 #[test]
 fn an_undo_segment_that_was_half_made_is_no_damage() {
     let world = World::new(21, WorldOptions::default());

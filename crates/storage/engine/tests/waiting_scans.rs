@@ -1,4 +1,4 @@
-//! Locking reads that wait, and what they find once they go on.
+//! Locking reads that wait, and what they find when they continue.
 
 #![forbid(unsafe_code)]
 
@@ -13,8 +13,8 @@ use store::{
 };
 use value::Value;
 
-/// Accounts 1, 2, 4, 5, 7 of balances ten times that, and the rows as they are found. The second
-/// index is of balances, unique or not, if there is to be one.
+/// Accounts 1, 2, 4, 5, 7 with balances of ten times that, and the rows as they are found. The
+/// second index, if any, is of balances, unique or not.
 async fn fill(database: &Database, balances: Option<Uniqueness>) -> (Rc<dyn Table>, Vec<Row>) {
     let mut definition = accounts();
     if let Some(uniqueness) = balances {
@@ -56,7 +56,7 @@ impl Scan {
         }
     }
 
-    /// Goes on until it has to wait for a lock.
+    /// Continues until it must wait for a lock.
     async fn wait(&mut self) -> store::Suspend {
         loop {
             match self
@@ -72,7 +72,7 @@ impl Scan {
         }
     }
 
-    /// Goes on to the end; the ids that it has found in all.
+    /// Continues to the end. Returns all ids that it has found.
     async fn finish(mut self) -> Vec<i64> {
         loop {
             let (cursor, txn, batch) = (&mut self.cursor, &mut self.session.txn, &mut self.batch);
@@ -97,7 +97,7 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database, World) -> F
     });
 }
 
-/// The entry that a writer has deleted, and has put back by the time that it ends.
+/// An entry that a writer has deleted, and has put back before it ends.
 #[test]
 fn a_row_that_comes_back_is_found() {
     for (uniqueness, is_moved) in [
@@ -124,7 +124,7 @@ fn a_row_that_comes_back_is_found() {
     }
 }
 
-/// Rows that move ahead of a scan while it waits are found where they are then.
+/// Rows that move ahead of a waiting scan are found at their new places.
 #[test]
 fn a_scan_goes_on_among_the_rows_that_are_there() {
     for number in [0, 1] {
@@ -148,7 +148,7 @@ fn a_scan_goes_on_among_the_rows_that_are_there() {
     }
 }
 
-/// The wait for the row that has a key of a unique index ends in time, although what asks for it
+/// The wait for the row that has a key of a unique index times out, although the repeated operation
 /// locks the key itself first.
 #[test]
 fn a_wait_in_the_check_of_a_unique_key_ends_in_time() {

@@ -1,8 +1,8 @@
-//! What is dirty: a list for each worker, in the order of the log.
+//! The dirty pages: a list for each worker, in the order of the log.
 //!
-//! A worker appends when a clean page becomes dirty, and its mini-transactions come in log order,
-//! so each list is sorted without being sorted. Entries of pages that were cleaned meanwhile are
-//! dropped when they come to the front.
+//! A worker appends when a clean page becomes dirty. Its mini-transactions come in log order, so
+//! each list is sorted by itself. Entries of pages that were cleaned meanwhile are dropped when
+//! they come to the front.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,8 @@ use crate::frames::{FrameNo, Frames};
 /// A page that became dirty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirtyEntry {
-    /// Start of the mini-transaction that made it so; the frame's `rec_lsn` while it is.
+    /// Start of the mini-transaction that made it dirty; equals the frame's `rec_lsn` while it is
+    /// dirty.
     pub(crate) rec_lsn: Lsn,
     pub(crate) frame: FrameNo,
 }
@@ -74,7 +75,8 @@ impl DirtyLists {
     }
 }
 
-/// A frame becomes dirty with another LSN each time, so an equal one says that it is still so.
+/// A frame gets another LSN each time it becomes dirty, so an equal one means that it is still
+/// dirty.
 fn is_dirty(entry: &DirtyEntry, frames: &Frames) -> bool {
     frames.frame(entry.frame).rec_lsn() == Some(entry.rec_lsn)
 }

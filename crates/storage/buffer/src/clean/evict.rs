@@ -1,19 +1,20 @@
-//! Free frames, and making some: a clock over each worker's share.
+//! Free frames and eviction: a clock over each worker's share.
 //!
 //! Only clean pages are evicted here. Dirty ones wait for the cleaner, which this wakes.
 //!
-//! A page's heat: *new* when it comes in; *cold* behind the next pass of the clock; gone behind the
-//! one after that. A use makes it *hot*, but only in a later period than that of its arrival: a
-//! scan uses each page many times at once and never again. Hot pages are left alone while they are
-//! at most five eighths of a share, so a scan, however long, drives out its own pages and other
-//! cold ones. Where they are more, a pass makes them *warm*, the next one cold.
+//! A page's heat is *new* when it comes in. The next pass of the clock makes it *cold*, and the one
+//! after that evicts it. A use makes it *hot*, but only in a later period than that of its arrival:
+//! a scan uses each page many times at once and never again. Hot pages stay while they are at most
+//! five eighths of a share. So a scan of any length evicts only its own pages and other cold ones.
+//! If there are more hot pages, a pass makes them *warm*, and the next one cold.
 //!
-//! A page that comes back soon is hot at once: it had stayed if hot pages had left it room. Soon is
-//! before as many pages came in as may be hot; the page table keeps when a page left. So pages that
-//! are used in a circle longer than three eighths of the pool become hot as well, and hot ones that
-//! are used no more make room. A scan of more pages than the pool has does not come back so soon.
+//! A page that comes back soon is hot at once: it would have stayed if hot pages had left it room.
+//! *Soon* means before as many pages came in as may be hot; the page table keeps when a page left.
+//! So pages that are used in a circle longer than three eighths of the pool become hot as well, and
+//! unused hot pages make room. A scan of more pages than the pool has does not come back so soon.
 //!
-//! What functions of [`Frame`](crate::frames::Frame) make of it; `set_new` makes each *new*:
+//! The transitions, by functions of [`Frame`](crate::frames::Frame); `set_new` makes each page
+//! *new*:
 //!
 //! | from | `touch` in the same period | `touch` later | `pass`, few hot | `pass`, many hot |
 //! |---|---|---|---|---|
@@ -22,13 +23,13 @@
 //! | warm | warm | hot | cold | cold |
 //! | hot | hot | hot | hot | warm |
 //!
-//! Who finds nothing cold in a pass over the own share passes over the others' before the own
-//! again. Were a share's own pages cooled until one goes, a step that needs two pages would never
-//! have both where all but one of the share's frames are dirty: each would drive out the other, and
-//! nobody would tell the cleaner.
+//! A search that finds nothing cold in a pass over its own share passes over the others' shares
+//! before its own again. Otherwise it would cool its own pages until one is evicted. If all but one
+//! of the share's frames were dirty, a step that needs two pages would never have both: each would
+//! evict the other, and the cleaner would not be woken.
 //!
-//! All passes over a large pool take long, so a search is parted: after [`LOOKS_PER_TURN`] frames
-//! others have their turn, and who comes next on the worker, to look for a frame, goes on with it.
+//! All passes over a large pool take long, so a search is cut into turns. After [`LOOKS_PER_TURN`]
+//! frames other tasks run, and the worker's next search for a frame continues it.
 
 use std::cell::Cell;
 
@@ -39,56 +40,56 @@ use sync::{CachePadded, Mutex};
 use crate::frames::{Found, FrameNo, HOT_EIGHTHS, HotPages};
 use crate::pool::Pool;
 
-/// Passes until a hot page goes at the latest. In the first its share's hot pages are counted to
-/// the end of a lap, in the second they are found too many, in the third it may be the first time
-/// that it is met behind that; it is cold behind the fourth.
+/// Passes until a hot page is evicted at the latest. In the first, the share's hot pages are
+/// counted to the end of a lap. In the second they are found too many. In the third the page may be
+/// met for the first time since then. After the fourth it is cold.
 const PASSES: u32 = 5;
 
-/// Frames of a share looked at while the cleaner is awaited: more would only repeat what others
-/// have done.
+/// Frames of a share that are checked while the cleaner is awaited: more would only repeat the work
+/// of other searches.
 const SHORT_SEARCH: u32 = 64;
 
-/// Frames looked at before others have their turn, here and by the cleaner: some 200 us where their
+/// Frames that are checked before other tasks run, here and by the cleaner: some 200 us if their
 /// headers are in no cache.
 pub(crate) const LOOKS_PER_TURN: u32 = 4096;
 
-/// How far a worker's search for a frame has come.
+/// The progress of a worker's search for a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Search {
-    /// Shares passed over, all workers' once in each pass.
+    /// Shares that were passed over; each pass counts all workers' shares.
     share_count: usize,
-    /// Frames looked at in the one that is next.
+    /// Frames checked in the next share.
     looked_count: u32,
 }
 
-/// What a turn of a search has come to.
+/// The result of one turn of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// A frame without a page that is the caller's alone.
+    /// A frame without a page, for the caller alone.
     Frame(FrameNo),
-    /// There is more to look at.
+    /// The search is not at its end.
     Later,
     /// Every page is dirty or in use.
     Nothing,
 }
 
-/// One worker's part of the frames. Others come to it only when theirs has nothing cold.
+/// One worker's part of the frames. Other workers use it only if theirs has nothing cold.
 #[derive(Debug)]
 pub(crate) struct Share {
     first: u32,
     count: u32,
     free: Mutex<Vec<FrameNo>>,
-    /// Where the clock goes on, relative to `first`.
+    /// The clock's next position, relative to `first`.
     hand: AtomicU32,
-    /// Hot pages met since the hand was at `first`. A hint, like the next one: two workers at one
+    /// Hot pages met since the hand was at `first`. A hint, like the next one: two workers in one
     /// share may count a page twice or not at all.
     hot_count: AtomicU32,
-    /// In the last lap hot pages were more than their share.
+    /// Whether hot pages were more than their part in the last lap.
     is_cooling: AtomicBool,
 }
 
 impl Share {
-    /// Parts all frames, free, among the workers.
+    /// Divides all frames, free, among the workers.
     pub(crate) fn split(frame_count: u32, worker_count: usize) -> Box<[CachePadded<Self>]> {
         let workers = stdx::to_u32(worker_count);
         assert!(0 < workers);
@@ -137,7 +138,7 @@ impl Share {
 }
 
 impl Pool {
-    /// Looks for a frame; `search` is the worker's own.
+    /// Searches for a frame; `search` is the worker's own.
     pub(crate) fn take_frame(&self, worker: usize, search: &Cell<Search>) -> Taken {
         let is_known_short = self.wants_frames.load(Ordering::SeqCst);
         let share_looks = if is_known_short {
@@ -145,7 +146,7 @@ impl Pool {
         } else {
             u32::MAX
         };
-        // From the start, unless this turn is not enough.
+        // From the start, unless this turn is too short.
         let mut at = search.take();
         let mut rest = LOOKS_PER_TURN;
         while at.share_count < stdx::to_usize(PASSES) * self.shares.len() {
@@ -172,7 +173,7 @@ impl Pool {
         Taken::Nothing
     }
 
-    /// A free frame of a share, or that of a cold page among the next `looks`.
+    /// Returns a free frame of a share, or that of a cold page among the next `looks`.
     fn pass(&self, share: &Share, looks: u32) -> Option<FrameNo> {
         if let Some(frame) = share.free.lock().pop() {
             return Some(frame);
@@ -181,14 +182,14 @@ impl Pool {
             let (no, hot_pages) = share.advance();
             let frame = self.frame(no);
             frame.page()?;
-            // Dirty ones as well: the cleaner looks for those that are cold.
+            // Dirty pages are passed as well: the cleaner looks for cold ones.
             let found = frame.pass(hot_pages);
             share.note(found);
             (found == Found::Cold && self.evict(no)).then_some(no)
         })
     }
 
-    /// Takes the page out of a frame if it is clean.
+    /// Evicts the page of a frame if it is clean.
     pub(crate) fn evict(&self, no: FrameNo) -> bool {
         let frame = self.frame(no);
         let is_busy = || frame.rec_lsn().is_some() || frame.is_writing();
@@ -205,13 +206,13 @@ impl Pool {
     }
 
     fn forget(&self, id: PageId) {
-        // A dropped tablespace has no table to keep right.
+        // A dropped tablespace has no page table to update.
         if let Some(space) = self.spaces.get(id.space) {
             space.table.set_left(id.page, self.periods.arrivals());
         }
     }
 
-    /// Gives a frame without a page back.
+    /// Returns a frame without a page to the free list.
     pub(crate) fn free_frame(&self, worker: usize, frame: FrameNo) {
         assert!(self.frame(frame).page().is_none());
         let share = self

@@ -1,8 +1,9 @@
 //! The doublewrite file: copies of the pages that are being written, for the repair of torn ones.
 //!
-//! Layout: `docs/formats/doublewrite.md`. A batch is written here durably before its first page is
-//! written in place, and the next batch comes here only when the one before is durable in place. So
-//! a page that is torn after a crash has a whole copy here; a batch torn here had not begun there.
+//! Layout: `docs/formats/doublewrite.md`. A batch is durable here before its first page is written
+//! in place. The next batch comes here only when this one is durable in place. So a page that is
+//! torn after a crash has a whole copy here. If the batch is torn here, its pages were not yet
+//! being written in place.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ const HEADER_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"PLATDBW1";
 const IDS_AT: usize = 32;
 
-/// Pages of a batch at most: ids in the header.
+/// Pages of a batch at most: as many ids fit into the header.
 pub(crate) const BATCH_PAGES_MAX: usize = (HEADER_BYTES - IDS_AT) / PageId::BYTES;
 
 /// The open file. Written by the cleaner, of which there is one.
@@ -69,7 +70,7 @@ fn decode_header(header: &[u8]) -> Option<(PageSize, Vec<PageId>)> {
 }
 
 impl Doublewrite {
-    /// Opens the file, or makes it. Its contents are of no use any more. Blocks.
+    /// Opens the file, or makes it. Its old contents are not needed any more. Blocks.
     pub(crate) fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -117,7 +118,7 @@ pub(crate) fn batch_pages(options: &PoolOptions) -> usize {
     stdx::to_usize(options.clean_batch_pages).clamp(1, BATCH_PAGES_MAX)
 }
 
-/// Puts whole copies in place of torn pages; gives their ids. Blocks.
+/// Replaces torn pages by whole copies; returns their ids. Blocks.
 pub(crate) async fn repair(disk: &dyn Disk, directory: &Path) -> Result<Vec<PageId>, DiskError> {
     let file = match space::open_file(disk, &path(directory), false) {
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(Vec::new()),
@@ -155,7 +156,7 @@ async fn repair_page(
         Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(false),
         other => other?,
     };
-    // A page that is whole may still not be durable, and this copy is about to be overwritten.
+    // A whole page may still not be durable, and this copy is about to be overwritten.
     disk.sync(&file).await?;
     let offset = space::page_offset(id.page, size);
     let (found, outcome) = disk
@@ -163,7 +164,7 @@ async fn repair_page(
         .await;
     let length = outcome?;
     match verify(found.get(..length).unwrap_or(&[]), id, size) {
-        // Whole, old or new; or another page's, which a torn write cannot make.
+        // Whole, old or new; or another page's, which a torn write cannot produce.
         Ok(_) | Err(PageError::Misplaced { .. }) => return Ok(false),
         Err(_) => {}
     }

@@ -1,14 +1,14 @@
 //! How the file of a tablespace grows: by one call at a time, and by more than was asked for.
 //!
-//! Where thousands of transactions want a page at the same moment, each would make room for its
-//! own. A file system walks all that the file has for each such call, and holds the file's lock
-//! over it: with 4,096 clients of single updates that came to take half of the processor's time.
+//! If thousands of transactions want a page at the same moment, each would make room for its own.
+//! For each such call a file system walks all extents of the file, and holds the file's lock
+//! meanwhile. With 4,096 clients of single updates that took half of the processor's time.
 //!
-//! (G1) One turn to grow is taken at most. Who wants room meanwhile waits for its end. If the
-//!      growth has failed, so has he who wanted as much or more; the others look again.
-//! (G2) A turn is its call's once it has asked the disk, which does it though nobody waits any
-//!      more: statements that are killed over a slow disk leave one call behind, not one each (and
-//!      a waker, to the turn's end).
+//! (G1) At most one turn to grow is taken. A caller that wants room meanwhile waits for its end. If
+//!      the growth has failed, so have callers that wanted as much or more; the others check again.
+//! (G2) A turn belongs to its disk call once that was made. The call ends even if no task waits any
+//!      more. So statements that are killed over a slow disk leave one call behind, not one each
+//!      (and a waker, to the turn's end).
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use env::DiskError;
 use sync::Mutex;
 use sync::atomic::{AtomicU32, Ordering};
 
-/// How large a file is, and the state of its growth. Shared by all workers.
+/// The size of a file and the state of its growth. Shared by all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Growth {
     /// Pages that the file has room for; only grows.
@@ -31,17 +31,17 @@ struct State {
     is_under_way: bool,
     /// Turns that have ended.
     ended_count: u64,
-    /// Who waits for the end of the one under way.
+    /// Tasks that wait for the end of the turn under way.
     waiting: Vec<Waker>,
-    /// The last that has failed: which it was, how many pages it wanted at least, and why.
+    /// The last turn that failed: its number, how many pages it wanted at least, and why.
     failure: Option<(u64, u32, DiskError)>,
 }
 
-/// A turn to grow; ends with this.
+/// A turn to grow; ends when dropped.
 pub(crate) struct Turn(Arc<Growth>);
 
 impl Growth {
-    /// Of a file with room for so many pages.
+    /// Creates the state of a file with room for `room_pages` pages.
     pub(crate) fn new(room_pages: u32) -> Arc<Self> {
         let growth = Self::default();
         growth.room_pages.store(room_pages, Ordering::SeqCst);
@@ -53,8 +53,9 @@ impl Growth {
         self.room_pages.load(Ordering::SeqCst)
     }
 
-    /// The turn, for who wants so many pages. Where another has it, its end is waited for: `None`,
-    /// look again; an error if it has failed and wanted no more.
+    /// Returns the turn, for a caller that wants `least` pages. If another caller has the turn,
+    /// waits for its end. Then returns `None` (check again), or an error if it has failed and
+    /// wanted no more.
     pub(crate) async fn turn(self: &Arc<Self>, least: u32) -> Result<Option<Turn>, DiskError> {
         match self.begin() {
             Ok(turn) => Ok(Some(turn)),
@@ -62,7 +63,7 @@ impl Growth {
         }
     }
 
-    /// Takes the turn; if another has it, tells how many have ended before.
+    /// Takes the turn. If another caller has it, returns how many turns had ended before.
     fn begin(self: &Arc<Self>) -> Result<Turn, u64> {
         let mut state = self.state.lock();
         if state.is_under_way {
@@ -72,9 +73,9 @@ impl Growth {
         Ok(Turn(Arc::clone(self)))
     }
 
-    /// Waits for the end of the turn that so many ended before.
+    /// Waits for the end of the turn before which `number` turns had ended.
     async fn end(&self, number: u64, least: u32) -> Result<(), DiskError> {
-        // Noted already: of thousands who wait each looks at its own alone.
+        // The waker is noted once, so each of thousands of waiters compares only its own.
         let mut noted: Option<Waker> = None;
         poll_fn(|context| {
             let mut state = self.state.lock();
@@ -98,12 +99,12 @@ impl Growth {
 }
 
 impl Turn {
-    /// The file has room for so many pages now.
+    /// Notes that the file has room for `room_pages` pages now.
     pub(crate) fn succeed(self, room_pages: u32) {
         self.0.room_pages.fetch_max(room_pages, Ordering::SeqCst);
     }
 
-    /// Its growth has failed, which is so for all who wait and want as much. Gives the error back.
+    /// Notes that the growth has failed, for all that wait and want as much. Returns the error.
     pub(crate) fn fail(self, least: u32, error: DiskError) -> DiskError {
         {
             let mut state = self.0.state.lock();
@@ -135,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// Is told once that it was woken.
+    /// Notes whether it was woken.
     #[derive(Default)]
     struct Noting(Mutex<bool>);
 
@@ -154,8 +155,8 @@ mod tests {
         }
     }
 
-    /// (G1) and (G2): who waits is woken by the end, whatever begins behind it, and fails where the
-    /// growth has failed and he wanted as much.
+    /// (G1) and (G2): a waiter is woken by the end, even if another turn begins after it. It fails
+    ///      if the growth has failed and it wanted as much.
     #[test]
     fn the_end_of_a_turn_is_its_waiters_end() {
         let growth = Growth::new(0);

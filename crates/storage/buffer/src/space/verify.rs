@@ -1,4 +1,4 @@
-//! Looking at every page of a tablespace's file, for `plateau check`.
+//! Verifies every page of a tablespace's file, for `plateau check`.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::space;
 /// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
-/// What stands at a page's place in the file.
+/// What is at a page's place in the file.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// The page, whole.
     Whole(PageHeader, &'a [u8]),
-    /// Nothing: the file has room for it, but it was never written.
+    /// The file has room for it, but it was never written.
     Unwritten,
     /// Something that is not the page.
     Damaged(PageError),
-    /// The disk does not give it.
+    /// The disk cannot read it.
     Unreadable(DiskError),
 }
 
-/// How many pages the file of a tablespace has; one that it has in part counts.
+/// The number of pages in the file of a tablespace; a partial page counts.
 pub fn space_pages(
     disk: &dyn Disk,
     directory: &Path,
@@ -37,9 +37,9 @@ pub fn space_pages(
     Ok(u32::try_from(pages).unwrap_or(u32::MAX))
 }
 
-/// Shows every page in the file of a tablespace to `see`: checksum, place, size and header are
-/// verified. To be called where nobody writes the file; the file itself must open, and what cannot
-/// be read in it is passed over.
+/// Passes every page in the file of a tablespace to `see`, after checking checksum, place, size and
+/// header. The file must not be written meanwhile. The file itself must open; parts of it that
+/// cannot be read are passed over.
 pub async fn verify_space(
     disk: &dyn Disk,
     directory: &Path,
@@ -50,7 +50,7 @@ pub async fn verify_space(
     verify_pages(disk, directory, (id, 0..u32::MAX), size, see).await
 }
 
-/// The same for a range of its pages.
+/// As [`verify_space`], for a range of its pages.
 pub async fn verify_pages(
     disk: &dyn Disk,
     directory: &Path,
@@ -72,7 +72,7 @@ pub async fn verify_pages(
         let read = match outcome {
             Ok(0) => break,
             Ok(read) => bytes.get(..read.min(wanted)).unwrap_or(&[]),
-            // One page in it is enough to fail the whole read.
+            // One bad page is enough to fail the whole read.
             Err(_) => {
                 see_singly(disk, (&file, end), (id, first, run_pages), size, see).await;
                 &[]

@@ -1,15 +1,14 @@
-//! Starting in spite of lost log, where the operator has asked for it.
+//! Starting in spite of lost log, if the operator has asked for it.
 //!
 //! Two things show that log is lost: damage of the log itself ([`wal::LogDamage`]), and pages in
 //! the files that are newer than the log of their time. A change is in the log before it is in a
 //! file, so such a page has changes of the lost part.
 //!
-//! What is done: the readable log is redone up to the damage, and the log goes on in new segments,
-//! behind every LSN that is known. If no page is newer, the data is what it was at the damage: what
-//! was committed later is lost, and nothing else is wrong. If there are newer pages, they stay as
-//! they are, and so rows, indexes and undo may contradict each other. Refused: to take newer pages
-//! for damaged. Undo and the dictionary are written often and are nearly always among them, and
-//! nothing could be opened then.
+//! The readable log is redone up to the damage. Then the log continues in new segments, after every
+//! known LSN. If no page is newer, the data is as it was at the damage: later commits are lost, and
+//! nothing else is wrong. If there are newer pages, they stay as they are, so rows, indexes and
+//! undo may contradict each other. Refused: to treat newer pages as damaged. Undo and the
+//! dictionary are written often and are nearly always among them, so nothing could be opened then.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,15 +23,15 @@ use crate::space::list_spaces;
 use crate::space::verify::{Seen, verify_space};
 use crate::start::redo::RecoveryError;
 
-/// Between the last LSN that is known and the first of the log that goes on: nothing stands there.
+/// Unused bytes between the last known LSN and the first one of the log that continues.
 const GAP_BYTES: u64 = 4096;
 
 /// What was lost, and accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLoss {
-    /// The damage of the log; `None` if only pages tell of the loss.
+    /// The damage of the log; `None` if only pages show the loss.
     pub damage: Option<LogDamage>,
-    /// What was logged before is there.
+    /// Everything logged before this is there.
     pub position: Lsn,
     /// Pages that are newer.
     pub newer_page_count: u64,
@@ -40,17 +39,17 @@ pub struct LogLoss {
     pub newer_spaces: Vec<SpaceId>,
 }
 
-/// The highest LSN that a page may have that a life wrote, if the log ends at `log_end`.
+/// The highest LSN of a page that the life `epoch` may have written, if the log ends at `log_end`.
 pub(crate) fn newest_lsn(record: &CheckpointRecord, log_end: Lsn, epoch: u32) -> Lsn {
     match record.lives.newest_lsn(epoch) {
         Some(end) => end,
-        // The latest life; redo writes pages in its name, too.
+        // The latest life; redo also writes pages under its number.
         None if epoch == record.epoch => log_end,
         None => Lsn::ZERO,
     }
 }
 
-/// Looks whether anything is lost, behind redo, and lets the log go on if something is.
+/// Checks after redo whether anything is lost, and lets the log continue if so.
 pub(crate) async fn accept(
     disk: &dyn Disk,
     (directory, size): (&Path, PageSize),
@@ -62,7 +61,7 @@ pub(crate) async fn accept(
     let mut newer_spaces = BTreeSet::new();
     for space in list_spaces(disk, directory)? {
         let mut see = |page: PageHeader| {
-            // No log comes that far: the page stays as it is, and is refused when it is read.
+            // No log gets that far: the page stays as it is, and is refused when it is read.
             if LOG_COUNT_MAX < page.lsn.0 {
                 return;
             }

@@ -1,13 +1,13 @@
 //! Redo: the log's operations are applied to the pages that missed them.
 //!
-//! Pages are held in a map of their own, not in the pool, and written through the doublewrite file
-//! when the map is full and at the end; then a checkpoint at the end of the log makes all of it
-//! part of the past. A crash in between begins the same again: an operation is applied only to a
-//! page whose LSN is older, and pages go to their files only with operations that are durable.
+//! Pages are held in a map of their own, not in the pool. They are written through the doublewrite
+//! file when the map is full and at the end; then a checkpoint at the end of the log completes
+//! redo. After a crash in between, redo begins again. An operation is applied only to a page whose
+//! LSN is older, and pages go to their files only with durable operations.
 //!
-//! A page that cannot be read is no error if the first operation on it makes it anew, nor if its
-//! tablespace is dropped later: pages of a dropped one are thrown away unwritten, so a checkpoint
-//! between their making and the drop leaves a file without them.
+//! A page that cannot be read is no error if the first operation on it makes it again, nor if its
+//! tablespace is dropped later. Pages of a dropped tablespace are discarded unwritten. So a
+//! checkpoint between their making and the drop leaves a file without them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub enum RecoveryError {
         /// Why.
         source: OpError,
     },
-    /// A mini-transaction is whole but holds something that is no operation.
+    /// A mini-transaction is whole but contains something that is no operation.
     #[error("the mini-transaction at {0} makes no sense")]
     Mtr(Lsn),
     /// A page is newer than the log: log was lost.
@@ -74,19 +74,19 @@ pub enum RecoveryError {
         page: PageId,
         /// Its LSN.
         lsn: Lsn,
-        /// Where the log ends of the life that wrote the page.
+        /// The end of the log of the life that wrote the page.
         log_end: Lsn,
     },
 }
 
-/// A note of the log, handed to the engine in order.
+/// A note of the log, passed to the engine in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Note<'a> {
     /// Its kind.
     pub kind: OpKind,
     /// What it says.
     pub payload: &'a [u8],
-    /// LSN behind its mini-transaction: a commit's number.
+    /// LSN after its mini-transaction: a commit's number.
     pub end: Lsn,
 }
 
@@ -96,8 +96,8 @@ pub(crate) struct Redo<'a> {
     directory: &'a Path,
     options: &'a PoolOptions,
     doublewrite: Doublewrite,
-    /// Pages that the log has touched: written again even if they missed nothing, because what was
-    /// read need not be durable.
+    /// Pages that the log has touched. They are written again even if they missed nothing, because
+    /// what was read need not be durable.
     pages: HashMap<PageId, Vec<u8>>,
     /// Open tablespaces; `None` for those without a file.
     files: HashMap<SpaceId, Option<File>>,
@@ -105,14 +105,15 @@ pub(crate) struct Redo<'a> {
     missing: BTreeSet<SpaceId>,
     /// Pages that had operations but could not be read, and why; no drop of their tablespace yet.
     unreadable: BTreeMap<PageId, StoreError>,
-    /// Tablespaces whose drop was met. Their ids are never used again (an id is given out durably
-    /// before its file is made), so what the log has on them behind it (a change that was under way
-    /// when the drop was noted) needs no file.
+    /// Tablespaces whose drop was met. Ids are never reused: an id is allocated durably before its
+    /// file is made. So later operations of the log on them need no file; they come from a change
+    /// that was under way when the drop was noted.
     dropped: BTreeSet<SpaceId>,
-    /// What was read before: says of which life the log is, and where those of others ended.
+    /// The checkpoint that was read before. It says of which life the log is, and where the log of
+    /// each earlier life ended.
     checkpoint: &'a CheckpointRecord,
     on_loss: OnLogLoss,
-    /// The page of the latest life with the highest LSN that was read.
+    /// The page of the latest life with the highest LSN, of those that were read.
     newest: (Lsn, PageId),
 }
 
@@ -212,7 +213,7 @@ impl<'a> Redo<'a> {
         // the page is stamped when the last of them is applied.
         match ops::redo(op, which, page) {
             Ok(()) => Ok(()),
-            // A page that is newer than the log may have changes that this one does not fit.
+            // A page that is newer than the log may have changes that this operation does not fit.
             Err(_) if self.on_loss == OnLogLoss::Accept => Ok(()),
             Err(source) => Err(RecoveryError::Op {
                 lsn: end,
@@ -235,7 +236,7 @@ impl<'a> Redo<'a> {
         }
     }
 
-    /// The page in the file; the inner error says why what is there is none.
+    /// Returns the page in the file; the inner error says why its contents are no page.
     async fn read(
         &mut self,
         id: PageId,
@@ -260,8 +261,9 @@ impl<'a> Redo<'a> {
         })
     }
 
-    /// Refuses a page that is newer than the log of its time. At once, if that log is not the one
-    /// that is read: the page would be stamped with an LSN of this one, and not be known any more.
+    /// Refuses a page that is newer than the log of its time. If that log is not the one being
+    /// read, it refuses at once: redo would stamp the page with an LSN of this log, and hide that
+    /// it was newer.
     fn refuse_newer(&mut self, page: &PageHeader) -> Result<(), RecoveryError> {
         if page.epoch == self.checkpoint.epoch {
             self.newest = self.newest.max((page.lsn, page.id));
@@ -284,7 +286,7 @@ impl<'a> Redo<'a> {
         }
         let file = match space::open_file(&*self.disk, &space::path(self.directory, id), false) {
             Ok(file) => {
-                // The process may have died with the machine alive, between write and sync.
+                // The process may have died while the machine lived on, between write and sync.
                 self.disk.sync(&file).await?;
                 Some(file)
             }
@@ -308,7 +310,7 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Writes all pages to their files, durably, and forgets them.
+    /// Writes all pages to their files, durably, and drops them from memory.
     async fn write_back(&mut self) -> Result<(), RecoveryError> {
         let mut pages: Vec<(PageId, Vec<u8>)> = self.pages.drain().collect();
         pages.sort_unstable_by_key(|(id, _)| *id);
@@ -333,8 +335,8 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Ends redo at the end of the log. Gives the tablespaces that have operations but no file, and
-    /// none that drops them.
+    /// Ends redo at the end of the log. Returns the tablespaces that have operations but neither a
+    /// file nor a drop.
     pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<Vec<SpaceId>, RecoveryError> {
         self.write_back().await?;
         let (lsn, page) = self.newest;

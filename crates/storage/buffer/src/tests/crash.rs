@@ -1,4 +1,4 @@
-//! Crashes at random moments: what was acknowledged is there, no change is there in part.
+//! Crashes at random moments: acknowledged changes are there, and no change is there in part.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use super::*;
 /// Pages of the tests.
 const PAGE_COUNT: u32 = 24;
 
-/// What a run knows, over crashes.
+/// The state of a run, kept over crashes.
 ///
 /// Every change writes its number to two pages at the same time. So after a crash there is a last
 /// change that is there, and each page must have the number of the last change on it up to that
@@ -22,7 +22,7 @@ struct Truth {
     next: Cell<u64>,
 }
 
-/// Writes a number to two pages; makes those that are not there.
+/// Writes a number to two pages, and makes pages that are missing.
 fn put_pair(pages: &Pages, number: u64, pair: [u32; 2], truth: &Truth) -> Outcome<Lsn> {
     let mut change = pages.change()?;
     for page in pair {
@@ -103,7 +103,7 @@ fn u64_of(page: &[u8]) -> u64 {
     u64::from_le_bytes(page[40..48].try_into().unwrap())
 }
 
-/// After a start: cuts the truth to what is there, and compares every page.
+/// After a start: cuts the truth to what survived, and compares every page.
 fn compare(world: &World, started: &Started, truth: &Truth, context: &str) {
     assert!(
         truth.acknowledged.get() <= started.log_end.0,

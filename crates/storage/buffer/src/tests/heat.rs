@@ -4,7 +4,7 @@ use super::*;
 
 const FRAMES: u32 = 256;
 
-/// What a worker with a pool of clean pages does: it reads.
+/// A worker that reads in a pool of clean pages.
 struct Reader {
     world: World,
     pages: Rc<Pages>,
@@ -41,7 +41,7 @@ impl Reader {
         });
     }
 
-    /// How many of these pages are in memory.
+    /// The number of these pages in memory.
     fn present(&self, range: std::ops::Range<u32>) -> usize {
         let pool = self.pages.pool();
         let space = pool.spaces.get(SPACE).expect("it is open");
@@ -66,7 +66,7 @@ fn a_hot_set_survives_a_scan_of_twice_the_pool() {
     assert_eq!(reader.present(hot.clone()), hot.len());
 }
 
-/// Without a second passing: arrivals end periods as well.
+/// No second passes: arrivals end periods as well.
 #[test]
 fn a_set_that_is_used_between_scans_becomes_hot() {
     let reader = Reader::new(4 * FRAMES);
@@ -92,7 +92,7 @@ fn pages_of_a_scan_go_before_older_ones_that_were_used_again() {
     assert_eq!(reader.present(0..FRAMES / 2), 128);
 }
 
-/// A set that is used no more makes room for the next.
+/// A set that is not used any more makes room for the next.
 #[test]
 fn another_hot_set_takes_the_place_of_the_last() {
     let reader = Reader::new(4 * FRAMES);

@@ -53,8 +53,8 @@ fn drive<T>(pages: Option<&Pages>, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What a worker does at the end of a tick. The blocking disk never leaves a flush pending; the
-/// cleaner may wait for a flush by another worker, so it is driven by itself.
+/// A worker's work at the end of a tick. The blocking disk never leaves a flush pending. The
+/// cleaner may wait for another worker's flush, so it is driven by itself.
 fn work(pages: &Pages) {
     if let Some(job) = pages.wal().try_lead() {
         drive(None, job.run(&BlockingDisk));
@@ -86,7 +86,7 @@ fn attempt<T>(pages: &Pages, mut operation: impl FnMut() -> Outcome<T>) -> T {
             Err(Halt::Error(error)) => panic!("{error}"),
             Err(Halt::Suspend(wait)) => {
                 tend(pages);
-                // Given up after some tries: a wait for a frame needs this very worker to clean.
+                // Dropped after some tries: a wait for a frame needs this very worker to clean.
                 let mut wait = std::pin::pin!(wait);
                 let mut context = Context::from_waker(Waker::noop());
                 for _ in 0..100 {

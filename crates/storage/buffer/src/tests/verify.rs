@@ -1,4 +1,4 @@
-//! Files that are read from end to end: each page is told of once, whatever it is.
+//! Files that are read from end to end: each page is reported once, in whatever state.
 
 use env::sim::Faults;
 
@@ -40,7 +40,7 @@ fn every_page_of_a_file_is_looked_at() {
     assert_eq!((whole, unwritten, damaged), (3, 8, vec![id(1)]));
 }
 
-/// Where the disk refuses to read a stretch its pages are read one by one, and each is told once.
+/// If the disk refuses to read a stretch, its pages are read one by one, and each is reported once.
 #[test]
 fn pages_that_cannot_be_read_are_passed_over() {
     let world = World::new(13);

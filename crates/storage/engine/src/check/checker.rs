@@ -1,4 +1,4 @@
-//! What a worker checks with: its pages, and a read ahead of those that come next.
+//! A worker's means for a check: its pages, and a read ahead of the next ones.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -13,8 +13,8 @@ use super::plan::CheckProgress;
 
 /// Pages of one read ahead at most: 2 MiB of 16 KiB.
 const AHEAD_PAGES_MAX: usize = 128;
-/// Pages that are read ahead take at most such a part of a worker's frames, and twice while the
-/// next ones are on their way.
+/// Pages that are read ahead take at most this part of a worker's frames, and twice as much while
+/// the next ones are on their way.
 const AHEAD_SHARE: usize = 16;
 
 /// One worker's means. Its futures run inside of [`Checker::run`].
@@ -23,7 +23,7 @@ pub(crate) struct Checker<'a> {
     pub(super) progress: &'a CheckProgress,
     /// Pages of one read ahead.
     pub(super) ahead_pages: usize,
-    /// What is on its way.
+    /// The read ahead under way.
     ahead: RefCell<Option<ReadAhead>>,
 }
 
@@ -39,8 +39,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Does a part of the check. Reads ahead go on whatever it waits for, as it may wait for one of
-    /// their pages, and so may another worker.
+    /// Runs a part of the check. Reads ahead continue whatever the part waits for: it may wait for
+    /// one of their pages, and so may another worker.
     pub(super) async fn run<T>(&self, part: impl Future<Output = T>) -> T {
         let mut part = pin!(part);
         let done = poll_fn(|context| {
@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
             part.as_mut().poll(context)
         });
         let done = done.await;
-        // What it read ahead for nobody is given up.
+        // Pages that were read ahead and not used are given up.
         self.ahead.borrow_mut().take();
         done
     }
@@ -65,7 +65,8 @@ impl<'a> Checker<'a> {
         polled
     }
 
-    /// Waits for what is on its way and for the pages of `now`, and begins to read those of `next`.
+    /// Waits for the read ahead under way and for the pages of `now`, and begins to read those of
+    /// `next`.
     pub(super) async fn read_ahead(&self, space: SpaceId, now: &[PageNo], next: &[PageNo]) {
         poll_fn(|context| self.poll_ahead(context)).await;
         for pages in [now, next] {

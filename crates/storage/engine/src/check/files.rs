@@ -1,9 +1,9 @@
-//! The pages in the files of all tablespaces, one behind the other, whoever owns them.
+//! The pages in the files of all tablespaces, in order, whoever owns them.
 //!
-//! Free pages and those behind a damaged one are seen here alone. Where a page was never written,
-//! the tablespace's map says whether it should have been. A start with more workers may have been
-//! cut off while it made their undo segments: of what it has left nothing need have been written.
-//! Files are looked at in parts, in any order.
+//! Free pages and those after a damaged one are seen only here. If a page was never written, the
+//! tablespace's map says whether it should have been. A start with more workers may have been
+//! interrupted while it made their undo segments; nothing of these need have been written. Files
+//! are read in parts, in any order.
 
 use std::ops::Range;
 use std::path::Path;
@@ -20,14 +20,14 @@ use super::report::{Audit, CheckReport};
 /// Pages of a part at most: 64 MiB of 16 KiB.
 const PART_PAGES: u32 = 4096;
 
-/// Says the highest LSN that a page may have that was written in a life of the server.
+/// Returns the highest LSN that a page of a given life may have.
 type NewestLsn<'a> = &'a dyn Fn(u32) -> Lsn;
 
-/// What is known of the files.
+/// What is known about the files.
 pub(crate) struct Known<'a> {
     /// No page may be newer.
     pub(crate) newest: Option<NewestLsn<'a>>,
-    /// Tablespaces that nothing is in yet.
+    /// Tablespaces that hold nothing yet.
     pub(crate) unmade: Range<SpaceId>,
 }
 
@@ -48,7 +48,7 @@ impl FilePart {
     }
 }
 
-/// The parts of all files. One that cannot be opened has one part.
+/// The parts of all files. A file that cannot be opened has one part.
 pub(crate) fn file_parts(
     disk: &dyn Disk,
     directory: &Path,
@@ -68,7 +68,7 @@ pub(crate) fn file_parts(
     Ok(parts)
 }
 
-/// Looks at every page of every file of a directory that cannot be opened.
+/// Checks every page of every file of a directory that cannot be opened.
 pub async fn check_files(
     disk: &dyn Disk,
     (directory, size): (&Path, PageSize),
@@ -77,7 +77,7 @@ pub async fn check_files(
     let parts = file_parts(disk, directory, size)?;
     let total = parts.iter().map(FilePart::page_count).sum();
     let at = CheckProgress::of(total, 0);
-    // What was being made as the directory was last in use, nobody can say.
+    // Tablespaces that were being made when the directory was last in use are unknown.
     let known = Known {
         newest: None,
         unmade: SpaceId(0)..SpaceId(0),
@@ -90,7 +90,7 @@ pub async fn check_files(
     Ok(report)
 }
 
-/// Looks at the pages of a part, where nobody writes one.
+/// Checks the pages of a part, while nothing writes them.
 pub(crate) async fn check_part(
     disk: &dyn Disk,
     (directory, size): (&Path, PageSize),
@@ -100,7 +100,7 @@ pub(crate) async fn check_part(
 ) -> Audit {
     let mut audit = Audit::new(part.space, String::new());
     let place = (directory, part.space, size);
-    // Without its map a part cannot say which pages may be empty; the map's own part tells why.
+    // Without its map a part cannot tell which pages may be empty; the map's own part reports why.
     let mut map = map_before(disk, place, part).await.unwrap_or(None);
     let mut see = |page: PageId, seen: Seen<'_>| {
         audit.file_page_count += 1;
@@ -124,7 +124,7 @@ pub(crate) async fn check_part(
 
 type Map = Option<(PageNo, Vec<u8>)>;
 
-/// The map of a part's first pages, if it stands in an earlier part.
+/// The map of a part's first pages, if it is in an earlier part.
 async fn map_before(
     disk: &dyn Disk,
     (directory, space, size): (&Path, SpaceId, PageSize),
@@ -149,7 +149,7 @@ fn note_map(page: PageId, seen: &Seen<'_>, size: PageSize, map: &mut Map) {
     }
 }
 
-/// What is wrong with a page, if something is; `map` is the last map before it.
+/// Returns what is wrong with a page, if anything. `map` is the last map before it.
 fn fault_of(
     id: PageId,
     seen: &Seen<'_>,

@@ -1,7 +1,7 @@
 //! Pages of one tablespace: a bit for each, for those stretches that have any.
 //!
-//! A check keeps one of a tablespace, so that the memory that it takes is some millionth of the
-//! file at 16 KiB a page, and does not grow with what it finds.
+//! A check keeps one for each tablespace. It takes about a millionth of the file at 16 KiB a page,
+//! and does not grow with the number of findings.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ pub(crate) struct PageSet {
 }
 
 impl PageSet {
-    /// Adds a page; false if it was there.
+    /// Adds a page. Returns false if it was there.
     pub(crate) fn insert(&mut self, page: PageNo) -> bool {
         let words = self
             .stretches
@@ -33,7 +33,7 @@ impl PageSet {
         is_new
     }
 
-    /// Whether a page is in it.
+    /// Whether the set has a page.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         let words = self.stretches.get(&(page.0 / STRETCH));
         let word = words.and_then(|words| words.get(word_of(page)));

@@ -1,7 +1,7 @@
-//! What a check has to do, cut into jobs that workers take one by one.
+//! The work of a check, cut into jobs that workers take one by one.
 //!
 //! Jobs: each secondary index, each table's rows (large ones in parts), each 64 MiB of each file.
-//! Whoever ends the last job of a table compares what was found of it. Shared by the workers; jobs
+//! The worker that ends the last job of a table compares its results. Workers share the plan; jobs
 //! are taken through one counter, results are stored under one mutex.
 
 use std::fmt;
@@ -21,7 +21,7 @@ use super::trees::TreeFound;
 use crate::schema::table_shape::TableShape;
 use crate::undo::undo_log::{FIRST_SPACE, TABLE_SPACES_START};
 
-/// A table whose file has fewer pages is looked at by one worker: 16 MiB of 16 KiB.
+/// A table whose file has fewer pages is checked by one worker: 16 MiB of 16 KiB.
 const SPLIT_PAGES_MIN: u32 = 1024;
 
 /// One of several parts of a tree, equal in number of the root's children.
@@ -32,14 +32,14 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// All of it.
+    /// The whole tree.
     pub(super) const WHOLE: Self = Self { index: 0, count: 1 };
 }
 
-/// What a plan is made of.
+/// What a plan is made from.
 pub(super) struct Plan {
     pub(super) tables: Vec<Arc<TableShape>>,
-    /// Nothing is left of old versions.
+    /// No old versions are left.
     pub(super) is_purged: bool,
     pub(super) segment_count: u32,
     pub(super) worker_count: usize,
@@ -55,7 +55,7 @@ enum Job {
     File(FilePart),
 }
 
-/// What a job has found, or all those of a table together.
+/// The result of a job, or of all jobs of a table together.
 enum Found {
     Tree(TreeFound),
     Whole(Audit),
@@ -66,21 +66,21 @@ struct TableJobs {
     shape: Arc<TableShape>,
     /// Number of the first job.
     first: usize,
-    /// How many.
+    /// Number of jobs.
     count: usize,
-    /// How many have not ended.
+    /// Jobs that have not ended.
     left: AtomicUsize,
 }
 
-/// A check that was prepared. [`CheckPlan::work`] does it, on as many workers as one likes.
+/// A prepared check. [`CheckPlan::work`] does it, on any number of workers.
 pub struct CheckPlan {
     tables: Vec<TableJobs>,
     jobs: Vec<Job>,
     /// The next job to be taken.
     next: AtomicUsize,
-    /// By job; that of a whole table stands at its first.
+    /// By job; the result of a whole table is at its first job.
     found: Mutex<Vec<Option<Found>>>,
-    /// What was found before the jobs.
+    /// The findings before the jobs.
     before: CheckReport,
     is_purged: bool,
     directory: PathBuf,
@@ -89,10 +89,10 @@ pub struct CheckPlan {
     progress: CheckProgress,
 }
 
-/// How far a check has come; any thread may look.
+/// The progress of a check; any thread may read it.
 #[derive(Debug, Default)]
 pub struct CheckProgress {
-    /// Pages to be looked at: those of tables twice, in their trees and in their files.
+    /// Pages to be checked: those of tables count twice, in their trees and in their files.
     page_total: u64,
     table_total: u64,
     pages: AtomicU64,
@@ -102,7 +102,7 @@ pub struct CheckProgress {
 }
 
 impl CheckProgress {
-    /// Of so many pages.
+    /// Progress of a check of `page_total` pages and `table_total` tables.
     pub(super) fn of(page_total: u64, table_total: u64) -> Self {
         Self {
             page_total,
@@ -111,9 +111,9 @@ impl CheckProgress {
         }
     }
 
-    /// Looked at more pages, or found that there were not so many to be looked at.
+    /// Counts checked pages, or pages that turned out not to exist.
     pub(super) fn add_pages(&self, count: u64) {
-        // Relaxed, like all of these: numbers for people.
+        // Relaxed, like all of these: the numbers are for people.
         self.pages.fetch_add(count, Ordering::Relaxed);
     }
 
@@ -126,23 +126,23 @@ impl CheckProgress {
             .fetch_add(audit.fault_count(), Ordering::Relaxed);
     }
 
-    /// How much is done, of a hundred.
+    /// The done part, in percent.
     pub fn percent(&self) -> u64 {
         let done = self.pages.load(Ordering::Relaxed).min(self.page_total);
         done * 100 / self.page_total.max(1)
     }
 
-    /// Tables that were looked at, and how many there are.
+    /// Number of checked tables, and of all.
     pub fn tables(&self) -> (u64, u64) {
         (self.tables.load(Ordering::Relaxed), self.table_total)
     }
 
-    /// Rows that were looked at.
+    /// Number of checked rows.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Faults in what was looked at.
+    /// Faults found so far.
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
@@ -193,21 +193,21 @@ impl CheckPlan {
         })
     }
 
-    /// Notes what was found before the jobs.
+    /// Notes the findings before the jobs.
     pub(super) fn begin_with(&mut self, report: CheckReport) {
         self.before = report;
     }
 
-    /// How far it has come.
+    /// The progress so far.
     pub fn progress(&self) -> &CheckProgress {
         &self.progress
     }
 
-    /// Does jobs on a worker until none is left; others may still be at theirs. Errors are those
-    /// that are no damage.
+    /// Does jobs on a worker until none is left; other workers may still be at theirs. Errors are
+    /// those that are no damage.
     pub async fn work(&self, pages: &Pages) -> Result<(), StoreError> {
         let checker = Checker::new(pages, &self.progress);
-        // Relaxed: the counter gives each job once, and the plan does not change.
+        // Relaxed: the counter returns each job once, and the plan does not change.
         while let number = self.next.fetch_add(1, Ordering::Relaxed)
             && let Some(job) = self.jobs.get(number)
         {
@@ -252,7 +252,7 @@ impl CheckPlan {
             sums,
         };
         self.keep(number, Found::Tree(found));
-        // AcqRel: who ends the last job sees what the others have stored.
+        // AcqRel: the worker that ends the last job sees what the others have stored.
         if table.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.end_table(checker, table).await?;
         }
@@ -273,7 +273,7 @@ impl CheckPlan {
         *place = Some(found);
     }
 
-    /// Puts together what the jobs of a table have found.
+    /// Joins the results of a table's jobs.
     async fn end_table(&self, checker: &Checker<'_>, table: &TableJobs) -> Result<(), StoreError> {
         let parts: Vec<TreeFound> = {
             let mut all = self.found.lock();
@@ -316,7 +316,7 @@ impl CheckPlan {
         Ok(check_part(disk, place, &known, part, &self.progress).await)
     }
 
-    /// What was found, once all workers have returned from [`CheckPlan::work`] without an error.
+    /// The findings, once all workers have returned from [`CheckPlan::work`] without an error.
     ///
     /// # Panics
     /// If a job was not done.

@@ -1,6 +1,6 @@
-//! What a check has found, and how much of it is told.
+//! The findings of a check, and how many of them are named.
 //!
-//! Jobs note what they find in an [`Audit`] of their own, so that they share nothing.
+//! Jobs note their findings in an [`Audit`] of their own, so they share nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -9,25 +9,25 @@ use format::{PageId, PageNo, SpaceId};
 
 use super::page_set::PageSet;
 
-/// Damaged pages that are named; of others it is told how many there are.
+/// Damaged pages that are named; others are only counted.
 const PAGES_NAMED_MAX: usize = 1000;
-/// Other faults that are told one by one, and how many of one tablespace, so that one whose every
-/// row is wrong leaves room for those of the rest.
+/// Other faults that are named, and how many of them of one tablespace. So a tablespace with a
+/// fault in every row leaves room for the faults of the rest.
 const FAULTS_NAMED_MAX: usize = 1000;
 const SPACE_FAULTS_NAMED_MAX: usize = 20;
 
-/// What a check has found.
+/// The findings of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Tables looked at.
+    /// Tables checked.
     pub table_count: u64,
-    /// Rows looked at.
+    /// Rows checked.
     pub row_count: u64,
-    /// Undo segments looked at, and the records in them.
+    /// Undo segments checked.
     pub segment_count: u64,
-    /// Undo records looked at.
+    /// Undo records checked.
     pub record_count: u64,
-    /// Pages that belong to something and were looked at.
+    /// Pages checked that have an owner.
     pub page_count: u64,
     /// Files of tablespaces that were read from end to end.
     pub file_count: u64,
@@ -39,19 +39,19 @@ pub struct CheckReport {
     pub unnamed_page_count: u64,
     /// Other faults that are not named there.
     pub unnamed_fault_count: u64,
-    /// Damaged pages that are.
+    /// Damaged pages that are named there.
     named_page_count: usize,
-    /// Damaged pages of each tablespace, named or not: none is told twice.
+    /// Damaged pages of each tablespace, named or not, so that none is reported twice.
     damaged: BTreeMap<SpaceId, PageSet>,
 }
 
 impl CheckReport {
-    /// Everything that is wrong, named or not.
+    /// All faults, named or not.
     pub fn fault_count(&self) -> u64 {
         stdx::to_u64(self.faults.len()) + self.unnamed_page_count + self.unnamed_fault_count
     }
 
-    /// Tells of anything that is no page's.
+    /// Reports a fault that belongs to no page.
     pub(crate) fn fault(&mut self, fault: String) {
         if self.faults.len() - self.named_page_count < FAULTS_NAMED_MAX {
             self.faults.push(fault);
@@ -72,7 +72,7 @@ impl CheckReport {
         }
     }
 
-    /// Tells of what was found in a tablespace. A page that was told of before is not told again.
+    /// Adds the findings of a tablespace. A page that was reported before is not reported again.
     pub(crate) fn take(&mut self, audit: Audit) {
         self.page_count += audit.page_count;
         self.row_count += audit.row_count;
@@ -93,13 +93,13 @@ impl CheckReport {
         if unnamed != 0 {
             let owner = &audit.owner;
             self.fault(format!("{unnamed} more faults in {owner}"));
-            // The line stands for one of them.
+            // The summary line counts as one of them.
             self.unnamed_fault_count += stdx::to_u64(unnamed) - 1;
         }
     }
 }
 
-/// Something that is wrong.
+/// A single finding.
 #[derive(Debug)]
 enum Finding {
     /// A page that cannot be read, or that contradicts itself.
@@ -108,16 +108,16 @@ enum Finding {
     Fault(String),
 }
 
-/// The pages of a tablespace that something owns, and what is wrong there. One job's; those of one
-/// tablespace are put together.
+/// The pages of a tablespace that have owners, and what is wrong there. Each job has one; those of
+/// one tablespace are joined.
 pub(crate) struct Audit {
     pub(crate) space: SpaceId,
-    /// Whose tablespace it is, for people.
+    /// The tablespace's owner, for people.
     pub(crate) owner: String,
     pub(crate) used: PageSet,
-    /// Not everything could be looked at: pages that nothing was seen to own may be owned.
+    /// Not everything could be read, so pages without a known owner may have one.
     pub(crate) is_partial: bool,
-    /// Pages that belong to something and were looked at.
+    /// Pages checked that have an owner.
     pub(crate) page_count: u64,
     pub(crate) row_count: u64,
     pub(crate) record_count: u64,
@@ -156,7 +156,7 @@ impl Audit {
         PageId::new(self.space, page)
     }
 
-    /// Notes a page that was looked at. What is owned twice is a fault: false then.
+    /// Notes a page that was checked. Returns false, and notes a fault, if it already has an owner.
     pub(crate) fn own(&mut self, page: PageNo) -> bool {
         self.page_count += 1;
         self.use_page(page)
@@ -171,14 +171,14 @@ impl Audit {
         is_new
     }
 
-    /// Notes a page that cannot be read or makes no sense: what it leads to stays unseen.
+    /// Notes a page that cannot be read or makes no sense. What it leads to stays unchecked.
     pub(crate) fn damage(&mut self, page: PageNo, what: &dyn Display) {
         self.is_partial = true;
         let told = format!("{what} (of {})", self.owner);
         self.damage_of_file(page, told);
     }
 
-    /// The same where nobody looks for an owner.
+    /// As `damage`, for pages whose owner does not matter.
     pub(crate) fn damage_of_file(&mut self, page: PageNo, what: String) {
         if !self.damaged.insert(page) {
             return;
@@ -189,7 +189,7 @@ impl Audit {
         self.damaged_count += 1;
     }
 
-    /// Notes anything else that is wrong here.
+    /// Notes any other fault.
     pub(crate) fn fault(&mut self, fault: String) {
         if self.fault_count < SPACE_FAULTS_NAMED_MAX {
             self.findings.push(Finding::Fault(fault));
@@ -197,7 +197,7 @@ impl Audit {
         self.fault_count += 1;
     }
 
-    /// Everything that is wrong, named or not.
+    /// All faults, named or not.
     pub(crate) fn fault_count(&self) -> u64 {
         stdx::to_u64(self.fault_count + self.damaged_count)
     }
@@ -207,7 +207,7 @@ impl Audit {
         self.fault_count.saturating_sub(SPACE_FAULTS_NAMED_MAX)
     }
 
-    /// Adds what was found in another part of the same tablespace.
+    /// Adds the findings of another part of the same tablespace.
     pub(crate) fn join(&mut self, part: Self) {
         assert_eq!(self.space, part.space);
         let unnamed = part.unnamed();

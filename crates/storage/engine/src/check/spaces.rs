@@ -1,4 +1,4 @@
-//! Whether the pages that a tablespace marks as used are those that something uses.
+//! Whether the pages that a tablespace marks as used are those with an owner.
 
 use btree::space;
 use format::PageNo;
@@ -10,7 +10,7 @@ use super::page_set::PageSet;
 use super::report::Audit;
 
 impl Checker<'_> {
-    /// Compares what is used with what is marked as used.
+    /// Compares the pages with owners with those marked as used.
     pub(super) async fn check_space(&self, audit: &mut Audit) -> Result<(), StoreError> {
         let header = PageNo(0);
         audit.own(header);
@@ -22,8 +22,8 @@ impl Checker<'_> {
                 return Ok(());
             }
         };
-        // A crash may leave a file shorter than its header says: what is missing was never in use,
-        // and a map that is in use was written.
+        // A crash may leave a file shorter than its header says. The missing part was never in use,
+        // because a map that is in use was written.
         let room = self.pages.pool().room_pages(audit.space).unwrap_or(0);
         let maps = || {
             let maps = space::maps(high, self.pages.page_bytes());

@@ -1,9 +1,9 @@
-//! Rows and index entries: each by itself, and whether they are each other's.
+//! Rows and index entries: each by itself, and whether they match.
 //!
-//! An index and its table are compared by the sums of the hashes of all entries, those that are
-//! there and those that the rows should have (K4). A sum does not depend on the order, so that
-//! parts of a table add up; two sets of keys have the same sum by chance once in 2^64. Only where
-//! sums differ is each row's entry looked up.
+//! An index and its table are compared by sums of the hashes of entries: those that exist and those
+//! that the rows require (K4). A sum does not depend on the order, so parts of a table add up. Two
+//! different sets of keys have the same sum by chance once in 2^64. Only if the sums differ, each
+//! row's entry is looked up.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ use super::{give_way, on_the_whole};
 use crate::row::entries;
 use crate::schema::table_shape::{IndexShape, TableShape};
 
-/// How many there are, and whether all were looked at.
+/// The number of entries or rows, and whether all were checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub(super) count: u64,
     pub(super) is_whole: bool,
 }
 
-/// What a walk over one tree has found.
+/// The result of a walk over one tree.
 pub(super) struct TreeFound {
     pub(super) audit: Audit,
     pub(super) counted: Counted,
@@ -37,14 +37,14 @@ pub(super) struct TreeFound {
     pub(super) sums: Vec<u64>,
 }
 
-/// A walk over the pages of a tree, behind reads of those that come next.
+/// A walk over the pages of a tree, which reads the next ones ahead.
 struct Walk {
     check: Check,
     /// The entries of the last leaf.
     run: Run,
     part: Part,
     is_at_root: bool,
-    /// Pages that are still to come of the last read ahead.
+    /// Pages of the last read ahead that are still to come.
     ahead_count: usize,
 }
 
@@ -64,8 +64,8 @@ impl Walk {
 struct Suspect<'a>(&'a IndexShape);
 
 impl Checker<'_> {
-    /// Takes the next page of a tree; the entries of a leaf are in the walk's `run` then. `None`
-    /// behind the last page, otherwise whether the page is whole.
+    /// Takes the next page of a tree; if it is a leaf, its entries are then in the walk's `run`.
+    /// Returns `None` after the last page, otherwise whether the page is whole.
     async fn look(&self, walk: &mut Walk, audit: &mut Audit) -> Result<Option<bool>, StoreError> {
         loop {
             self.read_on(walk, audit).await;
@@ -78,7 +78,7 @@ impl Checker<'_> {
                 let Part { index, count } = walk.part;
                 walk.check.keep_part(index, count);
                 if index != 0 {
-                    // The root is the first part's.
+                    // The root belongs to the first part.
                     walk.run.clear();
                     continue;
                 }
@@ -97,8 +97,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reads ahead where the pages of the last read are used up, or where the walk has gone down to
-    /// pages that were not known then: an inner page has no entries.
+    /// Reads ahead if the pages of the last read are used up, or if the walk has descended to pages
+    /// that were unknown then: an inner page has no entries.
     async fn read_on(&self, walk: &mut Walk, audit: &Audit) {
         let has_gone_down = walk.run.is_empty();
         if walk.ahead_count != 0 && !has_gone_down {
@@ -112,7 +112,7 @@ impl Checker<'_> {
         walk.ahead_count = now.len().saturating_sub(1);
     }
 
-    /// Looks at every row of a part that is not deleted: its bytes, its key. Answers the sums that
+    /// Checks every row of a part that is not deleted: its bytes and its key. Returns the sums that
     /// the table's indexes should have.
     pub(super) async fn check_rows(
         &self,
@@ -157,7 +157,7 @@ impl Checker<'_> {
         Ok((Counted { count, is_whole }, sums))
     }
 
-    /// Whether a version is deleted, and its bytes if they are all there; `None` without a header.
+    /// Whether a version is deleted, and its bytes if all can be read; `None` without a header.
     async fn read_row<'v>(
         &self,
         version: &'v [u8],
@@ -175,7 +175,7 @@ impl Checker<'_> {
         Ok(Some((header.is_deleted, row)))
     }
 
-    /// Reads a large value and notes its pages. `None` if it is not all there.
+    /// Reads a large value and notes its pages. Returns `None` if it is incomplete.
     async fn check_lob(
         &self,
         body: &[u8],
@@ -204,8 +204,8 @@ impl Checker<'_> {
         Ok(Some(row))
     }
 
-    /// Counts and adds up the entries of an index that are not deleted, and looks for doubles in a
-    /// unique one.
+    /// Counts and sums the entries of an index that are not deleted, and checks a unique one for
+    /// duplicates.
     pub(super) async fn check_index(
         &self,
         table: &TableShape,
@@ -242,8 +242,8 @@ impl Checker<'_> {
         Ok((Counted { count, is_whole }, vec![sum]))
     }
 
-    /// Puts together what was found in the trees of a table, those of the indexes first, and looks
-    /// at what only all of them can say.
+    /// Joins the results of the trees of a table, those of the indexes first, and checks what only
+    /// all of them together show.
     pub(super) async fn join(
         &self,
         table: &TableShape,
@@ -271,7 +271,7 @@ impl Checker<'_> {
         let mut suspects = Vec::new();
         for ((index, (counted, sum)), expected) in table.secondary.iter().zip(&entries).zip(sums) {
             let is_equal = counted.count == rows.count && *sum == [expected];
-            // What a damaged index has, nobody can say.
+            // The entries of a damaged index are unknown.
             if counted.is_whole && !is_equal {
                 suspects.push(Suspect(index));
             }
@@ -301,7 +301,7 @@ impl Checker<'_> {
         audit: &mut Audit,
     ) -> Result<(), StoreError> {
         let mut walk = Walk::new(table.clustered, Part::WHOLE);
-        // What is wrong with a page or with a row by itself was told.
+        // Faults of a page or of a row by itself were reported before.
         let mut told = Audit::new(audit.space, audit.owner.clone());
         let name = &table.entry.definition.name;
         let mut entry = Vec::new();
@@ -337,12 +337,12 @@ impl Checker<'_> {
                     .until_done(|| entries::decode(&payload, root))
                     .await?
                     .is_live()),
-            // It was read a moment ago, whole; the files' turn comes.
+            // It was read whole a moment ago; the check of the files reports it.
             Err(_) => Ok(true),
         }
     }
 
-    /// Two entries in a row have the same own part: told once, if no part of it is NULL.
+    /// Two adjacent entries have the same own part: reported once, if no part of it is NULL.
     async fn check_double(
         &self,
         (table, index): (&TableShape, &IndexShape),
@@ -357,7 +357,7 @@ impl Checker<'_> {
         } else {
             Some(false)
         };
-        // A row that cannot be read says nothing; the next of the same key may.
+        // A row that cannot be read shows nothing; the next one of the same key may.
         doubles.is_judged = has_null.is_some();
         if has_null == Some(false) {
             let (index, name) = (name_of(table, index), &table.entry.definition.name);
@@ -407,7 +407,7 @@ fn add_entry(sum: u64, key: &[u8]) -> u64 {
     sum.wrapping_add(checksum(key))
 }
 
-/// Looks at a row by itself; false if it says nothing of its entries.
+/// Checks a row by itself. Returns false if its entries cannot be derived from it.
 fn check_row(
     table: &TableShape,
     (key, row): (&[u8], &[u8]),
@@ -429,17 +429,18 @@ fn name_of<'a>(table: &'a TableShape, index: &IndexShape) -> &'a str {
     &table.entry.definition.indexes[index.position].name
 }
 
-/// Neighbours in a unique index, which has equal keys side by side.
+/// Neighbours in a unique index, where equal keys are adjacent.
 #[derive(Debug, Default)]
 struct Doubles {
     /// The own part of the last entry; `None` before the first.
     last: Option<Vec<u8>>,
-    /// It is known whether entries with this part may be two, and it was told if not.
+    /// It is known whether this part may occur twice, and if not, it was reported.
     is_judged: bool,
 }
 
 impl Doubles {
-    /// Takes the next entry, parted into own part and row key; true if its own part is the last's.
+    /// Takes the next entry, split into own part and row key. Returns true if its own part equals
+    /// the last one.
     fn add(&mut self, (own, _): (&[u8], &[u8])) -> bool {
         match &mut self.last {
             Some(last) if last == own => return true,

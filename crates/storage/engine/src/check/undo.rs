@@ -13,14 +13,14 @@ use crate::undo::undo_log::{self, DIRECTORY};
 
 /// A page of the chain.
 struct Page {
-    /// For each record who wrote it, and the record of the same transaction before it.
+    /// For each record its writer, and the record of the same transaction before it.
     records: Vec<(TxnId, UndoPointer)>,
     next: Option<PageNo>,
 }
 
 impl Checker<'_> {
-    /// Looks at the pages of a segment and their records. Purge has gone before, so that a segment
-    /// is short but for what it could not pass.
+    /// Checks the pages of a segment and their records. Purge has run before, so a segment is short
+    /// except for what purge could not pass.
     pub(super) async fn check_segment(
         &self,
         segment: u8,
@@ -44,7 +44,7 @@ impl Checker<'_> {
         let mut no = tail;
         loop {
             if !audit.own(no) {
-                // A circle, or a page of the segment's own.
+                // A circle, or one of the segment's own pages.
                 audit.is_partial = true;
                 return Ok(());
             }
@@ -96,7 +96,8 @@ impl Checker<'_> {
         Ok(Page { records, next })
     }
 
-    /// The record before one of a transaction is its own, where its page is still in the chain.
+    /// Checks that the record before one of a transaction is its own, if its page is still in the
+    /// chain.
     async fn check_previous(
         &self,
         segment: u8,
@@ -121,7 +122,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the record's last part is a list to its end.
+/// Whether the record's last part is a complete list.
 fn has_whole_remains(record: &UndoRecord<'_>) -> bool {
     let mut again = Vec::new();
     Remains::list(record.remains).for_each(|remains| remains.encode(&mut again));

@@ -1,9 +1,10 @@
 //! The AUTO_INCREMENT counter of a table on disk.
 //!
-//! Page 0 of the tablespace says where numbers begin after a restart: the ceiling, up to which they
-//! may have been given out. Numbers are given out in memory, and the ceiling is raised before them
-//! by mini-transactions of its own. Where a statement sets the counter, it becomes another in the
-//! mini-transaction that commits the statement, so a crash leaves both or neither.
+//! Page 0 of the tablespace holds the number at which the counter begins after a restart: the
+//! ceiling, below which numbers may have been used. Numbers are allocated in memory. The ceiling is
+//! raised before them, by mini-transactions of its own. If a statement sets the counter, the
+//! mini-transaction that commits the statement changes the ceiling, so a crash leaves both or
+//! neither.
 
 use std::sync::Arc;
 
@@ -17,19 +18,19 @@ use crate::schema::table_shape::{AutoCounter, LiveTable, TableShape};
 use crate::undo::undo_log::put;
 use crate::worker::Worker;
 
-/// A table's counter as it will be once the transaction that has this is committed.
+/// A table's counter as it will be once the transaction that holds this is committed.
 #[derive(Debug)]
 pub(crate) struct NewCounter {
     /// The table's counter now.
     live: Arc<LiveTable>,
-    /// The page that says where the counter begins after a restart.
+    /// The page with the number at which the counter begins after a restart.
     page: PageId,
     /// The next number.
     next: u64,
 }
 
 impl NewCounter {
-    /// The counter of `shape` goes on with `next`.
+    /// The counter of `shape` continues with `next`.
     pub(crate) fn new(shape: &TableShape, next: u64) -> Self {
         Self {
             live: Arc::clone(&shape.live),
@@ -44,7 +45,7 @@ impl NewCounter {
     }
 
     /// Writes the counter as part of `change`, commits that, and sets the counter in memory. The
-    /// mutex is held over both, as in `write_auto`.
+    /// mutex is held over all of it, as in `write_auto`.
     pub(crate) fn commit(&self, mut change: Change<'_>, page: Latched) -> Lsn {
         let next = self.next;
         put(
@@ -63,7 +64,7 @@ impl NewCounter {
 }
 
 impl Worker {
-    /// Writes down how far the counter of a table may run.
+    /// Writes the ceiling of a table's counter.
     pub(crate) fn raise_auto(&self, shape: &TableShape, ceiling: u64) -> Outcome<()> {
         self.write_auto(shape, ceiling, |auto| {
             let is_higher = auto.ceiling < ceiling;
@@ -77,9 +78,9 @@ impl Worker {
         self.write_auto(shape, ceiling, |_| Some(AutoCounter { next, ceiling }))
     }
 
-    /// Writes the ceiling down and replaces the counter by what `replace` makes of it, if it makes
-    /// something. The counter's mutex is held over both: a worker that came in between would find
-    /// the old ceiling and write a lower one over this.
+    /// Writes the ceiling and replaces the counter by what `replace` returns, if it returns one.
+    /// The counter's mutex is held over both: a worker in between would find the old ceiling and
+    /// write a lower one over this.
     fn write_auto(
         &self,
         shape: &TableShape,

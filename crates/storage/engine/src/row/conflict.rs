@@ -1,11 +1,11 @@
-//! Who may touch a row now: implicit locks (the id in the row) and explicit ones.
+//! Which transaction may use a row now: implicit locks (the id in the row) and explicit ones.
 //!
-//! Every function here is called with the row's leaf latched, so that the id and the locks seen
-//! belong together: a writer checks and writes under the same exclusive latch, and a locking reader
-//! looks and enters its lock under the same shared one. So neither can slip between the other's
-//! look and deed. A row is its writer's until the writer's fate is published: one that is writing
-//! its commit record is waited for like any other. Nothing here waits; a lock that is not to be had
-//! comes back as a suspension that the caller returns after it has dropped the latch.
+//! Every function here is called with the row's leaf latched, so the id and the locks seen belong
+//! together. A writer checks and writes under the same exclusive latch. A locking reader reads and
+//! enters its lock under the same shared latch. So neither can act between the other's check and
+//! action. A row belongs to its writer until the writer's outcome is published: others also wait
+//! for a writer that is writing its commit record. Nothing here waits. A lock that is not free is
+//! returned as a suspension, which the caller returns after it has dropped the latch.
 
 use std::time::Duration;
 
@@ -16,29 +16,29 @@ use store::{LockWait, Outcome, RowLock, StoreError};
 use crate::transaction::EngineTransaction;
 use crate::worker::lock_suspend;
 
-/// What a look at the locks says.
+/// The result of a check of the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Go on.
     Granted,
     /// The writer in the row has just ended: read the row again.
     Changed,
-    /// Another has it, and the caller did not want to wait: leave the row out.
+    /// Another has it, and the caller does not wait: leave the row out.
     Skip,
 }
 
-/// A row as locks name it.
+/// The names of a row for locks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowName<'a> {
     /// The tree.
     pub(crate) index: IndexId,
     /// The key in it.
     pub(crate) key: &'a [u8],
-    /// Who wrote the newest version; `TxnId::NONE` for a key without a row.
+    /// The writer of the newest version; `TxnId::NONE` for a key without a row.
     pub(crate) writer: TxnId,
 }
 
-/// The lock that a read asks for.
+/// The lock that a read requests.
 pub(crate) fn record_lock(lock: RowLock) -> LockKind {
     let mode = if lock == RowLock::Shared {
         LockMode::Shared
@@ -52,8 +52,8 @@ pub(crate) fn record_lock(lock: RowLock) -> LockKind {
 }
 
 impl EngineTransaction {
-    /// A writer's check: nobody else has the row locked, implicitly or explicitly. Makes no lock
-    /// object unless it has to wait.
+    /// A writer's check: no other transaction has the row locked, implicitly or explicitly. Makes
+    /// no lock entry unless it must wait.
     pub(crate) fn check_write(&mut self, row: RowName<'_>) -> Outcome<Access> {
         if self.id == Some(row.writer) {
             return Ok(Access::Granted);
@@ -83,7 +83,7 @@ impl EngineTransaction {
         let shared = &self.worker.shared;
         if shared.txns.is_active(row.writer) {
             if self.patience(wait).is_zero() {
-                // The writer's lock is entered for those who wait for it alone.
+                // The writer's lock is entered only for transactions that wait for it.
                 return refused(wait);
             }
             let is_active = |holder| shared.txns.is_active(holder);
@@ -122,7 +122,7 @@ impl EngineTransaction {
         }
     }
 
-    /// How long to wait for a lock; zero: not at all.
+    /// How long to wait for a lock; zero means not at all.
     fn patience(&self, wait: LockWait) -> Duration {
         match wait {
             LockWait::Wait => Duration::from_secs(self.options.lock_wait_timeout_s),
@@ -131,7 +131,7 @@ impl EngineTransaction {
     }
 }
 
-/// What who would not wait is told of a row that another has.
+/// The answer to a caller that does not wait for another's row.
 fn refused(wait: LockWait) -> Outcome<Access> {
     match wait {
         LockWait::SkipLocked => Ok(Access::Skip),

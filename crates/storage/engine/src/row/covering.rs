@@ -1,31 +1,31 @@
-//! [`Covering`]: rows out of the entries of a secondary index alone.
+//! [`Covering`]: rows from the entries of a secondary index alone.
 //!
-//! An entry says who wrote it last. If the transaction's snapshot sees that, and the entry is not
-//! marked as deleted, then the version of the row that the transaction sees has it: whoever had
-//! changed the key or deleted the row since would have marked the entry. So the clustered index
-//! need not be asked, where all columns that are to be read stand in the key and can be read back
-//! from it.
+//! An entry holds the id of its last writer. Suppose that the transaction's snapshot sees that
+//! writer, and the entry is not marked deleted. Then the version that the transaction sees has this
+//! entry: any later change of the key, or deletion of the row, would have marked it. So the
+//! clustered index is not needed if all columns to be read stand in the key and can be decoded from
+//! it.
 //!
-//! Entries that the transaction itself wrote last tell less, and the row is asked: one that it has
-//! put back, on its way to a savepoint or behind a statement that failed, may be that of a version
-//! which another has committed behind the snapshot.
+//! Entries that the transaction itself wrote last prove less, so the row is read. The transaction
+//! may have put the entry back, when it returned to a savepoint or when a statement failed. Then
+//! the entry may be that of a version which another transaction has committed after the snapshot.
 
 use value::ValueRef;
 
 use crate::schema::table_shape::{IndexShape, TableShape};
 
-/// How the columns that a scan reads are taken from an entry.
+/// How to take the columns that a scan reads from an entry.
 #[derive(Debug)]
 pub(crate) struct Covering {
-    /// Parts of the index's own key, and of the row's key behind it, that are read over or taken.
+    /// Parts of the index's own key, and of the row's key after it, that are skipped or taken.
     own_count: usize,
     row_count: usize,
-    /// The row at hand: what is read is taken anew for each, and the rest is NULL.
+    /// The present row: columns that are read are set for each row, and the rest is NULL.
     values: Vec<ValueRef<'static>>,
 }
 
 impl Covering {
-    /// For a scan that reads these columns by this index; `None` where entries are not enough.
+    /// For a scan that reads these columns by this index; `None` if entries are not enough.
     pub(crate) fn of(table: &TableShape, index: &IndexShape, columns: &[usize]) -> Option<Self> {
         let (mut own_count, mut row_count) = (0, 0);
         for &column in columns {
@@ -46,8 +46,8 @@ impl Covering {
         })
     }
 
-    /// Appends the row of an entry, encoded; the columns that are not read are NULL. `None` if the
-    /// entry is none of the index.
+    /// Appends the row of an entry, encoded; columns that are not read are NULL. Returns `None` if
+    /// the entry does not belong to the index.
     pub(crate) fn append_row(
         &mut self,
         table: &TableShape,

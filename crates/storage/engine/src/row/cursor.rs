@@ -1,16 +1,16 @@
 //! Scans.
 //!
-//! A scan reads runs of entries out of leaves and goes through them row by row. Its place is the
-//! next run and the position in the present one; a suspension leaves both as they are. It gives way
-//! when it has passed many entries that it does not see.
+//! A scan reads runs of entries from leaves and goes through them row by row. Its place is the next
+//! run and the position in the present one; a suspension leaves both unchanged. It gives way when
+//! it has passed many entries that it does not see.
 //!
-//! A consistent read takes each row back to the version that its transaction sees, and asks the
-//! entries of a secondary index alone where they tell enough ([`Covering`]).
+//! A consistent read takes each row back to the version that its transaction sees. If the entries
+//! of a secondary index are enough ([`Covering`]), it reads only these.
 //!
 //! A locking read locks each row and reads the newest version under the same latch. It goes from
-//! entry to entry of the index as the index is now: once the leaf has changed since the run was
-//! copied, it takes its place again by key and reads another run. Its place is the entry that it
-//! works on, or, between two entries, the gap behind the last one. So after a wait for a lock it
+//! entry to entry of the index in its present state. If the leaf has changed since the run was
+//! copied, it finds its place again by key and reads another run. Its place is the entry that it
+//! works on, or, between two entries, the gap after the last one. So after a wait for a lock it
 //! sees all that was committed meanwhile, from the awaited entry on.
 
 use std::rc::Rc;
@@ -36,7 +36,7 @@ use crate::worker::Worker;
 /// Entries copied out of a leaf at a time.
 const RUN_LIMIT: usize = 64;
 
-/// Bytes of rows past which a fetch ends, however many it was asked for: large rows come one by
+/// Bytes of rows after which a fetch ends, even if more rows were asked for: large rows come one by
 /// one.
 const FETCH_BYTES_MAX: usize = 1 << 20;
 
@@ -48,7 +48,7 @@ pub(crate) struct EngineCursor {
     options: ScanOptions,
     /// Position in `table.secondary`; `None`: the clustered index.
     secondary: Option<usize>,
-    /// There if the columns that are read can be had from the entries of that.
+    /// Set if the columns to be read can be taken from the entries of `secondary`.
     covering: Option<Covering>,
     interval: Interval,
     /// Where the next run begins.
@@ -56,16 +56,16 @@ pub(crate) struct EngineCursor {
     run: Run,
     /// The next entry of the run.
     position: usize,
-    /// The row at hand, on its way back to the version that is seen.
+    /// The present row, on its way back to the version that is seen.
     version: Version,
     /// A locking read works on the present entry: it may have waited for the row's lock.
     is_begun: bool,
-    /// `version` and `row_key` belong to the present entry: a repeated call goes on from there.
+    /// `version` and `row_key` belong to the present entry: a repeated call continues there.
     is_loaded: bool,
-    /// The key of the row at hand.
+    /// The key of the present row.
     row_key: Vec<u8>,
     memo: LobMemo,
-    /// What was looked at without a row to bring.
+    /// Counts what was read without returning a row.
     looks: Looks,
 }
 
@@ -115,7 +115,7 @@ impl EngineCursor {
         self.index().map_or(clustered, |index| index.tree)
     }
 
-    /// Reads the next run; false at the end of the range.
+    /// Reads the next run. Returns false at the end of the range.
     fn next_run(&mut self) -> Outcome<bool> {
         if self.place.from == From::Nothing {
             return Ok(false);
@@ -142,15 +142,15 @@ impl EngineCursor {
         }
     }
 
-    /// Has a locking read something in hand that may not be so any more? The first entry of a run
-    /// is used as soon as the run is read.
+    /// Whether a locking read holds entries that may be out of date. The first entry of a run is
+    /// used as soon as the run is read.
     fn is_outdated(&self) -> bool {
         let is_used = 0 < self.position || self.is_begun;
         is_used && !self.tree().is_current(&self.worker.pages, &self.run)
     }
 
-    /// Forgets the run, and has the next one begin where the scan stands: at the entry that it
-    /// works on, or behind the one that it was done with last.
+    /// Drops the run. The next one begins at the scan's place: at the entry that it works on, or
+    /// after the last finished one.
     fn leave_run(&mut self) {
         assert!(
             !self.is_loaded,
@@ -170,7 +170,7 @@ impl EngineCursor {
         self.is_begun = false;
     }
 
-    /// Whether a key is still in the range, seen in the direction of the scan.
+    /// Whether a key is still in the range, in the direction of the scan.
     fn is_inside(&self, key: &[u8]) -> bool {
         match self.options.direction {
             Direction::Forward => self.interval.upper.as_ref().is_none_or(|upper| key < upper),
@@ -192,8 +192,8 @@ impl EngineCursor {
         Ok(Sight::of(self.has_entry()?))
     }
 
-    /// Appends the row at the present entry, if that tells all: false where the row has to be
-    /// asked.
+    /// Appends the row at the present entry, if the entry is enough. Returns false if the row must
+    /// be read.
     fn push_covered(&mut self, txn: &mut EngineTransaction, batch: &mut RowBatch) -> Outcome<bool> {
         let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
             return Ok(false);
@@ -233,7 +233,8 @@ impl EngineCursor {
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
             if !self.is_entry_worth(txn, (header, lock))? {
-                // Who had deleted it and has ended may have put it back since it was copied.
+                // A transaction that had deleted it, and has ended, may have put it back since it
+                // was copied.
                 let is_changed = lock != RowLock::None && self.is_outdated();
                 return Ok(if is_changed {
                     Sight::Changed
@@ -255,9 +256,9 @@ impl EngineCursor {
         Ok(Sight::of(is_there))
     }
 
-    /// False for an entry that leads to no version that the transaction sees. One that it has
-    /// deleted itself may have been another's to delete: it has put the entry back and returned to
-    /// a savepoint, and its snapshot is older than that other's commit. Then the row decides.
+    /// Returns false for an entry that leads to no version that the transaction sees. An entry that
+    /// it deleted itself may have been another's to delete: it put the entry back and returned to a
+    /// savepoint, and its snapshot is older than the other's commit. Then the row decides.
     fn is_entry_worth(
         &self,
         txn: &mut EngineTransaction,
@@ -268,13 +269,13 @@ impl EngineCursor {
         }
         let is_own = txn.id == Some(header.txn);
         if lock != RowLock::None {
-            // Deleted for good, or by one who may yet take it back.
+            // Deleted for good, or by an active transaction that may still undo it.
             return Ok(self.worker.shared.txns.is_active(header.txn) && !is_own);
         }
         Ok(is_own || !txn.sees(header.txn)?)
     }
 
-    /// Whether the version at hand has the entry that led to it.
+    /// Whether the present version has the entry that led to it.
     fn has_entry(&mut self) -> Outcome<bool> {
         let Some(at) = self.secondary else {
             return Ok(true);
@@ -296,14 +297,14 @@ impl EngineCursor {
         Ok(entry.bytes == key)
     }
 
-    /// Appends the row at hand to the batch.
+    /// Appends the present row to the batch.
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
         let header = self.version.header()?;
         let is_unread = matches!(self.options.columns.as_deref(), Some([]));
         let body = if !header.is_spilled {
             self.version.body()
         } else if is_unread {
-            // Whoever counts rows need not read them from their pages.
+            // A caller that only counts rows need not read them from their pages.
             &[]
         } else {
             let space = self.table.space();
@@ -371,7 +372,7 @@ enum Sight {
     Seen,
     /// No row, or none that the transaction sees.
     Unseen,
-    /// The entry may be another by now: it is to be read again.
+    /// The entry may have changed: read it again.
     Changed,
 }
 
@@ -381,8 +382,8 @@ impl Sight {
     }
 }
 
-/// Locks a row and reads its newest version under the same latch. False if there is none, or it
-/// was to be skipped.
+/// Locks a row and reads its newest version under the same latch. Returns false if there is none,
+/// or it is to be skipped.
 pub(crate) fn lock_and_read(
     txn: &mut EngineTransaction,
     table: &TableShape,
@@ -457,7 +458,7 @@ impl Cursor for EngineCursor {
         assert!(has_room, "a batch is cleared before it is filled again");
         let txn = downcast(txn);
         if self.options.lock == RowLock::None {
-            // A scan that finds nothing has read all the same.
+            // A scan that finds nothing has read nevertheless.
             txn.open_view();
             let rows = self.table.clustered;
             let trees = [rows, self.index().map_or(rows, |index| index.tree)];

@@ -1,8 +1,8 @@
 //! Entries of secondary indexes.
 //!
-//! An entry is never changed in place but for its header: a changed key is the old entry marked
-//! deleted and another one. Its writer always has the row locked, so entries need no locks of their
-//! own; only unique checks lock, by the index's own part of the key.
+//! An entry is never changed in place, except its header: a changed key means that the old entry is
+//! marked deleted and another one is put. The writer always has the row locked, so entries need no
+//! locks of their own. Only unique checks lock, by the index's own part of the key.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use crate::transaction::EngineTransaction;
 use crate::undo::undo_log::apply;
 use crate::worker::Worker;
 
-/// Entries looked at in one go by a unique check.
+/// Entries that a unique check reads at a time.
 const CHECK_LIMIT: usize = 16;
 
 impl EngineTransaction {
@@ -84,7 +84,7 @@ impl EngineTransaction {
         }
     }
 
-    /// Takes the deletion mark off an entry, and leaves purge a note that it was there.
+    /// Removes the deletion mark of an entry, and leaves purge a note that it was there.
     fn revive_entry(
         &mut self,
         change: &mut Change<'_>,
@@ -95,7 +95,7 @@ impl EngineTransaction {
         let mut old = Vec::new();
         payload(change, spot, &mut old)?;
         if !decode(&old, change.id(spot.leaf))?.is_deleted {
-            // Only a repeated call finds what it has done already.
+            // Only a repeated call finds its own earlier work.
             return Ok(Revived::Already);
         }
         let mut remains = Vec::new();
@@ -141,8 +141,8 @@ impl EngineTransaction {
         self.worker.mark_entry(tree, &entry.bytes, id, true)
     }
 
-    /// Looks for another row with the entry's own part, with that part locked so that nobody else
-    /// can add one meanwhile. The row that is found is locked; its key is returned.
+    /// Looks for another row with the entry's own part, and locks that part so that no other
+    /// transaction can add one meanwhile. Locks the row that it finds, and returns its key.
     pub(crate) fn find_duplicate(
         &mut self,
         table: &TableShape,
@@ -179,7 +179,7 @@ impl EngineTransaction {
         Ok(None)
     }
 
-    /// Whether an entry belongs to a row that is there, now locked by this transaction.
+    /// Whether an entry belongs to an existing row, which this transaction then has locked.
     fn is_duplicate(
         &mut self,
         table: &TableShape,
@@ -192,7 +192,7 @@ impl EngineTransaction {
             return Ok(false);
         }
         self.lock_key(table, row_key)?;
-        // The holder may have ended while we waited: look again.
+        // The holder may have ended during the wait: check again.
         let mut payload = Vec::new();
         if !index.tree.get(&self.worker.pages, key, &mut payload)? {
             return Ok(false);
@@ -224,11 +224,11 @@ impl EngineTransaction {
     }
 }
 
-/// What became of an entry that was there.
+/// The outcome for an existing entry.
 enum Revived {
     /// It was not deleted.
     Already,
-    /// It is not any more; the change is to be committed, with this undo record.
+    /// It is revived; the change must be committed, with this undo record.
     Done(UndoPointer),
     /// The undo segment needs a page first.
     UndoRoom,
@@ -269,9 +269,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes back an entry that `id` has put: one that was there before is deleted again, a new one
-    /// disappears. One that is deleted was not put yet: the operation that is undone has not come
-    /// to it, and older versions may need it.
+    /// Undoes an entry that `id` has put: one that was there before is deleted again, a new one is
+    /// removed. A deleted one was not put yet: the undone operation did not get that far, and older
+    /// versions may need it.
     pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let mut is_gone = false;

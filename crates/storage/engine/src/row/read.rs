@@ -10,18 +10,18 @@ use store::{Halt, Outcome, StoreError, Suspend};
 use crate::transaction::EngineTransaction;
 use crate::undo::undo_log::read_record;
 
-/// What a scan has looked at in vain since it last gave way: what it brings is counted by who asks
-/// for it, but rows that it does not see it may pass by millions.
+/// Counts what a scan has read in vain since it last gave way. The caller counts the rows that it
+/// gets, but a scan may pass millions of rows that it does not see.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     count: u32,
 }
 
 impl Looks {
-    /// Looks without a row after which a scan gives way: some 50 us of entries in memory.
+    /// Reads without a row after which a scan gives way: some 50 us of entries in memory.
     const PER_TURN: u32 = 256;
 
-    /// One more; a turn for others if there were many.
+    /// Counts one more; gives way if there were many.
     pub(crate) fn count(&mut self) -> Outcome<()> {
         self.count += 1;
         if self.count < Self::PER_TURN {
@@ -32,12 +32,12 @@ impl Looks {
     }
 }
 
-/// A version of a row: its header and, behind it, its body. Buffers are reused.
+/// A version of a row: its header, followed by its body. Buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Version {
     /// As on the page: header and body.
     pub(crate) bytes: Vec<u8>,
-    /// For undo records on the way.
+    /// Buffer for undo records on the way.
     record: Vec<u8>,
 }
 
@@ -54,9 +54,9 @@ impl Version {
         self.bytes.get(ROW_HEADER_BYTES..).unwrap_or_default()
     }
 
-    /// Turns the newest version, which is in `bytes`, into the one that `txn` sees. False if it
-    /// sees none or a deleted one. A call that gives way on a long way back goes on where it was
-    /// when it is repeated.
+    /// Turns the newest version, which is in `bytes`, into the one that `txn` sees. Returns false
+    /// if it sees none or a deleted one. A call that gives way on a long way back continues when it
+    /// is repeated.
     pub(crate) fn go_back(
         &mut self,
         txn: &mut EngineTransaction,
@@ -78,7 +78,7 @@ impl Version {
         }
     }
 
-    /// Applies the undo record that was read; false if there was nothing before.
+    /// Applies the undo record that was read. Returns false if there was nothing before.
     fn restore(&mut self) -> Outcome<bool> {
         let record = UndoRecord::decode(&self.record).ok_or_else(no_header)?;
         match record.kind {
@@ -110,17 +110,17 @@ fn no_header() -> Halt {
     Halt::Error(StoreError::Damaged { what })
 }
 
-/// Large rows that an operation of many calls has read, so that it reads each once.
+/// Large rows that an operation of many calls has read, so that it reads each only once.
 #[derive(Debug, Default)]
 pub(crate) struct LobMemo {
-    /// Whole ones, by first page.
+    /// Complete rows, by first page.
     done: Vec<(u32, Vec<u8>)>,
-    /// One that is being read.
+    /// The row that is being read.
     current: Option<(u32, LobCursor, Vec<u8>)>,
 }
 
 impl LobMemo {
-    /// Appends the row that `reference` leads to.
+    /// Appends the row at `reference`.
     pub(crate) fn read(
         &mut self,
         pages: &Pages,
@@ -132,7 +132,7 @@ impl LobMemo {
         Ok(())
     }
 
-    /// The row that `reference` leads to.
+    /// Returns the row at `reference`.
     pub(crate) fn row(
         &mut self,
         pages: &Pages,

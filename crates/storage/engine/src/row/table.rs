@@ -1,7 +1,7 @@
 //! A table as SQL sees it: values in, rows out.
 //!
-//! An operation of several steps keeps its place in the transaction's `Pending`: it may be called
-//! again after each suspension and goes on with the step that was not done.
+//! An operation of several steps keeps its place in the transaction's `Pending`. It may be called
+//! again after each suspension, and continues with the unfinished step.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ use crate::transaction::EngineTransaction;
 use crate::undo::remains::RemainsList;
 use crate::worker::Worker;
 
-/// Numbers of the AUTO_INCREMENT counter that one write of the header covers; at most so many are
-/// skipped by a crash.
+/// Numbers of the AUTO_INCREMENT counter that one write of the header covers; a crash skips at most
+/// this many.
 const AUTO_PER_WRITE: u64 = 1024;
 
 /// The largest hidden row id.
@@ -38,10 +38,10 @@ pub(crate) struct EngineTable {
     shape: Arc<TableShape>,
 }
 
-/// The engine's own transaction behind the trait.
+/// Returns the engine's own transaction behind the trait.
 ///
 /// # Panics
-/// If it is another store's.
+/// If it belongs to another store.
 pub(crate) fn downcast(txn: &mut dyn Transaction) -> &mut EngineTransaction {
     txn.as_any_mut()
         .downcast_mut()
@@ -65,7 +65,7 @@ impl EngineTable {
         }
     }
 
-    /// The key of a new row: its primary key, or a fresh hidden id.
+    /// The key of a new row: its primary key, or a new hidden id.
     fn new_key(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
         let mut key = Vec::new();
         if self.shape.append_primary(row, &mut key) {
@@ -171,10 +171,10 @@ impl EngineTable {
         Ok(())
     }
 
-    /// Looks for rows that a new version would collide with, in the order of the indexes. `old`:
-    /// the entries of the version before, whose keys are the row's own. Each index that was
-    /// looked at is a step: what was found free there stays locked. The row's own place is not,
-    /// and the insert looks at it again.
+    /// Looks for rows that a new version would collide with, in the order of the indexes. `old` has
+    /// the entries of the version before, whose keys are the row's own. Each index checked is a
+    /// step: a key found free stays locked. The row's own place is not locked, and the insert
+    /// checks it again.
     fn find_duplicate(
         &self,
         txn: &mut EngineTransaction,
@@ -222,7 +222,7 @@ impl EngineTable {
             .get(&self.worker.pages, key, &mut Vec::new())
     }
 
-    /// Locks the row and reads it whole, once an operation. False if it is gone.
+    /// Locks the row and reads it whole, once an operation. Returns `None` if it is gone.
     fn read_old(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Option<OldRow>> {
         let mut version = Version::default();
         let wanted = (RowLock::Exclusive, LockWait::Wait);
@@ -246,7 +246,7 @@ impl EngineTable {
         }))
     }
 
-    /// What only the present version needs: its large value, and the entries at the indexes of
+    /// What only the present version needs: its large value, and its entries in the indexes at
     /// `dropped`.
     fn remains<'a>(
         &self,
@@ -338,7 +338,7 @@ impl EngineTable {
         done.map(|()| Mutation::Done)
     }
 
-    /// A row with another primary key is deleted and inserted.
+    /// A row that gets another primary key is deleted and inserted.
     fn move_steps(
         &self,
         txn: &mut EngineTransaction,
@@ -460,7 +460,7 @@ impl EngineTable {
     }
 }
 
-/// The first number that is not below `next` and stands in the sequence.
+/// The first number of the sequence that is not below `next`.
 fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
     let step = step.max(1);
     let offset = if step < offset { 1 } else { offset.max(1) };
@@ -478,13 +478,13 @@ fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
 /// The newest version of a row, before it is changed.
 struct OldRow {
     header: RowHeader,
-    /// The row; what stands for it in the leaf where no index asks for more.
+    /// The row, or the contents of the leaf if no index needs more.
     row: Vec<u8>,
-    /// What stands in the leaf.
+    /// The contents of the leaf.
     reference: Vec<u8>,
 }
 
-/// A row that is in the way, locked.
+/// A row that collides, locked.
 struct Duplicate {
     index: usize,
     key: Box<[u8]>,
@@ -604,7 +604,7 @@ impl Table for EngineTable {
                 row.extend_from_slice(version.body());
             }
             batch.push(key.0, |out| out.extend_from_slice(&row));
-            // No operation ends here that would forget what was read for it.
+            // No operation ends here that would drop what was read for it.
             txn.pending.memo = LobMemo::default();
             Ok(true)
         })

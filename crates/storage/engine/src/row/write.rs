@@ -1,9 +1,9 @@
 //! Changing rows in the clustered index, with their undo, in one mini-transaction each.
 //!
-//! A step looks at the row under its leaf's exclusive latch, checks locks and room, then changes
-//! leaf and undo page together. Whatever is missing (a lock, room, a page) ends the step without a
-//! change and it begins anew. What an operation of several steps has done already stands in the
-//! transaction's [`Pending`], so a repeated call goes on where the last one stopped.
+//! A step reads the row under its leaf's exclusive latch, checks locks and room, then changes leaf
+//! and undo page together. If something is missing (a lock, room, a page), the step ends without a
+//! change and begins again. What an operation of several steps has done already stands in the
+//! transaction's [`Pending`], so a repeated call continues where the last one stopped.
 
 use btree::change::{fits, payload};
 use btree::lob;
@@ -25,16 +25,16 @@ use crate::transaction::EngineTransaction;
 use crate::undo::rollback::UndoProgress;
 use crate::undo::undo_log::{UndoPlace, apply};
 
-/// How far an operation has come. One operation at a time is under way in a transaction.
+/// The progress of an operation. A transaction has one operation under way at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Undo count when the operation began its first change.
     pub(crate) begun_at: Option<u64>,
     /// The operation has failed and is being undone to this undo count.
     pub(crate) undo_to: Option<u64>,
-    /// What it is to be told then; without that the operation begins anew.
+    /// The error to return after that; without one the operation begins again.
     pub(crate) failure: Option<StoreError>,
-    /// The number of the step that comes next; the meaning is the operation's.
+    /// The number of the next step; its meaning is the operation's.
     pub(crate) step: usize,
     /// A large row that is being written.
     spill: Option<Spill>,
@@ -48,13 +48,13 @@ pub(crate) struct Pending {
     pub(crate) is_moved: bool,
     /// Large rows that were read on the way.
     pub(crate) memo: LobMemo,
-    /// Records of remains that stand before the change's own and are written.
+    /// Records of remains, which stand before the change's own, that are written.
     pub(crate) remains_noted: usize,
-    /// Indexes looked at for rows in the way, in vain.
+    /// Indexes that were checked for colliding rows, without finding one.
     pub(crate) checked: usize,
-    /// What is under way is a rollback.
+    /// The operation under way is a rollback.
     pub(crate) is_rollback: bool,
-    /// How far it is in undoing one record.
+    /// The progress of undoing one record.
     pub(crate) undoing: UndoProgress,
 }
 
@@ -68,10 +68,10 @@ impl Pending {
     }
 }
 
-/// A large row on its way: it is written from its end.
+/// A large row that is being written, from its end.
 #[derive(Debug, Clone, Copy)]
 struct Spill {
-    /// The page with what follows; 0 at the end.
+    /// The page with the following part; 0 at the end.
     next: PageNo,
     /// Bytes not written yet, from the start.
     rest: usize,
@@ -97,12 +97,12 @@ pub(crate) struct NewBody<'a> {
     pub(crate) is_spilled: bool,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     /// It is done.
     Done,
-    /// An insert found a row, which is locked now; or a change found none.
+    /// An insert found a row, which is locked now, or a change found none.
     Refused,
 }
 
@@ -114,7 +114,7 @@ enum Goal<'a> {
     Delete(&'a [u8]),
 }
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 enum Attempt {
     /// Begin again.
     Again,
@@ -138,7 +138,7 @@ impl EngineTransaction {
         self.write_row(place, Goal::Insert(body))
     }
 
-    /// Changes a row that is there. `remains` is what only its present version needs.
+    /// Changes an existing row. `remains` is what only its present version needs.
     pub(crate) fn update_row(
         &mut self,
         place: RowPlace<'_>,
@@ -279,8 +279,8 @@ impl EngineTransaction {
         place: RowPlace<'_>,
         (id, body): (TxnId, NewBody<'_>),
     ) -> Outcome<Attempt> {
-        // Who has waited for a row that purge has removed since has its key locked, and acts on
-        // what it finds there.
+        // A transaction that has waited for a row, which purge has removed since, has its key
+        // locked. It acts on what it finds there.
         let name = RowName {
             index: place.tree.index,
             key: place.key,
@@ -342,8 +342,8 @@ impl EngineTransaction {
         Ok(Attempt::Done(pointer))
     }
 
-    /// Adds a record to the undo by itself, in a change that the caller has begun. `None`: drop the
-    /// change, make room in the undo, and begin again.
+    /// Adds a record to the undo by itself, in a change that the caller has begun. Returns `None`
+    /// if the undo needs room: the caller drops the change, makes room, and begins again.
     pub(crate) fn append_undo(
         &self,
         change: &mut Change<'_>,
@@ -354,7 +354,7 @@ impl EngineTransaction {
         Ok(place.map(|place| (place, undo)))
     }
 
-    /// Writes a row that is too large for a leaf into pages of its own; a long one gives way.
+    /// Writes a row that is too large for a leaf into pages of its own; gives way if it is long.
     pub(crate) fn spill_row(
         &mut self,
         space: SpaceId,
@@ -443,8 +443,8 @@ impl EngineTransaction {
     }
 }
 
-/// The bytes of an undo record, which has to fit into a page. Keys and rows are limited, and lists
-/// of remains are split, so that each does.
+/// The bytes of an undo record, which must fit into a page. Each does, because keys and rows are
+/// limited and lists of remains are split.
 fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
     let (bytes, limit) = (record.length(), change.page_bytes() - UNDO_RECORDS_START);
     if limit < bytes {
@@ -456,7 +456,7 @@ fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
     Ok(undo)
 }
 
-/// Where two bodies differ: a common start, a common end, and the middle.
+/// The difference of two bodies: a common start, a common end, and the middle.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference<'a> {
     offset: usize,

@@ -1,12 +1,12 @@
 //! Schema changes.
 //!
-//! A change makes what is new (a tablespace, trees), then rewrites the dictionary's rows in one
-//! transaction, then publishes the new picture, then removes what is old. A crash before the commit
-//! leaves tablespaces that no row names, a crash after it the same: recovery removes those. The
-//! picture is published with the commit record, before that is durable: were a statement given up
-//! while it waits for the disk, memory and dictionary would differ until the next start. One
-//! change at a time; whoever uses the table at the same time is kept away by the session's metadata
-//! locks.
+//! A change makes the new parts (a tablespace, trees), then rewrites the dictionary's rows in one
+//! transaction, then publishes the new dictionary snapshot, then removes the old parts. A crash
+//! before or after the commit leaves tablespaces that no row names; recovery removes those. The
+//! snapshot is published with the commit record, before that is durable. Otherwise, if a statement
+//! were given up while it waits for the disk, memory and dictionary would differ until the next
+//! start. There is one change at a time. The session's metadata locks keep other users of the table
+//! away.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -34,23 +34,23 @@ use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
 /// Tables by id.
 type Shapes = BTreeMap<TableId, Arc<TableShape>>;
 
-/// A change of a row of the dictionary.
+/// A change of one row of the dictionary.
 #[derive(Debug)]
 enum Row {
-    /// The row of this key becomes that.
+    /// The row of this key gets this value.
     Put(Entry),
-    /// The row of this key goes.
+    /// The row of this key is removed.
     Remove(Vec<u8>),
 }
 
-/// What one transaction does to the dictionary.
+/// The changes of one transaction to the dictionary.
 #[derive(Debug, Default)]
 struct Rewrite {
     /// Its rows.
     rows: Vec<Row>,
-    /// A table's counter becomes this with them.
+    /// A table's counter, set together with them.
     new_counter: Option<Box<NewCounter>>,
-    /// The tablespace that they are the first to name.
+    /// The tablespace that these rows are the first to name.
     made: Option<Rc<UnnamedSpace>>,
 }
 
@@ -132,8 +132,8 @@ impl Worker {
         self.make_table(&turn, definition).await.map(|()| id)
     }
 
-    /// Makes an empty tablespace with the trees of a definition, which the table of that id has
-    /// from then on. If it fails, the tablespace is removed.
+    /// Makes an empty tablespace with the trees of a definition. The table of that id then has it.
+    /// If this fails, the tablespace is removed.
     async fn make_table(
         self: &Rc<Self>,
         turn: &Rc<SchemaTurn>,
@@ -141,7 +141,7 @@ impl Worker {
     ) -> Result<(), StoreError> {
         let made = self.make_named_space(turn, definition).await;
         if made.is_err() {
-            // What cannot be removed now is left to the background, which says so.
+            // What cannot be removed now is left to the background, which reports it.
             let _ = self.remove_left_spaces().await;
         }
         made
@@ -165,11 +165,11 @@ impl Worker {
             .await
     }
 
-    /// Removes the tablespace that a table had before. If that fails the background goes on with
-    /// it: the schema change itself is done.
+    /// Removes the tablespace that a table had before. If that fails, the background continues: the
+    /// schema change itself is done.
     async fn leave_space(&self, id: SpaceId) {
         drop(UnnamedSpace::new(self, id));
-        // The background says what is wrong.
+        // The background reports what is wrong.
         let _ = self.remove_left_spaces().await;
     }
 
@@ -321,8 +321,8 @@ impl Worker {
             self.check_name_free(&definition.name)?;
         }
         definition.version = old.entry.definition.version + 1;
-        // Until the end: a crash on the way leaves trees that no row of the dictionary names. Those
-        // of a change before that failed may be there already; then the mark stays for them.
+        // Until the end: a crash on the way leaves trees that no row of the dictionary names. Trees
+        // of an earlier failed change may be there already; then the mark stays for them.
         let space = old.space();
         let has_remains = self.until_done(|| self.is_building(space)).await?;
         if !has_remains {
@@ -363,8 +363,8 @@ impl Worker {
         self.end_building(space, has_remains).await
     }
 
-    /// Takes the mark away again that trees of a space are being made or dropped, unless there are
-    /// remains that the next start has to find.
+    /// Removes the mark that trees of a space are being made or dropped, unless there are remains
+    /// that the next start must find.
     async fn end_building(&self, space: SpaceId, has_remains: bool) -> Result<(), StoreError> {
         if has_remains {
             return Ok(());
@@ -412,8 +412,8 @@ impl Worker {
     }
 
     /// Changes rows of the dictionary in one durable transaction, and calls `publish` as soon as it
-    /// cannot fail any more. If it fails, what it has changed is undone before the turn passes on:
-    /// the next change would find rows that are half there.
+    /// cannot fail any more. If it fails, its changes are undone before the turn passes on;
+    /// otherwise the next change would find half of them.
     async fn rewrite(
         self: &Rc<Self>,
         turn: &Rc<SchemaTurn>,
@@ -427,7 +427,7 @@ impl Worker {
             lock_wait_timeout_s: 3600,
         };
         let mut txn = EngineTransaction::new(Rc::clone(self), options);
-        // Where the statement is given up in the middle, or undoing fails, the orphan has it.
+        // If the statement is dropped in the middle, or undoing fails, the orphan has it.
         txn.kept = Some(Box::new((rewrite.made.clone(), Rc::clone(turn))));
         txn.new_counter = rewrite.new_counter;
         let made = rewrite.made;
@@ -439,7 +439,7 @@ impl Worker {
         };
         let outcome = self.rewrite_rows(&mut txn, &rewrite.rows, named).await;
         if outcome.is_err() {
-            // Whether this succeeds or is left to the background, the first failure is told.
+            // Whether this succeeds or is left to the background, the first failure is returned.
             let _ = self.until_done(|| txn.rollback()).await;
         }
         outcome
@@ -469,7 +469,7 @@ impl Worker {
         self.until_done(commit).await
     }
 
-    /// Puts a new picture of the dictionary in place.
+    /// Publishes a new snapshot of the dictionary.
     fn publish(&self, edit: impl FnOnce(&mut Shapes, &mut BTreeMap<String, CollationId>)) {
         let mut present = self.shared.dictionary.lock();
         let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
@@ -497,7 +497,7 @@ impl Worker {
     }
 }
 
-/// The same table with another definition.
+/// Replaces a table by the same one with another definition.
 fn replace(tables: &mut BTreeMap<TableId, Arc<TableShape>>, entry: TableEntry) {
     let id = entry.definition.id;
     if let Some(old) = tables.get(&id) {
@@ -506,7 +506,7 @@ fn replace(tables: &mut BTreeMap<TableId, Arc<TableShape>>, entry: TableEntry) {
     }
 }
 
-/// Refuses changes for which rows would have to be rewritten.
+/// Refuses changes that would require rows to be rewritten.
 fn check_rows_stay(old: &TableDefinition, new: &TableDefinition) -> Result<(), StoreError> {
     let columns = |definition: &TableDefinition| -> Vec<_> {
         let column = definition.columns.iter();

@@ -1,8 +1,9 @@
-//! What tables and databases there are.
+//! The tables and databases.
 //!
-//! The truth is a tree in the system tablespace, one row for each table and database, changed by
-//! ordinary transactions: so a schema change happens wholly or not at all, across crashes too. All
-//! workers share an immutable picture of it, replaced after each committed change.
+//! The source of truth is a tree in the system tablespace, with one row for each table and
+//! database, changed by ordinary transactions. So a schema change happens wholly or not at all,
+//! also across crashes. All workers share an immutable snapshot of it, replaced after each
+//! committed change.
 
 mod codec;
 
@@ -38,7 +39,7 @@ pub(crate) enum Entry {
     Database {
         /// Its name.
         name: String,
-        /// What its tables have unless told otherwise.
+        /// The default collation of its tables.
         collation: CollationId,
     },
 }
@@ -53,8 +54,8 @@ impl Entry {
     }
 }
 
-/// The bytes of a dictionary entry as this program writes them; `None` where they are no entry.
-/// For tests of what stands on disk.
+/// The bytes of a dictionary entry as this program writes them; `None` if they are no entry. For
+/// tests of the format on disk.
 pub fn reencode_dictionary_entry(bytes: &[u8]) -> Option<Vec<u8>> {
     decode(bytes).ok().map(|entry| encode(&entry))
 }
@@ -72,9 +73,9 @@ pub(crate) fn database_key(name: &str) -> Vec<u8> {
 /// A table in the dictionary.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TableEntry {
-    /// What SQL knows.
+    /// The definition that SQL sees.
     pub(crate) definition: Arc<TableDefinition>,
-    /// Where its pages are.
+    /// Its tablespace.
     pub(crate) space: SpaceId,
     /// The tree of the rows first, then those of the other indexes in the definition's order.
     pub(crate) trees: Vec<TreePlace>,
@@ -89,10 +90,10 @@ pub(crate) struct TreePlace {
     pub(crate) root: PageNo,
 }
 
-/// A picture of the dictionary.
+/// A snapshot of the dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct Dictionary {
-    /// Raised with each picture.
+    /// Grows with each snapshot.
     pub(crate) version: u64,
     /// All tables.
     pub(crate) tables: BTreeMap<TableId, Arc<TableShape>>,
@@ -100,12 +101,12 @@ pub(crate) struct Dictionary {
     pub(crate) databases: BTreeMap<String, CollationId>,
     /// The definitions of `tables`, for the catalogue.
     pub(crate) definitions: Arc<[Arc<TableDefinition>]>,
-    /// `databases` as the catalogue wants them.
+    /// `databases` in the form that the catalogue needs.
     pub(crate) database_list: Arc<[(String, CollationId)]>,
 }
 
 impl Dictionary {
-    /// A picture of these tables and databases.
+    /// Creates a snapshot of these tables and databases.
     pub(crate) fn new(
         version: u64,
         tables: BTreeMap<TableId, Arc<TableShape>>,

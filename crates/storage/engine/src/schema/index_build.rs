@@ -1,8 +1,8 @@
-//! Filling new indexes of a table whose rows nobody changes meanwhile.
+//! Filling new indexes of a table whose rows do not change meanwhile.
 //!
-//! Entries are gathered, sorted and inserted in portions, so that most go to the end of a leaf and
-//! memory stays bounded. A portion is sorted in parts, for all of it takes half a second, and what
-//! the parts have is merged as it is inserted. A unique index finds a duplicate next to the entry's
+//! Entries are collected, sorted and inserted in portions, so most go to the end of a leaf and
+//! memory stays bounded. Sorting a whole portion takes half a second, so it is sorted in parts,
+//! which are merged as they are inserted. A unique index finds a duplicate next to the entry's
 //! place.
 
 use std::cmp::Reverse;
@@ -20,15 +20,15 @@ use crate::worker::Worker;
 
 /// Bytes of keys that are sorted at a time.
 const PORTION_BYTES: usize = 32 << 20;
-/// Entries sorted before others have their turn: some 100 to 200 us.
+/// Entries sorted before other tasks run: some 100 to 200 us.
 const PART_ENTRIES: usize = 1024;
 /// Rows read at a time.
 const RUN_LIMIT: usize = 64;
-/// Rows after which the build gives way to others.
+/// Rows after which the build gives way to other tasks.
 const ROWS_PER_TURN: usize = 256;
 
 impl Worker {
-    /// Fills the trees at these positions of the table's list of trees.
+    /// Fills the trees at these positions in the table's list of trees.
     pub(crate) async fn fill_indexes(
         self: &Rc<Self>,
         table: &TableShape,
@@ -163,7 +163,7 @@ impl Worker {
     }
 }
 
-/// Takes some entries of a portion, sorted, the first of them at the end; `None`: it is empty.
+/// Takes the last entries of a portion, sorted in descending order; `None` if it is empty.
 fn take_sorted(portion: &mut Vec<EntryKey>) -> Option<Vec<EntryKey>> {
     if portion.is_empty() {
         return None;
@@ -173,7 +173,7 @@ fn take_sorted(portion: &mut Vec<EntryKey>) -> Option<Vec<EntryKey>> {
     Some(part)
 }
 
-/// The entries of all parts in order.
+/// The entries of all parts, in order.
 fn merged(mut parts: Vec<Vec<EntryKey>>) -> impl Iterator<Item = EntryKey> {
     let heads = parts.iter_mut().enumerate();
     let mut firsts: BinaryHeap<_> = heads

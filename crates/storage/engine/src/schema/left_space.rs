@@ -1,9 +1,10 @@
-//! Tablespaces whose files are there though no row of the dictionary names them.
+//! Tablespaces whose files exist although no row of the dictionary names them.
 //!
-//! A schema change makes a tablespace before the row that names it, and commits a row before it
-//! removes the tablespace that the row named. In between it may fail, or be given up. Then the
-//! tablespace is *left*: it stands in the worker's list, and the next who looks there removes it,
-//! the background at the latest. A crash loses the list; the next start finds the files.
+//! A schema change makes a tablespace before the row that names it. It also commits a new row
+//! before it removes the tablespace that the old row named. In between it may fail, or be dropped.
+//! Then the tablespace is *left*: it stands in the worker's list, and the next reader of the list
+//! removes it, the background at the latest. A crash loses the list; the next start finds the
+//! files.
 //!
 //! (S1) A tablespace is in the list, or has one `UnnamedSpace`, or is named by a committed row.
 
@@ -19,16 +20,16 @@ use crate::worker::Worker;
 /// The tablespaces of a worker that are left.
 pub(crate) type LeftSpaces = Rc<RefCell<Vec<SpaceId>>>;
 
-/// A tablespace that no committed row names. Dropped as it is, it is left.
+/// A tablespace that no committed row names. If it is dropped in this state, it is left.
 #[derive(Debug)]
 pub(crate) struct UnnamedSpace {
-    /// Which. Constant.
+    /// The tablespace. Constant.
     pub(crate) id: SpaceId,
-    /// Where it goes if it is left. Constant.
+    /// The list that it joins if it is left. Constant.
     left: LeftSpaces,
-    /// Tells the background of it then.
+    /// Wakes the background then.
     due: Rc<Notify>,
-    /// A committed row names it, or it is removed.
+    /// Whether a committed row names it, or it is removed.
     is_settled: Cell<bool>,
 }
 
@@ -46,7 +47,7 @@ impl UnnamedSpace {
         }
     }
 
-    /// It is named by a committed row now, or it is removed.
+    /// Notes that a committed row names it now, or that it is removed.
     pub(crate) fn settle(&self) {
         self.is_settled.set(true);
     }
@@ -62,7 +63,7 @@ impl Drop for UnnamedSpace {
 }
 
 impl Worker {
-    /// Removes the tablespaces that are left. What cannot be removed stays in the list.
+    /// Removes the left tablespaces. What cannot be removed stays in the list.
     pub(crate) async fn remove_left_spaces(&self) -> Result<(), StoreError> {
         loop {
             let last = self.left_spaces.borrow_mut().pop();

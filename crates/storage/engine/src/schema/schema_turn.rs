@@ -1,8 +1,8 @@
 //! [`SchemaTurns`]: one schema change at a time, first come, first served.
 //!
-//! The turn is shared between the change and the transaction that rewrites its rows of the
-//! dictionary: it passes on when both are over, be the transaction rolled back in the background
-//! because the change failed or was given up.
+//! The change and the transaction that rewrites its rows of the dictionary share the turn. It
+//! passes on when both are over. That also holds if the change failed or was dropped, and the
+//! transaction is rolled back in the background.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use sync::Mutex;
 
-/// Who changes the schema, and who waits for it.
+/// The schema change under way, and those that wait.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaTurns {
     queue: Mutex<Queue>,
@@ -22,17 +22,17 @@ pub(crate) struct SchemaTurns {
 struct Queue {
     is_taken: bool,
     next_ticket: u64,
-    /// Those who wait, in order.
+    /// The waiting changes, in order.
     waiting: VecDeque<(u64, Waker)>,
 }
 
-/// The right to change the schema; given back by dropping it.
+/// The right to change the schema; returned when dropped.
 #[derive(Debug)]
 pub(crate) struct SchemaTurn {
     turns: Arc<SchemaTurns>,
 }
 
-/// A place in the queue; given up by dropping it.
+/// A place in the queue; removed when dropped.
 struct Ticket<'t> {
     turns: &'t SchemaTurns,
     number: u64,
@@ -56,7 +56,7 @@ impl SchemaTurns {
         })
     }
 
-    /// Wakes who is first, if the turn is free.
+    /// Wakes the first waiter, if the turn is free.
     fn pass_on(&self) {
         let first = {
             let queue = self.queue.lock();
@@ -97,7 +97,7 @@ impl Drop for Ticket<'_> {
         let mut queue = self.turns.queue.lock();
         queue.waiting.retain(|(number, _)| *number != self.number);
         drop(queue);
-        // It may have been the one that was woken.
+        // It may have been the waiter that was woken.
         self.turns.pass_on();
     }
 }

@@ -4,11 +4,11 @@ use store::TableStatistics;
 
 use crate::schema::table_shape::TableShape;
 
-/// Rows that a value of the first part of an index that is not unique is taken to have.
+/// Assumed number of rows for a value of the first part of an index that is not unique.
 const ROWS_PER_VALUE: u64 = 10;
 
 impl TableShape {
-    /// What is known without looking at a page.
+    /// What is known without reading a page.
     pub(crate) fn statistics(&self) -> TableStatistics {
         let row_count = self.live.row_count();
         let distinct = self

@@ -16,10 +16,10 @@ use crate::schema::dictionary::TableEntry;
 /// Bytes of a hidden row id.
 pub(crate) const ROW_ID_BYTES: usize = 6;
 
-/// What all workers know of a table at one version of its definition.
+/// What all workers share of a table at one version of its definition.
 #[derive(Debug)]
 pub(crate) struct TableShape {
-    /// As the dictionary has it. Constant.
+    /// The dictionary's entry. Constant.
     pub(crate) entry: TableEntry,
     /// How rows are encoded. Constant.
     pub(crate) layout: Arc<RowLayout>,
@@ -29,25 +29,25 @@ pub(crate) struct TableShape {
     primary: Option<KeyShape>,
     /// The other indexes, in the definition's order. Constant.
     pub(crate) secondary: Vec<IndexShape>,
-    /// What changes; survives a new version of the definition.
+    /// The changing state; survives a new version of the definition.
     pub(crate) live: Arc<LiveTable>,
 }
 
-/// The changing facts of a table.
+/// The changing state of a table.
 #[derive(Debug, Default)]
 pub(crate) struct LiveTable {
     /// The AUTO_INCREMENT counter, or that of the hidden row ids.
     pub(crate) auto: Mutex<AutoCounter>,
-    /// Rows, roughly; wraps for a moment where a removal is counted before its insert.
+    /// Approximate number of rows; wraps for a moment if a removal is counted before its insert.
     row_count: AtomicU64,
-    /// The log's position when one of its trees was last made anew, from the newest versions alone:
-    /// a snapshot before it has to look at `remade`.
+    /// The log's position when one of its trees was last rebuilt from the newest versions alone. A
+    /// snapshot before it must check `remade`.
     remade_at: AtomicU64,
-    /// Trees made anew and when, by who changes the schema and before that is published.
+    /// Rebuilt trees and when; set by the schema change before it is published.
     remade: Mutex<Vec<(IndexId, Lsn)>>,
 }
 
-/// A counter that survives a crash: what is below `ceiling` may have been given out.
+/// A counter that survives a crash: numbers below `ceiling` may have been used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct AutoCounter {
     /// The next number.
@@ -63,12 +63,12 @@ impl LiveTable {
         if count < 1 << 63 { count } else { 0 }
     }
 
-    /// One row more.
+    /// Counts one row more.
     pub(crate) fn add_row(&self) {
         self.row_count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One row less.
+    /// Counts one row less.
     pub(crate) fn drop_row(&self) {
         self.row_count.fetch_sub(1, Ordering::Relaxed);
     }
@@ -86,7 +86,7 @@ impl LiveTable {
             .all(|&(index, at)| at <= snapshot || !is_asked(index))
     }
 
-    /// Notes that a tree has been made anew by `now`.
+    /// Notes that a tree has been rebuilt by `now`.
     pub(crate) fn set_remade(&self, index: IndexId, now: Lsn) {
         self.remade.lock().push((index, now));
         self.remade_at.store(now.0, Ordering::Release);
@@ -98,7 +98,7 @@ impl LiveTable {
     }
 }
 
-/// Which columns make a key.
+/// The columns of a key.
 #[derive(Debug)]
 pub(crate) struct KeyShape {
     /// Positions in the table.
@@ -139,7 +139,7 @@ impl KeyShape {
         has_null
     }
 
-    /// The same for an encoded row.
+    /// As `append_values`, for an encoded row.
     fn append_row(
         &self,
         layout: &RowLayout,
@@ -166,15 +166,15 @@ impl KeyShape {
         }
     }
 
-    /// How many parts have to be taken from a key to have the value of a column; `None` if keys do
-    /// not lead back to it.
+    /// Number of parts to decode from a key to get the value of a column; `None` if the column
+    /// cannot be decoded from keys.
     pub(crate) fn reach(&self, column: usize) -> Option<usize> {
         let count = self.columns.iter().position(|it| *it == column)? + 1;
         let parts = self.parts.get(..count)?;
         parts.iter().all(KeyPart::leads_back).then_some(count)
     }
 
-    /// Takes the values of the first parts from a key; `None` if it is none.
+    /// Decodes the values of the first parts of a key; `None` if it is no such key.
     pub(crate) fn take_values(
         &self,
         count: usize,
@@ -217,7 +217,7 @@ impl KeyShape {
     }
 }
 
-/// The first key behind all that begin with `prefix`; `None` if nothing is behind.
+/// The first key after all that begin with `prefix`; `None` if there is none.
 fn behind(prefix: Vec<u8>) -> Option<Vec<u8>> {
     if prefix.is_empty() {
         None
@@ -229,13 +229,13 @@ fn behind(prefix: Vec<u8>) -> Option<Vec<u8>> {
 /// A range of key bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interval {
-    /// The first key that belongs to it.
+    /// The first key in it.
     pub(crate) lower: Vec<u8>,
-    /// The first that does not; `None`: all from `lower` on belong.
+    /// The first key after it; `None` if it has no upper end.
     pub(crate) upper: Option<Vec<u8>>,
     /// All parts have one value.
     pub(crate) is_equal: bool,
-    /// Nothing belongs to it.
+    /// It contains no key.
     pub(crate) is_empty: bool,
 }
 
@@ -271,7 +271,7 @@ impl EntryKey {
 }
 
 impl TableShape {
-    /// The shape of a table as the dictionary has it.
+    /// The shape of a table from its dictionary entry.
     pub(crate) fn new(entry: TableEntry, live: Arc<LiveTable>) -> Self {
         let definition = Arc::clone(&entry.definition);
         let types = definition.columns.iter().map(|column| &column.column_type);
@@ -312,17 +312,17 @@ impl TableShape {
         self.entry.definition.id
     }
 
-    /// Where its pages are.
+    /// Its tablespace.
     pub(crate) fn space(&self) -> SpaceId {
         self.entry.space
     }
 
-    /// The columns of the primary key; `None` where rows have hidden ids.
+    /// The columns of the primary key; `None` if rows have hidden ids.
     pub(crate) fn primary(&self) -> Option<&KeyShape> {
         self.primary.as_ref()
     }
 
-    /// Appends the primary key of a row; false if the table has none.
+    /// Appends the primary key of a row. Returns false if the table has none.
     pub(crate) fn append_primary(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
         match &self.primary {
             Some(key) => {
@@ -353,7 +353,7 @@ impl TableShape {
         self.secondary.iter().map(entry).collect()
     }
 
-    /// The same for an encoded row.
+    /// As `entries`, for an encoded row.
     pub(crate) fn entries_of(
         &self,
         row: &[u8],

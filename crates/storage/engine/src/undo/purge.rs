@@ -1,25 +1,26 @@
 //! Removing what no snapshot needs any more.
 //!
-//! Each worker goes through its own undo segment in the order of writing (the segments of workers
-//! that are no more are shared out), behind the oldest snapshot. A record says what to look at: a
-//! row that its transaction has deleted, entries that only its older version had, a large value.
-//! Whatever was undone is passed over. A page of undo that purge is through with is given back.
+//! Each worker purges its own undo segment in the order of writing, up to the oldest snapshot. (The
+//! segments of former workers are distributed.) A record names what to check: a row that its
+//! transaction has deleted, entries that only its older version had, a large value. Undone records
+//! are skipped. An undo page that purge has finished is given back.
 //!
-//! (P1) A record is looked at only when everybody sees how its transaction has ended: no snapshot
-//! goes back beyond the version that it wrote.
-//! (P2) Removals ask the page, not the record: a row is removed if it still is the version that the
-//! record was written for; an entry if it is deleted and everybody sees its last writer's end. So a
-//! crash repeats what changes nothing, and the order of records does not matter.
+//! (P1) A record is checked only when every snapshot sees how its transaction has ended: no
+//!      snapshot goes back beyond the version that it wrote.
+//! (P2) Removals check the page, not the record. A row is removed if it still is the version that
+//!      the record was written for. An entry is removed if it is deleted and every snapshot sees
+//!      its last writer's end. So work that is repeated after a crash changes nothing, and the
+//!      order of records does not matter.
 //!
-//! **Long transactions** hold up nobody else. Purge waits for a transaction that has just begun,
+//! **Long transactions** hold up no others. Purge waits for a transaction that has just begun,
 //! because it will end soon. The records of one that is open for longer ([`PURGE_PATIENCE`]) are
 //! skipped, and their pages kept; the pages around them are given back. When it has ended, purge
-//! goes back to the kept pages. What keeps recovery right: it rolls back whoever has a record that
-//! is not settled and no end.
-//! (P3) When purge leaves a page that it keeps, it settles all records there but the skipped ones:
-//! the ends of their transactions may be given back before the page.
+//! goes back to the kept pages. Recovery stays right, because it rolls back each transaction that
+//! has an unsettled record and no end.
+//! (P3) When purge leaves a page that it keeps, it settles all records there except the skipped
+//!      ones: the ends of their transactions may be given back before the page.
 //! (P4) Purge does not pass the end of a transaction that it has skipped before it has gone back
-//! and settled that transaction's records.
+//!      and settled that transaction's records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -46,63 +47,63 @@ use crate::worker::Worker;
 #[cfg(doc)]
 use crate::worker::WorkerOptions;
 
-/// How often a purge looks whether another one of the worker is through.
+/// How often a purge checks whether another one of the worker has ended.
 const TURN_WAIT: Duration = Duration::from_millis(1);
 
-/// Failures in a row after which purge passes over what cannot be read, a second or so each: the
-/// disk may be better then, and an end has to come where it will not.
+/// Failures in a row after which purge passes over what cannot be read, about a second each. The
+/// disk may recover meanwhile, and if it does not, purge must come to an end.
 const FAILURES_MAX: u32 = 60;
 
-/// Records after which others have their turn: some 100 to 200 us of rows in memory.
+/// Records after which other tasks run: some 100 to 200 us of rows in memory.
 const TURN_RECORDS_MIN: usize = 32;
 
-/// As many more for each so many transactions that purge is behind, and so many at most: a busy
-/// worker writes hundreds of records between two turns of purge, and what they leave behind (the
-/// rows' versions, the pages of undo) makes it slower for as long as it is not removed.
+/// A turn takes as many more records for each `DEBT_SHARE` transactions that purge is behind, with
+/// a maximum. A busy worker writes hundreds of records between two turns of purge. What they leave
+/// (the rows' versions, undo pages) slows it down until it is removed.
 const DEBT_SHARE: u64 = 2048;
 const TURN_RECORDS_MAX: usize = 512;
 
-/// However far behind, others have their turn after such a time.
+/// Time after which other tasks run, however far purge is behind.
 const TURN_MAX: Duration = Duration::from_micros(500);
 
-/// How long purge waits for a transaction rather than skip its records, which costs a write for
-/// each page that is kept: longer than almost all take that nobody has forgotten. See
+/// How long purge waits for a transaction before it skips its records, which costs a write for each
+/// kept page. Almost all transactions are shorter, unless a session has forgotten one. See
 /// [`WorkerOptions::purge_patience`].
 pub const PURGE_PATIENCE: Duration = Duration::from_millis(100);
 
-/// How far purge has come in the segments of a worker.
+/// Purge's progress in the segments of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
-    /// Somebody is at it.
+    /// Whether a purge runs.
     is_running: bool,
     /// Reads that have failed in a row.
     failures: u32,
-    /// Transactions that have begun since that of the record looked at last.
+    /// Transactions that have begun since the one of the last checked record.
     debt: u64,
     /// Transactions below this have begun [`PURGE_PATIENCE`] ago or earlier.
     old_below: u64,
-    /// The next transaction when that was looked at last, and when.
+    /// The next transaction id at the last sample, and its time.
     sample: (u64, Instant),
-    /// For each segment how far it has come.
+    /// The progress in each segment.
     places: BTreeMap<u8, Place>,
 }
 
-/// How far purge has come in a segment. It is forgotten when a purge is given up in the middle, as
-/// by a crash: the next one begins at the tail and meets what changes nothing (P2).
+/// Purge's progress in a segment. It is lost when a purge is dropped in the middle, as by a crash.
+/// The next one begins at the tail, and repeated work changes nothing (P2).
 #[derive(Debug, Clone)]
 struct Place {
-    /// Pages with skipped records, in the order of the chain: all that stand before `no`.
+    /// Pages with skipped records, in the order of the chain, all before `no`.
     kept: Vec<PageNo>,
-    /// Whose records were skipped.
+    /// The transactions whose records were skipped.
     skipped: BTreeSet<TxnId>,
-    /// The page of the next record, and where in it that begins.
+    /// The page of the next record, and its offset.
     no: PageNo,
     at: usize,
     /// A record of this page was skipped.
     has_skipped: bool,
 }
 
-/// What one step of purge found.
+/// The result of one step of purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// A record or a page is done.
@@ -112,7 +113,7 @@ enum Step {
 }
 
 impl Worker {
-    /// Does up to `budget` records' worth of purge; how many were done.
+    /// Purges up to `budget` records. Returns how many were done.
     pub(crate) async fn purge(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
         while std::mem::replace(&mut self.purge.borrow_mut().is_running, true) {
             (self.options.sleep)(TURN_WAIT).await;
@@ -153,7 +154,7 @@ impl Worker {
         Ok(done)
     }
 
-    /// Where purge goes on in a segment.
+    /// Where purge continues in a segment.
     async fn purge_place(self: &Rc<Self>, segment: u8) -> Result<Place, StoreError> {
         let known = self.purge.borrow_mut().places.remove(&segment);
         if let Some(place) = known {
@@ -171,7 +172,7 @@ impl Worker {
         })
     }
 
-    /// Notes how old transactions are.
+    /// Samples the age of transactions.
     fn sample_age(&self) {
         let mut purge = self.purge.borrow_mut();
         let (next, at) = purge.sample;
@@ -182,7 +183,7 @@ impl Worker {
         }
     }
 
-    /// Whether others come now, after so many records.
+    /// Whether other tasks run now, after `count` records.
     fn has_had_its_turn(&self, count: usize, began: Instant) -> bool {
         let debt = self.purge.borrow().debt;
         turn_records(debt) <= count || TURN_MAX <= self.options.clock.now().since(began)
@@ -226,13 +227,13 @@ impl Worker {
         Ok(Step::Done)
     }
 
-    /// Whether purge goes on behind a record of a transaction that is open.
+    /// Whether purge skips a record of an open transaction.
     fn is_skipped(&self, place: &Place, record: &UndoRecord<'_>) -> bool {
         let is_old = || record.txn.get() < self.purge.borrow().old_below;
         !record.kind.is_end() && (place.skipped.contains(&record.txn) || is_old())
     }
 
-    /// Gives back the page whose end was reached, or keeps it for those that were skipped.
+    /// Gives back the page whose end was reached, or keeps it for skipped records.
     async fn leave_page(self: &Rc<Self>, segment: u8, place: &mut Place) -> Result<(), StoreError> {
         let (no, before) = (place.no, place.kept.last().copied());
         if !std::mem::take(&mut place.has_skipped) {
@@ -245,7 +246,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Settles the records of a page that purge is through with: all but those of the skipped (P3).
+    /// Settles the records of a page that purge has finished, except the skipped ones (P3).
     fn settle_page(&self, segment: u8, no: PageNo, skipped: &BTreeSet<TxnId>) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let page = change.latch(PageId::new(space_of(segment), no))?;
@@ -261,8 +262,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Goes back to the records of skipped transactions whose ends everybody sees now, and gives
-    /// back the pages that were kept for them alone.
+    /// Goes back to the records of skipped transactions whose ends every snapshot sees now, and
+    /// gives back the pages that were kept only for them.
     async fn return_to_skipped(
         self: &Rc<Self>,
         segment: u8,
@@ -294,8 +295,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Looks at the records of ended transactions in a page, up to an offset; whether there are
-    /// records of those that are left.
+    /// Purges the records of ended transactions in a page, up to an offset. Returns whether records
+    /// of other skipped transactions are left.
     async fn purge_ended(
         self: &Rc<Self>,
         segment: u8,
@@ -343,12 +344,12 @@ impl Worker {
         Ok(undo::next_page(page.bytes()).map_or(Look::Nothing, |next| Look::PageEnd(PageNo(next))))
     }
 
-    /// What [`visibility`](Self::visibility) is judged by: it stays true.
+    /// The horizon by which [`visibility`](Self::visibility) is judged; its results stay true.
     pub(crate) fn horizon(&self) -> Lsn {
         self.shared.txns.horizon(|| self.pages.reserved())
     }
 
-    /// Who sees how a transaction has ended (P1).
+    /// Which snapshots see how a transaction has ended (P1).
     pub(crate) fn visibility(&self, id: TxnId, horizon: Lsn) -> Visibility {
         self.shared.txns.visibility(id, horizon)
     }
@@ -366,7 +367,8 @@ impl Worker {
         if !has_work {
             return Ok(());
         }
-        // Each attempt looks the table up: it may have lost the index or its rows in between.
+        // Each attempt looks the table up, because it may have lost the index or its rows in
+        // between.
         for remains in Remains::list(record.remains) {
             if let Remains::Entry { index, key } = remains {
                 let tree = || self.undo_table(record.table)?.entry_tree(index);
@@ -401,8 +403,8 @@ impl Worker {
         Ok(())
     }
 
-    /// What is looked at may be dropped meanwhile: then nothing is left to do. What cannot be read
-    /// is left as it is: it is garbage, and the rest is not to wait for it.
+    /// The table may be dropped meanwhile: then nothing is left to do. What cannot be read is left
+    /// as garbage, and must not hold up the rest.
     fn tolerate_drop(
         &self,
         is_there: bool,
@@ -429,7 +431,7 @@ impl Worker {
         purge.failures
     }
 
-    /// Removes an entry that belongs to no version that can be seen.
+    /// Removes an entry that belongs to no visible version.
     fn purge_entry(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let horizon = self.horizon();
@@ -478,8 +480,8 @@ impl Worker {
         }
     }
 
-    /// Gives back the pages of a large value; the first one together with the record's mark, so
-    /// that it is not given back twice.
+    /// Gives back the pages of a large value. The first one is released together with the record's
+    /// mark, so that it is not given back twice.
     fn purge_lob(&self, space: SpaceId, first: PageNo, pointer: UndoPointer) -> Outcome<()> {
         lob::give_back_rest(&self.pages, space, first)?;
         let mut change = self.pages.change()?;
@@ -518,8 +520,8 @@ fn read_page<P: PageBytes + ?Sized>(
     Ok(records)
 }
 
-/// A purge of the worker; over when this is dropped, be it in the middle: a step that is not done
-/// is done again (P2).
+/// A running purge of the worker. It ends when this is dropped, also in the middle: an unfinished
+/// step is done again (P2).
 struct Running<'a> {
     worker: &'a Worker,
 }
@@ -530,15 +532,14 @@ impl Drop for Running<'_> {
     }
 }
 
-/// How many records are looked at before others have their turn, where purge is so many
-/// transactions behind.
+/// Records that are checked before other tasks run, if purge is `debt` transactions behind.
 fn turn_records(debt: u64) -> usize {
     let shares = usize::try_from(debt / DEBT_SHARE).unwrap_or(usize::MAX);
     let more = shares.saturating_mul(TURN_RECORDS_MIN);
     TURN_RECORDS_MIN.saturating_add(more).min(TURN_RECORDS_MAX)
 }
 
-/// What stands at a place of a segment.
+/// What is at a place of a segment.
 enum Look {
     /// A record, copied out.
     Record(UndoPointer),

@@ -1,9 +1,10 @@
-//! Trees that a crash has left half made or half dropped: found and given back at the next start.
+//! Trees that a crash has left half made or half dropped: the next start finds them and gives them
+//! back.
 //!
 //! Building an index and dropping one take many mini-transactions and no undo. So the header of the
-//! table's space says while one is under way ([`Worker::mark_building`]). A start that finds the
-//! mark looks at every page in use: a page of a tree that the dictionary does not know belongs to
-//! nobody. Pages of large values are not looked at: undo knows them.
+//! table's space marks while one is under way ([`Worker::mark_building`]). A start that finds the
+//! mark checks every page in use: a page of a tree that the dictionary does not know has no owner.
+//! Pages of large values are skipped: undo knows them.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use crate::schema::table_shape::TableShape;
 use crate::undo::undo_log::put;
 use crate::worker::Worker;
 
-/// In the header of a table's space, behind the AUTO_INCREMENT counter.
+/// In the header of a table's space, after the AUTO_INCREMENT counter.
 const BUILDING_AT: usize = space::OWNER_AT + 8;
 
 impl Worker {
@@ -32,7 +33,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether that is noted. Outside of a change: one that failed has left trees.
+    /// Whether the mark is set. If no change is under way, a failed one has left trees.
     pub(crate) fn is_building(&self, space: SpaceId) -> Outcome<bool> {
         let header = self.pages.shared(PageId::new(space, PageNo(0)))?;
         Ok(header.bytes().u8_at(BUILDING_AT) == Some(1))
@@ -61,7 +62,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives a page back if it is of a tree that is not known; says if it was.
+    /// Gives a page back if its tree is unknown. Returns whether it did.
     fn reclaim_page(&self, id: PageId, known: &BTreeSet<u64>) -> Outcome<bool> {
         let mut change = self.pages.change()?;
         let page = change.latch(id)?;

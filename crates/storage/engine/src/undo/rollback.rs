@@ -1,14 +1,14 @@
-//! Undoing one change, by whoever has to: the transaction itself, the worker for an orphan, or
-//! recovery for a loser.
+//! Undoing one change: by the transaction itself, by the worker for an orphan, or by recovery for a
+//! loser.
 //!
 //! Each step is made of ordinary logged mini-transactions. The last of them restores the row and
-//! settles the undo record together, so that a crash in between repeats steps that change nothing
-//! when they are repeated, and a settled record is never undone again.
+//! settles the undo record together. So after a crash in between, repeated steps change nothing,
+//! and a settled record is never undone again.
 //!
-//! A step needs the way to one leaf, and the last one the page of the undo record besides. What has
-//! been done is remembered in [`UndoProgress`] while a step waits for a page: were it begun anew,
-//! all leaves of a row's entries would have to be in memory at one time, and a pool that is smaller
-//! would never see the end. The row is its writer's until then, so nobody takes its steps back.
+//! A step needs the path to one leaf, and the last one also the page of the undo record.
+//! [`UndoProgress`] keeps what was done while a step waits for a page. If it began again instead,
+//! all leaves of a row's entries would have to be in memory at one time, and with a smaller pool it
+//! would never end. The row is its writer's until then, so no other transaction undoes its steps.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,16 +32,16 @@ use crate::schema::table_shape::TableShape;
 use crate::undo::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::{DICTIONARY_TABLE, Worker};
 
-/// How often room is looked for on a full disk by who has to have it.
+/// How often undoing, which must have room, checks for it on a full disk.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
 
-/// Records after whose undoing others have their turn: some 100 to 200 us of rows in memory.
+/// Records undone before other tasks run: some 100 to 200 us of rows in memory.
 pub(crate) const UNDONE_PER_TURN: u64 = 32;
 
 impl Worker {
-    /// Undoes what the record at `pointer` says; answers the record before it. On a full disk it
-    /// takes the room that is kept for it, and then waits for more: work that is half undone can
-    /// neither be told of nor left. A call that is repeated goes on where `progress` says.
+    /// Undoes the record at `pointer`; returns the record before it. On a full disk it takes the
+    /// room that is reserved for it, and then waits for more: half undone work can neither be
+    /// reported nor left. A repeated call continues from `progress`.
     pub(crate) fn undo_one(
         &self,
         pointer: UndoPointer,
@@ -51,8 +51,8 @@ impl Worker {
         self.await_room(self.undo_record(pointer, progress))
     }
 
-    /// Undoes what a transaction has done up to this record, for whom no session waits. Called
-    /// again after an error it passes over what is undone already.
+    /// Undoes a transaction up to this record, if no session waits for it. If it is called again
+    /// after an error, it passes over what is undone already.
     pub(crate) async fn undo_all(&self, last_undo: UndoPointer) -> Result<(), StoreError> {
         let (mut pointer, mut progress) = (last_undo, UndoProgress::default());
         let mut undone_count = 0_u64;
@@ -68,7 +68,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a wait for room of the error that there is none.
+    /// Turns the error that there is no room into a wait for room.
     pub(crate) fn await_room<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
         match outcome {
             Err(Halt::Error(StoreError::DiskFull)) => {
@@ -101,7 +101,7 @@ impl Worker {
                 UndoKind::Insert => self.undo_insert(&record, progress)?,
                 UndoKind::Update | UndoKind::Delete => self.undo_change(&record, progress)?,
                 UndoKind::PageTaken => self.undo_page(pointer, &record)?,
-                // What it names is looked at by purge in any case.
+                // Purge checks what it names in any case.
                 UndoKind::Remains | UndoKind::Commit | UndoKind::RolledBack => {}
             }
         }
@@ -138,9 +138,9 @@ impl Worker {
         }
     }
 
-    /// Joins a leaf that has lost an entry with a neighbour: nobody may ever insert between its
-    /// fences again. A neighbour that cannot be read is no reason to leave the rest undone, and one
-    /// that is not in memory is waited for once.
+    /// Joins a leaf that has lost an entry with a neighbour, because no later insert may ever fall
+    /// between its fences. A neighbour that cannot be read does not stop the undo. One that is not
+    /// in memory is waited for once.
     pub(crate) fn join_leaf(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         match tree.shrink_if_sparse(&self.pages, key) {
             Err(Halt::Error(_)) => Ok(()),
@@ -202,9 +202,9 @@ impl Worker {
         }
     }
 
-    /// Whether what a record leads back to is a deleted row that nobody sees any more. Purge may
-    /// have looked for it already, while the newer version stood in its place, and given back its
-    /// large value. So the question is the same as purge's.
+    /// Whether a record leads back to a deleted row that no snapshot sees any more. Purge may have
+    /// looked for that row already, while the newer version was in its place, and given back its
+    /// large value. So the check is the same as purge's.
     fn is_gone_for_all(&self, record: &UndoRecord<'_>) -> bool {
         let is_seen = || {
             let horizon = self.horizon();
@@ -213,7 +213,7 @@ impl Worker {
         record.old_header.is_deleted && is_seen()
     }
 
-    /// Makes the entries again what the older version needs, one by one.
+    /// Restores the entries that the older version needs, one by one.
     fn undo_entries(
         &self,
         table: &UndoTable,
@@ -237,7 +237,7 @@ impl Worker {
         Ok(())
     }
 
-    /// What is to be done with the entries of the row that a record is about.
+    /// The steps for the entries of a record's row.
     fn entry_steps(
         &self,
         table: &UndoTable,
@@ -278,7 +278,7 @@ impl Worker {
         Ok(put_steps.chain(marked_steps).collect())
     }
 
-    /// The row of a version, fetched from its own pages if it has them.
+    /// The row of a version, read from its own pages if it has them.
     fn row_of(
         &self,
         table: &UndoTable,
@@ -364,7 +364,7 @@ impl Worker {
     }
 }
 
-/// The version of a row before a change, and the header of the one after it, which is there now.
+/// The version of a row before a change, and the header of the present version after it.
 fn version_before(
     record: &UndoRecord<'_>,
     pointer: UndoPointer,
@@ -382,36 +382,35 @@ fn version_before(
     Ok((header, older))
 }
 
-/// How far the undoing of one record has come. In memory alone: after a crash all steps are taken
-/// again.
+/// The progress of undoing one record. Only in memory: after a crash all steps are repeated.
 #[derive(Debug, Default)]
 pub(crate) struct UndoProgress {
-    /// Which record all of this is about; null before the first.
+    /// The record's pointer; null before the first.
     pointer: UndoPointer,
-    /// The record.
+    /// The record's bytes.
     bytes: Rc<[u8]>,
     /// Large rows that were read to find the entries.
     memo: LobMemo,
-    /// What is left to be done with entries, once that is known.
+    /// Steps left for entries, once they are known.
     steps: Option<VecDeque<EntryStep>>,
-    /// The row that was inserted is gone, and the record settled.
+    /// The inserted row is removed, and the record settled.
     is_removed: bool,
 }
 
-/// One entry to be made what it was.
+/// An entry to be restored.
 #[derive(Debug)]
 struct EntryStep {
     tree: Tree,
     key: Vec<u8>,
-    /// The change has put it, and it goes; otherwise the change has marked it deleted.
+    /// The change has put it, so it is removed; otherwise the change has marked it deleted.
     is_put: bool,
 }
 
-/// A table as undo and purge need it: the dictionary has no shape.
+/// A table for undo and purge; the dictionary table has no shape.
 pub(crate) struct UndoTable {
-    /// The rows.
+    /// The tree of the rows.
     pub(crate) tree: Tree,
-    /// The rest.
+    /// The shape, except for the dictionary.
     pub(crate) shape: Option<Arc<TableShape>>,
 }
 
@@ -439,7 +438,7 @@ impl UndoTable {
         Ok(trees.zip(keys.into_iter().map(|key| key.bytes)).collect())
     }
 
-    /// The row count's part of undoing a deletion (`true`: a row more) or an insert.
+    /// Adjusts the row count when a deletion (`true`: one row more) or an insert is undone.
     fn count_row(&self, is_back: bool) {
         if let Some(shape) = &self.shape {
             if is_back {

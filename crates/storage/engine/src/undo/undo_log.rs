@@ -1,6 +1,6 @@
 //! A worker's undo segment: where its transactions' older versions go.
 //!
-//! A segment is a tablespace of its own with a chain of undo pages; its directory page says where
+//! A segment is a tablespace of its own with a chain of undo pages. Its directory page says where
 //! the chain begins and ends. Only its worker appends, so the place of the next record is known
 //! before the page is latched.
 
@@ -26,12 +26,12 @@ pub(crate) fn space_of(segment: u8) -> SpaceId {
     SpaceId(FIRST_SPACE + u32::from(segment))
 }
 
-/// Where a record will stand.
+/// The place of a new record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UndoPlace {
     /// Its page, latched.
     pub(crate) page: Latched,
-    /// What names it.
+    /// Its pointer.
     pub(crate) pointer: UndoPointer,
 }
 
@@ -84,8 +84,8 @@ impl UndoLog {
         })
     }
 
-    /// Latches the page where a record of `length` bytes will go. `None`: drop the change, call
-    /// [`UndoLog::make_room`], and begin again.
+    /// Latches the page for a record of `length` bytes. Returns `None` if there is no room: the
+    /// caller drops the change, calls [`UndoLog::make_room`], and begins again.
     ///
     /// # Panics
     /// If no page would have room for it.
@@ -150,8 +150,8 @@ pub(crate) fn ends(pages: &Pages, segment: u8) -> Outcome<(PageNo, PageNo)> {
     Ok((PageNo(tail), PageNo(last)))
 }
 
-/// Gives back a page of the chain, which is not the last. `before` is the page before it; `None` if
-/// it is the first.
+/// Gives back a page of the chain, which must not be the last. `before` is the page before it;
+/// `None` if it is the first.
 pub(crate) fn drop_page(
     pages: &Pages,
     segment: u8,

@@ -1,4 +1,4 @@
-//! How a dictionary entry is written: a table's definition and where its trees are.
+//! The encoding of a dictionary entry: a table's definition and where its trees are.
 //!
 //! Layout: `docs/formats/dictionary.md`. An entry begins with its format's version; a reader
 //! refuses versions that it does not know. Strings and lists carry their length.
@@ -13,8 +13,8 @@ use value::{CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Va
 
 use super::{Entry, TableEntry, TreePlace};
 
-/// The version of the format without columns that are JSON. An entry is written in the lowest
-/// version that says all of it, so that a server before has to refuse no more than it must.
+/// The format version without JSON columns. An entry is written in the lowest version that can hold
+/// it, so that an older server refuses no more than it must.
 const VERSION_PLAIN: u16 = 1;
 /// The version in which a column says whether it is JSON.
 const VERSION_JSON: u16 = 2;
@@ -43,7 +43,7 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     out
 }
 
-/// The entry that the bytes are, or `Truncated` where they are of another version or damaged.
+/// Decodes an entry. Returns `Truncated` if the bytes are of another version or damaged.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
     let mut from = Reader::new(bytes);
     let version = from.u16()?;
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn a_column_of_version_1_has_four_flags_and_one_of_version_2_five() {
         let [plain, json] = [false, true].map(|is_json| encode(&entry(is_json)));
-        // Of each of the two columns: whether it is JSON.
+        // One flag for each of the two columns: whether it is JSON.
         assert_eq!(plain.len() + 2, json.len());
     }
 }
