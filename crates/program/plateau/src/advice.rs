@@ -1,4 +1,4 @@
-//! What a person can do about a data directory that cannot be opened.
+//! What the operator can do about a data directory that cannot be opened.
 
 use buffer::RecoveryError;
 use env::{DiskError, DiskErrorKind};
@@ -6,7 +6,7 @@ use format::version_file::VersionError;
 use store::StoreError;
 use wal::WalError;
 
-/// The error with advice behind it, where there is some.
+/// The error, with advice appended if there is any.
 pub(crate) fn advised(error: anyhow::Error) -> anyhow::Error {
     match advice(&error) {
         Some(advice) => anyhow::anyhow!("{error:#}; {advice}"),
@@ -14,7 +14,7 @@ pub(crate) fn advised(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// The same for who looks at a directory and serves nothing from it.
+/// The same for a program that only checks a directory.
 pub(crate) fn advised_to_check(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(RecoveryError::InUse(_)) => anyhow::anyhow!("{error:#}; stop its server first"),
@@ -22,7 +22,7 @@ pub(crate) fn advised_to_check(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Whether a directory that cannot be opened is one of this version that has suffered.
+/// Whether a directory that cannot be opened has this version and is damaged.
 pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(RecoveryError::Disk(error)) => error.kind == DiskErrorKind::Failed,
@@ -31,7 +31,7 @@ pub(crate) fn is_damage(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Whether what was read is wrong.
+/// Whether the data that was read is wrong.
 fn is_wrong(error: &anyhow::Error) -> bool {
     match error.downcast_ref() {
         Some(

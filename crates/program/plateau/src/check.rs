@@ -1,7 +1,7 @@
-//! `plateau check`: opens a data directory as a start would, recovery included, and verifies it.
+//! `plateau check`: opens a data directory as a start would, with recovery, and verifies it.
 //!
-//! Where opening fails because something is damaged, the files are still read page by page, so that
-//! every damaged page is named.
+//! If damage prevents opening, the files are still read page by page, so that every damaged page is
+//! named.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -24,13 +24,13 @@ use wal::OnLogLoss;
 use crate::advice::{advised_to_check, is_damage};
 use crate::database::{Database, Engines, Opening};
 
-/// How often a check that takes long says how far it has come.
+/// How often a long check reports its progress.
 const PROGRESS_WAIT: Duration = Duration::from_secs(5);
 
 /// Checks a data directory of a server that does not run, with so many workers.
 pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     let name = directory.display().to_string();
-    // Opening would make a directory that is missing, and checking nothing would find no fault.
+    // Opening would create a missing directory, and a check of nothing finds no fault.
     anyhow::ensure!(directory.is_dir(), "{name} is not a directory");
     let is_ours = directory.join(VERSION_FILE_NAME).is_file();
     anyhow::ensure!(is_ours, "{name} is no data directory of plateau");
@@ -46,7 +46,7 @@ pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     let opening = Opening {
         on_damage: OnDamage::PassOver,
         on_loss: OnLogLoss::Refuse,
-        // More would make undo segments, and a check changes nothing.
+        // More engines would create undo segments, and a check changes nothing.
         engines: Engines::First,
     };
     let (report, failure, database) = match Database::open(&settings, &runtime, opening) {
@@ -86,7 +86,7 @@ fn check_all(runtime: &Runtime) -> Result<CheckReport> {
     Ok(plan.report())
 }
 
-/// Does jobs of the check on this worker.
+/// Runs jobs of the check on this worker.
 async fn work(plan: &CheckPlan) -> Result<(), StoreError> {
     if let Some(engine) = runtime::local::<Engine>() {
         return plan.work(engine.pages()).await;
@@ -95,7 +95,7 @@ async fn work(plan: &CheckPlan) -> Result<(), StoreError> {
     plan.work(&pages).await
 }
 
-/// Waits for the workers, and says meanwhile how far they have come.
+/// Waits for the workers, and reports progress meanwhile.
 fn wait(ended: &Receiver<Result<(), StoreError>>, at: &CheckProgress) -> Result<()> {
     let mut progress = Progress::new(SystemClock.now());
     loop {
@@ -120,7 +120,7 @@ fn check_files(runtime: &Runtime, directory: &Path) -> Result<CheckReport> {
     })
 }
 
-/// Says what is wrong, and what was looked at.
+/// Prints the faults, and a summary of what was checked.
 fn tell(report: &CheckReport, failure: Option<&anyhow::Error>) {
     if let Some(error) = failure {
         println!("{error:#}");
@@ -158,7 +158,7 @@ fn summary(report: &CheckReport, is_open: bool) -> String {
     )
 }
 
-/// Lines that say how far a check has come.
+/// Prints progress lines of a check.
 struct Progress {
     /// When the last line was due.
     last: Instant,

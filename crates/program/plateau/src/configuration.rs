@@ -1,4 +1,4 @@
-//! From settings to the options of each part. Only this file knows both.
+//! From settings to the options of each subsystem. Only this file knows both.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,15 +12,15 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use crate::arguments::Arguments;
 use crate::keys::Keys;
 
-/// Read where `--config` names no other.
+/// The file that is read without `--config`.
 const FILE: &str = "plateau.toml";
 
-/// What is wrong with the configuration: a line for each mistake, with its place.
+/// The errors of the configuration: a line for each mistake, with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub(crate) struct Mistakes(Vec<String>);
 
-/// The defaults, changed by the file and then by the command line. All mistakes of both are found.
+/// The defaults, overridden by the file and then by the command line. Reports all mistakes of both.
 pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
     let mut configuration = Configuration::default();
     let file = file(arguments);
@@ -52,7 +52,7 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
     }
 }
 
-/// Says that the configuration is good, or fails with all its mistakes. Starts nothing.
+/// Reports that the configuration is valid, or fails with all its mistakes. Starts nothing.
 pub(crate) fn check(arguments: &Arguments) -> Result<()> {
     read(arguments)?;
     match file(arguments) {
@@ -70,7 +70,7 @@ fn file(arguments: &Arguments) -> Option<&Path> {
     }
 }
 
-/// Settings whose values have the right form and mean nothing, and why.
+/// Settings with values of the right form but without a meaning, and why.
 fn meaningless(settings: &mut Settings) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     for error in session::variables::start_settings::settle(settings) {
@@ -82,7 +82,7 @@ fn meaningless(settings: &mut Settings) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// What is logged, by the parts of the program; an error for words that mean nothing.
+/// The log filter by modules; an error for words without a meaning.
 pub(crate) fn log_filter(settings: &Settings) -> Result<Targets> {
     let mut filter = Targets::new();
     for directive in settings.text("log").split(',') {
@@ -108,7 +108,7 @@ pub(crate) fn log_filter(settings: &Settings) -> Result<Targets> {
     Ok(filter)
 }
 
-/// What is logged, from nothing to everything.
+/// The log levels, from nothing to everything.
 const LOG_LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
     ("error", LevelFilter::ERROR),
@@ -118,7 +118,7 @@ const LOG_LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// What clients may ask of the machine.
+/// Fills in the settings that tell clients about the machine.
 pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {
     if let Ok(name) = fs::read_to_string("/proc/sys/kernel/hostname") {
         settings.tell("hostname", name.trim());
@@ -130,7 +130,7 @@ pub(crate) fn tell_machine(settings: &mut Settings, bound: &[Address]) {
     settings.tell("port", &port.unwrap_or(0).to_string());
     settings.tell("skip_networking", if port.is_some() { "OFF" } else { "ON" });
     settings.tell("version_compile_machine", std::env::consts::ARCH);
-    // As MariaDB says of a TLS that was built in and is not on.
+    // As in a MariaDB that has TLS built in but disabled.
     let tls = if settings.is_on("tls") {
         "YES"
     } else {
@@ -184,7 +184,7 @@ pub(crate) fn runtime_options(settings: &Settings) -> Result<runtime::Options> {
     })
 }
 
-/// Options of client connections; what may change while the server runs each login asks for.
+/// Options of client connections. Each login reads the ones that may change at run time.
 pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Options> {
     let version = settings.text("version");
     Ok(front::Options {
@@ -194,8 +194,9 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         packet_memory: front::PacketMemory::new(usize::try_from(
             settings.unsigned("packet_memory_size"),
         )?),
-        // Without MariaDB's old prefix 5.5.5-, as MariaDB 11 greets: clients of MariaDB look for
-        // its name, and Connector/J takes the prefix for a server that frames logins otherwise.
+        // Without MariaDB's old prefix 5.5.5-, like the greeting of MariaDB 11. MariaDB's clients
+        // look for its name, and Connector/J takes the prefix for a server that frames logins
+        // differently.
         ..front::Options::new(version, front::system_random())
     })
 }

@@ -1,11 +1,10 @@
-//! The storage engine in the runtime: opened on the first worker, joined on the others, its log
-//! flushed at the end of ticks, brought to rest at the end.
+//! The storage engine in the runtime. It is opened on the first worker and joined on the others;
+//! its log is flushed at the end of ticks; it is closed at shutdown.
 //!
-//! The order at the end: sessions finish (or are cut off), with the background work of the engine
-//! still behind them, as what they finish may need clean pages and room in the log. Then each
-//! worker ends that work and says so to [`Drain`]; the first worker's goes on until all have. Last
-//! the first worker closes the engine. Whatever is cut off before that, recovery makes good at the
-//! next start.
+//! The order of shutdown: sessions finish (or are cut off) while the engine's background work goes
+//! on, since they may need clean pages and room in the log. Then each worker ends that work and
+//! reports it to [`Drain`]; the first worker's goes on until all have. Last, the first worker
+//! closes the engine. If anything is cut off before that, recovery repairs it at the next start.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -31,30 +30,30 @@ const PAGE_BYTES: u64 = 16 << 10;
 /// Bytes of a block of the log.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A segment is at most 32 MiB: long enough to be seldom, short enough to be made at once.
+/// A segment is at most 32 MiB: large enough to be rare, small enough to be created quickly.
 const SEGMENT_BLOCKS_MAX: u64 = 8192;
 
-/// The log has at least so many segments, so that a checkpoint frees a part of it.
+/// The log has at least this many segments, so that a checkpoint frees a part of it.
 const SEGMENTS_MIN: u64 = 8;
 
-/// The ring of a busy server; a smaller log has a smaller one.
+/// The ring size of a busy server; a smaller log has a smaller ring.
 const RING_BYTES_MAX: u64 = 64 << 20;
 
-/// The open engine, as other threads may know it.
+/// The open engine, for other threads.
 #[derive(Debug)]
 pub(crate) struct Database {
-    /// The data directory was made just now.
+    /// The data directory was created by this start.
     pub(crate) is_new: bool,
-    /// Keeps other processes out while it lives.
+    /// Locks out other processes while it lives.
     _lock: env::File,
 }
 
-/// What a start does where something is wrong.
+/// What a start does if something is wrong.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
-    /// A table whose first pages cannot be read.
+    /// For a table whose first pages cannot be read.
     pub(crate) on_damage: OnDamage,
-    /// Log that is lost.
+    /// For lost log.
     pub(crate) on_loss: OnLogLoss,
     pub(crate) engines: Engines,
 }
@@ -62,13 +61,13 @@ pub(crate) struct Opening {
 /// Which workers get an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engines {
-    /// Each, and with it an undo segment, which is made if there is none.
+    /// Each, with an undo segment, which is created if there is none.
     Each,
-    /// The first alone. The others get their pages: `runtime::local::<Pages>()`.
+    /// Only the first. The others get their pages: `runtime::local::<Pages>()`.
     First,
 }
 
-/// What crosses from the first worker to the others.
+/// What the first worker passes to the others.
 struct Opened {
     pool: Arc<Pool>,
     shared: Arc<Shared>,
@@ -77,7 +76,7 @@ struct Opened {
 }
 
 impl Database {
-    /// Opens the data directory, recovering what is there, and gives each worker its handle:
+    /// Opens the data directory with recovery, and gives each worker its handle:
     /// `runtime::local::<Engine>()`.
     pub(crate) fn open(
         settings: &Settings,
@@ -132,7 +131,7 @@ fn start_options(
     let segment_blocks = (log_bytes / BLOCK_BYTES / SEGMENTS_MIN).clamp(64, SEGMENT_BLOCKS_MAX);
     let mtr_bytes = u64::try_from(defaults.mtr_bytes_max)?;
     let ring_min = (u64::try_from(worker_count)? + 2) * mtr_bytes;
-    // However many workers there are, each has room for a mini-transaction.
+    // Room for a mini-transaction of each worker, however many there are.
     let ring_bytes = (log_bytes / 8).min(RING_BYTES_MAX).max(ring_min);
     let pages = settings.unsigned("buffer_pool_size") / PAGE_BYTES;
     Ok(StartOptions {
@@ -173,8 +172,8 @@ async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Res
     })
 }
 
-/// Names the pages that a crash has torn and the start has made whole. A batch of writes is all
-/// that a crash can tear, so the list is short.
+/// Logs the pages that a crash has torn and the start has repaired. A crash can tear at most one
+/// batch of writes, so the list is short.
 fn tell_repaired(repaired: &[PageId]) {
     for page in repaired {
         let file = format!("space_{}.pdb", page.space);
@@ -182,7 +181,7 @@ fn tell_repaired(repaired: &[PageId]) {
     }
 }
 
-/// Says what a start has accepted to be lost.
+/// Logs the loss that the start has accepted.
 fn tell_loss(loss: Option<&LogLoss>) {
     let Some(loss) = loss else {
         tracing::warn!("no log is lost: --accept-log-loss was not needed");
@@ -225,8 +224,8 @@ async fn start_worker(
     Ok(())
 }
 
-/// Does the background work of the engine until this worker's sessions have ended, and on the first
-/// worker until those of all have; the first worker then closes the engine.
+/// Does the engine's background work until this worker's sessions have ended; on the first worker
+/// until those of all have. The first worker then closes the engine.
 async fn tend(index: usize, engine: Rc<Engine>, drain: Arc<Drain>) {
     let sessions: Rc<Sessions> = runtime::local().expect("each worker has them");
     let ended = async {
@@ -255,9 +254,9 @@ fn worker_options(index: usize) -> WorkerOptions {
     }
 }
 
-/// Flushing is a role: whichever worker finds at the end of its tick that somebody waits for the
-/// log, and nobody writes it, writes it as a task. The end of the worker waits for that: a write
-/// that is dropped in its middle leaves the log in doubt, and ends the server.
+/// Any worker can flush. A worker that finds waiters for the log at the end of its tick, and no
+/// flush running, writes the log as a task. The worker's shutdown waits for that: a write that is
+/// dropped halfway leaves the log in doubt, and aborts the server.
 fn flush_log_after_ticks(pool: &Arc<Pool>) {
     let wal = Arc::clone(pool.wal());
     runtime::on_tick_end(Box::new(move || {
@@ -268,7 +267,7 @@ fn flush_log_after_ticks(pool: &Arc<Pool>) {
     }));
 }
 
-/// After a failed write of the log nobody can be told OK any more: better dead than wrong.
+/// After a failed write of the log no commit can be acknowledged any more: better dead than wrong.
 fn die(failure: &wal::WalError) {
     let cause = std::error::Error::source(failure).map(ToString::to_string);
     let what = "the log cannot be written; the server ends, its start recovers";
@@ -276,18 +275,18 @@ fn die(failure: &wal::WalError) {
     std::process::abort();
 }
 
-/// The sessions of one worker, counted so that the end can wait for them.
+/// The sessions of one worker, counted so that shutdown can wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     count: Cell<u64>,
     waiting: RefCell<Option<Waker>>,
 }
 
-/// One session, as long as it lives.
+/// One session, while it lives.
 pub(crate) struct SessionMark(Rc<Sessions>);
 
 impl Sessions {
-    /// Counts one more until the mark is dropped.
+    /// Counts one more session until the mark is dropped.
     pub(crate) fn begin(self: &Rc<Self>) -> SessionMark {
         self.count.set(self.count.get() + 1);
         SessionMark(Rc::clone(self))
@@ -314,9 +313,9 @@ impl Drop for SessionMark {
     }
 }
 
-/// Workers that have not come to their end yet.
+/// Workers that have not shut down yet.
 struct Drain {
-    /// How many, and who waits for none.
+    /// How many, and the waker of the worker that waits for zero.
     state: Mutex<(usize, Option<Waker>)>,
 }
 

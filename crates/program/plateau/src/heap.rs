@@ -1,14 +1,14 @@
-//! The allocator, and what it tells of memory.
+//! The allocator, and its memory counters.
 
 use session::Heap;
 use tikv_jemalloc_ctl::thread::{self, ThreadLocal};
 
-/// Bounded fragmentation over months, and statistics of the heap. What is freed goes back to the
-/// system within seconds, by a thread of its own: `.cargo/config.toml` says so.
+/// It bounds fragmentation over months and has heap statistics. A thread of its own returns freed
+/// memory to the system within seconds, as `.cargo/config.toml` sets.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Where the allocator counts for a thread.
+/// The allocator's counters of a thread.
 struct Counters {
     allocated: ThreadLocal<u64>,
     freed: ThreadLocal<u64>,
@@ -28,7 +28,7 @@ impl Counters {
     }
 }
 
-/// What sessions ask of the allocator.
+/// The allocator's counters for sessions.
 pub(crate) fn heap() -> Heap {
     Heap {
         thread_bytes,
@@ -43,7 +43,7 @@ fn thread_bytes() -> u64 {
     })
 }
 
-/// Pages of this process that are in memory, by the kernel's count; 0 where it has none.
+/// Resident memory of this process by the kernel's count; 0 if there is none.
 fn resident_bytes() -> u64 {
     let counts = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = counts.split_ascii_whitespace().nth(1);
@@ -51,7 +51,7 @@ fn resident_bytes() -> u64 {
     pages.saturating_mul(PAGE_BYTES)
 }
 
-/// Of the kernels that the server runs on.
+/// On all kernels that the server runs on.
 const PAGE_BYTES: u64 = 4096;
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
         let before = thread_bytes();
         let kept = vec![1_u8; 3 << 20];
         let after = thread_bytes();
-        // A thread may free what another has allocated, so only differences say something.
+        // A thread may free what another has allocated, so only differences mean something.
         assert!(3 << 20 <= after.wrapping_sub(before));
         drop(kept);
         assert!(3 << 20 <= after.wrapping_sub(thread_bytes()));

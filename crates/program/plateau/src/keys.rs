@@ -1,5 +1,6 @@
-//! Keys of the server: the certificate for TLS and the key for passwords on plain connections.
-//! Made at first start and kept in the data directory, readable by the server's user alone.
+//! Keys of the server: the certificate for TLS and the key for passwords on plain connections. They
+//! are created at the first start and kept in the data directory, readable only by the server's
+//! user.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,7 +13,7 @@ use auth::{Random, RsaKey};
 use front::CertificatePair;
 use settings::Settings;
 
-/// What connections are secured with.
+/// Keys that secure connections.
 #[derive(Debug)]
 pub(crate) struct Keys {
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
@@ -20,7 +21,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Reads the keys, and makes those that are missing.
+    /// Reads the keys, and creates missing ones.
     pub(crate) fn open(settings: &Settings, data: &Path) -> Result<Keys> {
         let tls = settings
             .is_on("tls")
@@ -61,7 +62,7 @@ fn tls(settings: &Settings, data: &Path) -> Result<Arc<rustls::ServerConfig>> {
     })
 }
 
-/// The pair in the data directory, made at first start.
+/// The pair in the data directory, created at the first start.
 fn made_pair(data: &Path) -> Result<(PathBuf, PathBuf)> {
     let (certificate, key) = (data.join("server-cert.pem"), data.join("server-key.pem"));
     if !certificate.exists() || !key.exists() {
@@ -86,7 +87,8 @@ fn rsa(data: &Path) -> Result<RsaKey> {
     Ok(key)
 }
 
-/// Whole or not at all: written beside its place and renamed, so that a crash leaves no half key.
+/// Writes the file whole or not at all: it is written under another name and renamed, so that a
+/// crash leaves no half key.
 fn write_secret(path: &Path, text: &str) -> Result<()> {
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! `plateau`: the server, and the tools that look at its data directory.
+//! `plateau`: the server, and the tools for its data directory.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a program speaks to who started it")]
 #![allow(
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // A configuration may have several mistakes, each in a line of its own.
+            // A configuration may have several mistakes, each on a line of its own.
             for line in format!("{error:#}").lines() {
                 eprintln!("plateau: {line}");
             }

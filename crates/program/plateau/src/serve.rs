@@ -1,4 +1,4 @@
-//! Sessions on the workers: what they share, made at the start, and a client from accept to end.
+//! Sessions on the workers: what they share, created at the start, and a client from accept to end.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::configuration;
 use crate::database::Sessions;
 use crate::keys::Keys;
 
-/// How long the end may take.
+/// How long the shutdown may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndTimes {
-    /// For sessions to finish their commands; whoever has not is killed then.
+    /// For sessions to finish their commands; then the rest are killed.
     pub(crate) patience: Duration,
-    /// For those who were killed to roll back; what is left then is cut off.
+    /// For killed sessions to roll back; then the rest are cut off.
     pub(crate) grace: Duration,
 }
 
 impl EndTimes {
-    /// Until what is left is cut off.
+    /// The time until the rest are cut off.
     pub(crate) fn total(self) -> Duration {
         self.patience + self.grace
     }
 }
 
-/// Makes what sessions share, reads the accounts (a new data directory gets its first ones), and
-/// gives each worker its part. Returns what they share. After it, `serve` may be called on any
+/// Creates what sessions share, reads the accounts (a new data directory gets its first ones), and
+/// gives each worker its part. Returns what they share. Afterwards `serve` may be called on any
 /// worker.
 pub(crate) fn start(
     settings: &Settings,

@@ -1,13 +1,13 @@
-//! The server from its start to its orderly end.
+//! The server from its start to its orderly shutdown.
 //!
-//! Order of the start: settings, ports, workers, engine (which takes the data directory and
+//! Order of the start: settings, ports, workers, engine (which locks the data directory and
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
-//! directory is touched; clients that come during recovery wait. The end, by SIGTERM, SIGINT or
-//! SIGHUP: no new clients, sessions finish the command that they are at (those that wait for one
-//! end at once), then the workers stop. Who is not done after ten seconds, or at a second signal,
-//! is killed and rolls back. What has not ended five seconds later, or at a third signal, is cut
-//! off: tasks are dropped where they stand. That may be in the middle of a write of the log, which
-//! ends the process as a crash does, and so it is the last resort.
+//! directory is touched; clients that connect during recovery wait. SIGTERM, SIGINT or SIGHUP
+//! begins the shutdown. No new clients are accepted; sessions finish their current command (idle
+//! ones end at once), then the workers stop. Sessions that are not done after ten seconds, or at a
+//! second signal, are killed and roll back. What has not ended five seconds later, or at a third
+//! signal, is cut off: tasks are dropped where they are. That may be in the middle of a write of
+//! the log, which ends the process as a crash does, so it is the last resort.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -30,23 +30,23 @@ use crate::keys::Keys;
 use crate::serve::{self, EndTimes};
 use crate::time_zone;
 
-/// What the kernel's address of a unix socket holds, with a zero behind it.
+/// The longest path in the kernel's address of a unix socket, without its final zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// Statements of a client that waits have that long, and a killed one has its transaction to undo;
-/// together less than what a service manager waits by default (90 s).
+/// Statements get that long to finish, and killed ones to roll back. Together it is less than a
+/// service manager waits by default (90 s).
 const END_TIMES: EndTimes = EndTimes {
     patience: Duration::from_secs(10),
     grace: Duration::from_secs(5),
 };
 
-/// Runs the server until it is asked to end.
+/// Runs the server until it is shut down.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut configuration = configuration::read(arguments)?;
     start_log(&configuration.settings)?;
-    // Before the first session, and before anything asks what `SYSTEM` means.
+    // Before the first session, and before anything uses `SYSTEM`.
     time_zone::tell(&mut configuration.settings);
-    // From here on a signal asks for the orderly end instead of killing the process.
+    // From here on a signal begins the shutdown instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
     let mut listeners = Vec::new();
     for address in configuration::tcp_addresses(&configuration)? {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let database = Database::open(&settings, &runtime, opening).map_err(advised)?;
     let served = serve(settings, Ports { listeners, sockets }, &runtime, &database);
     if served.is_err() {
-        // The database is open: it is closed in order, as at any other end.
+        // The database is open, so it is closed as at any other shutdown.
         runtime.handle().shutdown(END_TIMES.total());
     }
     let server = served.as_ref().ok().map(Arc::clone);
@@ -83,13 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Where clients connect.
 struct Ports {
-    /// Those of TCP, taken already.
+    /// TCP ports, already bound.
     listeners: Vec<Listener>,
-    /// Unix sockets, which are made once the data directory is open.
+    /// Unix sockets, which are created once the data directory is open.
     sockets: Vec<Address>,
 }
 
-/// Lets clients in.
+/// Accepts clients.
 fn serve(
     mut settings: Settings,
     ports: Ports,
@@ -97,7 +97,7 @@ fn serve(
     database: &Database,
 ) -> Result<Arc<Server>> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
-    // Sockets stand in the data directory, which is ours only now.
+    // Sockets are in the data directory, which is locked only now.
     let mut listeners = ports.listeners;
     for address in ports.sockets {
         listeners.push(Listener::bind(&address).map_err(explain)?);
@@ -152,7 +152,7 @@ fn is_too_long(address: &Address) -> bool {
     matches!(address, Address::Unix(path) if SOCKET_PATH_BYTES_MAX < path.as_os_str().len())
 }
 
-/// Four lines that tell how to log in.
+/// Prints four lines that show how to log in.
 fn greet(
     bound: &[Address],
     settings: &Settings,
@@ -198,7 +198,7 @@ fn wait_for_end(
     server: Option<Arc<Server>>,
 ) -> Result<()> {
     let handle = runtime.handle().clone();
-    // Ends with the process: later signals must be heard until the last moment.
+    // It ends with the process: later signals must be noticed until the last moment.
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {

@@ -1,4 +1,4 @@
-//! The machine's time zone, found as the C library finds it: by the variable TZ, or else by
+//! The machine's time zone, found as the C library does: by the variable TZ, or else by
 //! `/etc/localtime`.
 
 use std::ffi::OsStr;
@@ -11,17 +11,16 @@ use settings::Settings;
 use value::Zone;
 use value::temporal::DateTime;
 
-/// Where the machine says its zone: a link into the database of zones, or a copy of a file there.
+/// The machine's zone: a link into the zone database, or a copy of a file there.
 const LOCALTIME: &str = "/etc/localtime";
-/// Where the database of zones is on most machines; `TZDIR` names another place.
+/// The zone database on most machines; `TZDIR` names another place.
 const ZONES: &str = "/usr/share/zoneinfo";
-/// A directory of this name is such a database wherever it is.
+/// A directory of this name is a zone database wherever it is.
 const ZONES_NAME: &str = "zoneinfo";
 /// The longest file of the database takes some 4 KiB.
 const ZONE_BYTES_MAX: u64 = 1 << 20;
 
-/// Makes the machine's zone what `SYSTEM` means, and says what it is called. One that is not known
-/// is UTC, with a warning.
+/// Sets the machine's zone as `SYSTEM`, and its name. An unknown zone is UTC, with a warning.
 pub(crate) fn tell(settings: &mut Settings) {
     let variable = std::env::var_os("TZ");
     let zone = match find(variable.as_deref(), Path::new(LOCALTIME)) {
@@ -41,13 +40,13 @@ pub(crate) fn tell(settings: &mut Settings) {
     zone.set_system();
 }
 
-/// The zone that `TZ` or, without it, the file or link says. The error names what cannot be read.
+/// The zone of `TZ` or, without it, of the file or link. The error names what cannot be read.
 fn find(variable: Option<&OsStr>, localtime: &Path) -> Result<Zone, String> {
     let Some(variable) = variable else {
         return of_link(localtime);
     };
     let text = variable.to_string_lossy();
-    // A colon says that what follows is no rule.
+    // A colon means that what follows is not a rule.
     let name = text.strip_prefix(':').unwrap_or(&text);
     let zone = if name.is_empty() {
         Some(Zone::Utc)
@@ -67,8 +66,8 @@ fn of_link(localtime: &Path) -> Result<Zone, String> {
     of_path(localtime).ok_or_else(|| localtime.display().to_string())
 }
 
-/// The zone of a file in the database, or of a link to one: by its name, so that it is the same as
-/// the one which a session may name, or by what stands in it.
+/// The zone of a file in the database, or of a link to one. It is taken by its name, so that it
+/// equals the zone that a session may name, or else by its contents.
 fn of_path(path: &Path) -> Option<Zone> {
     let target = fs::canonicalize(path).ok();
     let names = [
@@ -85,13 +84,13 @@ fn of_file(path: &Path) -> Option<Zone> {
     Zone::from_file(&bytes)
 }
 
-/// A zone of the database. Its own names for UTC are UTC itself, which costs nothing to compute.
+/// A zone of the database. Its names for UTC are UTC itself, which costs no computation.
 fn of_name(name: &str) -> Option<Zone> {
     let is_word = |word: &str| !word.is_empty() && word != "..";
     if !name.split('/').all(is_word) {
         return None;
     }
-    // These mean a session's zone, and no file.
+    // These are zones of sessions, not files.
     if name.eq_ignore_ascii_case("SYSTEM") || name.starts_with(['+', '-']) {
         return None;
     }
@@ -101,7 +100,7 @@ fn of_name(name: &str) -> Option<Zone> {
     Zone::from_name(name)
 }
 
-/// What follows the database's directory in a path.
+/// The part of a path after the database's directory.
 fn name_in_database(path: &Path) -> Option<String> {
     let database = std::env::var_os("TZDIR").map_or_else(|| PathBuf::from(ZONES), PathBuf::from);
     let name = match path.strip_prefix(&database) {

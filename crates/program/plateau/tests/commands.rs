@@ -1,4 +1,4 @@
-//! Commands of the protocol that are not SQL: what they take, and what they leave behind.
+//! Commands of the protocol that are not SQL: what they accept, and their effects.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ fn start() -> (Server, Client) {
     (server, root)
 }
 
-/// A session whose packets are made and read here.
+/// A session whose packets are built and parsed here.
 struct Raw {
     stream: TcpStream,
 }
@@ -43,7 +43,7 @@ impl Raw {
         stream.set_read_timeout(limit).expect("a time limit");
         let mut raw = Self { stream };
         raw.packet();
-        // MariaDB's own capabilities, where MySQL's first is clear: COM_STMT_BULK_EXECUTE.
+        // MariaDB's own capabilities, valid if MySQL's first bit is clear: COM_STMT_BULK_EXECUTE.
         let mut login = (PLAIN & !1).to_le_bytes().to_vec();
         login.extend_from_slice(&(1_u32 << 24).to_le_bytes());
         login.push(45);
@@ -95,7 +95,7 @@ impl Raw {
         assert_eq!(answer.first(), Some(&0), "{statement}: {answer:?}");
     }
 
-    /// The number of a statement of parameters without a result.
+    /// The number of a statement with parameters and without a result.
     fn prepare(&mut self, statement: &str) -> Vec<u8> {
         let answer = self.command(PREPARE, statement.as_bytes());
         assert_eq!(answer.first(), Some(&0), "{statement}: {answer:?}");
@@ -131,7 +131,7 @@ fn warning_count(answer: &[u8]) -> u16 {
     }
 }
 
-/// What came with a statement that has to wait for others is answered meanwhile, as MariaDB does.
+/// If a later statement has to wait, the replies to earlier ones are sent meanwhile, as in MariaDB.
 #[test]
 fn replies_do_not_wait_for_a_later_statement() {
     let (server, mut holder) = start();
@@ -186,8 +186,8 @@ fn replies_do_not_wait_for_a_later_statement() {
     }
 }
 
-/// What a statement has written before it waits is sent behind its wait, as MariaDB does: a row
-/// that is told may be relied on. What came before it is sent first.
+/// Rows that a statement has written are sent only after its wait, as in MariaDB: a client may rely
+/// on a row that it has received. Earlier replies are sent first.
 #[test]
 fn rows_of_a_statement_that_waits_are_sent_behind_its_wait() {
     let (server, mut holder) = start();
@@ -284,7 +284,7 @@ fn parameters_are_of_the_types_that_they_are_sent_as() {
     assert_eq!(found.as_deref(), Some("2020-01-02 1.50 1.5 2.50"));
 }
 
-/// A time beside a date is one of the day on which the statement is executed.
+/// A TIME beside a date counts as of the day on which the statement is executed.
 #[test]
 fn a_prepared_statement_knows_what_day_it_is() {
     let (server, mut root) = start();
@@ -304,7 +304,7 @@ fn a_prepared_statement_knows_what_day_it_is() {
     }
 }
 
-/// Who prepares a statement is told as many columns as its result will have.
+/// The reply to a PREPARE has as many columns as the result will have.
 #[test]
 fn prepared_statements_tell_their_columns() {
     let (server, mut root) = start();
@@ -328,7 +328,7 @@ fn prepared_statements_tell_their_columns() {
     }
 }
 
-/// What a column's character set cannot say is refused in each row of a bulk as it is alone.
+/// A text that a column's character set lacks is refused in each row of a bulk as it is alone.
 #[test]
 fn a_bulk_compares_what_its_rows_would_compare_alone() {
     let (server, mut root) = start();
@@ -350,7 +350,7 @@ fn a_bulk_compares_what_its_rows_would_compare_alone() {
     assert_eq!(root.value(all).expect("rows").as_deref(), Some("?0"));
 }
 
-/// A comment behind it makes no second statement.
+/// A comment after it is not a second statement.
 #[test]
 fn a_client_of_single_statements_may_end_them_with_comments() {
     let (server, _root) = start();

@@ -1,5 +1,5 @@
-//! A real server on a file system that runs full: statements fail by number, reads go on, nothing
-//! acknowledged is lost, and there is no need to start anew once there is room.
+//! A real server on a file system that fills up. Statements fail with their number, reads go on,
+//! and nothing acknowledged is lost. No restart is needed once there is space.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -15,7 +15,7 @@ use testkit::client::{Client, Outcome};
 use testkit::server::{Launch, Server};
 use testkit::{Folder, process, wait_until};
 
-/// More than what the small disks of these tests hold.
+/// More than the small disks of these tests can hold.
 const INSERT_COUNT_MAX: i64 = 100_000;
 
 fn launch(data: &Path) -> Launch {
@@ -33,7 +33,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// `None` without the right to mount.
+    /// `None` without the permission to mount.
     fn mount(megabytes: u32) -> Option<SmallDisk> {
         let folder = Folder::new("disk").unwrap();
         let size = format!("size={megabytes}m");
@@ -50,7 +50,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // The server that used it may have a moment to live.
+        // The server that used it may still be running for a moment.
         let mut command = Command::new("umount");
         drop(command.arg("-l").arg(self.folder.path()).output());
     }
@@ -62,7 +62,7 @@ fn number(client: &mut Client, statement: &str) -> i64 {
     String::from_utf8(text).unwrap().parse().unwrap()
 }
 
-/// Error number of a statement; 0 if it is done.
+/// The error number of a statement; 0 if it succeeds.
 fn outcome(client: &mut Client, statement: &str) -> u16 {
     match client.query(statement).unwrap() {
         Outcome::Error(error) => error.number,
@@ -79,7 +79,7 @@ fn make_table(server: &Server) -> Client {
     client
 }
 
-/// Inserts until the disk is full; how many rows were acknowledged, ids from 0.
+/// Inserts until the disk is full. Returns how many rows were acknowledged, ids from 0.
 fn fill(client: &mut Client) -> i64 {
     for id in 0..INSERT_COUNT_MAX {
         let statement =
@@ -93,8 +93,8 @@ fn fill(client: &mut Client) -> i64 {
     panic!("the disk does not run full");
 }
 
-/// What must hold while nothing fits: reads, rollback, and the room that a delete gives back. How
-/// many rows there are then, ids from 0.
+/// What must hold while the disk is full: reads, rollback, and reuse of the space of deleted rows.
+/// Returns how many rows there are then, ids from 0.
 fn work_on_full_disk(client: &mut Client, count: i64) -> i64 {
     assert_eq!(number(client, "select count(*) from d.t"), count);
     client.run("begin").unwrap();
@@ -112,7 +112,7 @@ fn work_on_full_disk(client: &mut Client, count: i64) -> i64 {
     client.run(&delete).unwrap();
     for id in kept..again {
         let insert = format!("insert into d.t values ({id}, repeat('r', 9000))");
-        // The room is there once nobody can read the deleted rows any more, and they are purged.
+        // The space is free once no snapshot can read the deleted rows and they are purged.
         wait_until(&insert, || match outcome(client, &insert) {
             0 => true,
             1021 => false,
@@ -128,7 +128,8 @@ fn check(data: &Path) {
     process::run(command.arg("check").arg(data)).unwrap();
 }
 
-/// The table's file may not grow: a limit of the process, which needs no right, and is lifted.
+/// The table's file may not grow: a limit of the process, which needs no permission, and is lifted
+/// later.
 #[test]
 fn a_file_that_cannot_grow_fails_statements_until_it_can() {
     let folder = Folder::new("limit").unwrap();
@@ -180,17 +181,17 @@ fn a_full_file_system_is_survived() {
     let count = fill(&mut client);
     assert!(100 < count, "{count}");
     let count = work_on_full_disk(&mut client, count);
-    // To the last page: a table grows by more than one.
+    // Down to the last page: a table grows by more than one.
     let rest = disk.path().join("rest");
     assert!(fs::write(&rest, vec![1; 8 << 20]).is_err());
     assert_eq!(
         outcome(&mut client, "create table d.u (a int primary key)"),
         1021
     );
-    // Deleting needs no room that is not there, and gives some.
+    // Deleting needs no free space, and frees some.
     client.run("delete from d.t where id < 50").unwrap();
     let mut kept = count - 50;
-    // It comes up on a full disk, too.
+    // It starts on a full disk, too.
     server.kill().unwrap();
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();

@@ -1,4 +1,4 @@
-//! Clients that go away while their statements compute: nobody computes for them any longer.
+//! Clients that disconnect while their statements compute: the statements are ended.
 
 #![forbid(unsafe_code)]
 
@@ -9,10 +9,10 @@ use std::os::unix::net::UnixStream;
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_until};
 
-/// It does not end in anybody's lifetime.
+/// It practically never ends.
 const ENDLESS: &str = "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f, d.t g, d.t h";
 
-/// It computes until a time, which is later than that of the second look at its client.
+/// It computes until a fixed time, after the second look at its client.
 const TIMED: &str = "select 'done' from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f, d.t g, d.t h \
                      where sysdate(6) > now(6) + interval 2500000 microsecond limit 1";
 
@@ -63,7 +63,7 @@ fn a_statement_that_computes_ends_when_its_client_is_gone() {
             client.send_query(statement.as_bytes()).expect("it reads");
             let id = client.connection_id;
             wait_until_running(&mut root, id);
-            // Commands that it has sent ahead are not its end, and do not hide it.
+            // Commands sent ahead do not count as its end, and do not hide it.
             client.send_query(b"select 1").expect("it reads");
             drop(client);
             wait_until_gone(&mut root, id);
@@ -88,7 +88,7 @@ fn a_client_that_has_only_ended_its_sending_side_gets_its_rows() {
     }
 }
 
-/// Nothing can be sent to it before the end that would tell whether it reads.
+/// Before its end the statement sends nothing that would show whether the client reads.
 #[test]
 fn a_change_of_a_client_that_has_ended_its_sending_side_is_rolled_back() {
     for io in ["epoll", "auto"] {
@@ -105,7 +105,8 @@ fn a_change_of_a_client_that_has_ended_its_sending_side_is_rolled_back() {
     }
 }
 
-/// Its only row, which fills the buffer, has been sent before it is in doubt: nothing more tells.
+/// Its only row fills the buffer and was sent before the client was in doubt: no more output shows
+/// it.
 #[test]
 fn a_client_that_has_ended_its_sending_side_is_cut_off_where_no_more_rows_come() {
     for io in ["epoll", "auto"] {
@@ -122,7 +123,7 @@ fn a_client_that_has_ended_its_sending_side_is_cut_off_where_no_more_rows_come()
     }
 }
 
-/// Over a unix socket an end of sending and an end of all differ.
+/// On a unix socket, shutdown of the sending side and close can be distinguished.
 #[test]
 fn a_client_of_the_unix_socket_is_seen_to_close() {
     for io in ["epoll", "auto"] {
@@ -156,7 +157,7 @@ fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {
     [&[a, b, c, sequence], payload].concat()
 }
 
-/// As root, over the unix socket.
+/// Logged in as root, over the unix socket.
 fn logged_in(server: &Server) -> UnixStream {
     let mut stream = UnixStream::connect(server.socket()).expect("it listens");
     // LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH.

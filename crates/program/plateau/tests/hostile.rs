@@ -1,5 +1,5 @@
-//! Clients that break the protocol, or keep to it and mean harm: each costs a bounded amount of
-//! memory and hurts nobody else.
+//! Clients that break the protocol, or use it to do harm: each costs a bounded amount of memory and
+//! does not affect other clients.
 
 #![forbid(unsafe_code)]
 
@@ -10,11 +10,11 @@ use std::time::Duration;
 use testkit::client::Client;
 use testkit::{Launch, Server, wait_until};
 
-/// A server without clients holds about 25 MiB, and its allocator gives back what it took with a
-/// delay, so growth below this says nothing.
+/// A server without clients holds about 25 MiB, and its allocator returns memory with a delay. So
+/// growth below this means nothing.
 const GROWTH_BYTES_MAX: u64 = 64 << 20;
 
-/// Long enough for a loaded machine; only a hang meets it.
+/// Long enough for a loaded machine; only a hang exceeds it.
 const HANG: Duration = Duration::from_secs(60);
 
 fn server(settings: &[&str]) -> Server {
@@ -48,7 +48,7 @@ fn login_as(user: &[u8], capabilities: u32) -> Vec<u8> {
     payload.extend_from_slice(&(1_u32 << 24).to_le_bytes());
     payload.push(45);
     payload.extend_from_slice(&[0; 19]);
-    // MariaDB's own, where MySQL's bit is clear: COM_STMT_BULK_EXECUTE.
+    // MariaDB's own, valid if MySQL's bit is clear: COM_STMT_BULK_EXECUTE.
     payload.extend_from_slice(&4_u32.to_le_bytes());
     payload.extend_from_slice(user);
     payload.extend_from_slice(b"\0\0mysql_native_password\0");
@@ -60,7 +60,7 @@ const PLAIN: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;
 const COMPRESS: u32 = 0x20;
 const LOCAL_FILES: u32 = 0x80;
 
-/// One packet's payload; none at the end of the stream.
+/// The payload of a packet, or `None` at the end of the stream.
 fn packet(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
@@ -84,7 +84,7 @@ fn logged_in_as(user: &[u8], server: &Server, capabilities: u32) -> TcpStream {
     stream
 }
 
-/// Reads to the end, which must come: a closed or broken connection.
+/// Reads to the end, which must come: the connection is closed or reset.
 fn must_end(mut stream: TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
     match stream.read_to_end(&mut read) {
@@ -97,7 +97,7 @@ fn must_end(mut stream: TcpStream) -> Vec<u8> {
     read
 }
 
-/// The number of the error packet at the front.
+/// The number of the leading error packet.
 fn error_number(read: &[u8]) -> Option<u16> {
     match read {
         [_, _, _, _, 0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
@@ -105,13 +105,14 @@ fn error_number(read: &[u8]) -> Option<u16> {
     }
 }
 
-/// Others are served, alone again, and the server has not grown, nor was it larger meanwhile.
+/// Other clients are served, no session is left, and the server has not grown, nor was it larger
+/// meanwhile.
 fn unhurt(server: &mut Server, bystander: &mut Client, before: u64) {
     let one = bystander.value("select 1").expect("others are served");
     assert_eq!(one.as_deref(), Some("1"));
     let fresh = server.connect().expect("others may come");
     drop(fresh);
-    // A session ends when its worker learns of it, some turns after its socket has closed.
+    // A session ends some turns after its socket has closed.
     wait_until("slots are free again", || {
         bystander.status("Threads_connected").expect("a status") == 1
     });
@@ -129,7 +130,7 @@ fn start(settings: &[&str]) -> (Server, Client, u64) {
     (server, bystander, before)
 }
 
-/// Bytes without sense, the same each time.
+/// Random bytes, the same each time.
 fn garbage(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -147,7 +148,7 @@ fn garbage_at_any_stage_ends_its_own_connection() {
     for seed in 0..20 {
         let bytes = garbage(seed, 70_000);
         let mut early = raw(&server);
-        // A server that has closed may have reset the connection already.
+        // If the server has closed, the connection may be reset already.
         let _ = early.write_all(&bytes);
         must_end(early);
         let mut instead = raw(&server);
@@ -174,7 +175,7 @@ fn half_packets_and_silence_are_cut_off() {
         stream.write_all(&whole[..length]).expect("it reads");
         must_end(stream);
     }
-    // A frame that claims all that fits, and another that should follow and does not.
+    // A frame that announces the maximum, and another that should follow and does not.
     for begun in [&[0xff, 0xff, 0x7f, 0, 3][..], &[5, 0, 0, 0, 3, b's'][..]] {
         let mut stream = logged_in(&server, PLAIN);
         stream.write_all(begun).expect("it reads");
@@ -183,7 +184,7 @@ fn half_packets_and_silence_are_cut_off() {
     unhurt(&mut server, &mut bystander, before);
 }
 
-/// The time for a login is that of all of it, however busily bytes drip in.
+/// The limit is for the whole login, even if bytes keep dripping in.
 #[test]
 fn endless_login_is_cut_off() {
     let (mut server, mut bystander, before) = start(&["connect_timeout=2"]);
@@ -220,12 +221,13 @@ fn wrong_order_and_false_lengths_are_told() {
         .write_all(&frame(7, b"\x03select 1"))
         .expect("it reads");
     assert_eq!(error_number(&must_end(stream)), Some(1156));
-    // Two MiB are claimed; what is claimed beyond the limit is read and dropped before the error.
+    // Two MiB are announced; the part beyond the limit is read and dropped before the error.
     let mut stream = logged_in(&server, PLAIN);
     let too_long = frame(0, &vec![b' '; 2 << 20]);
     let _ = stream.write_all(&too_long);
     assert_eq!(error_number(&must_end(stream)), Some(1153));
-    // 16 MiB are claimed again and again: a GiB is read and dropped before the error, and no more.
+    // 16 MiB are announced again and again: a GiB is read and dropped before the error, and no
+    // more.
     let mut stream = logged_in(&server, PLAIN);
     let mut endless = frame(0, &vec![b' '; 0xff_ffff]);
     let sent = (0..80).take_while(|sequence| {
@@ -241,8 +243,8 @@ fn wrong_order_and_false_lengths_are_told() {
 fn thousands_of_half_open_logins_keep_nobody_out() {
     let (mut server, mut bystander, before) = start(&["max_connections=50", "connect_timeout=600"]);
     let silent: Vec<TcpStream> = (0..600).map(|_| raw(&server)).collect();
-    // The kernel has accepted them all; the server is at it still. As long as more than 50 come
-    // between a client's first packet and its second, its place goes too.
+    // The kernel has accepted them all; the server is still working on them. If more than 50 come
+    // between a client's first packet and its second, that client is evicted, too.
     let mut evicted = 0;
     wait_until("the oldest went", || {
         evicted = bystander.status("Logins_evicted").expect("a status");
@@ -254,7 +256,7 @@ fn thousands_of_half_open_logins_keep_nobody_out() {
         let one = client.value("select 1").expect("and are served");
         assert_eq!(one.as_deref(), Some("1"));
     }
-    // The first took the place of a silent one, and left it to the next if that was not faster.
+    // The first took a silent client's place; each later one too, if the former had not left yet.
     let evicted = bystander.status("Logins_evicted").expect("a status");
     assert!((551..=555).contains(&evicted), "{evicted}");
     drop(silent);
@@ -278,7 +280,7 @@ fn reader_that_stops_is_cut_off() {
     let mut readers = Vec::new();
     for _ in 0..8 {
         let mut reader = server.connect().expect("it serves");
-        // 400 MB each, of which nothing is read.
+        // 400 MB each, of which the client reads nothing.
         let text = b"select a.b from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f";
         reader.send_query(text).expect("it reads");
         readers.push(reader);
@@ -346,8 +348,8 @@ fn flood_of_prepared_statements_is_refused() {
     unhurt(&mut server, &mut bystander, before);
 }
 
-/// 16 MiB of blanks in 16 KiB, many times: a piece is inflated as far as its header says and the
-/// packet in it is refused by its own header.
+/// 16 MiB of blanks in 16 KiB, many times. A piece is inflated only to the size in its header, and
+/// the packet in it is refused by its own header.
 #[test]
 fn compressed_bombs_are_bounded() {
     let (mut server, mut bystander, before) =
@@ -369,7 +371,7 @@ fn compressed_bombs_are_bounded() {
         let _ = stream.write_all(&sealed);
         must_end(stream);
     }
-    // A header that claims more than comes out.
+    // A header that announces more than comes out.
     let mut stream = logged_in(&server, PLAIN | COMPRESS);
     let lie = [&[20, 0, 0, 0, 0xff, 0xff, 0xff][..], &sealed[7..27]].concat();
     let _ = stream.write_all(&lie);
@@ -394,7 +396,7 @@ fn churn_leaves_nothing_behind() {
     unhurt(&mut server, &mut bystander, before);
 }
 
-/// The number of the only error that an answer is.
+/// The error number of a reply that is only an error.
 fn refusal(answer: &[u8]) -> Option<u16> {
     match answer {
         [0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
@@ -402,7 +404,7 @@ fn refusal(answer: &[u8]) -> Option<u16> {
     }
 }
 
-/// To prepare a statement tells of a table what to run it would.
+/// Preparing a statement must not reveal more of a table than running it.
 #[test]
 fn what_may_not_be_run_may_not_be_prepared() {
     let (mut server, mut bystander, before) = start(&[]);
@@ -440,7 +442,7 @@ fn id_of(stream: &mut TcpStream) -> u32 {
     number.parse().expect("a number")
 }
 
-/// A file that comes once KILL QUERY was answered is not stored, nor one whose end does.
+/// A file that arrives after KILL QUERY was answered is not stored, nor one whose end does.
 #[test]
 fn an_order_counts_before_a_file_that_comes_behind_it() {
     for io in ["epoll", "auto"] {
@@ -471,8 +473,8 @@ fn an_order_counts_before_a_file_that_comes_behind_it() {
     }
 }
 
-/// A file of which the client sends nothing for as long as it likes, and one of very many rows:
-/// KILL ends both, and others are served meanwhile.
+/// The client of one file sends nothing; another file has very many rows. KILL ends both, and other
+/// clients are served meanwhile.
 #[test]
 fn a_file_that_is_loaded_can_be_ended() {
     let (mut server, mut bystander, before) = start(&["workers=1", "net_read_timeout=600"]);
@@ -487,7 +489,7 @@ fn a_file_that_is_loaded_can_be_ended() {
         assert_eq!(answer.first(), Some(&0xfb), "it asks for the file");
         (stream, id)
     };
-    // A line that is begun, and nothing more.
+    // The beginning of a line, and nothing more.
     let (mut stream, id) = begin(&server);
     stream.write_all(&frame(2, b"1")).expect("it reads");
     bystander.run(&format!("kill {id}")).expect("an order");
@@ -514,7 +516,7 @@ fn a_file_that_is_loaded_can_be_ended() {
     let answer = packet(&mut stream).expect("an answer");
     assert_eq!(refusal(&answer), Some(1317), "{answer:?}");
     drop(stream);
-    // Very many fields in one.
+    // Very many fields in one row.
     let (mut stream, _) = begin(&server);
     let fields = frame(2, &b"\t".repeat(8_000_000));
     stream.write_all(&fields).expect("it reads");

@@ -1,5 +1,6 @@
-//! Clients without rights that send what costs most: the process stays below its limits, and
-//! another client is answered. `cargo xtask hostile` is the same with a thousand of them.
+//! Clients without privileges that send the most expensive requests: the process stays below its
+//! limits, and another client is served. `cargo xtask hostile` does the same with a thousand of
+//! them.
 
 #![forbid(unsafe_code)]
 
@@ -10,8 +11,8 @@ use testkit::{Launch, Outcome};
 
 const MIB: u64 = 1 << 20;
 
-/// What the process takes beside what the limits count: buffers of sockets, stacks, what the
-/// allocator has not given back yet.
+/// What the process takes in addition to what the limits count: socket buffers, stacks, and memory
+/// that the allocator has not returned yet.
 const UNCOUNTED_BYTES: u64 = 128 * MIB;
 
 fn launch() -> Launch {
@@ -44,7 +45,7 @@ fn many_clients_stay_below_the_limits() {
     assert!(!report.attacked.is_empty());
 }
 
-/// Sixteen bytes an element above its text, which is there twice; and what was there before.
+/// Sixteen bytes an element in addition to its text, which exists twice, and to the memory before.
 #[test]
 fn a_list_of_constants_costs_sixteen_bytes_an_element() {
     let mut server = launch().start().expect("the server starts");

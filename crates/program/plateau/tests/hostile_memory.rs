@@ -1,6 +1,6 @@
-//! What a client makes the server keep has a limit of its own (`max_session_mem_used`, error 1290)
-//! and one that all clients share (`statement_memory_size`, error 1041). Below both, nothing is
-//! refused; above one, that statement fails and all goes on.
+//! The memory that a client's statements keep has a limit of its own (`max_session_mem_used`, error
+//! 1290) and one for all clients together (`statement_memory_size`, error 1041). Below both,
+//! nothing is refused. Above one, that statement fails and everything else goes on.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ fn error_number(client: &mut Client, statement: &str) -> u16 {
     client.error_number(statement).expect("an answer")
 }
 
-/// A table of as many numbers.
+/// A table of this many numbers.
 fn numbers(client: &mut Client, count: u32) {
     client.run("create database d").expect("a database");
     client
@@ -31,15 +31,15 @@ fn numbers(client: &mut Client, count: u32) {
     client.run(&insert).expect("rows");
 }
 
-/// A statement that keeps rows of so many bytes each, a hundred of them.
+/// A statement that keeps a hundred rows of this many bytes each.
 struct Keeper {
     /// What keeps them.
     name: &'static str,
     /// `BYTES` stands for a number of bytes.
     text: &'static str,
-    /// With so many all goes well.
+    /// With this many bytes it succeeds.
     below: u32,
-    /// With so many it is refused.
+    /// With this many bytes it is refused.
     above: u32,
 }
 
@@ -65,7 +65,7 @@ const KEEPERS: &[Keeper] = &[
         above: 90_000,
     },
     Keeper {
-        // Of a key, what texts are compared by is kept too, and is longer than the text.
+        // A key also keeps the sort weights of its text, which are longer than the text.
         name: "groups",
         text: "select min(repeat('d', BYTES)), concat(i, repeat('e', BYTES)) k \
                from d.n group by k limit 1",
@@ -116,11 +116,11 @@ fn what_a_statement_keeps_is_bounded() {
             assert_eq!(number, expected, "{}: {statement}", keeper.name);
         }
     }
-    // Within one row too.
+    // Also within one row.
     let row = |count: usize| format!("select {}", vec!["repeat('a', 1000000)"; count].join(","));
     assert_eq!(error_number(&mut client, &row(3)), 0);
     assert_eq!(error_number(&mut client, &row(20)), 1290);
-    // A failed statement has given back what it kept.
+    // A failed statement has released what it kept.
     let mut other = server.connect().expect("it serves");
     let large = "set @a = repeat('a', 7000000)";
     assert_eq!(error_number(&mut client, large), 0);
@@ -147,7 +147,7 @@ fn what_sessions_keep_is_bounded_for_each_and_for_all() {
     let mut third = server.connect().expect("it serves");
     assert_eq!(error_number(&mut third, large), 1041);
     assert_eq!(error_number(&mut third, "set @a = 'short'"), 0);
-    // What goes is free for others.
+    // Released memory is free for others.
     assert_eq!(error_number(&mut first, "set @a = null"), 0);
     assert_eq!(error_number(&mut third, large), 0);
 }
@@ -161,7 +161,7 @@ fn rows_that_wait_to_be_fetched_are_bounded() {
     assert_eq!(error_number(&mut client, &open), 1290);
     let first_and_second = format!("{query} into @a");
     assert_eq!(error_number(&mut client, &first_and_second), 1172);
-    // What was fetched is not kept any more.
+    // Fetched rows are no longer kept.
     let query = format!("{query} where i < 60");
     let both = format!(
         "begin not atomic declare t longtext; declare done int default 0; \
@@ -226,7 +226,7 @@ fn variables_of_programs_and_named_locks_count() {
     assert_eq!(error_number(&mut client, &sets(5)), 0);
     assert_eq!(error_number(&mut client, &sets(20)), 1290);
     assert_eq!(error_number(&mut client, &sets(5)), 0, "all is given back");
-    // Values of SET that wait for the others.
+    // Values of SET wait for each other.
     let items = |count: usize| vec!["@a = repeat('a', 1000000)"; count].join(",");
     assert_eq!(error_number(&mut client, &format!("set {}", items(5))), 0);
     let many = format!("set {}", items(20));

@@ -7,7 +7,7 @@ use testkit::client::Client;
 use testkit::{Launch, Outcome, Server};
 
 fn start(settings: &[&str]) -> (Server, Client) {
-    // One worker: what is served meanwhile is served by the one that the statement runs on.
+    // One worker, so the statement and the other clients share it.
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
         .with_settings(["workers=1"].iter().chain(settings));
     let server = launch.start().expect("the server starts");
@@ -15,7 +15,8 @@ fn start(settings: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// Runs a statement that does not end by itself; serves another client meanwhile and kills it.
+/// Runs a statement that does not end by itself. Serves another client meanwhile, and kills the
+/// statement.
 fn is_fair_and_mortal(server: &Server, bystander: &mut Client, endless: &str) {
     let mut victim = server.connect().expect("it serves");
     victim.send_query(endless.as_bytes()).expect("it reads");
@@ -34,7 +35,7 @@ fn is_fair_and_mortal(server: &Server, bystander: &mut Client, endless: &str) {
     assert_eq!(one.as_deref(), Some("1"));
 }
 
-/// Texts of 15 MB in which each place nearly matches: hours of work in one call.
+/// Texts of 15 MB that nearly match at each position: hours of work in one call.
 #[test]
 fn one_call_can_be_ended_and_hurts_nobody() {
     let (server, mut bystander) = start(&[]);
@@ -51,7 +52,7 @@ fn one_call_can_be_ended_and_hurts_nobody() {
         format!("find_in_set('b', repeat('a,', 7000000)) + locate({needle}, {text})"),
     ] {
         is_fair_and_mortal(&server, &mut bystander, &format!("select {call}"));
-        // The same where it is no constant.
+        // The same with a value that is not constant.
         bystander.run("set @text = 'a'").expect("a variable");
         let statement = format!("select if(rand() < 2, {call}, 0)");
         is_fair_and_mortal(&server, &mut bystander, &statement);
@@ -70,7 +71,7 @@ fn one_call_has_the_statements_time() {
     }
 }
 
-/// Many calls in one row, each of them long but not endless.
+/// Many calls in one row, each long but not endless.
 #[test]
 fn many_calls_of_a_row_can_be_ended() {
     let (server, mut bystander) = start(&[]);

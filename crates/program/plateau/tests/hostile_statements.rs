@@ -1,16 +1,16 @@
-//! Statements that mean harm: each fails by a named limit or can be ended, takes a bounded amount
-//! of memory, and others are served meanwhile.
+//! Harmful statements: each fails at a named limit or can be killed, takes a bounded amount of
+//! memory, and other clients are served meanwhile.
 
 #![forbid(unsafe_code)]
 
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server};
 
-/// Two values of `max_allowed_packet` and what the allocator has not given back yet.
+/// Two values of `max_allowed_packet`, and what the allocator has not returned yet.
 const GROWTH_BYTES_MAX: u64 = 128 << 20;
 
 fn start() -> (Server, Client) {
-    // One worker: what is served meanwhile is served by the one that the statement runs on.
+    // One worker, so the statement and the other clients share it.
     let server = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
         .with_settings(["workers=1", "max_allowed_packet=1M"])
         .start()
@@ -60,7 +60,7 @@ fn deep_nesting_is_an_error() {
     );
 }
 
-/// What is explained is read and planned, and not run.
+/// EXPLAIN parses and plans the statement without running it.
 #[test]
 fn a_long_text_is_ended_while_it_is_read_and_planned() {
     let (server, mut root) = start();
@@ -73,7 +73,7 @@ fn a_long_text_is_ended_while_it_is_read_and_planned() {
     let running = format!(
         "select count(*) from information_schema.processlist where id = {id} and command = 'Query'"
     );
-    // Others are served meanwhile by the same worker, or nobody could see it run.
+    // The same worker serves others meanwhile, or they could not see it run.
     let mut is_killed = false;
     for _ in 0..20 {
         client.send_query(text.as_bytes()).expect("it reads");
@@ -91,7 +91,7 @@ fn a_long_text_is_ended_while_it_is_read_and_planned() {
     assert!(is_killed, "it was never seen to run");
 }
 
-/// Each table of a FROM is a floor of the tree of joins: thousands of them ran off the stack.
+/// Each table of a FROM is a level of the tree of joins: thousands of them overflowed the stack.
 #[test]
 fn tables_of_a_join_are_counted() {
     let (_server, mut client) = start();
@@ -174,7 +174,8 @@ fn queries_that_with_puts_into_each_other_are_bounded() {
     }
 }
 
-/// NULL and warning 1301, or error 1139 for expressions; no memory by what a call merely asks for.
+/// NULL and warning 1301, or error 1139 for expressions. The size that a call requests is not
+/// allocated.
 #[test]
 fn results_and_expressions_have_limits() {
     let (mut server, mut client) = start();
@@ -226,7 +227,7 @@ fn results_and_expressions_have_limits() {
     );
 }
 
-/// On one worker, while the statement runs, another client is served and ends it.
+/// On one worker, while the statement runs, another client is served and kills it.
 #[test]
 fn endless_statements_can_be_ended_and_hurt_nobody() {
     let (server, mut bystander) = start();
@@ -269,7 +270,7 @@ fn endless_statements_can_be_ended_and_hurt_nobody() {
     }
 }
 
-/// The statements of one text are many; each is short.
+/// One text with many statements, each of them short.
 #[test]
 fn a_text_of_many_statements_can_be_ended_and_hurts_nobody() {
     let (server, mut bystander) = start();

@@ -1,5 +1,5 @@
-//! A server that has nothing to do sleeps: no timer runs unless somebody waits for it. What wakes
-//! it up is counted, not how long it computes.
+//! An idle server sleeps: no timer runs unless something waits for it. The test counts wake-ups,
+//! not CPU time.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use testkit::{Launch, Server, wait_until};
 /// How long wake-ups are counted, in seconds.
 const SECONDS: u64 = 2;
 
-/// What the whole server may need a second.
+/// The wake-ups of the whole server in a second.
 const WAKE_UPS_PER_SECOND_MAX: u64 = 10;
 
 fn start() -> Server {
@@ -23,7 +23,7 @@ fn start() -> Server {
         .expect("the server starts")
 }
 
-/// Lets time pass: a client listens to a server that has nothing to say.
+/// Lets time pass: a client reads from a server that sends nothing.
 fn listen(client: &mut Client) {
     let stream = client.stream();
     let length = Some(Duration::from_secs(SECONDS));
@@ -72,7 +72,7 @@ fn an_idle_server_sleeps() {
     drop(clients);
 }
 
-/// Neither do clients that have gone to lunch in the middle of a transaction.
+/// Nor do clients that stay idle in a transaction.
 #[test]
 fn open_transactions_need_no_wake_ups() {
     let mut server = start();
@@ -96,7 +96,8 @@ fn open_transactions_need_no_wake_ups() {
     wait_until("open transactions need no wake-ups", || {
         is_asleep(&mut server, &mut listener)
     });
-    // Whoever waits for a lock wakes nobody either, and is served at once when the lock is free.
+    // A session that waits for a lock causes no wake-ups either, and is served as soon as the lock
+    // is free.
     let blocked = "update d.t set v = 5 where i = 1";
     reader.run("commit").expect("the end of a snapshot");
     reader.send_query(blocked.as_bytes()).expect("it reads");

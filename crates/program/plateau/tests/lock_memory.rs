@@ -1,5 +1,5 @@
-//! Row locks have a limit of memory that all clients share (`lock_table_size`, error 1206): the
-//! transaction that asks for one too many is rolled back, and all others go on.
+//! Row locks have a memory limit for all clients together (`lock_table_size`, error 1206). The
+//! transaction that requests one too many is rolled back, and all others go on.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ fn error_number(client: &mut Client, statement: &str) -> u16 {
     client.error_number(statement).expect("an answer")
 }
 
-/// Runs all, none of which may fail.
+/// Runs all statements; none may fail.
 fn run(client: &mut Client, statements: &[&str]) {
     for statement in statements {
         client.run(statement).expect(statement);
@@ -32,7 +32,7 @@ fn numbers(client: &mut Client) {
     run(client, &["create database d", definition, &insert(0)]);
 }
 
-/// Adds 10,000 numbers, from this one on.
+/// Inserts 10,000 numbers, beginning with this one.
 fn insert(first: u32) -> String {
     let rows: Vec<String> = (first..first + 10_000)
         .map(|row| format!("({row}, 1)"))
@@ -67,7 +67,7 @@ fn one_lock_too_many_ends_its_transaction_alone() {
         single(&mut greedy, "select count(*) from d.n where i = 20000"),
         "0"
     );
-    // What it had is free, what the other has is not.
+    // Its locks are free, the other's are not.
     run(
         &mut modest,
         &[
@@ -84,7 +84,7 @@ fn one_lock_too_many_ends_its_transaction_alone() {
     run(&mut greedy, &["update d.n set v = 2 where i = 8000"]);
 }
 
-/// The one that is refused is the one that holds the most; whoever locks a few rows goes on.
+/// The transaction with the most locks is refused; one that locks a few rows goes on.
 #[test]
 fn a_full_lock_table_fails_the_transaction_that_fills_it() {
     let server = start();
@@ -113,14 +113,14 @@ fn a_full_lock_table_fails_the_transaction_that_fills_it() {
     for first in (0..count).step_by(100) {
         assert_eq!(locked(&mut greedy, first), 0, "its memory was given back");
     }
-    // There is no room for 100 rows more of the one that has most, and there is for another.
+    // The transaction with the most locks cannot lock 100 rows more; another can.
     assert_eq!(locked(&mut modest, 9900), 0);
     assert_eq!(locked(&mut greedy, count), 1206);
     run(&mut modest, &["commit"]);
     assert_eq!(single(&mut modest, "select v from d.n where i = 9000"), "2");
 }
 
-/// A row that is locked again takes no more memory, and what was locked is given back at the end.
+/// Locking a row again takes no more memory, and the end of the transaction frees its locks.
 #[test]
 fn the_same_rows_can_be_locked_without_end() {
     let server = start();
@@ -138,8 +138,8 @@ fn the_same_rows_can_be_locked_without_end() {
     }
 }
 
-/// Rows that a transaction has inserted are locked without an entry, however many there are, and
-/// whoever passes over them.
+/// Rows that a transaction inserts are locked without an entry, however many there are. That also
+/// holds for transactions that scan over them.
 #[test]
 fn new_rows_need_no_memory_for_locks() {
     let server = start();
@@ -158,7 +158,7 @@ fn new_rows_need_no_memory_for_locks() {
     assert_eq!(error_number(&mut reader, free), 1206);
 }
 
-/// A unique index beside the primary key has a lock for each new key, and there may be too many.
+/// In a secondary unique index each new key has a lock, and there may be too many.
 #[test]
 fn new_keys_of_unique_indexes_are_locks() {
     let server = start();

@@ -1,4 +1,4 @@
-//! A long list of constants is kept unlike a short one: it answers as the short one does.
+//! A long list of constants is stored differently from a short one: both must return the same.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ fn start() -> (Server, Client) {
     (server, client)
 }
 
-/// Above the number from which on lists stay in the text.
+/// Above the length from which lists stay in the text.
 const COUNT: usize = 1100;
 
 fn repeated(members: &[&str]) -> String {

@@ -1,10 +1,10 @@
-//! The end that SIGTERM asks for, as clients see it.
+//! The shutdown by SIGTERM, as clients see it.
 
 #![forbid(unsafe_code)]
 
 use testkit::{Launch, Outcome, Signal, wait_for, wait_until};
 
-/// Clients of a pool are idle most of the time: they hold the end up no more than nobody does.
+/// Clients of a pool are mostly idle: they must not delay the shutdown.
 #[test]
 fn idle_clients_are_dismissed_and_running_statements_are_not() {
     for io in ["epoll", "auto"] {
@@ -23,7 +23,7 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
         let get = "do get_lock('busy', 0)";
         busy.run(get).unwrap();
         let mut waiting = server.connect().unwrap();
-        // As idle as the others, whoever has the lock goes first, and leaves it behind.
+        // The session with the lock, as idle as the others, ends first and releases it.
         waiting.send_query(b"select get_lock('busy', 60)").unwrap();
         let listed = "select count(*) from information_schema.processlist \
                       where info like 'select get_lock%' and state = 'User lock'";
@@ -39,7 +39,7 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
             other => panic!("{io}: {other:?}"),
         }
         for client in &mut idle {
-            // It was told meanwhile, and reads that as the answer to what it asks next.
+            // The error was sent meanwhile; the client reads it as the reply to its next command.
             client.send_query(b"select 1").unwrap();
             match &client.read_outcomes().unwrap()[..] {
                 [Outcome::Error(error)] => assert_eq!(error.number, 1053, "{io}"),
@@ -55,9 +55,9 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
     }
 }
 
-/// A procedure that commits for ever keeps a write of the log under way at nearly any moment: cut
-/// off in it, the server would end as by a crash. So sessions are killed first, at a second signal
-/// or when the patience is over.
+/// A procedure that commits for ever keeps a write of the log running at nearly every moment. Cut
+/// off within it, the server would end as by a crash. So sessions are killed first, at a second
+/// signal or after the grace period.
 #[test]
 fn what_never_ends_is_killed_and_the_log_stays_whole() {
     for (io, signals) in [("epoll", 2), ("auto", 2), ("auto", 1)] {
@@ -76,7 +76,7 @@ fn what_never_ends_is_killed_and_the_log_stays_whole() {
         }
         let mut waiting = server.connect().unwrap();
         waiting.send_query(b"select sleep(1000)").unwrap();
-        // With what they wait for, should they not.
+        // Shows what they wait for, if they do not end.
         let listed = "select concat(if(100 < (select count(*) from d.t), 'enough', 'more'), ': ', \
                       group_concat(command, ' ', time_ms, ' ', ifnull(state, ''))) \
                       from information_schema.processlist";

@@ -1,5 +1,5 @@
-//! A server that stood still (SIGSTOP, a debugger) hears what came meanwhile before it finds that
-//! somebody's time is up.
+//! A server that stood still (SIGSTOP, a debugger) handles what arrived meanwhile before it decides
+//! that a time limit is over.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ fn login() -> Vec<u8> {
 
 #[test]
 fn logins_that_came_in_time_are_heard() {
-    // auto: the ring, where the machine has it.
+    // auto: io_uring, if the machine has it.
     for io in ["epoll", "auto"] {
         let mut server = start(io);
         let connect = |_| TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");

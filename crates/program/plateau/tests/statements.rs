@@ -1,16 +1,16 @@
-//! What the server answers, as text: each file of `tests/statements` is a session or several.
+//! The server's results as text: each file of `tests/statements` is one or several sessions.
 //!
 //! ```text
 //! # a comment
 //! > SELECT 1
 //! 1
-//! two> SELECT 2          -- on a connection of its own, made at its first use
+//! two> SELECT 2          -- on a connection of its own, opened at its first use
 //! 2
-//! two& SELECT SLEEP(1)   -- sent only; its answer is read by `two<`
+//! two& SELECT SLEEP(1)   -- only sent; `two<` reads its result
 //! ```
 //!
-//! `UPDATE_EXPECT=1` rewrites the answers; with `REFERENCE=mariadb` beside it, by what MariaDB
-//! says. Where we mean to differ from it, the file says so in a comment.
+//! `UPDATE_EXPECT=1` rewrites the results; with `REFERENCE=mariadb` it writes MariaDB's. A file
+//! says in a comment where we differ from MariaDB on purpose.
 
 #![forbid(unsafe_code)]
 
@@ -55,7 +55,7 @@ fn files_get_the_answers_that_they_say() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The file with the answers that the server gives.
+/// The file with the server's results.
 fn answer(server: &Server, text: &str) -> anyhow::Result<String> {
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut setup = server.connect()?;
@@ -94,7 +94,7 @@ fn answer(server: &Server, text: &str) -> anyhow::Result<String> {
     Ok(out)
 }
 
-/// `name> statement`, `name& statement`, `name<`; nothing for a line of an answer.
+/// `name> statement`, `name& statement`, `name<`; `None` for a line of a result.
 fn command(line: &str) -> Option<(&str, char, &str)> {
     let end = line.find(|character: char| !character.is_ascii_lowercase())?;
     let (name, rest) = line.split_at(end);

@@ -1,7 +1,7 @@
-//! Rights that a session has by accounts and levels other than its own account's grants on `*.*`:
-//! what is allowed by them, and what is refused.
+//! Privileges that a session has from accounts and levels other than its own account's grants on
+//! `*.*`: what they allow, and what is refused.
 //!
-//! `REFERENCE=mariadb` asks MariaDB the same.
+//! `REFERENCE=mariadb` asks MariaDB the same questions.
 
 use testkit::{Client, Launch, Login, Outcome, Server};
 
@@ -16,7 +16,7 @@ const SETUP: &[&str] = &[
     "INSERT INTO shop.s VALUES (1)",
     "CREATE PROCEDURE other.p() SELECT 7",
     "CREATE USER target@'%' IDENTIFIED BY 'pw'",
-    // One user, let in by three accounts.
+    // One user, admitted by three accounts.
     "CREATE USER w@localhost IDENTIFIED BY 'pw'",
     "CREATE USER w@'%' IDENTIFIED BY 'no'",
     "CREATE USER w@'l%' IDENTIFIED BY 'no'",
@@ -28,14 +28,14 @@ const SETUP: &[&str] = &[
     "GRANT UPDATE ON shop1.t TO w@'l%'",
     "GRANT EXECUTE ON PROCEDURE other.p TO w@'%'",
     "GRANT INSERT ON other.* TO w@'10.%'",
-    // What is global is its own account's alone.
+    // Global privileges are those of its own account only.
     "CREATE USER v@localhost IDENTIFIED BY 'pw'",
     "CREATE USER v@'%' IDENTIFIED BY 'no'",
     "GRANT SELECT ON shop.* TO v@'%' WITH GRANT OPTION",
     "GRANT SELECT ON other.* TO v@'%' WITH GRANT OPTION",
     "GRANT PROCESS, CREATE USER, DROP ON *.* TO v@'%'",
     "GRANT INSERT ON `sh%`.* TO v@localhost WITH GRANT OPTION",
-    // Looking after a server.
+    // Administration of a server.
     "CREATE USER su@localhost IDENTIFIED BY 'pw'",
     "GRANT SUPER ON *.* TO su@localhost",
     "CREATE USER dumper@localhost IDENTIFIED BY 'pw'",
@@ -46,10 +46,10 @@ const SETUP: &[&str] = &[
     "GRANT SHOW VIEW ON *.* TO viewer@localhost",
 ];
 
-/// Who, what, and what comes back: rows, `ok`, or the number of an error.
+/// Account, statement, and result: rows, `ok`, or the number of an error.
 const CASES: &[(&str, &str, &str)] = &[
     ("w", "SELECT CURRENT_USER()", "w@localhost"),
-    // A grant at the same place hides the one of the less specific host.
+    // A grant at the same place hides that of the less specific host.
     ("w", "SELECT * FROM shop.s", "1142"),
     ("w", "INSERT INTO shop.s VALUES (2)", "ok"),
     ("w", "SELECT * FROM other.own", ""),
@@ -66,7 +66,7 @@ const CASES: &[(&str, &str, &str)] = &[
          WHERE SCHEMA_NAME IN ('shop', 'shop1', 'other', 'mysql')",
         "other,shop,shop1",
     ),
-    // What others were granted is not shown as its own.
+    // Grants of other accounts are not shown as its own.
     (
         "w",
         "SELECT COUNT(*) FROM information_schema.TABLE_PRIVILEGES",
@@ -82,7 +82,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT COUNT(DISTINCT USER) FROM information_schema.PROCESSLIST",
         "1",
     ),
-    // The right to give on comes from the grant that counts.
+    // The right to grant comes from the grant that counts.
     ("v", "GRANT SELECT ON shop.s TO target", "1142"),
     ("dumper", "GRANT SELECT ON shop.s TO target", "1142"),
     ("v", "GRANT SELECT ON shop.* TO target", "1044"),
@@ -95,7 +95,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("v", "GRANT INSERT ON `s%`.* TO target", "1044"),
     ("v", "GRANT INSERT ON `%`.* TO target", "1044"),
     ("v", "GRANT INSERT ON *.* TO target", "1045"),
-    // Who may read the table of programs sees all of them.
+    // A session that may read the table of programs sees all of them.
     ("dumper", "SHOW CREATE PROCEDURE other.p", "p"),
     ("reader", "SHOW CREATE PROCEDURE other.p", "p"),
     ("viewer", "SHOW CREATE PROCEDURE other.p", "1305"),
@@ -112,7 +112,7 @@ fn the_most_specific_account_of_a_user_counts_at_each_place() {
     }
 }
 
-/// A plan that was allowed once is not allowed when the grant of another account has gone.
+/// A plan that was allowed once is refused after the other account's grant was revoked.
 #[test]
 fn a_revoke_from_another_account_holds_at_once() {
     let (server, mut root) = set_up();
@@ -127,7 +127,7 @@ fn a_revoke_from_another_account_holds_at_once() {
     let grant = "GRANT SELECT ON other.own TO w@'%'";
     assert_eq!(run(&mut root, grant), "ok");
     assert_eq!(run(&mut user, "SELECT * FROM other.own"), "");
-    // A grant that comes to stand at the same place hides it.
+    // A new grant at the same place hides it.
     let hide = "GRANT INSERT ON other.own TO w@localhost";
     assert_eq!(run(&mut root, hide), "ok");
     assert_eq!(run(&mut user, "SELECT * FROM other.own"), "1142");
@@ -139,7 +139,7 @@ fn a_revoke_from_another_account_holds_at_once() {
     assert_eq!(run(&mut user, "SELECT * FROM other.own"), "1142");
 }
 
-/// A program has the rights of its definer, who is looked for by the host that his account has.
+/// A program has the rights of its definer, found by the host of the definer's account.
 #[test]
 fn a_definer_is_served_by_accounts_that_match_his_host() {
     let (server, mut root) = set_up();
@@ -207,9 +207,8 @@ fn what_is_missing_for_giving_on_is_named_in_mariadbs_order() {
     }
 }
 
-/// What a single privilege shows of a table: of CHECK TABLE, SHOW COLUMNS, SHOW INDEX and SHOW
-/// CREATE TABLE, with the privilege on the database and with that on the table. `-` is error 1142,
-/// `0` no row.
+/// What a single privilege on the database, or on the table, reveals of a table: CHECK TABLE, SHOW
+/// COLUMNS, SHOW INDEX and SHOW CREATE TABLE. `-` is error 1142, `0` no row.
 const SHOWN: &[(&str, &str, &str)] = &[
     (
         "SELECT",

@@ -1,4 +1,4 @@
-//! What SET GLOBAL says of logins holds for the next one.
+//! SET GLOBAL of a login setting applies to the next login.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ fn start(settings: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// A connection that says nothing.
+/// A connection that sends nothing.
 fn silent(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
     let wait = Some(Duration::from_secs(60));
@@ -22,7 +22,7 @@ fn silent(server: &Server) -> TcpStream {
     stream
 }
 
-/// What the server greets with.
+/// The capabilities in the server's greeting.
 fn offered(server: &Server) -> Capabilities {
     let mut stream = silent(server);
     let mut header = [0; 4];
@@ -38,7 +38,7 @@ fn status(client: &mut Client, name: &str) -> u64 {
     client.status(name).expect("a status")
 }
 
-/// Logins that have failed, and why: all, refused, timed out.
+/// Counts of failed logins: all, refused, timed out.
 fn failures(client: &mut Client) -> [u64; 3] {
     ["Aborted_connects", "Logins_refused", "Logins_timed_out"].map(|name| status(client, name))
 }
@@ -50,7 +50,7 @@ fn plain_connections_are_refused_once_that_is_set() {
         client
             .run("SET GLOBAL require_secure_transport = ON")
             .expect("a global variable");
-        // More of them than there are workers, so that each has one.
+        // More than there are workers, so that each worker has one.
         for _ in 0..8 {
             let refused = Client::connect(&Login::root(server.port()));
             let error = refused.expect_err("it is not encrypted");
@@ -90,7 +90,7 @@ fn the_time_for_a_login_can_be_changed() {
         read.is_ok() && !all.is_empty(),
         "greeted, and cut off: {read:?}"
     );
-    // Gone at once, and by no will of the server's.
+    // The client disconnects at once; the server did not cut it off.
     drop(silent(&server));
     wait_until("both are counted", || failures(&mut client) == [2, 0, 1]);
 }

@@ -1,4 +1,4 @@
-//! What accounts may do, and what their logins are asked.
+//! Privileges of accounts, and the settings of their logins.
 
 #![forbid(unsafe_code)]
 

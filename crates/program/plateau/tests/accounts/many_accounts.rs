@@ -1,8 +1,9 @@
-//! More accounts and stored procedures than the server reads at a time, before and after a start.
+//! More accounts and stored procedures than the server reads in one batch, before and after a
+//! restart.
 
 use testkit::{Client, Launch, Login, Outcome, Server};
 
-/// Accounts and procedures are read 64 at a time; some are there from the start.
+/// Accounts and procedures are read in batches of 64; some exist from the start.
 const COUNTS: [usize; 2] = [63, 130];
 
 fn start() -> Server {
@@ -54,8 +55,8 @@ fn all_of_them_are_read() {
     server.stop().expect("it ends in order");
 }
 
-/// The hash of a password takes milliseconds, and a statement may want hundreds: others of the same
-/// worker go on meanwhile, and it can be killed.
+/// Hashing a password takes milliseconds, and a statement may need hundreds. Other sessions of the
+/// worker run meanwhile, and the statement can be killed.
 #[test]
 fn hashing_of_many_passwords_holds_nobody_up() {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));

@@ -1,8 +1,9 @@
-//! What an account without a right is told, statement by statement: MariaDB's numbers and texts.
+//! The errors for accounts without a privilege, statement by statement: MariaDB's numbers and
+//! texts.
 
 use testkit::{Client, Launch, Login, Outcome, Server};
 
-/// Made by root before the accounts are asked.
+/// Created by root before the accounts are tested.
 const SETUP: [&str; 34] = [
     "CREATE DATABASE shop",
     "CREATE DATABASE other",
@@ -40,7 +41,7 @@ const SETUP: [&str; 34] = [
     "GRANT CREATE, DROP ON other.* TO maker@localhost",
 ];
 
-/// Who, what, and what comes back: rows as text, `ok`, or an error.
+/// Account, statement, and result: rows as text, `ok`, or an error.
 const CASES: &[(&str, &str, &str)] = &[
     ("reader", "SELECT name FROM shop.items", "a; b"),
     (
@@ -53,7 +54,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT * FROM shop.nothing",
         "1142 SELECT command denied to user 'reader'@'localhost' for table `shop`.`nothing`",
     ),
-    // Whatever else is wrong with a statement tells nothing of a table that is not to be known.
+    // Other errors of a statement reveal nothing of a hidden table.
     (
         "reader",
         "SELECT nothing FROM shop.secret",
@@ -105,7 +106,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "CREATE TABLE other.copy LIKE other.own",
         "1142 SELECT command denied to user 'maker'@'localhost' for table `other`.`own`",
     ),
-    // Rights that are no routine's show none.
+    // Privileges that do not apply to routines show none.
     (
         "maker",
         "SHOW CREATE PROCEDURE other.add_up",
@@ -245,7 +246,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop'",
         "",
     ),
-    // Of several tables all go or none.
+    // Of several tables all are dropped or none.
     (
         "dropper",
         "DROP TABLE shop.secret, shop.items",
@@ -258,7 +259,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "1142 INSERT command denied to user 'maker'@'localhost' for table `other`.`own`",
     ),
     ("root", "SELECT COUNT(*) FROM other.own", "0"),
-    // The names of copies that ALTER TABLE makes are its own.
+    // The names of ALTER TABLE's copies are reserved.
     ("root", "CREATE TABLE shop.`#sql-alter-1` (a INT)", "1103"),
     (
         "root",
@@ -304,7 +305,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("builder", "CREATE PROCEDURE shop.own() SET @own = 1", "ok"),
     ("builder", "CALL shop.own()", "ok"),
     ("builder", "DROP PROCEDURE shop.own", "ok"),
-    // How others log in is not for those to change who may grant them something.
+    // The right to grant privileges to others does not include changing how they log in.
     (
         "granter",
         "GRANT SELECT ON other.* TO boss@localhost IDENTIFIED BY 'stolen'",
@@ -343,7 +344,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "ok",
     ),
     ("granter", "SET PASSWORD = PASSWORD('pw')", "ok"),
-    // Rights to a table that is gone can be taken away.
+    // Privileges on a dropped table can be revoked.
     ("root", "CREATE TABLE other.gone (a INT)", "ok"),
     ("root", "GRANT SELECT ON other.gone TO boss@localhost", "ok"),
     ("root", "DROP TABLE other.gone", "ok"),
@@ -364,7 +365,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "1147",
     ),
     ("boss", "SELECT CURRENT_USER()", "boss@localhost"),
-    // A statement that names an account twice does to it what two would.
+    // A statement that names an account twice has the effect of two.
     (
         "root",
         "RENAME USER one TO three, two TO three",
@@ -461,8 +462,8 @@ fn rights_to_a_program_outlive_the_server() {
     );
 }
 
-/// How an account logs in is shown to itself and to who may read all of `mysql`, for the hash of
-/// its password is in it. Who may change accounts without reading them does not see it.
+/// SHOW CREATE USER of another account needs the right to read all of `mysql`, since it shows the
+/// hash of the password. The right to change accounts does not suffice.
 #[test]
 fn another_account_is_shown_to_readers_of_the_accounts_alone() {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
@@ -500,7 +501,7 @@ fn another_account_is_shown_to_readers_of_the_accounts_alone() {
     }
 }
 
-/// The first who set a password of the account that all share would lock the others out.
+/// If one client could set a password for the shared account, all others would be locked out.
 #[test]
 fn an_anonymous_account_sets_no_password() {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
@@ -529,7 +530,7 @@ fn an_anonymous_account_sets_no_password() {
         let change = answer(&mut guest, "ALTER USER CURRENT_USER() IDENTIFIED BY 'x'");
         assert!(change.starts_with("1227 "), "{change}");
     }
-    // Nor with the right to change accounts, nor by GRANT.
+    // Not even with the right to change accounts, nor by GRANT.
     let grant = "GRANT CREATE USER, SELECT ON *.* TO ''@localhost WITH GRANT OPTION";
     assert_eq!(answer(&mut root, grant), "ok");
     let mut guest = guest().expect("everybody may log in");
@@ -539,7 +540,8 @@ fn an_anonymous_account_sets_no_password() {
     }
 }
 
-/// The last connection is an administrator's; nobody else gets it, nor an administrator a second.
+/// The last connection is for an administrator; no other client gets it, nor a second
+/// administrator.
 #[test]
 fn an_administrator_finds_a_seat_where_others_are_refused() {
     let launch =

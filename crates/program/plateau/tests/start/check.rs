@@ -1,4 +1,4 @@
-//! `plateau check` on data directories that were damaged: what it names, and how it ends.
+//! `plateau check` on damaged data directories: the faults that it names, and its exit code.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ const UNDO_FILE: &str = "space_1.pdb";
 /// Page 0 is the header, page 1 the map, page 2 the directory, page 3 the first of the chain.
 const UNDO_PAGE: usize = 3;
 
-/// What a check has said.
+/// The output of a check.
 struct Told {
     code: Option<i32>,
     faults: Vec<String>,
@@ -32,13 +32,13 @@ struct Told {
 }
 
 impl Told {
-    /// Whether one of the faults begins so.
+    /// Whether one of the faults contains this text.
     fn names(&self, start: &str) -> bool {
         self.faults.iter().any(|fault| fault.contains(start))
     }
 }
 
-/// What a check says, of three workers and of one.
+/// The output of a check, with three workers and with one.
 fn check(data: &Path) -> Told {
     let files = spaces(data);
     let told = check_with(data, 3);
@@ -54,7 +54,8 @@ fn check(data: &Path) -> Told {
 }
 
 fn check_with(data: &Path, workers: u8) -> Told {
-    // Of pages written last there are copies, which recovery would put in their place.
+    // The doublewrite file has copies of the last written pages, from which recovery would repair
+    // them.
     fs::remove_file(data.join("doublewrite.pdw")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
     command.arg("check").arg(data);
@@ -106,7 +107,7 @@ fn went_on(server: &mut Server, statements: &[&str]) {
     server.stop().unwrap();
 }
 
-/// Two tables: of one the rows and an index have inner pages and large values, the other is small.
+/// Two tables: one with inner pages and large values in its rows and an index, and a small one.
 fn two_tables() -> Server {
     let digits = "(select 0 d union all select 1 union all select 2 union all select 3 union all \
                   select 4 union all select 5 union all select 6 union all select 7 union all \
@@ -156,7 +157,7 @@ fn file_with(data: &Path, text: &str) -> PathBuf {
     spaces(data).into_iter().skip(2).find(has).unwrap()
 }
 
-/// Changes a page, and puts its checksum right if it is to look whole.
+/// Changes a page, and corrects its checksum if it has to look whole.
 fn change(path: &Path, page: usize, is_sealed: bool, act: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = fs::read(path).unwrap();
     let whole = bytes[page * PAGE..][..PAGE].to_vec();
@@ -190,7 +191,7 @@ fn each_damaged_page_is_named() {
     let mut types = Vec::new();
     for path in spaces(&data) {
         for (page, page_type) in pages(&path) {
-            // Leaves are many, and alike.
+            // There are many leaves, all alike.
             if types
                 .iter()
                 .filter(|&&(known, _)| known == page_type)
@@ -207,7 +208,7 @@ fn each_damaged_page_is_named() {
             let place = named(&path, page);
             assert_eq!(told.code, Some(1), "{place} {faults:?} {errors}");
             assert!(told.names(&place), "{place} {faults:?}");
-            // What follows from it is not told for a fault of its own.
+            // Consequences of the fault are not reported as faults of their own.
             let open_error = usize::from(faults.iter().any(|it| it.contains("cannot open")));
             assert_eq!(faults.len(), 1 + open_error, "{place} {faults:?}");
             assert!(errors.contains("faults found in"), "{errors}");
@@ -235,14 +236,14 @@ fn all_damaged_pages_are_named_at_once() {
             places.push(named(&large, page));
         }
     }
-    // A page that was lost: its place is empty.
+    // A lost page: its place is empty.
     let (lost, _) = pages(&large)
         .into_iter()
         .find(|(page, _)| page % 3 == 1 && 3 < *page)
         .unwrap();
     change(&large, lost, false, |bytes| bytes.fill(0));
     places.push(named(&large, lost));
-    // A directory that opens: the other table is looked at.
+    // A directory that opens: the other table is checked.
     let told = check(&data);
     let faults = &told.faults;
     assert_eq!(told.code, Some(1));
@@ -262,7 +263,7 @@ fn all_damaged_pages_are_named_at_once() {
         .parse()
         .unwrap();
     assert!((4..1004).contains(&rows), "{}", told.summary);
-    // One that does not: every page is read all the same.
+    // A directory that does not open: every page is read nevertheless.
     let system = data.join("space_0.pdb");
     damage(&system, 3);
     places.push(named(&system, 3));
@@ -313,7 +314,7 @@ fn doubles_in_a_unique_index_are_named() {
     ]);
     let data = server.data();
     check_whole(&data);
-    // The dictionary says of each index its name and then: 3 = not unique, 2 = unique.
+    // The dictionary has the name of each index, followed by: 3 = not unique, 2 = unique.
     let system = data.join("space_0.pdb");
     let bytes = fs::read(&system).unwrap();
     let name = b"by_both\x03";
@@ -330,7 +331,7 @@ fn doubles_in_a_unique_index_are_named() {
     assert_eq!(told.faults, [fault]);
 }
 
-/// The place of a text that is there once.
+/// The position of a text that occurs once.
 fn place_of(bytes: &[u8], text: &str) -> usize {
     let mut windows = bytes.windows(text.len()).enumerate();
     let mut places = windows.by_ref().filter(|(_, it)| *it == text.as_bytes());
@@ -339,7 +340,7 @@ fn place_of(bytes: &[u8], text: &str) -> usize {
     place
 }
 
-/// What a check says while these bytes stand there, in a page that looks whole.
+/// The faults that a check names while these bytes are in a page that looks whole.
 fn faults_with(data: &Path, path: &Path, at: usize, new: &[u8]) -> Vec<String> {
     let whole = change(path, at / PAGE, true, |page| {
         page[at % PAGE..][..new.len()].copy_from_slice(new);
@@ -350,7 +351,7 @@ fn faults_with(data: &Path, path: &Path, at: usize, new: &[u8]) -> Vec<String> {
     told.faults
 }
 
-/// Pages that are whole, each by itself, and contradict each other.
+/// Pages that are each valid and contradict each other.
 #[test]
 fn contradictions_are_named() {
     let mut server = stopped(&[
@@ -361,7 +362,7 @@ fn contradictions_are_named() {
     ]);
     let data = server.data();
     check_whole(&data);
-    // Keys are weights, so these letters stand in rows alone.
+    // Keys are weights, so these letters occur only in rows.
     let words = file_with(&data, "aardvark");
     let name = words.file_stem().unwrap().to_string_lossy();
     let space = name.trim_start_matches("space_").to_owned();
@@ -371,7 +372,7 @@ fn contradictions_are_named() {
     assert_eq!(faults, ["a row of t.words stands under the key of another"]);
     let faults = faults_with(&data, &words, row + 8, b"X");
     assert_eq!(faults, [NO_ENTRY]);
-    // What the map marks, and how many pages there are.
+    // The bits of the map, and the number of pages.
     let faults = faults_with(&data, &words, PAGE + 32, &[0x07]);
     assert_eq!(
         faults,
@@ -380,7 +381,7 @@ fn contradictions_are_named() {
     let faults = faults_with(&data, &words, 36, &3_u32.to_le_bytes());
     let fault = format!("page {space}:3 is used, but behind the tablespace's end");
     assert_eq!(faults, [fault]);
-    // An index that the disk left as it was before two rows came.
+    // An index in its state before two rows were inserted.
     let added = "insert into t.words values ('owl', 'emu', repeat('x', 20000)), \
                  ('yak', 'emu', repeat('y', 20000))";
     went_on(&mut server, &[added]);
@@ -392,7 +393,7 @@ fn contradictions_are_named() {
     let faults = faults_with(&data, &words, root, &before[root..][..PAGE]);
     let count = "index by_k of t.words has 2 entries for 4 rows";
     assert_eq!(faults, [NO_ENTRY, NO_ENTRY, count]);
-    // A large value that is that of two rows.
+    // A large value that two rows refer to.
     let after = fs::read(&words).unwrap();
     let leaf = row / PAGE * PAGE;
     let references = after[leaf..][..PAGE]
@@ -404,7 +405,7 @@ fn contradictions_are_named() {
             is_large.then_some((leaf + at, it))
         });
     let references: Vec<(usize, LobReference)> = references.collect();
-    // Later rows stand before earlier ones.
+    // Later rows come before earlier ones.
     let [(_, yak), (owl_at, _)] = references[..] else {
         panic!("{references:?}");
     };
@@ -417,7 +418,7 @@ fn contradictions_are_named() {
     check_whole(&data);
 }
 
-/// Workers part the rows of a table among them, and the pages of its file.
+/// Workers split the rows of a table, and the pages of its file.
 #[test]
 fn a_large_table_is_looked_at_in_parts() {
     let digits = "(select 0 d union all select 1 union all select 2 union all select 3 union all \
@@ -437,12 +438,12 @@ fn a_large_table_is_looked_at_in_parts() {
     let data = server.data();
     let told = check(&data);
     assert_eq!(told.faults, Vec::<String>::new());
-    // One more is a row of the server's own tables.
+    // One more row belongs to the server's own tables.
     assert!(told.summary.contains(" 10001 rows, "), "{}", told.summary);
     let wide = file_with(&data, "kangaroo");
     let bytes = fs::read(&wide).unwrap();
     assert!(1024 * PAGE < bytes.len(), "it is worth parting");
-    // The first column behind the header of a row of 23 bytes, and its copy in no index.
+    // The first column, after the row header of 23 bytes; its value is in no index.
     let at = place_of(&bytes, "kangaroo");
     let k = bytes[..at]
         .windows(4)
@@ -467,7 +468,7 @@ fn a_large_table_is_looked_at_in_parts() {
     );
 }
 
-/// CHECK TABLE reads all indexes, of which a query may need none.
+/// CHECK TABLE reads all indexes; a query may need none of them.
 #[test]
 fn check_table_tells_of_an_index_that_cannot_be_read() {
     let mut server = stopped(&[
@@ -486,7 +487,7 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
     fs::remove_file(data.join("doublewrite.pdw")).unwrap();
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
-    // Who does not need the index reads the rows.
+    // A query that does not use the index reads the rows.
     let last = client.value("select max(k) from t.words use index ()");
     assert_eq!(last.unwrap().as_deref(), Some("kangaroo"));
     let Outcome::Rows(answer) = client.query("check table t.words").unwrap() else {
@@ -497,7 +498,7 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
     assert_eq!(told[..3], ["t.words", "check", "Error"]);
     assert!(told[3].contains(&named(&words, page)), "{told:?}");
     assert!(!told[3].contains('/'), "no path of the server: {told:?}");
-    // The server's log names it, too: file, page and table, once.
+    // The server's log names it, too, with file, page and table, and only once.
     let file = words.file_name().unwrap().to_string_lossy().into_owned();
     let line = format!("a page cannot be read file={file} page={page} owner=table t.words");
     testkit::wait_until(&line, || server.log().contains(&line));
@@ -511,7 +512,7 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
 
 const NO_ENTRY: &str = "a row of t.words has no entry in index by_k";
 
-/// Undo whose pages are whole and say something wrong.
+/// Undo pages that are whole and have wrong contents.
 #[test]
 fn undo_is_looked_at() {
     let server = two_tables();
@@ -521,7 +522,7 @@ fn undo_is_looked_at() {
     assert_eq!(first_type, PageType::Undo);
     let u32_of = |page: &[u8], at: usize| u32::from_le_bytes(page[at..at + 4].try_into().unwrap());
     let tail = usize::try_from(u32_of(&fs::read(&undo).unwrap()[2 * PAGE..], 32)).unwrap();
-    // A page that is marked and belongs to nothing.
+    // A page that is marked as used and belongs to nothing.
     let whole = change(&undo, 1, true, |map| map[32] |= 0x80);
     let told = check(&data);
     assert_eq!(told.code, Some(1));
@@ -536,7 +537,7 @@ fn undo_is_looked_at() {
     assert!(told.names("undo ends with page 1:"), "{:?}", told.faults);
     assert!(told.names(", not with 1:7"), "{:?}", told.faults);
     restore(&undo, 2, &whole);
-    // A record that leads back into the middle of another.
+    // A record that refers back into the middle of another.
     let bytes = fs::read(&undo).unwrap();
     let page = &bytes[tail * PAGE..][..PAGE];
     let (mut at, mut copy) = (UNDO_RECORDS_START, Vec::new());
@@ -550,7 +551,7 @@ fn undo_is_looked_at() {
     }
     let wrong = UndoPointer::new(0, PageNo(u32::try_from(tail).unwrap()), 41);
     let whole = change(&undo, tail, true, |page| {
-        // Behind length, kind and transaction.
+        // After length, kind and transaction.
         page[at + 9..][..7].copy_from_slice(&wrong.to_bytes());
     });
     let told = check(&data);
@@ -558,7 +559,7 @@ fn undo_is_looked_at() {
     let fault = format!("has no undo record at 41 of page 1:{tail}");
     assert!(told.names(&fault), "{:?}", told.faults);
     restore(&undo, tail, &whole);
-    // A page whose records are none: nobody can say which transactions were open.
+    // A page without valid records: it is unknown which transactions were open.
     let whole = change(&undo, tail, true, |page| {
         page[32..34].copy_from_slice(&200_u16.to_le_bytes());
         page[40..200].fill(0);

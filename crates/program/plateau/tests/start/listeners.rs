@@ -1,4 +1,4 @@
-//! Where clients connect: the settings `listen` and `socket`, and sections `listener` beside them.
+//! The listening addresses: the settings `listen` and `socket`, and the sections `listener`.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,5 +1,5 @@
-//! A server whose log is damaged after kill -9: it refuses to start, names file and position, and
-//! starts without what is lost only by the operator's word.
+//! A server whose log is damaged after kill -9. It refuses to start, and names file and position.
+//! It starts without the lost part only if the operator accepts the loss.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ fn killed() -> (Folder, PathBuf) {
     client.run("create database d").unwrap();
     client.run("create table d.t (id int primary key)").unwrap();
     drop(client);
-    // So far all is in the files.
+    // Up to here everything is in the files.
     server.stop().unwrap();
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
@@ -134,26 +134,26 @@ fn lost_log_is_named_and_refused() {
         drop(client);
         server.kill().unwrap();
         drop(server);
-        // What was accepted is not told again.
+        // An accepted loss is not reported again.
         let mut server = launch(&harmed).start().unwrap();
         let mut client = server.connect().unwrap();
         client.run("use after").unwrap();
         drop(client);
         server.stop().unwrap();
     }
-    // Nothing was wrong with the original, and the word is not needed.
+    // The original is undamaged, so the option is not needed.
     let mut server = launch(&data).with("--accept-log-loss").start().unwrap();
     assert!(server.log().contains("was not needed"), "{}", server.log());
     assert_eq!(count(&mut server.connect().unwrap()), COMMIT_COUNT);
     server.stop().unwrap();
-    // After an orderly end no log is needed.
+    // After a clean shutdown no log is needed.
     fs::remove_dir_all(data.join("log")).unwrap();
     let mut server = launch(&data).start().unwrap();
     assert_eq!(count(&mut server.connect().unwrap()), COMMIT_COUNT);
     server.stop().unwrap();
 }
 
-/// Up to the damage everything is there.
+/// Everything before the damage is kept.
 #[test]
 fn what_was_logged_before_the_damage_is_kept() {
     let (_folder, data) = killed();

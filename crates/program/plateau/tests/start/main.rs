@@ -1,4 +1,4 @@
-//! Starting and checking a data directory, whole or damaged.
+//! Starts and checks of a data directory, whole or damaged.
 
 #![forbid(unsafe_code)]
 

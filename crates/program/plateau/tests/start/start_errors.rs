@@ -1,4 +1,5 @@
-//! A server that cannot start says why in a line, ends with 1, and leaves its data directory whole.
+//! A server that cannot start prints the reason on one line, exits with 1, and leaves its data
+//! directory whole.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +14,7 @@ use std::process::{Command, Output};
 use testkit::server::Launch;
 use testkit::{Folder, Server};
 
-/// Runs the server with these settings until it ends by itself.
+/// Runs the server with these settings until it exits by itself.
 fn start(settings: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
     for setting in settings {
@@ -63,7 +64,7 @@ fn what_hinders_the_start_is_told_in_a_line() {
         &[tcp, &data, "socket=/nothing/here.sock"],
         "/nothing/here.sock",
     );
-    // The data directory, made by the failed starts, is whole.
+    // The data directory that the failed starts created is whole.
     let mut checked = Command::new(env!("CARGO_BIN_EXE_plateau"));
     let checked = checked
         .arg("check")
@@ -72,7 +73,7 @@ fn what_hinders_the_start_is_told_in_a_line() {
     assert!(checked.unwrap().status.success());
 }
 
-/// Runs `plateau --check-config` over this file; what it says, and how it ends.
+/// Runs `plateau --check-config` on this file. Returns its exit code and output.
 fn check_config(folder: &Folder, text: &str) -> (Option<i32>, String) {
     let file = folder.path().join("my.toml");
     fs::write(&file, text).unwrap();
@@ -109,7 +110,7 @@ fn a_check_of_the_configuration_names_each_mistake() {
     );
 }
 
-/// Runs `plateau check` where there is nothing to check: one line tells it.
+/// Runs `plateau check` on something that is no data directory: one line says so.
 fn check_refuses(folder: &Path, expected: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
     let output = command.arg("check").arg(folder).output().unwrap();
@@ -166,13 +167,13 @@ fn a_directory_and_a_port_have_one_server() {
     let own = format!("data={}", folder.path().join("data").display());
     let port = format!("listen=127.0.0.1:{}", server.port());
     check(&[&port, &own], "choose another with --set listen=");
-    // Clients of the first have not noticed.
+    // Clients of the first server are not affected.
     let one = server.connect().unwrap().value("select 1").unwrap();
     assert_eq!(one.as_deref(), Some("1"));
     server.stop().unwrap();
 }
 
-/// Fills a part of a file with something else.
+/// Overwrites a part of a file.
 fn damage(path: &Path, from: usize, to: usize) {
     let mut bytes = fs::read(path).unwrap();
     let end = to.min(bytes.len());
@@ -187,7 +188,8 @@ fn damage_is_named() {
     let data = format!("data={}", server.data().display());
     let settings = ["listen=127.0.0.1:0", data.as_str()];
     let system = server.data().join("space_0.pdb");
-    // Of pages written last there are copies, which the start would put in their place.
+    // The doublewrite file has copies of the last written pages, from which the start would repair
+    // them.
     fs::remove_file(server.data().join("doublewrite.pdw")).unwrap();
     let whole = fs::read(&system).unwrap();
     damage(&system, 3 * (16 << 10) + 100, 3 * (16 << 10) + 200);
@@ -207,7 +209,7 @@ fn a_directory_that_may_not_be_written_is_told() {
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
     let data = format!("data={}", closed.join("data").display());
-    // Root may write everywhere but here.
+    // Root may write everywhere except here.
     let data = if fs::write(closed.join("probe"), "").is_ok() {
         "data=/sys/data".to_owned()
     } else {

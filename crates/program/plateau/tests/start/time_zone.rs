@@ -1,4 +1,4 @@
-//! The machine's time zone, which `time_zone = SYSTEM` means: what MariaDB makes of it, here too.
+//! The machine's time zone, `time_zone = SYSTEM`: the same results as MariaDB's.
 
 use testkit::Server;
 use testkit::server::{Launch, ServerKind};
@@ -15,8 +15,8 @@ fn start(kind: ServerKind, variable: &str) -> Server {
         .expect("the server starts")
 }
 
-/// Each answers with one value. In the hour that comes twice MariaDB takes the offset that its
-/// clock has at the time of asking; here it is the first hour, as in every zone that has a name.
+/// Each returns one value. In the hour that occurs twice, MariaDB uses the offset of its clock at
+/// the time of asking. Here it is the first hour, as in every named zone.
 const QUESTIONS: &[&str] = &[
     "SELECT @@system_time_zone",
     "SELECT @@time_zone",

@@ -1,5 +1,5 @@
-//! Clients whose character set is not UTF-8: what their strings, names, parameters and files mean,
-//! and in what bytes they are answered. `REFERENCE=mariadb` asks MariaDB instead.
+//! Clients whose character set is not UTF-8: the meaning of their strings, names, parameters and
+//! files, and the bytes of their results. `REFERENCE=mariadb` asks MariaDB instead.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,15 +38,15 @@ const BLOB: u8 = 252;
 const LATIN1: u8 = 8;
 const UTF8MB4: u8 = 45;
 
-/// A connection, byte for byte.
+/// A connection, byte by byte.
 struct Wire {
     stream: TcpStream,
     sequence: u8,
-    /// The file that the server last asked for.
+    /// The file that the server last requested.
     asked_file: Vec<u8>,
 }
 
-/// The end of a result, in the bytes that came.
+/// A result, as the bytes that arrived.
 #[derive(Debug, Default, PartialEq)]
 struct Reply {
     /// The text of an error.
@@ -114,7 +114,7 @@ impl Wire {
         payload
     }
 
-    /// The first result of a command; `file` is what a server gets that asks for one.
+    /// The first result of a command; `file` is sent if the server requests a file.
     fn reply(&mut self, is_binary: bool, file: &[u8]) -> Reply {
         let mut reply = Reply::default();
         let head = self.packet();
@@ -217,7 +217,7 @@ fn append_value(out: &mut Vec<u8>, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// The next short length-encoded value; none is NULL.
+/// The next short length-encoded value; `None` is NULL.
 fn value(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let (&length, behind) = rest.split_first().expect("a value");
     *rest = behind;
@@ -252,7 +252,7 @@ fn row(packet: &[u8], count: usize, is_binary: bool) -> Vec<u8> {
     values.join(&b'|')
 }
 
-/// Character sets of client and connection, a statement, and its row, whichever the protocol.
+/// Character sets of client and connection, a statement, and its row, in both protocols.
 const STRINGS: &[(&str, &str, &[u8], &[u8])] = &[
     (
         "latin1",
@@ -411,7 +411,7 @@ fn rows_are_written_and_found_in_the_clients_bytes() {
             assert_eq!(wire.prepared(&text, &[parameter]).rows, [b"5"], "{shown}");
         }
     }
-    // A BLOB is bytes.
+    // A BLOB parameter is bytes.
     let id = wire.prepare(b"SELECT HEX(?), CHARSET(?)");
     let reply = wire.execute(id, &[b"\xe9", b"\xe9"], BLOB);
     assert_eq!(reply.rows, [b"E9|binary"]);
@@ -420,7 +420,7 @@ fn rows_are_written_and_found_in_the_clients_bytes() {
     assert_eq!(reply.rows, [b"C3A9|utf8mb4"]);
 }
 
-/// One text of two clients is two statements.
+/// The same text from two clients is two statements.
 #[test]
 fn clients_of_other_character_sets_share_no_plan() {
     let server = start();
@@ -585,7 +585,7 @@ fn programs_and_prepared_statements_keep_how_they_were_read() {
     let reply = latin1.execute(id, &[], VARCHAR);
     assert_eq!(reply.rows, ["E9|E9|\u{e9}".as_bytes()]);
     assert_eq!(latin1.row(b"EXECUTE s USING @v, @v"), b"E9|E9|C3A9|utf8mb4");
-    // Variables of a block are of the database's character set.
+    // Variables of a block have the database's character set.
     latin1.run(b"SET NAMES latin1");
     let block = b"BEGIN NOT ATOMIC DECLARE v VARCHAR(9) DEFAULT '\xe9'; SELECT HEX(v); END";
     assert_eq!(latin1.row(block), b"C3A9");

@@ -1,4 +1,4 @@
-//! What clients are told of types, names and character sets.
+//! Types, names and character sets in the replies to clients.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What clients are told of the types of system variables: MariaDB's column definitions.
-//! `REFERENCE=mariadb` asks MariaDB instead, of what it knows.
+//! The column types of system variables in results: MariaDB's column definitions.
+//! `REFERENCE=mariadb` asks MariaDB instead, for the variables that it has.
 
 use testkit::{Client, Launch, Outcome, Server, is_reference_asked};
 
@@ -95,7 +95,7 @@ const COUNTS: &[&str] = &[
 
 const TIMES: &[&str] = &["long_query_time", "max_statement_time", "timestamp"];
 
-/// Variables that SHOW VARIABLES does not show here.
+/// Variables that SHOW VARIABLES omits here.
 const NOT_SHOWN: &[&str] = &[
     "error_count",
     "identity",
@@ -115,7 +115,7 @@ fn start() -> Server {
         .expect("a server")
 }
 
-/// The definition of a statement's first column, and the value; none of an unknown variable.
+/// The definition of a statement's first column, and the value; `None` for an unknown variable.
 fn definition(client: &mut Client, statement: &str) -> Option<(String, String)> {
     let Ok(Outcome::Rows(result)) = client.query(statement) else {
         return None;
@@ -166,7 +166,7 @@ fn clients_are_told_the_types_of_system_variables() {
     for name in names {
         let of_name = lists.iter().find(|(names, _)| names.contains(&name));
         if is_reference_asked() && of_name.is_none() {
-            // It has many more.
+            // MariaDB has many more.
             continue;
         }
         let expected = of_name.map_or("text", |(_, expected)| expected);

@@ -1,4 +1,4 @@
-//! What clients are told of the types of user variables: MariaDB's column definitions.
+//! The column types of user variables in results: MariaDB's column definitions.
 
 use testkit::{Client, Launch, Outcome, Server};
 
@@ -6,7 +6,7 @@ const BIGINT: &str = "type 8 length 20 decimals 0 flags 128 collation 63";
 const TEXT: &str = "type 251 length 67108860 decimals 39 flags 0 collation 45";
 const BYTES: &str = "type 251 length 16777215 decimals 39 flags 128 collation 63";
 
-/// A value, and the column definition of a variable that was set to it.
+/// A value, and the column definition of a variable with that value.
 const CASES: &[(&str, &str)] = &[
     ("1", BIGINT),
     ("TRUE", BIGINT),

@@ -1,5 +1,5 @@
-//! What several sessions change at the same time, accounts, stored programs and definitions of
-//! tables: no change is lost.
+//! Several sessions change accounts, stored programs and definitions of tables at the same time: no
+//! change is lost.
 
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_until};
@@ -14,7 +14,7 @@ fn start() -> (Server, Client) {
     (server, root)
 }
 
-/// Sends a statement to each at once; the numbers of their errors, 0 for none, in order.
+/// Sends a statement to each at the same time. Returns their error numbers, 0 for none, in order.
 fn at_once(clients: &mut [Client], statements: &[String]) -> Vec<u16> {
     for (client, statement) in clients.iter_mut().zip(statements) {
         client.send_query(statement.as_bytes()).expect("it reads");
@@ -77,7 +77,7 @@ fn procedures_made_at_the_same_time_are_all_there_and_once() {
     }
 }
 
-/// No procedure is left in a database that is not there.
+/// No procedure is left in a dropped database.
 #[test]
 fn no_procedure_outlives_its_database() {
     let (server, mut root) = start();
@@ -92,7 +92,7 @@ fn no_procedure_outlives_its_database() {
     }
 }
 
-/// An ALTER TABLE that waited for others changes the table as they left it.
+/// An ALTER TABLE that waited for others starts from their result.
 #[test]
 fn alters_of_a_table_at_the_same_time_are_all_kept() {
     let (server, mut root) = start();
@@ -120,7 +120,7 @@ fn alters_of_a_table_at_the_same_time_are_all_kept() {
     }
 }
 
-/// Begins a statement and comes back when it waits for a named lock that `watcher` has.
+/// Begins a statement, and returns when it waits for a named lock that `watcher` holds.
 fn begin(client: &mut Client, watcher: &mut Client, statement: &str) {
     client.send_query(statement.as_bytes()).expect("it reads");
     let state = format!(
@@ -130,8 +130,8 @@ fn begin(client: &mut Client, watcher: &mut Client, statement: &str) {
     while watcher.value(&state).expect("a state").as_deref() != Some("User lock") {}
 }
 
-/// While CREATE TABLE .. SELECT fills its table nobody sees it, drops it or alters it; who makes
-/// one of that name meanwhile has it.
+/// While CREATE TABLE .. SELECT fills its table, no other session sees, drops or alters it. A
+/// session that creates a table of that name meanwhile gets the name.
 #[test]
 fn a_table_is_nobodys_until_it_is_filled() {
     let (server, mut root) = start();
@@ -164,7 +164,7 @@ fn a_table_is_nobodys_until_it_is_filled() {
     let count = "select count(*) from d.t";
     assert_eq!(root.value(count).expect("rows").as_deref(), Some("3"));
 
-    // The table that it replaces is there until it has its rows, and where it gets none.
+    // The replaced table exists until the new one has its rows, and stays if it gets none.
     maker.run("do release_all_locks()").expect("it is free");
     root.run(lock).expect("a lock");
     begin(&mut maker, &mut root, &format!("create or replace {fill}"));
@@ -195,7 +195,7 @@ fn a_table_is_nobodys_until_it_is_filled() {
     assert_eq!(shown.len(), 1, "{shown:?}");
 }
 
-/// A table whose new name another takes while its rows are copied is as it was.
+/// If another table takes the new name while the rows are copied, the table is unchanged.
 #[test]
 fn an_alter_that_loses_its_new_name_has_changed_nothing() {
     let (server, mut root) = start();
@@ -235,7 +235,7 @@ fn an_alter_that_loses_its_new_name_has_changed_nothing() {
     assert!(root.rows("select x from d.u").expect("no rows").is_empty());
 }
 
-/// Each finds no table of the name, or another than it has waited for.
+/// Each finds no table of the name, or another than the one it waited for.
 #[test]
 fn a_table_is_replaced_by_several_at_the_same_time() {
     let (server, mut root) = start();

@@ -1,4 +1,4 @@
-//! Sessions that wait for each other's definitions of tables: one of them is refused.
+//! Sessions that wait for each other's metadata locks: one of them fails.
 
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_until};
@@ -19,7 +19,7 @@ fn start() -> (Server, Client) {
     (server, client)
 }
 
-/// Begins a statement that must come to wait.
+/// Begins a statement that has to wait.
 fn waits(server: &Server, watcher: &mut Client, statement: &str) -> Client {
     let mut client = server.connect().expect("it serves");
     begin(&mut client, watcher, statement);
@@ -51,12 +51,13 @@ fn users_of_two_tables_behind_their_changes_have_a_victim() {
     let mut change_a = waits(&server, &mut watcher, "alter table d.a add x int");
     let mut change_b = waits(&server, &mut watcher, "alter table d.b add x int");
     begin(&mut first, &mut watcher, "select i from d.b");
-    // Now each waits for the next; who closes the ring is told, and its transaction is gone.
+    // Now each waits for the next. The one that closes the cycle gets the error, and its
+    // transaction is rolled back.
     match second.query("select i from d.a").expect("an answer") {
         Outcome::Error(error) => assert_eq!((error.number, &*error.state), (1213, "40001")),
         other => panic!("a deadlock, not {other:?}"),
     }
-    // With it the others come through: b can be changed, then read.
+    // Then the others continue: b can be changed, then read.
     assert!(matches!(
         change_b.read_outcomes().expect("an answer")[..],
         [Outcome::Done(_)]
@@ -78,8 +79,8 @@ fn users_of_two_tables_behind_their_changes_have_a_victim() {
     assert_eq!(value(&mut watcher, "b").as_deref(), Some("1"));
 }
 
-/// DROP DATABASE and CREATE TABLE in it exclude each other: whatever comes first, no table is left
-/// in a database that is not there.
+/// DROP DATABASE and CREATE TABLE in it exclude each other: in either order, no table is left in a
+/// dropped database.
 #[test]
 fn no_table_outlives_its_database() {
     let (server, mut watcher) = start();
@@ -99,8 +100,8 @@ fn no_table_outlives_its_database() {
     }
 }
 
-/// Under LOCK TABLES no database is dropped, so nobody who makes a table in it while he waits for
-/// such a lock can be waited for.
+/// Under LOCK TABLES no database can be dropped. So a session that creates a table in it while it
+/// waits for such a lock is never waited for.
 #[test]
 fn a_dropper_of_the_database_waits_for_no_replacer_of_a_table_that_he_has_locked() {
     let (server, mut watcher) = start();
@@ -120,7 +121,7 @@ fn a_dropper_of_the_database_waits_for_no_replacer_of_a_table_that_he_has_locked
     dropper.run("drop database d").expect("it goes");
 }
 
-/// LOCK TABLES that had to wait for a change locks what is there then.
+/// LOCK TABLES that waited for a change locks the tables that exist then.
 #[test]
 fn tables_that_change_before_they_are_locked_are_locked_as_they_are() {
     let (server, mut watcher) = start();
@@ -163,7 +164,7 @@ fn tables_that_change_before_they_are_locked_are_locked_as_they_are() {
     }
 }
 
-/// Three sessions of whom two use a database that the third drops: one is refused.
+/// Three sessions; two use a database that the third drops: one fails.
 #[test]
 fn users_of_a_database_behind_its_end_have_a_victim() {
     let (server, mut watcher) = start();
@@ -175,7 +176,7 @@ fn users_of_a_database_behind_its_end_have_a_victim() {
     let mut maker = waits(&server, &mut watcher, "create table e.u select i from d.a");
     let mut dropper = waits(&server, &mut watcher, "drop database e");
     reader.run("commit").expect("it lets go");
-    // All three end; whom the ring costs his statement is told so.
+    // All three end; the victim of the cycle gets the error.
     for client in [&mut renamer, &mut maker, &mut dropper] {
         for outcome in client.read_outcomes().expect("an answer") {
             if let Outcome::Error(error) = outcome {

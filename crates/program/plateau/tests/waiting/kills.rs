@@ -11,8 +11,8 @@ fn start(io: &str) -> testkit::Server {
     launch.start().expect("the server starts")
 }
 
-/// A client library that shall connect anew by itself looks, before it sends a command, whether its
-/// connection has ended. Once KILL was answered it has.
+/// A client library that reconnects by itself checks, before it sends a command, whether its
+/// connection was closed. Once KILL was answered it is closed.
 #[test]
 fn an_idle_connection_has_ended_once_kill_is_answered() {
     for io in ["epoll", "auto"] {
@@ -35,8 +35,9 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
     }
 }
 
-/// Who is killed by another sees the end of its connection, and nothing before: an error that it
-/// has not asked for would be taken for the answer to its next command. Who kills itself is told.
+/// A client killed by another sees the end of its connection, and nothing before. An unrequested
+/// error would be taken for the reply to its next command. A client that kills itself gets the
+/// error.
 #[test]
 fn a_killed_client_is_told_nothing() {
     for io in ["epoll", "auto"] {
@@ -76,7 +77,7 @@ fn a_killed_client_is_told_nothing() {
     }
 }
 
-/// More than the sockets between server and client hold.
+/// More than the sockets between server and client can hold.
 const LARGE: &str = "select b from d.t";
 
 fn with_large_rows(io: &str) -> (testkit::Server, Client) {
@@ -94,8 +95,8 @@ fn with_large_rows(io: &str) -> (testkit::Server, Client) {
     (server, root)
 }
 
-/// Of rows that are large, a few fill the buffer: the statement waits for its client to take them,
-/// and looks after that whether it was killed, or is over its time.
+/// A few large rows fill the buffer. The statement waits until its client reads them, then checks
+/// whether it was killed or its time is over.
 #[test]
 fn a_statement_that_sends_large_rows_ends() {
     for io in ["epoll", "auto"] {
@@ -113,7 +114,7 @@ fn a_statement_that_sends_large_rows_ends() {
     }
 }
 
-/// A client that takes nothing keeps nobody from the rows that it has locked once it is killed.
+/// A killed client that reads nothing does not keep others from the rows that it has locked.
 #[test]
 fn a_connection_that_takes_nothing_is_killed() {
     for io in ["epoll", "auto"] {
@@ -127,7 +128,7 @@ fn a_connection_that_takes_nothing_is_killed() {
         wait_until_running(&mut killer, victim.connection_id);
         let kill = format!("kill {}", victim.connection_id);
         killer.run(&kill).expect("it is there");
-        // It waits for less than a client may take nothing.
+        // The wait is shorter than the time that a client may read nothing.
         killer
             .run("update d.t set b = 'z' where a = 1")
             .expect("the row is free");
@@ -143,7 +144,7 @@ fn wait_until_running(client: &mut Client, id: u32) {
     });
 }
 
-/// The number of the error that the answer ends by, 0 for none.
+/// The number of the error at the end of the reply, 0 for none.
 fn error_number(client: &mut Client) -> u16 {
     let outcomes = client.read_outcomes().expect("an answer");
     match outcomes.last() {

@@ -1,10 +1,10 @@
-//! Every wait of a statement for others: the process list names it, it ends by its limit, and it
-//! ends by KILL.
+//! Every wait of a statement for others: the process list shows it, and it ends by its limit and by
+//! KILL.
 
 use testkit::client::Client;
 use testkit::{Launch, Outcome, Server, wait_for};
 
-/// A wait: what the holder does, what the waiter does then, and what the process list shows.
+/// A wait: the holder's statements, the waiting statement, and the state in the process list.
 struct Wait {
     hold: &'static [&'static str],
     wait: &'static str,
@@ -102,7 +102,7 @@ fn start() -> (Server, Client) {
     (server, client)
 }
 
-/// The holder of what is waited for.
+/// The session that holds what is waited for.
 fn hold(server: &Server, wait: &Wait) -> Client {
     let mut holder = server.connect().expect("it serves");
     for statement in wait.hold {
@@ -111,7 +111,7 @@ fn hold(server: &Server, wait: &Wait) -> Client {
     holder
 }
 
-/// The number that the one answer fails with, 0 for none.
+/// The error number of the one reply, 0 for none.
 fn error_number(client: &mut Client) -> u16 {
     match &client.read_outcomes().expect("an answer")[..] {
         [Outcome::Error(error)] => error.number,
@@ -134,7 +134,7 @@ fn every_wait_has_a_limit() {
         };
         waiter.send_query(wait.wait.as_bytes()).expect("it reads");
         assert_eq!(error_number(&mut waiter), expected, "{}", wait.wait);
-        // So does the time of the whole statement.
+        // The time limit of the statement also ends it.
         let timed = format!("set statement max_statement_time = 0.1 for {}", wait.wait);
         waiter.send_query(timed.as_bytes()).expect("it reads");
         let number = error_number(&mut waiter);
