@@ -6,13 +6,12 @@
 //! [`check`] verifies a whole tree. Everything goes through [`pages`], the door to the pool.
 //!
 //! (I1) Latches are taken from parent to child and from left to right, then the space's header and
-//!      maps, then new pages. A change that had to wait would give up instead, so the order is for
-//!      progress, not against deadlock.
+//! maps, then new pages. A change that had to wait would give up instead, so the order is for
+//! progress, not against deadlock.
 //! (I2) A mini-transaction takes every latch before it changes the first byte. So an operation that
-//!      suspends has changed nothing in the present step, and the committed steps leave a whole
-//!      tree.
+//! suspends has changed nothing in the present step, and the committed steps leave a whole tree.
 //! (I3) The fences of a child are the keys around its slot in the parent. A page is found by fences
-//!      alone; there are no sibling pointers.
+//! alone; there are no sibling pointers.
 //! (I4) A tree's root never moves. If the root is another tree's page, this tree was dropped.
 
 #![forbid(unsafe_code)]

@@ -8,7 +8,7 @@
 //! (I1) A page's bit is set exactly if the page is in use, a map and the header included.
 //! (I2) No page below `hint` is free. No page at or above `high` is in use.
 //! (I3) Allocation latches the header, then maps upwards, then the new pages. Release latches the
-//!      header, then the map, after all that the caller has latched.
+//! header, then the map, after all that the caller has latched.
 
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;

@@ -4,11 +4,11 @@
 //! worst it reads bytes of another page, and validation shows it.
 //!
 //! (F1) The bytes of a frame are written only by the holder of its exclusive latch, or by the owner
-//!      of a frame that came from a free list and is not in a page table yet.
+//! of a frame that came from a free list and is not in a page table yet.
 //! (F2) `page` changes only under the exclusive latch.
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
 //! (F4) `rec_lsn` becomes non-zero under the exclusive latch. The cleaner, of which there is one,
-//!      makes it zero under the shared latch. So a copy and the cleaning belong together.
+//! makes it zero under the shared latch. So a copy and the cleaning belong together.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;

@@ -11,15 +11,15 @@
 //! [`ops`]), applied at run time and at redo by the same function.
 //!
 //! (B1) *L0.* A worker that suspends holds no latch. Each `Suspend` made here asserts, when it is
-//!      polled, that the worker's count of held latches is 0; in release builds, too.
+//! polled, that the worker's count of held latches is 0; in release builds, too.
 //! (B2) *WAL rule.* A page goes to its file only when the log up to its LSN is durable.
 //! (B3) Latches are only tried, never waited for, so there is no latch deadlock. After a failure
-//!      all are released.
+//! all are released.
 //! (B4) A change that has applied an operation must commit; dropping it is a bug and panics.
 //! (B5) One mini-transaction a worker at a time, with a permit for log room taken before its first
-//!      latch.
+//! latch.
 //! (B6) All pages of a pool have one size. Each page holds it, and a tablespace of another size is
-//!      refused when its first page is read.
+//! refused when its first page is read.
 //!
 //! Cleaning ([`Pages::clean`]), checkpoints ([`Pages::checkpoint`]) and redo ([`start`]) are here,
 //! too, because they need to know which pages are dirty.

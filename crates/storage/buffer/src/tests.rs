@@ -577,7 +577,7 @@ fn a_growth_that_failed_is_told_to_no_other() {
 }
 
 /// (G1) of `growth.rs`: what many callers want at once is one call, for more than they want if the
-///      disk has room.
+/// disk has room.
 #[test]
 fn a_file_grows_once_for_all_who_want_room() {
     let world = World::new(15);

@@ -6,15 +6,15 @@
 //! a worker needs only its pages, and no undo segment. The jobs write nothing.
 //!
 //! (K1) Damage ends nothing: what cannot be read is reported and passed over, with all that it
-//!      leads to. What follows only from that (rows without entries, pages that belong to nothing)
-//!      is not reported. In the end every file is read page by page, which also finds damage that
-//!      nothing leads to.
+//! leads to. What follows only from that (rows without entries, pages that belong to nothing) is
+//! not reported. In the end every file is read page by page, which also finds damage that nothing
+//! leads to.
 //! (K2) A check takes the memory of one leaf and one row a worker, a bit for each page of the
-//!      tablespaces, and a bounded number of faults of each ([`report`]).
+//! tablespaces, and a bounded number of faults of each ([`report`]).
 //! (K3) A job keeps its findings to itself, and the plan joins them in the order of its jobs. So
-//!      the report does not depend on the number of workers.
+//! the report does not depend on the number of workers.
 //! (K4) An index has the entries that the rows require if the sums of their hashes are equal
-//!      ([`trees`]). Rows are looked up one by one only if the sums differ, to name those at fault.
+//! ([`trees`]). Rows are looked up one by one only if the sums differ, to name those at fault.
 
 mod checker;
 mod files;

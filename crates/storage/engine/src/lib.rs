@@ -6,14 +6,14 @@
 //! start.
 //!
 //! (E1) The newest version of a row is in the clustered index, with the id of its writer. Older
-//!      ones are reached by undo pointers. The id of an active transaction in a row is its lock.
+//! ones are reached by undo pointers. The id of an active transaction in a row is its lock.
 //! (E2) A row's change and its undo record are one mini-transaction and one record of the log.
 //! (E3) An entry of a secondary index is made after its row, and marked deleted after the row's
-//!      change. A reader that finds it in between checks the row.
+//! change. A reader that finds it in between checks the row.
 //! (E4) An operation that suspends holds no latch. What it has done stands in its transaction's
-//!      `Pending`, and the repeated call continues there.
+//! `Pending`, and the repeated call continues there.
 //! (E5) A commit's number is the end of its commit record in the log. The record also stands in the
-//!      undo segment, where recovery looks for transactions that have not ended.
+//! undo segment, where recovery looks for transactions that have not ended.
 
 #![forbid(unsafe_code)]
 

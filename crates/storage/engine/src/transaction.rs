@@ -5,10 +5,10 @@
 //! orphan that the worker's background task rolls back.
 //!
 //! (I1) The id is taken by the first change or lock. The undo count is 0 exactly if there is
-//!      nothing to undo.
+//! nothing to undo.
 //! (I2) Locks are released after the outcome was published, so the next holder sees the outcome.
-//!      That also holds for implicit locks: a row is its writer's until the writer's outcome is
-//!      published.
+//! That also holds for implicit locks: a row is its writer's until the writer's outcome is
+//! published.
 
 use std::any::Any;
 use std::rc::Rc;

@@ -1,14 +1,14 @@
 //! Checked access to bytes that may be anything, and the checksum of everything on disk.
 //!
-//! The checksum is XXH3 (xxhash.com, BSD), not a CRC: log records are mostly below 200 bytes, where
-//! it takes a tenth of the time, and a flaw goes unseen with a probability of 2^-64 (pages, files)
-//! or 2^-32 (log), whatever its shape.
+//! The checksum is XXH3 (xxhash.com, BSD), not a CRC. Log records are mostly below 200 bytes, for
+//! which it takes a tenth of the time. It misses a flaw of any shape with a probability of 2^-64
+//! (pages, files) or 2^-32 (log).
 
 use thiserror::Error;
 
 use crate::ids::{Lsn, PageId, PageNo, SpaceId};
 
-/// A decoder wanted more bytes than there are.
+/// A decoder needs more bytes than there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the bytes end before the value does")]
 pub struct Truncated;
@@ -45,7 +45,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     array_at(bytes, at).map(u64::from_le_bytes)
 }
 
-/// Writes `value` at `at`; `None` where it does not fit, and nothing is written.
+/// Writes `value` at `at`. Returns `None`, and writes nothing, if it does not fit.
 pub fn put_at(bytes: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
     let end = at.checked_add(value.len())?;
     bytes.get_mut(at..end)?.copy_from_slice(value);
@@ -64,12 +64,12 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// What is left.
+    /// The rest.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Is nothing left?
+    /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

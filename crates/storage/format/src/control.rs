@@ -19,7 +19,7 @@ pub const CONTROL_FILE_BYTES: usize = 2 * CONTROL_BLOCK_BYTES;
 pub const CHECKPOINT_PAYLOAD_BYTES_MAX: usize =
     CONTROL_BLOCK_BYTES - HEADER_BYTES - LIVES_MAX * LIFE_BYTES;
 
-/// Blocks of the largest log segment, 256 MiB: a record that names more is damaged, and following
+/// Blocks of the largest log segment, 256 MiB. A record that names more is damaged, and following
 /// it would fill the disk.
 pub const SEGMENT_BLOCKS_MAX: u32 = 1 << 16;
 
@@ -38,25 +38,25 @@ pub struct CheckpointRecord {
     pub lsn: Lsn,
     /// A log block from which the log must be read to meet `lsn`.
     pub block_no: u64,
-    /// The life of the server that wrote that block, at least: an earlier one's is a leftover.
+    /// The epoch of that block at least: a block of an earlier life is a leftover.
     pub block_epoch: u32,
     /// The latest life of the server; the next one is one more.
     pub epoch: u32,
     /// Blocks of one log segment, 1 to [`SEGMENT_BLOCKS_MAX`]; constant for a data directory.
     pub segment_blocks: u32,
-    /// The blocks before this one were durable: a log that ends earlier has lost what was
-    /// acknowledged.
+    /// The blocks before this one were durable: a log that ends earlier has lost acknowledged
+    /// changes.
     pub durable_block: u64,
-    /// The log was closed in order: nothing was written behind the checkpoint, and no segment is
+    /// The log was closed in order: nothing was written after the checkpoint, and no segment is
     /// needed.
     pub is_closed: bool,
     /// Where the logs of earlier lives ended.
     pub lives: LifeEnds,
-    /// What the engine wants to find again (next ids).
+    /// The engine's payload (next ids).
     pub payload: Vec<u8>,
 }
 
-/// Why a control file gives no checkpoint.
+/// Why a control file has no checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ControlError {
     /// Neither block holds a valid record.
@@ -65,7 +65,7 @@ pub enum ControlError {
 }
 
 impl CheckpointRecord {
-    /// Offset in the file of the block that this record belongs into.
+    /// Offset in the file of the block for this record.
     pub fn file_offset(&self) -> u64 {
         (self.sequence % 2) * 4096
     }
@@ -149,8 +149,8 @@ impl CheckpointRecord {
         record.is_possible().then_some(record).ok_or(Truncated)
     }
 
-    /// Whether a server can have written it: its segments have a size, and its counts leave room
-    /// for what follows.
+    /// Whether a server can have written it: its segments have a valid size, and its counts leave
+    /// room for what follows.
     pub fn is_possible(&self) -> bool {
         let counts = [self.sequence, self.lsn.0, self.block_no, self.durable_block];
         (1..=SEGMENT_BLOCKS_MAX).contains(&self.segment_blocks)

@@ -1,4 +1,4 @@
-//! The ids that are written to disk, as types that cannot be mixed up.
+//! The ids that are written to disk, as distinct types.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Lsn(pub u64);
 impl Lsn {
     /// Before all log: the LSN of a page that was never changed under the log.
     pub const ZERO: Self = Self(0);
-    /// Where a new log starts. What is below is free for marks of those who keep LSNs in words.
+    /// Where a new log starts. Code that keeps LSNs in words may use lower values as marks.
     pub const FIRST: Self = Self(4096);
     /// After all log: "nothing under way".
     pub const MAX: Self = Self(u64::MAX);
@@ -51,7 +51,7 @@ impl fmt::Display for Lsn {
 pub struct PageNo(pub u32);
 
 impl PageNo {
-    /// "No page": a tablespace never has this many.
+    /// "No page": no tablespace has this many.
     pub const NONE: Self = Self(u32::MAX);
 }
 
@@ -61,8 +61,8 @@ impl fmt::Display for PageNo {
     }
 }
 
-/// A tablespace. Never used again after the tablespace was dropped: it is given out durably before
-/// the tablespace's file is made.
+/// A tablespace. An id is never reused after the tablespace was dropped: it is allocated durably
+/// before the tablespace's file is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SpaceId(pub u32);
 
@@ -95,7 +95,7 @@ impl PageId {
         (u64::from(self.space.0) << 32) | u64::from(self.page.0)
     }
 
-    /// The id that [`PageId::to_word`] made the word of.
+    /// The id that [`PageId::to_word`] encoded in the word.
     pub fn from_word(word: u64) -> Self {
         let space = u32::try_from(word >> 32).expect("32 bits are left");
         let page = u32::try_from(word & 0xFFFF_FFFF).expect("32 bits are left");
@@ -170,7 +170,7 @@ impl UndoPointer {
         Self((u64::from(segment) << 48) | (u64::from(page.0) << 16) | u64::from(offset))
     }
 
-    /// Is there no older version?
+    /// Whether there is no older version.
     pub fn is_null(self) -> bool {
         self == Self::NULL
     }
@@ -203,7 +203,7 @@ impl UndoPointer {
     }
 }
 
-/// A table, never used again after it was dropped.
+/// A table. An id is never reused after the table was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TableId(pub u64);
 
@@ -213,7 +213,7 @@ impl fmt::Display for TableId {
     }
 }
 
-/// An index, unique over all tables, never used again after it was dropped.
+/// An index. Ids are unique over all tables and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct IndexId(pub u64);
 

@@ -1,22 +1,22 @@
 //! On-disk shapes and the ids in them.
 //!
-//! Bytes in, values out, and back: no I/O, no clock. Every decoder takes any bytes and answers
-//! with an error, never a panic. Numbers are little-endian. Each shape has a page in
-//! `docs/formats/` and a test here that pins its layout.
+//! Bytes in, values out, and back: no I/O, no clock. Every decoder takes any bytes and returns an
+//! error, never panics. Numbers are little-endian. Each shape has a page in `docs/formats/` and a
+//! test here that pins its layout.
 //!
 //! * [`ids`]: LSNs, pages, tablespaces, transactions.
 //! * [`codec`]: checked cursors, and the checksum.
-//! * [`page`]: what stands at the front of every page.
+//! * [`page`]: the header of every page.
 //! * [`log`]: log blocks and the mini-transactions in them.
 //! * [`page_bytes`]: checked access to a page that may change while it is read.
 //! * [`slotted`]: the B+tree page.
 //! * [`row`]: the columns of a row.
-//! * [`row_header`]: what stands before a row.
+//! * [`row_header`]: the header of a row.
 //! * [`undo`]: older versions.
-//! * [`page_op`]: every change of a page, as the log has it.
+//! * [`page_op`]: every change of a page, as it is logged.
 //! * [`lives`]: where the log of earlier lives of the server ended.
 //! * [`control`]: the control file with its two checkpoint records.
-//! * [`version_file`]: which format a data directory has.
+//! * [`version_file`]: the format of a data directory.
 
 #![forbid(unsafe_code)]
 

@@ -2,20 +2,20 @@
 //!
 //! Layout: `docs/formats/control.md`. A life writes a page to its file only when the log of all its
 //! changes is durable, and puts its epoch into the page. So a page of epoch `e` has at most the LSN
-//! at which the log of `e` ended, as the next life found it. A page with a higher LSN says that the
-//! next life did not find all of the log: a part of what was durable is lost.
+//! at which the log of `e` ended, as the next life found it. If a page has a higher LSN, the next
+//! life did not find all of the log: a durable part is lost.
 //!
 //! (E1) Epochs ascend along the list.
 //! (E2) An entry counts for its own epoch and for those between the entry before and itself. Ends
-//! never fall from life to life, so the list may drop its oldest entry: pages of that life are then
-//! held against a later end. That refuses no sound page, and finds less.
+//! never fall from life to life, so the list may drop its oldest entry. Pages of that life are then
+//! compared with a later end. That refuses no sound page, but finds less.
 
 use crate::codec::{Reader, Truncated};
 use crate::ids::Lsn;
 use crate::log::{EPOCH_MAX, LOG_COUNT_MAX};
 
-/// Lives whose end is remembered: half a year of a server that starts daily, in less than half of a
-/// control block.
+/// Lives whose end is kept: half a year of a server that starts daily. They take less than half of
+/// a control block.
 pub const LIVES_MAX: usize = 128;
 
 /// Bytes of one entry in the control file.
@@ -29,7 +29,7 @@ pub struct LifeEnds {
 }
 
 impl LifeEnds {
-    /// Notes where the log of the latest life ended. A full list forgets its oldest entry (E2).
+    /// Notes where the log of the latest life ended. A full list drops its oldest entry (E2).
     ///
     /// # Panics
     /// If an epoch in the list is not earlier.
@@ -45,14 +45,14 @@ impl LifeEnds {
         self.entries.push((epoch, end));
     }
 
-    /// The highest LSN that a page written by a life may have. `None` if that life's end is not
-    /// known yet.
+    /// The highest LSN that a page written by a life may have. `None` if that life's end is
+    /// unknown.
     pub fn newest_lsn(&self, epoch: u32) -> Option<Lsn> {
         let at = self.entries.partition_point(|&(known, _)| known < epoch);
         self.entries.get(at).map(|&(_, end)| end)
     }
 
-    /// How many ends are remembered.
+    /// Number of ends that are kept.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -69,7 +69,7 @@ impl LifeEnds {
         ascends && self.entries.len() <= LIVES_MAX && self.entries.iter().all(fits)
     }
 
-    /// Appends the entries to the front of a control block.
+    /// Appends the entries to a control block.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         for (epoch, end) in &self.entries {
             bytes.extend_from_slice(&epoch.to_le_bytes());

@@ -15,10 +15,10 @@ pub const LOG_BLOCK_BYTES: usize = 4096;
 pub const LOG_BLOCK_HEADER_BYTES: usize = 32;
 /// Bytes of log that a block carries at most.
 pub const LOG_BLOCK_PAYLOAD_BYTES: usize = LOG_BLOCK_BYTES - LOG_BLOCK_HEADER_BYTES;
-/// The largest block number, LSN or number of a record: no log comes that far, and what follows it
-/// still fits into 64 bits.
+/// The largest block number, LSN or number of a record. No log gets that far, and the next values
+/// still fit into 64 bits.
 pub const LOG_COUNT_MAX: u64 = 1 << 62;
-/// The largest epoch: another life has room behind it.
+/// The largest epoch: there is room for another life after it.
 pub const EPOCH_MAX: u32 = u32::MAX - 1;
 /// `first_mtr` of a block in which no mini-transaction begins.
 pub const NO_FIRST_MTR: u16 = u16::MAX;
@@ -28,11 +28,11 @@ const CHECKSUM_AT: usize = 28;
 /// The header of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBlockHeader {
-    /// Counts the blocks of the log from its beginning; the place in the files follows from it.
+    /// Counts the blocks of the log from its beginning; the place in the files is derived from it.
     pub block_no: u64,
     /// LSN of the block's first byte of payload.
     pub start: Lsn,
-    /// Which life of the server wrote it; never falls along the log.
+    /// The life of the server that wrote it; never falls along the log.
     pub epoch: u32,
     /// Bytes of payload.
     pub used: u16,
@@ -49,7 +49,7 @@ impl LogBlockHeader {
         self.block_no.saturating_sub(u64::from(self.durable_lag))
     }
 
-    /// LSN behind the block's payload.
+    /// LSN after the block's payload.
     pub fn end(&self) -> Lsn {
         self.start.advance(u64::from(self.used))
     }
@@ -67,12 +67,12 @@ pub enum LogBlockError {
     /// More payload than fits.
     #[error("the log block says that it carries {0} bytes")]
     Used(u16),
-    /// Numbers that no log reaches.
+    /// Numbers that no log can reach.
     #[error("block number, LSN, epoch or durable lag of the log block is larger than any log's")]
     Count,
 }
 
-/// Writes header and checksum around the payload that already stands in `block`, and zeroes the
+/// Writes header and checksum around the payload that is already in `block`, and zeroes the
 /// padding.
 ///
 /// # Panics
@@ -103,7 +103,7 @@ pub fn seal_log_block(block: &mut [u8], header: &LogBlockHeader) {
     codec::put_at(block, CHECKSUM_AT, &sum.to_le_bytes()).expect("asserted above");
 }
 
-/// Checks a block and gives its header and payload.
+/// Checks a block and returns its header and payload.
 pub fn open_log_block(block: &[u8]) -> Result<(LogBlockHeader, &[u8]), LogBlockError> {
     let whole: &[u8; LOG_BLOCK_BYTES] = block.try_into().map_err(|_| LogBlockError::Length)?;
     let stored = codec::u32_at(whole, CHECKSUM_AT).ok_or(LogBlockError::Length)?;
@@ -139,8 +139,8 @@ fn decode_log_block_header(block: &[u8]) -> Result<LogBlockHeader, Truncated> {
     })
 }
 
-/// The number that a block says it has, before anything in it is checked: to pass over blocks of
-/// another place quickly.
+/// The number in a block, before anything in it is checked: to skip blocks of another place
+/// quickly.
 pub fn claimed_block_no(block: &[u8]) -> Option<u64> {
     codec::u64_at(block, 0)
 }
@@ -150,7 +150,7 @@ pub const MTR_HEADER_BYTES: usize = 16;
 /// Bytes of a mini-transaction at most; larger lengths are garbage.
 pub const MTR_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What one change does: the meaning belongs to who registered the kind.
+/// What an operation does; the crate that registered the kind defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpKind(pub u8);
 
@@ -162,12 +162,12 @@ pub const OP_PAYLOAD_BYTES_MAX: usize = 65_535;
 /// One operation of a mini-transaction, borrowed from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOp<'a> {
-    /// What is done.
+    /// What it does.
     pub kind: OpKind,
-    /// First and second page; an operation on no page is a note to the engine (a commit).
+    /// First and second page. An operation on no page is a note to the engine (a commit).
     pages: [PageId; OP_PAGES_MAX],
     page_count: usize,
-    /// What the kind needs to know.
+    /// The data of the operation.
     pub payload: &'a [u8],
 }
 
@@ -250,7 +250,7 @@ pub fn seal_mtr(mtr: &mut [u8], start: Lsn) {
 pub struct LogMtr<'a> {
     /// LSN of its first byte.
     pub start: Lsn,
-    /// LSN behind its last byte: the LSN of the pages it changed, and a commit's number.
+    /// LSN after its last byte: the LSN of the pages it changed, and a commit's number.
     pub end: Lsn,
     body: &'a [u8],
 }
@@ -271,7 +271,7 @@ impl<'a> LogMtr<'a> {
     }
 }
 
-/// What the front of a run of log is.
+/// What is at the front of a piece of log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MtrParse<'a> {
     /// A whole mini-transaction, and how many bytes it takes.

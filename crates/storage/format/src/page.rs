@@ -1,7 +1,7 @@
-//! What stands at the front of every page, and the sizes a page may have.
+//! The header of every page, and the possible page sizes.
 //!
-//! Layout: `docs/formats/page.md`. The checksum covers everything behind itself; it is put in when
-//! the page is written to its file and checked when it is read, and means nothing in between.
+//! Layout: `docs/formats/page.md`. The checksum covers everything after itself. It is written when
+//! the page is written to its file and checked when it is read; in between it is meaningless.
 
 use thiserror::Error;
 
@@ -14,24 +14,24 @@ pub const PAGE_HEADER_BYTES: usize = 32;
 /// The version of the page header that this program writes.
 pub const PAGE_FORMAT_VERSION: u16 = 2;
 
-/// Where the page LSN stands.
+/// Offset of the page LSN.
 pub const PAGE_LSN_AT: usize = 8;
-/// Where the page's number within its tablespace stands.
+/// Offset of the page's number within its tablespace.
 pub const PAGE_NO_AT: usize = 20;
 
 const CHECKSUM_BYTES: usize = 8;
 
-/// Where the epoch stands.
+/// Offset of the epoch.
 const EPOCH_AT: usize = 28;
 
-/// A page size that a tablespace may have.
+/// A possible page size of a tablespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum PageSize {
     /// 4 KiB.
     KiB4,
     /// 8 KiB.
     KiB8,
-    /// 16 KiB, what MySQL's limits of keys and rows are made for.
+    /// 16 KiB, for which MySQL's limits of keys and rows are made.
     #[default]
     KiB16,
     /// 32 KiB.
@@ -57,7 +57,7 @@ impl PageSize {
         }
     }
 
-    /// The size of a class, or `None` where there is no such class.
+    /// The size of a class, or `None` if there is no such class.
     pub const fn from_class(class: u8) -> Option<Self> {
         match class {
             0 => Some(Self::KiB4),
@@ -69,13 +69,13 @@ impl PageSize {
     }
 }
 
-/// What a page is for.
+/// The type of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageType {
     /// Page 0 of a tablespace.
     SpaceHeader = 1,
-    /// Which pages of a stretch of a tablespace are taken.
+    /// The allocation map of a stretch of a tablespace.
     AllocationMap = 2,
     /// Leaf of a B+tree.
     BtreeLeaf = 3,
@@ -120,13 +120,13 @@ impl PageType {
 pub struct PageHeader {
     /// End of the last mini-transaction that changed the page.
     pub lsn: Lsn,
-    /// Which page this is.
+    /// The page's id.
     pub id: PageId,
-    /// What it is for.
+    /// The page's type.
     pub page_type: PageType,
-    /// How large it is.
+    /// The page's size.
     pub size: PageSize,
-    /// The life of the server that wrote the page to its file; means nothing in memory.
+    /// The life of the server that wrote the page to its file; meaningless in memory.
     pub epoch: u32,
 }
 
@@ -139,15 +139,15 @@ pub enum PageError {
     /// The bytes are not what was written.
     #[error("checksum {stored:016x} is stored, {computed:016x} is right")]
     Checksum {
-        /// In the page.
+        /// The checksum in the page.
         stored: u64,
-        /// Of the page's bytes.
+        /// The checksum of the page's bytes.
         computed: u64,
     },
     /// Another page's bytes: a misdirected write or read.
     #[error("it says that it is page {found}")]
     Misplaced {
-        /// What the header says.
+        /// The id in the header.
         found: PageId,
     },
     /// Written by a later program, or no page at all.
@@ -162,7 +162,7 @@ pub enum PageError {
 }
 
 impl PageHeader {
-    /// Writes the header, all but the checksum, to the front of a page.
+    /// Writes the header, except the checksum, to the front of a page.
     ///
     /// # Panics
     /// If `page` is not as long as the header says.
@@ -187,7 +187,7 @@ impl PageHeader {
         codec::put_at(page, 0, &header).expect("a page is longer than its header");
     }
 
-    /// Reads the header of a page that is in memory; the checksum is not looked at.
+    /// Reads the header of a page in memory; does not check the checksum.
     pub fn decode(page: &[u8]) -> Result<Self, PageError> {
         let mut reader = Reader::new(page);
         let fields = (|| {
@@ -227,7 +227,7 @@ pub fn set_page_lsn(page: &mut [u8], lsn: Lsn) {
     codec::put_at(page, PAGE_LSN_AT, &lsn.0.to_le_bytes()).expect("a page has a header");
 }
 
-/// Says which life of the server writes the page to its file; before [`seal`].
+/// Sets the life of the server that writes the page to its file; called before [`seal`].
 ///
 /// # Panics
 /// If `page` is shorter than a header.
@@ -235,7 +235,7 @@ pub fn set_page_epoch(page: &mut [u8], epoch: u32) {
     codec::put_at(page, EPOCH_AT, &epoch.to_le_bytes()).expect("a page has a header");
 }
 
-/// Puts the checksum into a page that is about to be written to its file.
+/// Sets the checksum of a page that is about to be written to its file.
 ///
 /// # Panics
 /// If `page` is shorter than a header.
@@ -244,7 +244,7 @@ pub fn seal(page: &mut [u8]) {
     codec::put_at(page, 0, &computed.to_le_bytes()).expect("a page has a header");
 }
 
-/// Checks a page that was read from its file: whole, unharmed, and the one that was asked for.
+/// Checks a page that was read from its file: whole, unharmed, and the wanted one.
 pub fn verify(page: &[u8], id: PageId, size: PageSize) -> Result<PageHeader, PageError> {
     if page.len() < size.bytes() {
         return Err(PageError::Truncated);

@@ -1,10 +1,10 @@
 //! Checked access to the bytes of a page that may change or be damaged while it is read.
 //!
 //! A page is read in two ways: under a latch as a slice, and optimistically as a run of atomics
-//! that another worker may be writing. Both go through [`PageBytes`], whose every read is checked
-//! against the page's length and answers `None` past it. So a torn or damaged length can lead to a
-//! wrong answer, never to a panic: an optimistic reader validates the page's version before it
-//! uses the answer, a latched one reports damage.
+//! that another worker may be writing. Both go through [`PageBytes`]. It checks every read against
+//! the page's length and returns `None` past it. So a torn or damaged length can lead to a wrong
+//! answer, but never to a panic. An optimistic reader validates the page's version before it uses
+//! the answer; a latched reader reports damage.
 
 use std::cmp::Ordering;
 

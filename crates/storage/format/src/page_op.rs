@@ -1,11 +1,11 @@
 //! Every change of a page, as a value: built once, applied at run time and again at redo.
 //!
 //! Layout and list: `docs/formats/page_op.md`. [`PageOp::apply`] is the only function that changes
-//! the body of a page under the log; it is pure, so what redo makes of a page is what the running
-//! server made of it.
+//! the body of a page under the log. It is pure, so redo makes the same page as the running server.
 //!
-//! (I1) Applying an operation to the page state that it was built for gives the same bytes always.
-//! (I2) Decoding takes any bytes; applying to any bytes gives an error, never a panic.
+//! (I1) Applying an operation to the page state that it was built for always produces the same
+//! bytes.
+//! (I2) Decoding accepts any bytes; applying to any bytes returns an error, never panics.
 //! (I3) [`PageOp::Row`] is composite: it changes a leaf and appends to an undo page. What the two
 //! share (key, before image) is in the log once.
 
@@ -40,17 +40,17 @@ pub enum PageOp<'a> {
     TreeSplice {
         /// Its slot.
         slot: u16,
-        /// Which bytes.
+        /// The changed bytes.
         change: Splice<'a>,
     },
-    /// Appends a run of cells behind the last slot.
+    /// Appends a run of cells after the last slot.
     TreeExtend {
         /// As `slotted::append_cells` writes them.
         cells: &'a [u8],
     },
     /// Drops the slots from `from` on and lowers the upper fence.
     TreeCut {
-        /// First slot to go.
+        /// First slot to be removed.
         from: u16,
         /// The new upper fence.
         upper: &'a [u8],
@@ -64,10 +64,10 @@ pub enum PageOp<'a> {
     },
     /// Zeroes the body of a page of the engine's own shape, then writes bytes at its start.
     BodyFill {
-        /// What follows the page header.
+        /// The bytes after the page header.
         bytes: &'a [u8],
     },
-    /// Overwrites bytes anywhere behind the page header.
+    /// Overwrites bytes anywhere after the page header.
     BytesPut {
         /// Offset in the page.
         offset: u16,
@@ -78,7 +78,7 @@ pub enum PageOp<'a> {
     BitsPut {
         /// First bit, counted from the start of the body's bitmap.
         first: u32,
-        /// How many.
+        /// Number of bits.
         count: u32,
         /// 1 or 0.
         value: bool,
@@ -99,7 +99,7 @@ pub struct RowOp<'a> {
     pub slot: u16,
     /// Header of the new version.
     pub header: RowHeader,
-    /// What comes in place of the bytes that the undo record holds, or the whole body of an insert.
+    /// Replaces the bytes that the undo record holds; or the whole body of an insert.
     pub inserted: &'a [u8],
     /// The undo record's bytes.
     pub undo: &'a [u8],
@@ -126,10 +126,10 @@ impl<'a> PageOp<'a> {
         })
     }
 
-    /// Appends the payload that the log carries.
+    /// Appends the payload for the log.
     ///
     /// # Panics
-    /// If a part is longer than a page, which nothing that fits into one is.
+    /// If a part is longer than a page, which is impossible for what fits into one.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
             Self::TreeInit(shape) => encode_shape(shape, out),
@@ -180,7 +180,7 @@ impl<'a> PageOp<'a> {
         }
     }
 
-    /// Reads the payload of an operation; `None` for a kind that is not of this list.
+    /// Reads the payload of an operation; `None` for a kind that is not in this list.
     pub fn decode(kind: OpKind, payload: &'a [u8]) -> Option<Result<Self, Truncated>> {
         let mut reader = Reader::new(payload);
         let from = &mut reader;

@@ -15,7 +15,7 @@
 //! * ends: for each variable column (text and binary kinds), in order, where it ends in the last
 //!   part; a NULL ends where it begins.
 //!
-//! Any column is found with a few loads and without looking at the others. All rows of a table have
+//! Any column is found with a few loads and without reading the others. All rows of a table have
 //! one layout: a change of columns makes another table. Format document: `docs/formats/row.md`.
 
 use thiserror::Error;
@@ -30,7 +30,7 @@ const WIDE: u8 = 1;
 /// The longest variable part with ends of two bytes.
 const NARROW_BYTES_MAX: usize = 0xffff;
 
-/// The longest variable part at all: ends are four bytes.
+/// The longest possible variable part: ends have four bytes.
 pub const VARIABLE_BYTES_MAX: usize = 0xffff_ffff;
 
 /// Why a row cannot be read or written.
@@ -51,9 +51,9 @@ pub enum RowError {
     /// The number of values is not the number of columns.
     #[error("{given} values for {expected} columns")]
     WrongCount {
-        /// How many values there are.
+        /// Number of values.
         given: usize,
-        /// How many columns there are.
+        /// Number of columns.
         expected: usize,
     },
     /// The variable columns take more than [`VARIABLE_BYTES_MAX`].
@@ -66,11 +66,11 @@ pub enum RowError {
 pub struct RowLayout {
     /// The columns in order.
     columns: Box<[Place]>,
-    /// Where the fixed columns begin: behind flags and bitmap.
+    /// Where the fixed columns begin: after flags and bitmap.
     fixed_start: usize,
     /// Where the ends begin.
     ends_start: usize,
-    /// How many columns are variable.
+    /// Number of variable columns.
     variable_count: usize,
 }
 
@@ -202,7 +202,7 @@ impl RowLayout {
         }
     }
 
-    /// How many columns there are.
+    /// Number of columns.
     pub fn column_count(&self) -> usize {
         self.columns.len()
     }
@@ -325,15 +325,15 @@ impl RowLayout {
         row.get(data.checked_add(start)?..data.checked_add(end)?)
     }
 
-    /// True if the bytes are a row of this layout to the last one: each column can be read and
-    /// nothing is left over.
+    /// True if the bytes are exactly a row of this layout: each column can be read and nothing is
+    /// left over.
     pub fn verify(&self, row: &[u8]) -> bool {
         let readable = (0..self.columns.len()).all(|column| self.column(row, column).is_ok());
         let ordered = (0..self.variable_count).all(|at| self.variable_at(row, at).is_some());
         readable && ordered && row.len() == self.encoded_length(row)
     }
 
-    /// The length that the row's own ends give; 0 if it is damaged.
+    /// The length by the row's own ends; 0 if it is damaged.
     fn encoded_length(&self, row: &[u8]) -> usize {
         let is_wide = row.first().is_some_and(|flags| flags & WIDE != 0);
         let width = if is_wide { 4 } else { 2 };
@@ -444,7 +444,8 @@ fn sign_extended(bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// Appends the storage form; a number that is in it already is copied. None where it does not fit.
+/// Appends the storage form; a number that already has it is copied. Returns `None` if it does not
+/// fit.
 fn append_decimal(
     number: DecimalRef<'_>,
     precision: u8,

@@ -1,4 +1,4 @@
-//! What stands before each row in the clustered index, and before each entry of another index.
+//! The header of each row in the clustered index, and of each entry of another index.
 //!
 //! Layout: `docs/formats/row_header.md`.
 
@@ -20,16 +20,16 @@ const FLAG_SPILLED: u8 = 2;
 /// The header of a row's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowHeader {
-    /// Who wrote the version.
+    /// The writer of the version.
     pub txn: TxnId,
-    /// Where the version before it is.
+    /// The version before it.
     pub undo: UndoPointer,
-    /// Low byte of the version of the columns that the body is encoded by: 0, as long as a change
-    /// of columns copies the table.
+    /// Low byte of the version of the columns by which the body is encoded. It is 0 as long as a
+    /// change of columns copies the table.
     pub schema_version: u8,
     /// This version is the row's deletion.
     pub is_deleted: bool,
-    /// The body is a [`LobReference`], and the row is there.
+    /// The body is a [`LobReference`] to the row.
     pub is_spilled: bool,
 }
 
@@ -59,7 +59,7 @@ impl RowHeader {
         ]
     }
 
-    /// The header that these bytes are.
+    /// Decodes a header.
     pub fn decode(bytes: &[u8; ROW_HEADER_BYTES]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, schema_version, flags] = *bytes;
         Self {
@@ -81,13 +81,13 @@ impl RowHeader {
 /// The payload of an entry of a secondary index; its key ends with the row's primary key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EntryHeader {
-    /// Who last inserted, deleted or revived the entry.
+    /// The transaction that last inserted, deleted or revived the entry.
     pub txn: TxnId,
     /// The entry does not belong to the newest version of its row.
     pub is_deleted: bool,
-    /// Before `txn` the entry was there and deleted.
+    /// Before `txn` the entry existed and was deleted.
     pub is_revived: bool,
-    /// How much of the key is the index's own; the row's primary key follows.
+    /// Length of the index's own part of the key; the row's primary key follows.
     pub own_length: u16,
 }
 
@@ -106,7 +106,7 @@ impl EntryHeader {
         !self.is_deleted
     }
 
-    /// The header that a payload is; `None` if it has another length.
+    /// Decodes the header; `None` if the payload has another length.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let [a, b, c, d, e, f, flags, g, h] = *payload.as_array::<ENTRY_BYTES>()?;
         Some(Self {
@@ -131,14 +131,14 @@ pub struct LobReference {
 pub const LOB_REFERENCE_BYTES: usize = 8;
 
 impl LobReference {
-    /// The bytes in a row's place.
+    /// The bytes in place of a row.
     pub fn encode(&self) -> [u8; LOB_REFERENCE_BYTES] {
         let [a, b, c, d] = self.first_page.to_le_bytes();
         let [e, f, g, h] = self.length.to_le_bytes();
         [a, b, c, d, e, f, g, h]
     }
 
-    /// The reference that a body is.
+    /// Decodes the reference in a body.
     pub fn decode(body: &[u8]) -> Result<Self, Truncated> {
         let mut reader = Reader::new(body);
         Ok(Self {

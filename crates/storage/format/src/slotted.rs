@@ -5,7 +5,7 @@
 //! (I1) Slots are strictly ascending by key; each key is at or above the lower fence and below the
 //! upper one. An absent upper fence is plus infinity; an empty lower fence is minus infinity.
 //! (I2) The first `prefix_length` bytes, which both fences share, are stored in the lower fence
-//! alone: a cell keeps what follows them.
+//! alone: a cell holds the bytes after them.
 //! (I3) `heap_start` is the lowest byte of any cell or fence, `garbage` counts the bytes between it
 //! and the page's end that no cell or fence owns.
 //! (I4) A mutation that fails has changed nothing.
@@ -41,7 +41,7 @@ const INDEX_ID: usize = PAGE_HEADER_BYTES + 16;
 
 const FLAG_HAS_UPPER: u8 = 1;
 
-/// Why a page could not be changed or believed.
+/// Why a page could not be changed, or is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// The change does not fit even after compaction: split and try again.
@@ -59,10 +59,10 @@ const fn damaged(what: &'static str) -> ChangeError {
     ChangeError::Damaged { what }
 }
 
-/// Where a key is or would be.
+/// The place of a key, or where it would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Index of the first slot whose key is not below the one looked for.
+    /// Index of the first slot whose key is not below the wanted one.
     pub slot: usize,
     /// Whether that slot has exactly the key.
     pub is_match: bool,
@@ -77,7 +77,7 @@ pub struct Extent {
     pub length: usize,
 }
 
-/// A read view of a tree page. All answers are `None` where the bytes point outside the page.
+/// A read view of a tree page. All methods return `None` if the bytes point outside the page.
 #[derive(Debug)]
 pub struct TreePage<'a, P: PageBytes + ?Sized> {
     /// The page, borrowed from a latch or an optimistic read.
@@ -159,7 +159,7 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
         self.page.append_to(lower.offset, lower.length, out)
     }
 
-    /// Appends the upper fence to `out`; answers whether there is one.
+    /// Appends the upper fence to `out`. Returns whether there is one.
     pub fn append_upper(self, out: &mut Vec<u8>) -> Option<bool> {
         if !self.has_upper()? {
             return Some(false);
@@ -297,33 +297,35 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
         }
     }
 
-    /// Bytes that an insertion may take, slots included, after compaction.
+    /// Bytes that an insertion may take, including slots, after compaction.
     pub fn free_bytes(self) -> Option<usize> {
         let heap_start = usize::from(self.page.u16_at(HEAP_START)?);
         let garbage = usize::from(self.page.u16_at(GARBAGE)?);
         Some(heap_start.checked_sub(Self::slot_offset(self.slot_count()?))? + garbage)
     }
 
-    /// Bytes that the entries take, slots included: those that are neither free nor a fence's.
+    /// Bytes that the entries take, including slots: those that are neither free nor part of a
+    /// fence.
     pub fn live_bytes(self) -> Option<usize> {
         let room = self.upper()?.offset.checked_sub(SLOTS_START)?;
         room.checked_sub(self.free_bytes()?)
     }
 
-    /// Bytes that a cell with this whole key and payload takes here, its slot included.
+    /// Bytes that a cell with this whole key and payload takes here, including its slot.
     pub fn cell_cost(self, key_length: usize, payload_length: usize) -> Option<usize> {
         let suffix = key_length.checked_sub(self.prefix_length()?)?;
         Some(SLOT_BYTES + CELL_HEADER_BYTES + suffix + payload_length)
     }
 
-    /// Bytes of the cell of `slot`, its slot included.
+    /// Bytes of the cell of `slot`, including its slot.
     pub fn slot_cost(self, slot: usize) -> Option<usize> {
         let (_, key_length, payload_length) = self.cell(slot)?;
         Some(SLOT_BYTES + CELL_HEADER_BYTES + key_length + payload_length)
     }
 }
 
-/// First four bytes of a key suffix as a number that orders as the bytes do; short ones end in 0.
+/// First four bytes of a key suffix as a number with the same order; short suffixes are padded with
+/// 0.
 #[inline]
 pub fn key_head(suffix: &[u8]) -> u32 {
     if let Some(chunk) = suffix.first_chunk::<4>() {
@@ -348,20 +350,20 @@ pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
     right.get(..length).unwrap_or(right)
 }
 
-/// What an empty tree page is made with.
+/// The parameters of an empty tree page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreePageShape<'a> {
     /// 0 for a leaf.
     pub level: u8,
     /// The index that the page belongs to.
     pub index_id: u64,
-    /// Lowest key that may stand here; empty for minus infinity.
+    /// Lowest possible key; empty for minus infinity.
     pub lower: &'a [u8],
-    /// First key that may not; `None` for plus infinity.
+    /// First key above the page; `None` for plus infinity.
     pub upper: Option<&'a [u8]>,
 }
 
-/// Makes the body of `page` an empty tree page; the common page header is left alone.
+/// Makes the body of `page` an empty tree page; the common page header is unchanged.
 pub fn init(page: &mut [u8], shape: TreePageShape<'_>) -> Result<(), ChangeError> {
     let upper = shape.upper.unwrap_or_default();
     let prefix_length = shape
@@ -447,14 +449,14 @@ pub fn remove(page: &mut [u8], slot: usize) -> Result<(), ChangeError> {
     write().ok_or(damaged("a removal leaves the page"))
 }
 
-/// Which bytes of a payload make room for others.
+/// Replaced bytes of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Splice<'a> {
-    /// Offset in the payload of the first byte that goes.
+    /// Offset in the payload of the first removed byte.
     pub offset: usize,
-    /// How many go.
+    /// Number of removed bytes.
     pub removed: usize,
-    /// What comes in their place.
+    /// The bytes in their place.
     pub inserted: &'a [u8],
 }
 
@@ -565,7 +567,7 @@ pub fn append_cells<P: PageBytes + ?Sized>(
     Some(())
 }
 
-/// Appends cells, as [`append_cells`] wrote them, behind the last slot.
+/// Appends cells, as [`append_cells`] wrote them, after the last slot.
 pub fn extend(page: &mut [u8], cells: &[u8]) -> Result<(), ChangeError> {
     let old = page.to_vec();
     let done = push_cells(page, cells);
@@ -575,7 +577,7 @@ pub fn extend(page: &mut [u8], cells: &[u8]) -> Result<(), ChangeError> {
     done
 }
 
-/// As [`extend`]; after an error some of them are there.
+/// As [`extend`]; after an error some of the cells are there.
 fn push_cells(page: &mut [u8], mut cells: &[u8]) -> Result<(), ChangeError> {
     while !cells.is_empty() {
         let (key, payload, rest) = next_cell(cells).ok_or(damaged("a run of cells"))?;
@@ -597,7 +599,7 @@ pub fn next_cell(cells: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((key, payload, rest))
 }
 
-/// Widens the page up to `upper` (`None`: plus infinity) and appends `cells` behind the last slot.
+/// Widens the page up to `upper` (`None`: plus infinity) and appends `cells` after the last slot.
 pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(), ChangeError> {
     let old = page.to_vec();
     let view = view(&old)?;
@@ -609,8 +611,8 @@ pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(),
     done
 }
 
-/// Rewrites `page` from `old` without gaps; `upper` replaces the upper fence where it is given.
-/// After an error the page is neither.
+/// Rewrites `page` from `old` without gaps; `upper` replaces the upper fence if given. After an
+/// error the page is neither.
 #[expect(
     clippy::option_option,
     reason = "the outer one says whether, the inner one to what"
@@ -642,8 +644,8 @@ fn rebuild(
     push_cells(page, &cells)
 }
 
-/// Closes the gaps between cells; the cell of `except`, if given, is dropped and its slot dangles
-/// until the caller points it elsewhere.
+/// Closes the gaps between cells. The cell of `except`, if given, is dropped; its slot dangles
+/// until the caller sets it.
 fn compact(page: &mut [u8], except: Option<usize>) -> Result<(), ChangeError> {
     let old = page.to_vec();
     let view = view(&old)?;
@@ -682,7 +684,7 @@ fn add_garbage(page: &mut [u8], bytes: usize) -> Option<()> {
     put_u16(page, GARBAGE, u16::try_from(garbage).ok()?)
 }
 
-/// Writes a cell below the heap and answers its offset.
+/// Writes a cell below the heap and returns its offset.
 fn write_cell(page: &mut [u8], suffix: &[u8], payload: &[u8]) -> Option<u16> {
     let length = CELL_HEADER_BYTES + suffix.len() + payload.len();
     let offset = usize::from(page.u16_at(HEAP_START)?).checked_sub(length)?;

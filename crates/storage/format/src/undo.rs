@@ -1,8 +1,8 @@
 //! Undo pages and the records in them.
 //!
-//! Layout: `docs/formats/undo.md`. An undo page is written by one worker, only ever at its end.
-//! A record holds what is needed to get the version before the change from the one after it, and
-//! what purge must clean up once nobody needs the older one.
+//! Layout: `docs/formats/undo.md`. An undo page is written by one worker, only ever at its end. A
+//! record holds what is needed to get the version before the change from the one after it, and what
+//! purge must clean up once no snapshot needs the older one.
 
 use crate::codec::{Reader, Truncated};
 use crate::ids::{TableId, TxnId, UndoPointer};
@@ -11,20 +11,20 @@ use crate::page_bytes::{PageBytes, put, put_u16};
 use crate::row_header::{ROW_HEADER_BYTES, RowHeader};
 use crate::slotted::ChangeError;
 
-/// Offset of the word that says where the next record goes.
+/// Offset of the word with the place of the next record.
 const USED: usize = PAGE_HEADER_BYTES;
-/// Offset of the number of the page that follows in the segment; 0 is none.
+/// Offset of the number of the segment's next page; 0 means none.
 pub const UNDO_NEXT: usize = PAGE_HEADER_BYTES + 4;
 /// Offset of the first record.
 pub const UNDO_RECORDS_START: usize = PAGE_HEADER_BYTES + 8;
-/// Offset in a record of the byte that says its kind.
+/// Offset in a record of the byte with its kind.
 pub const UNDO_KIND_AT: usize = 2;
 /// Set in that byte once the record is settled.
 pub const SETTLED: u8 = 0x80;
 /// Bytes of a record before its variable parts.
 pub const UNDO_RECORD_HEADER_BYTES: usize = 2 + 1 + 6 + 7;
 
-/// What was done.
+/// The recorded change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoKind {
     /// A row was inserted where there was none: undo removes it.
@@ -39,7 +39,7 @@ pub enum UndoKind {
     RolledBack,
     /// A page was taken for a large value: undo gives it back.
     PageTaken,
-    /// Nothing was done that needs undoing; purge shall look at the remains.
+    /// Nothing needs undoing; purge must check the remains.
     Remains,
 }
 
@@ -80,11 +80,11 @@ impl UndoKind {
 /// A record of an undo page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoRecord<'a> {
-    /// What was done.
+    /// The recorded change.
     pub kind: UndoKind,
-    /// It has been undone, or purge is through with it.
+    /// It has been undone, or purge has handled it.
     pub is_settled: bool,
-    /// By whom.
+    /// The transaction.
     pub txn: TxnId,
     /// The transaction's record before this one.
     pub previous: UndoPointer,
@@ -96,11 +96,11 @@ pub struct UndoRecord<'a> {
     pub old_header: RowHeader,
     /// Where in the body the versions begin to differ.
     pub change_offset: u16,
-    /// How many bytes the version after has in place of `removed`.
+    /// Number of bytes that the version after has in place of `removed`.
     pub inserted_length: u16,
-    /// The bytes of the version before from there on to where they agree again.
+    /// The bytes of the version before, from there to where both agree again.
     pub removed: &'a [u8],
-    /// What purge must look at, as [`Remains`] encodes it.
+    /// What purge must check, as [`Remains`] encodes it.
     pub remains: &'a [u8],
 }
 
@@ -123,7 +123,7 @@ impl<'a> UndoRecord<'a> {
         }
     }
 
-    /// How many bytes it has, the two of the length included.
+    /// Bytes of the record, including the two of the length.
     pub fn length(&self) -> usize {
         if self.kind.is_end() {
             return UNDO_RECORD_HEADER_BYTES;
@@ -139,8 +139,7 @@ impl<'a> UndoRecord<'a> {
     /// Appends the record's bytes.
     ///
     /// # Panics
-    /// If it is 64 KiB or longer. What a list of remains adds is the caller's to limit
-    /// ([`Self::length`]).
+    /// If it is 64 KiB or longer. The caller limits the list of remains ([`Self::length`]).
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 2]);
@@ -203,8 +202,8 @@ impl<'a> UndoRecord<'a> {
         Ok(record)
     }
 
-    /// Turns the body of the version after the change into that of the version before it. `None`
-    /// if they do not belong together.
+    /// Turns the body of the version after the change into that of the version before it. `None` if
+    /// they do not match.
     pub fn restore(&self, body: &mut Vec<u8>) -> Option<()> {
         let start = usize::from(self.change_offset);
         let end = start.checked_add(usize::from(self.inserted_length))?;
@@ -216,7 +215,7 @@ impl<'a> UndoRecord<'a> {
     }
 }
 
-/// Things of the older version that only it needs: purge looks at them.
+/// Parts of the older version that only it needs: purge checks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remains<'a> {
     /// An entry of a secondary index.
@@ -255,7 +254,7 @@ impl<'a> Remains<'a> {
         }
     }
 
-    /// All that a record names. What cannot be read ends the list.
+    /// All that a record names. An unreadable part ends the list.
     pub fn list(bytes: &'a [u8]) -> impl Iterator<Item = Self> + use<'a> {
         let mut reader = Reader::new(bytes);
         std::iter::from_fn(move || Self::take(&mut reader).ok())
@@ -276,7 +275,7 @@ impl<'a> Remains<'a> {
     }
 }
 
-/// What an empty undo page's body starts with.
+/// The start of an empty undo page's body.
 pub fn empty_body() -> [u8; 8] {
     let start = u16::try_from(UNDO_RECORDS_START)
         .expect("the header is short")
@@ -285,7 +284,7 @@ pub fn empty_body() -> [u8; 8] {
     [a, b, 0, 0, 0, 0, 0, 0]
 }
 
-/// Where the next record of an undo page goes.
+/// The place of the next record of an undo page.
 pub fn used<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
     let used = usize::from(page.u16_at(USED)?);
     (UNDO_RECORDS_START..=page.length())
@@ -293,7 +292,7 @@ pub fn used<P: PageBytes + ?Sized>(page: &P) -> Option<usize> {
         .then_some(used)
 }
 
-/// The page that follows in the segment; `None` for the last.
+/// The segment's next page; `None` for the last.
 pub fn next_page<P: PageBytes + ?Sized>(page: &P) -> Option<u32> {
     page.u32_at(UNDO_NEXT).filter(|next| *next != 0)
 }

@@ -1,7 +1,7 @@
-//! The file that says which format a data directory has.
+//! The file that holds the format version of a data directory.
 //!
-//! Layout: `docs/formats/data_directory.md`. Text, so that a person may look; written once when the
-//! directory is made.
+//! Layout: `docs/formats/data_directory.md`. It is text, so that people can read it; written once
+//! when the directory is made.
 
 use thiserror::Error;
 
@@ -22,13 +22,13 @@ pub enum VersionError {
     /// Made by a later program.
     #[error("data format {found} is newer than {DATA_FORMAT_VERSION}, the newest known here")]
     Newer {
-        /// What the file says.
+        /// The version in the file.
         found: u32,
     },
     /// Made by a program whose format is no longer read.
     #[error("data format {found} is older than {DATA_FORMAT_VERSION}, the only one known here")]
     Older {
-        /// What the file says.
+        /// The version in the file.
         found: u32,
     },
 }

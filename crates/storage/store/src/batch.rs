@@ -19,7 +19,7 @@ pub struct RowBatch {
     bytes: Vec<u8>,
     /// Where each row ends in `bytes`.
     row_ends: Vec<usize>,
-    /// The rows' keys, one after the other; empty where the scan was not asked for keys.
+    /// The rows' keys, one after the other; empty if the scan was not asked for keys.
     key_bytes: Vec<u8>,
     /// Where each key ends in `key_bytes`.
     key_ends: Vec<usize>,
@@ -38,7 +38,7 @@ impl RowBatch {
         }
     }
 
-    /// Forgets the rows and keeps the memory.
+    /// Removes the rows and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.row_ends.clear();
@@ -46,14 +46,14 @@ impl RowBatch {
         self.key_ends.clear();
     }
 
-    /// Gives back what large rows have made it take; the rows are forgotten if they are many.
+    /// Returns the memory that large rows have taken. If there are many rows, they are removed.
     pub fn shrink(&mut self) {
         if KEPT_BYTES_MAX < self.memory_bytes() {
             *self = Self::new(Arc::clone(&self.layout));
         }
     }
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub fn memory_bytes(&self) -> usize {
         let ends = self.row_ends.capacity() + self.key_ends.capacity();
         self.bytes.capacity() + self.key_bytes.capacity() + ends * size_of::<usize>()
@@ -64,7 +64,7 @@ impl RowBatch {
         self.bytes.len()
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.row_ends.len()
     }
@@ -100,7 +100,7 @@ impl RowBatch {
         slice_at(&self.bytes, &self.row_ends, row_index)
     }
 
-    /// The key of the row at `row_index`, to be given back to `update`, `delete` or `lock`.
+    /// The key of the row at `row_index`, to be passed to `update`, `delete` or `lock`.
     ///
     /// # Panics
     /// If there is no such row.

@@ -9,8 +9,8 @@ use std::fmt;
 pub use format::TableId;
 use value::{CollationId, ColumnType, Value};
 
-/// Names of tables that an ALTER, or a CREATE TABLE .. SELECT, fills before they get their own name
-/// begin so. A store removes those that a crash has left.
+/// An ALTER, or a CREATE TABLE .. SELECT, fills a table before that gets its own name. Until then
+/// its name begins like this. A store removes those that a crash has left.
 pub const COPY_NAME_PREFIX: &str = "#sql-alter-";
 
 /// Database and table name, as given at creation (the catalogue compares table names by bytes, as
@@ -29,7 +29,7 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Everything known of a table.
+/// Everything known about a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableDefinition {
     /// Given by the store at creation; `TableId(0)` before.
@@ -86,7 +86,7 @@ pub struct ColumnDefinition {
     pub column_type: ColumnType,
     /// NULL is allowed.
     pub nullable: bool,
-    /// What a row gets that does not name the column.
+    /// The value of a row that does not name the column.
     pub default: ColumnDefault,
     /// `ON UPDATE CURRENT_TIMESTAMP`.
     pub on_update_now: bool,
@@ -94,15 +94,15 @@ pub struct ColumnDefinition {
     pub auto_increment: bool,
     /// Left out of `SELECT *`.
     pub invisible: bool,
-    /// `CHECK (json_valid(column))`, which the type `JSON` brings with it: a text that is no JSON
-    /// is refused.
+    /// `CHECK (json_valid(column))`, which is part of the type `JSON`: a text that is no JSON is
+    /// refused.
     pub is_json: bool,
     /// At most 1024 characters.
     pub comment: String,
 }
 
 impl ColumnDefinition {
-    /// A column of which nothing else is said: it has no default.
+    /// A plain column without a default.
     pub fn new(name: &str, column_type: ColumnType, nullable: bool) -> Self {
         Self {
             name: name.to_owned(),
@@ -145,15 +145,15 @@ pub struct IndexDefinition {
 }
 
 impl IndexDefinition {
-    /// Whether it has the keys that the other has, whatever the two are called.
+    /// Whether it has the same keys as the other, whatever their names.
     pub fn has_keys_of(&self, other: &Self) -> bool {
         self.uniqueness == other.uniqueness && self.parts == other.parts
     }
 }
 
-/// For each index of a table's new definition, the place of the old one that it goes on from
-/// without being built: one of the same keys, and among several the one of its name. Each serves
-/// once. The columns must be those that they were.
+/// For each index of a table's new definition, the position of the old one that it continues
+/// without being built: one with the same keys, and among several the one of its name. Each old
+/// index is used once. The columns must be unchanged.
 pub fn kept_indexes(old: &[IndexDefinition], new: &[IndexDefinition]) -> Vec<Option<usize>> {
     let of_same_name = |index: &IndexDefinition| {
         let is_it = |other: &IndexDefinition| other.name == index.name && index.has_keys_of(other);
@@ -171,7 +171,7 @@ pub fn kept_indexes(old: &[IndexDefinition], new: &[IndexDefinition]) -> Vec<Opt
     kept
 }
 
-/// What an index promises.
+/// What an index guarantees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uniqueness {
     /// Unique, not null, and the rows are kept in its order.
@@ -212,7 +212,7 @@ mod tests {
         let old = [index("a", 1, ""), index("b", 1, ""), index("c", 2, "")];
         let new = [index("x", 1, ""), index("a", 1, "told"), index("c", 3, "")];
         assert_eq!(kept_indexes(&old, &new), [Some(1), Some(0), None]);
-        // Each serves once.
+        // Each is used once.
         let new = [index("x", 2, ""), index("y", 2, "")];
         assert_eq!(kept_indexes(&old, &new), [Some(2), None]);
         let mut unique = index("c", 2, "");

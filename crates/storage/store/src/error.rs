@@ -1,12 +1,12 @@
-//! What can go wrong in a store, with the facts that a client's message needs.
+//! Errors of a store, with the facts that a client's message needs.
 //!
-//! The session turns each into MySQL's error number and text; here are no texts for clients.
+//! The session turns each into MySQL's error number and text; there are no texts for clients here.
 
 use thiserror::Error;
 
-/// A failed operation of a store. What the transaction may still do stands at each variant:
-/// *statement* = the session rolls back to the statement's mark, *transaction* = the store has
-/// rolled the whole transaction back already.
+/// A failed operation of a store. Each variant says what is rolled back. *Statement*: the session
+/// rolls back to the statement's mark. *Transaction*: the store has rolled back the whole
+/// transaction already.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StoreError {
     /// Another row has the key (1062). Statement.
@@ -36,24 +36,24 @@ pub enum StoreError {
     /// The definition the caller holds is older than the table (retried with a fresh catalogue).
     #[error("table definition changed")]
     DefinitionChanged,
-    /// The transaction's snapshot is older than the table's rows or indexes as they stand: these
-    /// were made anew since, without older versions (1412). Statement.
+    /// The transaction's snapshot is older than the table's present rows or indexes: these were
+    /// rebuilt since, without older versions (1412). Statement.
     #[error("the table was made anew after the snapshot")]
     SnapshotTooOld,
     /// An encoded row exceeds the store's limit (1118). Statement.
     #[error("row of {bytes} bytes is over the limit of {limit}")]
     RowTooLarge {
-        /// What the row would take.
+        /// Size of the row.
         bytes: usize,
-        /// What a row may take.
+        /// The limit.
         limit: usize,
     },
     /// An encoded key exceeds the store's limit (1071). Statement.
     #[error("key of {bytes} bytes is over the limit of {limit}")]
     KeyTooLarge {
-        /// What the key would take.
+        /// Size of the key.
         bytes: usize,
-        /// What a key may take.
+        /// The limit.
         limit: usize,
     },
     /// No number is left for the AUTO_INCREMENT column (1467). Statement.
@@ -68,11 +68,11 @@ pub enum StoreError {
     /// A file cannot be read (1024) or written (3). Statement.
     #[error("cannot {} {file}: errno {os_error}", verb(.is_read))]
     Disk {
-        /// Which file, and which page where it is one's.
+        /// The file, and the page if it is one.
         file: String,
         /// Reading has failed, not writing.
         is_read: bool,
-        /// What the kernel said.
+        /// The kernel's error number.
         os_error: i32,
     },
     /// A page or record fails its check (1712). Statement.
@@ -93,7 +93,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// True if the store rolls the whole transaction back before it tells of this.
+    /// True if the store rolls the whole transaction back before it returns this error.
     pub fn ends_transaction(&self) -> bool {
         matches!(self, Self::Deadlock | Self::LockTableFull)
     }

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// The result of every operation below the session. See [`Halt`].
 pub type Outcome<T> = Result<T, Halt>;
 
-/// Why an operation is not done. `?` carries both cases up through operators that keep their own
+/// Why an operation is not done. `?` passes both cases up through operators that keep their own
 /// place, so that only the session awaits.
 #[derive(Debug)]
 pub enum Halt {
@@ -37,7 +37,7 @@ impl From<Suspend> for Halt {
 pub enum WaitReason {
     /// A page is on its way from disk.
     PageMiss,
-    /// The file has no room for the page, and is being made longer.
+    /// The file has no room for the page, and is being extended.
     Growth,
     /// Another worker has the page latched.
     LatchBusy,
@@ -53,7 +53,7 @@ pub enum WaitReason {
     Admission,
     /// The commit record is not durable yet.
     Durability,
-    /// Another transaction is taking its commit number, on which what is seen depends.
+    /// Another transaction, on which visibility depends, is taking its commit number.
     CommitNumber,
     /// The statement has used up its turn and gives way to others.
     Turn,
@@ -61,12 +61,12 @@ pub enum WaitReason {
     Remote,
 }
 
-/// Something to wait for: a future that is ready when the operation is worth calling again.
-/// Dropped unawaited, it deregisters itself wherever it waits.
+/// Something to wait for: a future that is ready when the operation is worth calling again. If it
+/// is dropped before, it deregisters itself wherever it waits.
 pub struct Suspend {
     /// Why, for people and counters. Constant.
     reason: WaitReason,
-    /// Ready when the wait is over; carries no result, the repeated call finds out.
+    /// Ready when the wait is over. It has no result; the repeated call finds out.
     future: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -79,7 +79,7 @@ impl Suspend {
         }
     }
 
-    /// Gives way once to whatever else is runnable on the worker.
+    /// Gives way once to the other runnable tasks of the worker.
     pub fn turn() -> Self {
         let mut yielded = false;
         let give_way = std::future::poll_fn(move |context: &mut Context<'_>| {
@@ -115,8 +115,8 @@ impl fmt::Debug for Suspend {
     }
 }
 
-/// Awaits whatever `operation` waits for, calling it again each time, until it is done. For those
-/// who have nothing else to watch meanwhile: a session has, and waits by itself.
+/// Calls `operation` again after each of its waits, until it is done. For callers that watch
+/// nothing else meanwhile; a session does, and waits by itself.
 pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreError> {
     loop {
         match operation() {

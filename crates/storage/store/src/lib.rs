@@ -1,11 +1,11 @@
-//! What SQL may ask of any table, wherever its rows live.
+//! What SQL may ask of a table, wherever its rows are stored.
 //!
 //! Reading order: [`halt`] (how an operation says "come back later"), [`definition`] (what a table
-//! is), [`range`] and [`batch`] (what goes into and comes out of a scan), then the traits:
-//! [`Store`] gives [`Transaction`]s and [`Table`]s, a table gives [`Cursor`]s.
+//! is), [`range`] and [`batch`] (input and output of a scan), then the traits: a [`Store`] returns
+//! [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s.
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
-//! a store whose rows live on other servers.
+//! a store whose rows are on other servers.
 //!
 //! Rules for implementors and callers:
 //!

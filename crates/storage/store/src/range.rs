@@ -1,8 +1,8 @@
-//! Which part of an index a scan reads.
+//! The part of an index that a scan reads.
 
 use value::Value;
 
-/// Which way through the index.
+/// The direction of a scan in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// In the index's order.
@@ -13,7 +13,7 @@ pub enum Direction {
 }
 
 /// One end of a range: values for the first parts of the index. A bound on fewer parts than the
-/// index has stands for all keys that begin so.
+/// index has stands for all keys that begin with them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum KeyBound {
     /// From the first key, or to the last.
@@ -25,8 +25,8 @@ pub enum KeyBound {
     Exclusive(Vec<Value>),
 }
 
-/// An interval of keys. Values are already of the columns' types (the planner converts, since a
-/// comparison in another type cannot use the index).
+/// An interval of keys. Values already have the columns' types: the planner converts them, because
+/// a comparison in another type cannot use the index.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyRange {
     /// Lower end.

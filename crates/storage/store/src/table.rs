@@ -21,11 +21,12 @@ pub trait Table {
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor>;
 
     /// Adds a row; `row` has one value for each column, of the column's type. On a duplicate key
-    /// the existing row is locked and named, and nothing is changed.
+    /// the existing row is locked and its key returned, and nothing is changed.
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted>;
 
-    /// Changes a row that a locking scan of this transaction (or a duplicate) has named;
-    /// `row` has the new value of each column. `Mutation::Gone` if it is not there any more.
+    /// Changes a row whose key came from a locking scan of this transaction (or a duplicate). `row`
+    /// has the new value of each column. Returns `Mutation::Gone` if the row does not exist any
+    /// more.
     fn update(
         &self,
         txn: &mut dyn Transaction,
@@ -33,11 +34,11 @@ pub trait Table {
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation>;
 
-    /// Removes a row that a locking scan of this transaction (or a duplicate) has named.
+    /// Removes a row whose key came from a locking scan of this transaction (or a duplicate).
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation>;
 
-    /// The newest version of the named row, locked as `lock` says, appended to `batch`;
-    /// false if there is none.
+    /// Appends the newest version of the named row, locked by `lock`, to `batch`. Returns false if
+    /// there is none.
     fn lookup(
         &self,
         txn: &mut dyn Transaction,
@@ -46,16 +47,16 @@ pub trait Table {
         batch: &mut RowBatch,
     ) -> Outcome<bool>;
 
-    /// Takes `count` numbers for the AUTO_INCREMENT column: the first of a run.
+    /// Takes `count` numbers for the AUTO_INCREMENT column. Returns the first of the run.
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64>;
 
-    /// What the next row would get, for `SHOW TABLE STATUS` and dumps.
+    /// The number of the next row, for `SHOW TABLE STATUS` and dumps.
     fn next_auto_increment(&self) -> u64;
 
     /// Estimates for the planner; cheap, never waits.
     fn statistics(&self) -> TableStatistics;
 
-    /// For a store to get its own table back.
+    /// For a store to downcast its own table.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -64,11 +65,11 @@ pub trait Cursor {
     /// Starts over with another range, for the inner side of an index lookup join.
     fn seek(&mut self, range: &KeyRange);
 
-    /// Appends up to `limit` rows to `batch`. Rows already appended by a call that then suspends
-    /// stay; the repeated call goes on behind them. `More` may come without a row.
+    /// Appends up to `limit` rows to `batch`. If a call suspends, the rows that it appended stay,
+    /// and the repeated call continues after them. `More` may come without a row.
     ///
     /// # Panics
-    /// If the batch is full already: who did not clear it would ask for ever.
+    /// If the batch is full already: a caller that did not clear it would loop for ever.
     fn fetch(
         &mut self,
         txn: &mut dyn Transaction,
@@ -77,12 +78,12 @@ pub trait Cursor {
     ) -> Outcome<Fetched>;
 }
 
-/// What a `fetch` found out.
+/// The result of a `fetch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fetched {
     /// The batch has its rows and there may be more.
     More,
-    /// There is nothing behind the rows in the batch.
+    /// No rows follow those in the batch.
     End,
 }
 
@@ -92,16 +93,16 @@ pub struct ScanOptions {
     /// Position in the definition's indexes; `None` reads all rows in the store's own order
     /// (primary key order if there is one).
     pub index: Option<usize>,
-    /// Which part of it.
+    /// The range to read.
     pub range: KeyRange,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Whether rows are read at the snapshot or current and locked.
     pub lock: RowLock,
-    /// Columns that will be read, by position; others may be NULL in the batch, so that a covering
-    /// index need not visit the row and large values stay on disk. `None`: all.
+    /// Columns that will be read, by position. Others may be NULL in the batch, so that a covering
+    /// index need not visit the row and large values stay on disk. `None` means all.
     pub columns: Option<Rc<[usize]>>,
-    /// A locking scan skips rows that others have locked (`SKIP LOCKED`) or gives up at once
+    /// Whether a locking scan skips rows that others have locked (`SKIP LOCKED`) or fails at once
     /// (`NOWAIT`).
     pub wait: LockWait,
 }
@@ -134,10 +135,10 @@ pub enum RowLock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowKey<'a>(pub &'a [u8]);
 
-/// What an insert did.
+/// The result of an insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inserted {
-    /// The row is in.
+    /// The row is inserted.
     Done,
     /// Nothing was changed: another row, now locked exclusively, has the key.
     Duplicate {
@@ -148,7 +149,7 @@ pub enum Inserted {
     },
 }
 
-/// What an update or delete did.
+/// The result of an update or delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mutation {
     /// It is done.
@@ -164,19 +165,19 @@ pub enum Mutation {
     Gone,
 }
 
-/// What is asked of the AUTO_INCREMENT counter.
+/// A request to the AUTO_INCREMENT counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoIncrement {
     /// The next `count` numbers, `step` apart, congruent to `offset`.
     Take {
-        /// How many.
+        /// Count of numbers.
         count: u64,
         /// `auto_increment_increment`.
         step: u64,
         /// `auto_increment_offset`.
         offset: u64,
     },
-    /// A row came with this number of its own: the counter must be past it.
+    /// A row has this number of its own: the counter must pass it.
     Pass(u64),
 }
 
@@ -189,6 +190,6 @@ pub struct TableStatistics {
     pub data_bytes: u64,
     /// Bytes of secondary indexes on disk.
     pub index_bytes: u64,
-    /// For each index, for each prefix of its parts: how many distinct values there are.
+    /// For each index, for each prefix of its parts: the number of distinct values.
     pub distinct: Vec<Vec<u64>>,
 }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use crate::{Outcome, StoreError, Table, TableDefinition, TableId, TableName};
 
-/// A future that stays on its worker; schema changes are made of them.
+/// A future that stays on its worker; schema changes return it.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// One worker's handle on a store.
 pub trait Store {
-    /// A transaction; costs nothing until its first statement.
+    /// Begins a transaction; it costs nothing until its first statement.
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction>;
 
-    /// Raised with each schema change anywhere in the store; who caches definitions compares it.
+    /// Grows with each schema change anywhere in the store; caches of definitions compare it.
     fn schema_version(&self) -> u64;
 
     /// All definitions at the present schema version.
@@ -39,7 +39,7 @@ pub trait Store {
     /// Removes an empty database.
     fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>>;
 
-    /// Makes a table (`id` and `version` of the definition are given by the store).
+    /// Makes a table (the store assigns `id` and `version` of the definition).
     fn create_table(
         &self,
         definition: TableDefinition,
@@ -48,7 +48,7 @@ pub trait Store {
     /// Removes a table and its rows.
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
 
-    /// Gives tables new names, one after the other, all in one atomic step.
+    /// Renames tables, one after the other, all in one atomic step.
     fn rename_tables(
         &self,
         renames: Vec<(TableId, TableName)>,
@@ -58,17 +58,17 @@ pub trait Store {
     fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
 
     /// Publishes a changed definition whose rows need no change (comments, defaults, names), or
-    /// whose indexes differ: indexes that are new by name are built, missing ones removed. In the
-    /// same atomic and durable step the AUTO_INCREMENT counter becomes `next_number`, if given.
-    /// `NotSupported` if the rows would have to be rewritten; the caller then copies.
+    /// whose indexes differ: indexes with new names are built, missing ones removed. In the same
+    /// atomic and durable step the AUTO_INCREMENT counter becomes `next_number`, if given. Returns
+    /// `NotSupported` if the rows would have to be rewritten; the caller then copies the table.
     fn alter_table(
         &self,
         definition: TableDefinition,
         next_number: Option<u64>,
     ) -> LocalFuture<'_, Result<(), StoreError>>;
 
-    /// In one atomic step: the table `old` disappears and `copy` is called `name`. `TableExists` if
-    /// a third table has that name.
+    /// In one atomic step, removes the table `old` and renames `copy` to `name`. Returns
+    /// `TableExists` if a third table has that name.
     fn replace_table(
         &self,
         old: TableId,
@@ -88,12 +88,13 @@ pub trait Transaction {
     /// The place to which `rollback_to` can return: a savepoint or a statement's begin.
     fn mark(&self) -> UndoMark;
 
-    /// Undoes everything since `mark`; locks stay. Where a rollback was not awaited that such an
-    /// error had called for ([`StoreError::ends_transaction`]), all is undone, and it comes again.
+    /// Undoes everything since `mark`; locks stay. If an earlier error demanded a rollback
+    /// ([`StoreError::ends_transaction`]) that did not complete, it undoes everything and returns
+    /// that error again.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
 
-    /// Ends the transaction for good. Suspends until it is as durable as asked; called again then.
-    /// An error that ends the transaction as for [`rollback_to`](Self::rollback_to).
+    /// Commits and ends the transaction. Suspends until it is as durable as asked; the caller then
+    /// calls again. An error may end the transaction, as in [`rollback_to`](Self::rollback_to).
     fn commit(&mut self, durability: Durability) -> Outcome<()>;
 
     /// Undoes everything and ends the transaction.
@@ -105,17 +106,17 @@ pub trait Transaction {
     /// True between the first statement that used the store and the end.
     fn is_active(&self) -> bool;
 
-    /// Sets how long row locks are waited for.
+    /// Sets the time limit of waits for row locks.
     fn set_lock_wait_timeout(&mut self, seconds: u64);
 
     /// A number for `information_schema.innodb_trx`; 0 while it has changed nothing.
     fn id(&self) -> u64;
 
-    /// Gives the transaction up: what it has not ended is undone in the background, and `kept`,
-    /// whatever holds its tables still, is dropped after that.
+    /// Gives the transaction up. Its changes are undone in the background. `kept`, which still
+    /// holds its tables, is dropped after that.
     fn give_up(self: Box<Self>, kept: Box<dyn Any>);
 
-    /// For a store to get its own transaction back.
+    /// For a store to downcast its own transaction.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
@@ -131,10 +132,10 @@ impl fmt::Debug for dyn Transaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UndoMark(pub u64);
 
-/// How a transaction sees others.
+/// Options of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransactionOptions {
-    /// What it may see.
+    /// What it may see of others.
     pub isolation: Isolation,
     /// Refuse changes.
     pub read_only: bool,
@@ -156,7 +157,7 @@ pub enum Isolation {
     Serializable,
 }
 
-/// What must hold when a commit is acknowledged (`flush_log_at_trx_commit`).
+/// What must be true when a commit is acknowledged (`flush_log_at_trx_commit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// 0: in the log's memory; written and synced about once a second.

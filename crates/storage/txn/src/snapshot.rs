@@ -12,11 +12,11 @@ use crate::worker::TransactionWorker;
 pub struct Snapshot {
     /// Where it is registered.
     worker: Rc<TransactionWorker>,
-    /// What the worker's conversions add to.
+    /// Shared with the worker, whose conversions add exceptions.
     pub(crate) entry: Rc<SnapshotEntry>,
 }
 
-/// The part of a snapshot that its worker knows.
+/// The worker's part of a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotEntry {
     /// Commits up to this are seen. Constant.
@@ -29,8 +29,8 @@ pub(crate) struct SnapshotEntry {
     pub(crate) exceptions: RefCell<Vec<u64>>,
 }
 
-/// The writer of a version is taking its commit number, and whether a snapshot sees the version is
-/// known in a moment: await [`TransactionSystem::ended`](crate::TransactionSystem::ended) and ask
+/// The writer of a version is taking its commit number, so it is not known yet whether a snapshot
+/// sees the version. Await [`TransactionSystem::ended`](crate::TransactionSystem::ended) and ask
 /// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterEnding(pub TxnId);
@@ -45,8 +45,8 @@ impl Snapshot {
         self.entry.lsn
     }
 
-    /// True if a row version written by `writer` is seen. `own` is the number of the transaction
-    /// that reads, which sees its own changes.
+    /// True if a row version written by `writer` is seen. `own` is the number of the reading
+    /// transaction, which sees its own changes.
     pub fn sees(&self, writer: TxnId, own: Option<TxnId>) -> Result<bool, WriterEnding> {
         if own == Some(writer) {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! What all workers share: the ring, the stragglers, the horizon.
+//! The shared state of all workers: the ring, the stragglers, the horizon.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -10,17 +10,17 @@ use format::{Lsn, TxnId};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::{CachePadded, CommitRing, MovedOut, Mutex, Notify, RingState};
 
-/// Words of the ring: 8 MiB; at 50,000 writing transactions a second, twenty seconds of them.
+/// Words of the ring: 8 MiB, which 50,000 writing transactions a second fill in twenty seconds.
 pub const RING_LENGTH_DEFAULT: usize = 1 << 20;
 
-/// Transactions recycled at a time, as a part of the ring's length: often enough that writers
-/// never meet a full ring, seldom enough that the workers' acknowledgements cost nothing.
+/// Parts of the ring, each of which is recycled at a time. So often that writers never meet a full
+/// ring, so seldom that the workers' acknowledgements cost nothing.
 const PARTS_PER_RING: u64 = 16;
 
 /// What a worker publishes when it has no snapshot open.
 const NO_SNAPSHOT: u64 = u64::MAX;
 
-/// What became of a transaction.
+/// A transaction's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It runs, waits or rolls back: its rows are locked by their number.
@@ -31,7 +31,7 @@ pub enum Fate {
     Committed(Lsn),
     /// It has rolled back completely.
     RolledBack,
-    /// It has committed so long ago that everyone sees it.
+    /// It has ended so long ago that every snapshot sees it.
     Settled,
 }
 
@@ -42,29 +42,29 @@ pub struct TransactionSystem {
     ring: CommitRing,
     /// All transactions below it have ended and are seen by every snapshot, open or to come.
     settled: CachePadded<AtomicU64>,
-    /// Ended and active transactions that left the ring before they were settled (T1), with their
-    /// commit number once they have it.
+    /// Transactions that left the ring before they had ended (T1), with their commit number once
+    /// they have one.
     stragglers: Mutex<BTreeMap<u64, Fate>>,
-    /// Where the log was when a transaction that had changed rows had undone them. A snapshot that
-    /// is older may have a copy of such a row, and must not take its writer for settled.
+    /// The log's position when a transaction that had changed rows had undone them. An older
+    /// snapshot may have a copy of such a row, and must not take its writer for settled.
     rolled_back: Mutex<BTreeMap<u64, Lsn>>,
     /// One for each worker.
     workers: Box<[CachePadded<WorkerWords>]>,
-    /// Where `low` shall go: workers convert their snapshots for the numbers below it (T2).
+    /// The target of `low`: workers convert their snapshots for the numbers below it (T2).
     recycle_target: CachePadded<AtomicU64>,
-    /// Taken by the one who settles and recycles.
+    /// Held by the worker that settles and recycles.
     maintenance: Mutex<Maintenance>,
-    /// Its parts, as of its last turn: it may hold them for long.
+    /// Its parts, as of its last turn, because it may hold its mutex for long.
     parts: Mutex<Arc<[UnsettledPart]>>,
 }
 
-/// What is known between two maintenances.
+/// State between two maintenances.
 #[derive(Debug, Default)]
 struct Maintenance {
     /// Parts that left the ring unsettled, in order.
     parts: VecDeque<UnsettledPart>,
     /// Numbers whose words are being moved out (T1); empty if none are. It stops at a transaction
-    /// that is just ending, and the next maintenance goes on there.
+    /// that is just ending, and the next maintenance continues there.
     moving: Range<u64>,
     /// The horizon of the last one.
     horizon: Lsn,
@@ -73,9 +73,9 @@ struct Maintenance {
 /// Transactions that were recycled after a conversion.
 #[derive(Debug, Clone, Copy)]
 struct UnsettledPart {
-    /// The number behind the last one.
+    /// The number after the last one.
     end: u64,
-    /// A log position behind all their commits, but for the stragglers'.
+    /// A log position after all their commits, except those of stragglers.
     position: Lsn,
 }
 
@@ -90,10 +90,10 @@ struct WorkerWords {
     maintenance_due: Notify,
 }
 
-/// Who sees how a transaction has ended.
+/// Which snapshots see how a transaction has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// Every snapshot, open or to come: nobody needs what was before its changes. Stays so.
+    /// Every snapshot, open or to come: none needs the versions before its changes. Stays so.
     All,
     /// It has ended, but a snapshot may be older; or it is just ending.
     Some,
@@ -101,19 +101,19 @@ pub enum Visibility {
     None,
 }
 
-/// What a maintenance has come to.
+/// The result of a maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maintained {
-    /// Nothing more happens before a transaction ends or a snapshot is closed, on any worker.
+    /// There is nothing to do before a transaction ends or a snapshot is closed, on any worker.
     Idle,
-    /// There may be more to do: come again.
+    /// There may be more to do: call again.
     Busy,
 }
 
 impl TransactionSystem {
-    /// A system whose next transaction is `first`, for `worker_count` workers. `losers` are the
-    /// transactions below `first` that recovery has found unfinished: they count as active until
-    /// their rollback is reported.
+    /// Creates a system whose next transaction is `first`, for `worker_count` workers. `losers` are
+    /// the transactions below `first` that recovery has found unfinished. They count as active
+    /// until their rollback is reported.
     pub fn new(
         first: TxnId,
         losers: impl IntoIterator<Item = TxnId>,
@@ -149,20 +149,21 @@ impl TransactionSystem {
         }
     }
 
-    /// Gives out a transaction's number at its first change; `None` while the ring is full, which
-    /// the next maintenance ends.
+    /// Allocates a transaction's number at its first change. Returns `None` while the ring is full;
+    /// the next maintenance makes room.
     pub fn allocate(&self) -> Option<TxnId> {
         let number = self.ring.allocate()?;
         Some(TxnId::new(number).expect("48 bits last for 89 years at 100,000 a second"))
     }
 
-    /// The next number to be given out, for checkpoints.
+    /// The next number to be allocated, for checkpoints.
     pub fn next(&self) -> TxnId {
         TxnId::new(self.ring.next()).expect("48 bits last for 89 years at 100,000 a second")
     }
 
-    /// Ends a transaction: from now on its rows are visible to snapshots that include the number
-    /// that `reserve` takes, the end position of its commit record. The call cannot be suspended.
+    /// Ends a transaction. From now on its rows are visible to snapshots that include its commit
+    /// number, the end position of its commit record, which `reserve` takes. The call does not
+    /// suspend.
     pub fn commit(&self, id: TxnId, reserve: impl FnOnce() -> Lsn) -> Lsn {
         let mut position = None;
         let mut reserve = Some(reserve);
@@ -172,8 +173,8 @@ impl TransactionSystem {
             lsn
         };
         if !self.ring.commit(id.get(), || take().0) {
-            // The map's mutex is held while the number is taken, so that no reader finds a
-            // straggler active whose commit number its snapshot includes.
+            // The map's mutex is held while the number is taken. So no reader finds a straggler
+            // active whose commit number its snapshot includes.
             let mut stragglers = self.stragglers.lock();
             let lsn = take();
             let before = stragglers.insert(id.get(), Fate::Committed(lsn));
@@ -186,7 +187,7 @@ impl TransactionSystem {
         position.expect("either branch took a number")
     }
 
-    /// Ends a transaction that has undone its changes; `position` is behind the last of that.
+    /// Ends a transaction that has undone its changes; `position` is after the last of them.
     pub fn finish_undone(&self, id: TxnId, position: Lsn) {
         self.rolled_back.lock().insert(id.get(), position);
         self.finish_rollback(id);
@@ -204,7 +205,7 @@ impl TransactionSystem {
         }
     }
 
-    /// What became of a transaction whose number stands in a row.
+    /// The outcome of a transaction whose number stands in a row.
     pub fn fate(&self, id: TxnId) -> Fate {
         if id.get() < self.settled.load(Ordering::Acquire) {
             return Fate::Settled;
@@ -239,11 +240,12 @@ impl TransactionSystem {
             .unwrap_or(Fate::Settled)
     }
 
-    /// True until the transaction has ended: its rows are locked by their number. What
-    /// `lock::LockTable::convert_implicit` asks. One that is taking its commit number is not
-    /// through: who wrote over its row now could be told of a commit that stands before the one
-    /// that it is built on, or on one that never comes to be. It releases its locks only after its
-    /// number is published, so who finds it active under the mutex of its list is found there.
+    /// True until the transaction has ended: its rows are locked by their number.
+    /// `lock::LockTable::convert_implicit` asks this. A transaction that is taking its commit
+    /// number counts as active. A writer that overwrote its row now could be acknowledged with a
+    /// commit that precedes the one it is built on, or that is built on one that fails. It releases
+    /// its locks only after its number is published. So a caller that finds it active under the
+    /// mutex of its list can still add to that list.
     pub fn is_active(&self, id: TxnId) -> bool {
         id.get() >= self.settled.load(Ordering::Acquire)
             && match self.ring.state(id.get()) {
@@ -253,13 +255,13 @@ impl TransactionSystem {
             }
     }
 
-    /// All transactions below this have ended and are visible to everyone.
+    /// All transactions below this have ended and are visible to every snapshot.
     pub fn settled(&self) -> TxnId {
         TxnId::new(self.settled.load(Ordering::Acquire)).expect("it is at most the next number")
     }
 
-    /// Who sees how a transaction has ended, by a horizon of before. A transaction that is open for
-    /// long holds nobody else back by this, as it does by [`settled`](Self::settled).
+    /// Which snapshots see how a transaction has ended, by an earlier horizon. Unlike in
+    /// [`settled`](Self::settled), a long open transaction does not hold back others here.
     pub fn visibility(&self, id: TxnId, horizon: Lsn) -> Visibility {
         if id < self.settled() {
             return Visibility::All;
@@ -287,7 +289,7 @@ impl TransactionSystem {
         }
     }
 
-    /// The fate of a transaction that has left the ring and may not be settled. If it is no
+    /// The outcome of a transaction that has left the ring and may not be settled. If it is no
     /// straggler, it has ended before its part left.
     fn fate_in_parts(&self, id: TxnId) -> Fate {
         if let Some(&fate) = self.stragglers.lock().get(&id.get()) {
@@ -298,7 +300,7 @@ impl TransactionSystem {
         }
         let parts = Arc::clone(&self.parts.lock());
         let at = parts.partition_point(|part| part.end <= id.get());
-        // A part that is not published yet: it is known by the next maintenance.
+        // A part that is not published yet; the next maintenance knows it.
         parts
             .get(at)
             .map_or(Fate::Ending, |part| Fate::Committed(part.position))
@@ -314,9 +316,9 @@ impl TransactionSystem {
         }
     }
 
-    /// The oldest commit number that some snapshot may still need older versions for: a version
-    /// that was replaced by a commit not above it is needed by nobody. `position` loads the log's
-    /// reserved position, and is called first (H2).
+    /// The oldest commit number for which a snapshot may still need older versions. A version that
+    /// was replaced by a commit not above it is not needed. `position` loads the log's reserved
+    /// position, and is called first (H2).
     pub fn horizon(&self, position: impl FnOnce() -> Lsn) -> Lsn {
         let now = position();
         // SeqCst: pairs with the fence in `publish_oldest` (H1).
@@ -327,12 +329,12 @@ impl TransactionSystem {
         Lsn(now.0.min(oldest_published))
     }
 
-    /// Settles what can be, and keeps room in the ring. One worker at a time does the work.
-    /// `position` as in [`horizon`](Self::horizon). What it has changed may be work for each worker
-    /// (purge, snapshots to convert), so all are woken for it.
+    /// Settles what can be settled, and keeps room in the ring. One worker at a time does the work.
+    /// `position` as in [`horizon`](Self::horizon). Its changes may mean work for each worker
+    /// (purge, snapshots to convert), so it wakes all of them.
     pub fn maintain(&self, position: impl FnOnce() -> Lsn) -> Maintained {
         let Some(mut maintenance) = self.maintenance.try_lock() else {
-            // Who has it may have looked before what the caller comes for.
+            // The worker that holds it may have checked before the caller's reason arose.
             return Maintained::Busy;
         };
         let now = position();
@@ -364,7 +366,7 @@ impl TransactionSystem {
         (settled, self.ring.low(), target, maintenance.horizon)
     }
 
-    /// True if a transaction may be waiting for the horizon to be settled or purged.
+    /// True if a transaction may be waiting for the horizon, to be settled or purged.
     pub(crate) fn is_behind(&self) -> bool {
         self.settled.load(Ordering::Relaxed) < self.ring.next()
     }
@@ -391,20 +393,21 @@ impl TransactionSystem {
             }
             settled = end;
         }
-        // Release: who reads it need not look at the words below.
+        // Release: a reader of it need not look at the words below.
         self.settled.store(settled, Ordering::Release);
         self.stragglers
             .lock()
             .retain(|&number, _| settled <= number);
-        // One that every snapshot is younger than need not be known, however long others are open.
+        // An entry that every snapshot is younger than is not needed, however long other
+        // transactions are open.
         self.rolled_back
             .lock()
             .retain(|&number, &mut position| settled <= number && horizon < position);
     }
 
-    /// The number behind those that left the ring together with `number`, and of which as little
-    /// is known. Behind a transaction that was open for long there are more of them than could be
-    /// looked at one by one.
+    /// The number after those that left the ring together with `number` without a note of their
+    /// own. After a transaction that was open for long there are too many of them to check one by
+    /// one.
     fn end_of_equals(&self, number: u64, low: u64, parts: &VecDeque<UnsettledPart>) -> u64 {
         let part_end = parts.front().map_or(low, |part| part.end);
         let stragglers = self.stragglers.lock();
@@ -417,7 +420,7 @@ impl TransactionSystem {
 
     fn is_settled(&self, number: u64, horizon: Lsn, parts: &VecDeque<UnsettledPart>) -> bool {
         let fate = match self.ring.state(number) {
-            // One that is ending is looked at again by the next maintenance.
+            // The next maintenance looks again at one that is ending.
             RingState::Active | RingState::Ending => Fate::Active,
             RingState::Committed(number) => Fate::Committed(Lsn(number)),
             RingState::RolledBack => Fate::RolledBack,
@@ -438,7 +441,7 @@ impl TransactionSystem {
         }
     }
 
-    /// Recycles a part of the ring if it runs full: at once if its transactions are settled, after
+    /// Recycles a part of the ring when it fills up: at once if its transactions are settled, after
     /// every worker's acknowledgement if not.
     fn recycle(&self, now: Lsn, maintenance: &mut Maintenance) {
         if !maintenance.moving.is_empty() {
@@ -475,8 +478,8 @@ impl TransactionSystem {
         }
     }
 
-    /// Moves the active ones out (T1) and asks the workers to convert their snapshots (T2). Leaves
-    /// in `moving` what could not be moved yet.
+    /// Moves active transactions out (T1) and asks the workers to convert their snapshots (T2).
+    /// Leaves in `moving` what could not be moved yet.
     fn request_conversion(&self, moving: &mut Range<u64>) {
         while !moving.is_empty() {
             // Under the mutex: a transaction that finds itself moved finds its entry.
@@ -494,7 +497,7 @@ impl TransactionSystem {
         self.recycle_target.store(moving.end, Ordering::Release);
     }
 
-    /// The part that a worker has to convert, or `None` if it has.
+    /// The part that a worker must convert, or `None` if it has converted it.
     pub(crate) fn conversion_due(&self, worker_index: usize) -> Option<Range<u64>> {
         let target = self.recycle_target.load(Ordering::Acquire);
         let done = self.workers[worker_index]
@@ -503,7 +506,7 @@ impl TransactionSystem {
         (done < target).then_some(done..target)
     }
 
-    /// Notes that a worker's snapshots need no word below `target` any more.
+    /// Notes that a worker's snapshots do not need words below `target` any more.
     pub(crate) fn acknowledge_conversion(&self, worker_index: usize, target: u64) {
         // Release: the exceptions were noted before.
         self.workers[worker_index]
@@ -511,12 +514,12 @@ impl TransactionSystem {
             .store(target, Ordering::Release);
     }
 
-    /// What the ring says of a transaction.
+    /// The ring's state of a transaction.
     pub(crate) fn ring_state(&self, number: u64) -> RingState {
         self.ring.state(number)
     }
 
-    /// Where the log was when a transaction had undone its changes; `None` if it had none, or if
+    /// The log's position when a transaction had undone its changes; `None` if it had none, or if
     /// every snapshot is younger.
     pub(crate) fn rolled_back_at(&self, number: u64) -> Option<Lsn> {
         self.rolled_back.lock().get(&number).copied()

@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// Gives out a number, after as much maintenance as that takes.
+    /// Allocates a number, after as much maintenance as that needs.
     fn allocate(&self) -> TxnId {
         for _ in 0..8 {
             if let Some(transaction) = self.system.allocate() {
@@ -76,8 +76,8 @@ impl World {
     }
 }
 
-/// It is left for the next time: its thread may have been preempted between its mark and its
-/// number.
+/// It is left to the next call: the thread may have been preempted between the transaction's mark
+/// and its number.
 #[test]
 fn maintenance_does_not_wait_for_a_transaction_that_is_ending() {
     let mut world = World::new(64, &[]);
@@ -108,7 +108,7 @@ fn a_snapshot_sees_what_was_committed_before_it_and_its_own_changes() {
     assert!(world.open(1).sees(later, None).unwrap());
 }
 
-/// However many snapshots are open: thousands of clients may be inside a transaction.
+/// For any number of open snapshots: thousands of clients may be inside a transaction.
 #[test]
 fn a_conversion_looks_at_each_number_once() {
     let mut world = World::new(64, &[]);
@@ -120,7 +120,7 @@ fn a_conversion_looks_at_each_number_once() {
     }
     let looked_count = world.workers[0].looked_count.get();
     assert!((900..=1000).contains(&looked_count), "{looked_count} looks");
-    // What everybody sees is not looked at.
+    // What every snapshot sees is not looked at.
     open.clear();
     world.maintain();
     let before = world.workers[0].looked_count.get();
@@ -148,7 +148,8 @@ fn the_horizon_is_held_by_the_oldest_snapshot_of_any_worker() {
     assert_eq!(world.system.horizon(|| now), now);
 }
 
-/// Its commit record is not in the log yet: who wrote over its rows now would come before it.
+/// Its commit record is not in the log yet: a writer that overwrote its rows now would commit
+/// before it.
 #[test]
 fn a_transaction_is_active_until_it_has_its_commit_number() {
     let world = World::new(64, &[]);
@@ -175,7 +176,7 @@ fn a_loser_is_active_until_its_rollback_is_reported() {
     assert_eq!(world.system.settled(), id(100));
 }
 
-/// More transactions than could be looked at one by one ended while it was open.
+/// More transactions ended while it was open than could be checked one by one.
 #[test]
 fn what_an_old_loser_held_up_settles_at_once_when_it_ends() {
     let first = id(1 << 47);
@@ -223,7 +224,7 @@ fn a_long_snapshot_and_a_long_transaction_do_not_fill_the_ring() {
     assert_eq!(world.system.settled(), world.system.next());
 }
 
-/// Who reads slowly has copied a row of a transaction that has been rolled back since.
+/// A slow reader has copied a row of a transaction that has been rolled back since.
 #[test]
 fn an_old_snapshot_never_sees_a_row_that_was_rolled_back() {
     let mut world = World::new(16, &[]);
@@ -336,7 +337,7 @@ impl Run {
         for snapshot in &self.snapshots {
             prop_assert!(horizon <= snapshot.lsn());
             for &(transaction, twin) in &self.fates {
-                // No row carries the number of a transaction that has rolled back, but for those
+                // No row carries the number of a transaction that has rolled back, except those
                 // that were copied before.
                 let is_met = match twin {
                     Twin::RolledBack => false,
@@ -371,7 +372,7 @@ impl Run {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Snapshots see exactly the commits up to their number, however often the ring turns.
+    /// Snapshots see exactly the commits up to their number, however often the ring wraps.
     #[test]
     fn snapshots_agree_with_the_naive_twin(
         events in proptest::collection::vec(any_event(), 1..400),

@@ -15,7 +15,7 @@ use crate::system::{Fate, Maintained, TransactionSystem};
 /// A worker's part of the transaction system.
 #[derive(Debug)]
 pub struct TransactionWorker {
-    /// What all share. Constant.
+    /// The shared state. Constant.
     system: Arc<TransactionSystem>,
     /// Which worker this is. Constant.
     index: usize,
@@ -62,10 +62,11 @@ impl TransactionWorker {
         }
         let lsn = position();
         if is_oldest {
-            // The bound was low where the worker has been idle; raising it is always right.
+            // The bound was low if the worker has been idle; raising it is always right.
             self.system.publish_oldest(self.index, Some(lsn));
         }
-        // After the position: who gets a number from here on commits behind the snapshot.
+        // After the position: a transaction that gets a number from here on commits after the
+        // snapshot.
         let high = self.system.next_number();
         assert!(self.last_lsn.get() <= lsn, "the log's position grows");
         self.last_lsn.set(lsn);
@@ -87,9 +88,9 @@ impl TransactionWorker {
         self.open.borrow().len()
     }
 
-    /// Converts the worker's snapshots if the ring is about to recycle what they need, and takes
-    /// its turn at the system's maintenance. To be called again soon while it is busy, and whenever
-    /// [`maintenance_due`](Self::maintenance_due) says so.
+    /// Converts the worker's snapshots if the ring is about to recycle what they need, and does its
+    /// part of the system's maintenance. To be called again soon while it is busy, and whenever
+    /// [`maintenance_due`](Self::maintenance_due) is ready.
     pub fn maintain(&self, position: impl FnOnce() -> Lsn) -> Maintained {
         if let Some(part) = self.system.conversion_due(self.index) {
             let target = part.end;
@@ -99,22 +100,22 @@ impl TransactionWorker {
         self.system.maintain(position)
     }
 
-    /// Says that a transaction of this worker has ended.
+    /// Notes that a transaction of this worker has ended.
     pub fn note_end(&self) {
         self.system.maintenance_due(self.index).notify_own();
     }
 
-    /// Ready once something has happened since this was ready last that maintenance may make
-    /// something of: an end on this worker, or progress that another worker has made.
+    /// Ready if maintenance may have work since this was last ready: a transaction has ended on
+    /// this worker, or another worker has made progress.
     pub async fn maintenance_due(&self) {
         self.system.maintenance_due(self.index).notified().await;
     }
 
-    /// Notes in each open snapshot which ended transactions of `part` it does not see: whose commit
-    /// is behind it, or the undoing, before which its reader may have copied a row. Those from its
-    /// high number on need no note, stragglers keep what became of them, and those that are settled
-    /// are seen by all. Each word is looked at once: a part of the ring for each of thousands of
-    /// snapshots would hold the worker up for a good part of a second.
+    /// Notes in each open snapshot which ended transactions of `part` it does not see. Those have
+    /// committed after it, or were undone after it, so its reader may have copied a row before.
+    /// Transactions from its high number on need no note, stragglers keep their outcomes, and all
+    /// see those that are settled. Each word is read once: a part of the ring for each of thousands
+    /// of snapshots would hold up the worker for a good part of a second.
     fn convert(&self, part: std::ops::Range<u64>) {
         let open = self.open.borrow();
         let Some(oldest) = open.values().next().map(|entry| entry.lsn) else {

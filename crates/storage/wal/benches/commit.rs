@@ -1,6 +1,6 @@
 //! What a commit costs: the log's own part with one and two writers, and on a real disk at several
-//! group sizes. CPU time of the thread, because time on the wall says little on a busy machine; the
-//! latency of a flush is told beside it. `cargo bench -p wal`.
+//! group sizes. It measures the thread's CPU time, because wall time says little on a busy machine,
+//! and also prints the latency of a flush. `cargo bench -p wal`.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -106,7 +106,7 @@ fn real_disk() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Commits that fit into the ring, so that nothing is flushed while time is taken.
+/// Commits that fit into the ring, so that nothing is flushed while the time is measured.
 fn memory(worker_count: usize) {
     let disk = SimDisk::with_seed(1);
     let wal = open(&disk, Path::new("bench"), worker_count);

@@ -35,7 +35,7 @@ impl BlockReader {
         &self.place
     }
 
-    /// Makes sure that block `number` is in memory; false if no file has it.
+    /// Makes sure that block `number` is in memory. Returns false if no file has it.
     pub(crate) async fn fetch(&mut self, disk: &dyn Disk, number: u64) -> Result<bool, DiskError> {
         let chunk_end = self.chunk_block.saturating_add(self.chunk_blocks);
         if (self.chunk_block..chunk_end).contains(&number) {
@@ -45,7 +45,7 @@ impl BlockReader {
         self.read(disk, number, left.min(READ_BLOCKS)).await
     }
 
-    /// The same where neighbours of the block may be unreadable: it is read by itself.
+    /// As `fetch`, if neighbours of the block may be unreadable: it is read by itself.
     pub(crate) async fn fetch_singly(
         &mut self,
         disk: &dyn Disk,
@@ -60,7 +60,7 @@ impl BlockReader {
         if self.file.as_ref().is_none_or(|(open, _)| *open != segment) {
             self.file = self.place.open(disk, segment)?.map(|file| (segment, file));
             if let Some((_, file)) = &self.file {
-                // The process may have died with the machine alive: what is read here must not
+                // The process may have died while the machine lived on. What is read here must not
                 // vanish later, when pages in the files depend on it.
                 disk.sync(file).await?;
             }

@@ -1,4 +1,4 @@
-//! The control file in hand: reads the newest checkpoint, writes the next.
+//! The open control file: reads the newest checkpoint, writes the next one.
 
 use std::path::Path;
 
@@ -17,12 +17,12 @@ const UNFINISHED_NAME: &str = "control.new";
 pub(crate) struct Control {
     /// Constant.
     file: File,
-    /// What a crash now would find.
+    /// The record that a start after a crash would find now.
     latest: CheckpointRecord,
 }
 
 impl Control {
-    /// Makes the file with a first record, durably but for the directory entry.
+    /// Makes the file with a first record. All but the directory entry is durable.
     pub(crate) async fn create(
         disk: &dyn Disk,
         directory: &Path,
@@ -31,7 +31,7 @@ impl Control {
         let path = directory.join(CONTROL_FILE_NAME);
         let unfinished = directory.join(UNFINISHED_NAME);
         match disk.remove(&unfinished) {
-            // Left by an attempt that came to no end.
+            // Left by an unfinished attempt.
             Ok(()) => {}
             Err(error) if error.kind == DiskErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
@@ -87,7 +87,7 @@ fn open(disk: &dyn Disk, path: &Path, create: bool) -> Result<File, WalError> {
     Ok(disk.open(path, options)?)
 }
 
-/// Is there a control file in the directory?
+/// Whether the directory has a control file.
 pub(crate) fn exists(disk: &dyn Disk, directory: &Path) -> Result<bool, WalError> {
     match open(disk, &directory.join(CONTROL_FILE_NAME), false) {
         Ok(_) => Ok(true),

@@ -1,51 +1,50 @@
-//! Tells damage of the log from the end that a crash has left.
+//! Distinguishes damage of the log from the end that a crash has left.
 //!
-//! A scan stops at a *break*: the first block, number `X`, that is not there, is not whole, or does
-//! not continue the block before. A crash leaves a break, and so does damage. Some break is always
-//! there, as the log is followed by zeroes or by blocks of other places and lives.
+//! A scan stops at a *break*: the first block, number `X`, that is missing, is not whole, or does
+//! not continue the block before. A crash leaves a break, and so does damage. There always is a
+//! break, because the log is followed by zeroes or by blocks of other places and lives.
 //!
 //! # What is known for certain
 //!
 //! (D1) **Claims are true.** A block says which blocks were durable when it was built: all before
 //! `durable_block`. It is built from `FlushState::durable_block`, which is raised only after the
-//! disk has said so (a write with sync, or the sync of all files with unsynced writes). At the
+//! disk has confirmed it (a write with sync, or the sync of all files with unsynced writes). At the
 //! start of a life it is the break that the scan found; the scan syncs a segment before it reads
 //! it. The checkpoint record carries the same claim.
-//! (D2) **A durable block stays** until a checkpoint behind it is durable: a block is written once
-//! in a life (I2 of the crate), a life begins at the break that the one before left, and segments
-//! are recycled only before the checkpoint's block. So from the checkpoint's block on, nothing
-//! durable is ever written over.
-//! (D3) **The segment of the next block is there**, durably and in full length. The first one is
-//! made before the control file gets its name. A life writes the last block that it has prepared
-//! only when it has prepared one more (`Wal::has_prepared_block`). A start writes no record before
-//! it has the segment. Where a checkpoint says that the log was closed in order, no segment is
-//! needed.
-//! (D4) **One block, one content.** Epoch and number name what one life has written in one place.
-//! Who starts a life has written a checkpoint with the life's epoch before the first block.
+//! (D2) **A durable block stays** until a later checkpoint is durable. A block is written once in a
+//! life (I2 of the crate), a life begins at the break that the life before left, and segments are
+//! recycled only before the checkpoint's block. So from the checkpoint's block on, no durable block
+//! is ever overwritten.
+//! (D3) **The segment of the next block exists**, durably and in full length. The first one is made
+//! before the control file gets its name. A life writes its last prepared block only when it has
+//! prepared one more (`Wal::has_prepared_block`). A start writes no record before it has the
+//! segment. If a checkpoint says that the log was closed in order, no segment is needed.
+//! (D4) **One block, one content.** Epoch and number identify what one life has written in one
+//! place. A life writes a checkpoint with its epoch before its first block.
 //!
-//! # What is damage, and why no crash does it
+//! # What is damage, and why no crash causes it
 //!
-//! * The segment of `X` is missing or short: against D3. A half made or missing segment that a
-//!   crash leaves is one behind it.
-//! * The checkpoint says that `X` was durable: D1 and D2. `X` is then not lost in a crash.
-//! * A whole block behind `X`, in its place and not of an earlier life than the last block before
+//! * The segment of `X` is missing or short: against D3. If a crash leaves a half made or missing
+//!   segment, it is a later one.
+//! * The checkpoint says that `X` was durable: D1 and D2. A crash does not lose such an `X`.
+//! * A whole block after `X`, in its place and not of an earlier life than the last block before
 //!   `X`, says that `X` was durable: the same. A crash with several blocks in flight may lose `X`
 //!   and keep later ones, and a recovery that crashes leaves them in place. None of them claims
-//!   `X`: they were built when it was not durable. A later life's blocks lie behind its own start,
-//!   which is a break before or at `X`; they do not claim it either, unless it was durable.
-//!   Blocks of earlier lives count for nothing: an operator may have started a life in front of
-//!   them in spite of damage (`--accept-log-loss`).
-//! * `X` is whole, in its place, not of an earlier life, and does not continue what is before it:
+//!   `X`: they were built when it was not durable. A later life's blocks come after its own start,
+//!   which is a break before or at `X`; they do not claim it either, unless it was durable. Blocks
+//!   of earlier lives do not count: an operator may have started a life in front of them in spite
+//!   of damage (`--accept-log-loss`).
+//! * `X` is whole, in its place, not of an earlier life, and does not continue the block before it:
 //!   D4. Stale blocks have another number or an earlier epoch.
-//! * Blocks are whole and the mini-transaction in them is not: its bytes were written as they are.
+//! * Blocks are whole and the mini-transaction in them is not: its bytes were written like this.
 //!
 //! # What is surely found
 //!
 //! A missing, emptied or cut segment from the checkpoint's on. Any harm to a block that was durable
 //! when a later flush was built, or when the checkpoint record was written (each 5 seconds, if
-//! there was any log). Not found: harm to the very last blocks, of which neither knows. They look
-//! as a torn write does. If pages were written that such blocks have changed, those are recognised
-//! by their epoch when they are read (`format::lives`).
+//! there was any log). Not found: harm to the very last blocks, about which neither says anything.
+//! They look like a torn write. If pages were written that such blocks have changed, their epoch
+//! shows it when they are read (`format::lives`).
 
 use std::path::PathBuf;
 
@@ -57,7 +56,7 @@ use thiserror::Error;
 use crate::blocks::BlockReader;
 use crate::segments::SegmentPlace;
 
-/// Where the log is damaged, and how that is known.
+/// Where the log is damaged, and what proves it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("log segment {path} is damaged at byte {offset}: {kind}; \
          what was logged before LSN {position} is whole",
@@ -76,21 +75,21 @@ pub struct LogDamage {
 /// What is wrong with a log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LogDamageKind {
-    /// There is no such file, though the log went on in it.
+    /// The file is missing, although the log continued in it.
     #[error("the file is missing")]
     Missing,
     /// The file is shorter than a segment.
     #[error("the file has {length} bytes, and a segment has {whole}")]
     Cut {
-        /// What it has.
+        /// Its length.
         length: u64,
-        /// What a segment has.
+        /// The length of a segment.
         whole: u64,
     },
-    /// The block is not there or not whole, and the control file says that it was durable.
+    /// The block is missing or not whole, and the control file says that it was durable.
     #[error("the block there is lost, which was durable at the last checkpoint")]
     KnownToControl,
-    /// The same, and a later block says so.
+    /// The same, but a later block says so.
     #[error("the block there is lost, which was durable when the one at byte {offset} of {path} \
              was written",
             path = path.display())]
@@ -103,10 +102,10 @@ pub enum LogDamageKind {
     /// The block is whole, and does not continue the one before.
     #[error("the block there does not continue the one before")]
     Unlinked,
-    /// The blocks are whole, and what they carry makes no sense.
+    /// The blocks are whole, but their contents make no sense.
     #[error("the mini-transaction before it is not whole, though its blocks are")]
     Senseless,
-    /// The disk does not give the block.
+    /// The disk cannot read the block.
     #[error("the block there cannot be read")]
     Unreadable,
 }
@@ -118,7 +117,7 @@ pub(crate) struct Break {
     pub(crate) block: u64,
     /// End of the last whole mini-transaction.
     pub(crate) position: Lsn,
-    /// Of the last block before.
+    /// Epoch of the last block before.
     pub(crate) epoch: u32,
     /// Why, as far as the block itself shows it.
     pub(crate) cause: Cause,
@@ -127,7 +126,7 @@ pub(crate) struct Break {
 /// Why a scan stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// There is no whole block of the log, as behind its end.
+    /// There is no whole block of the log, as after its end.
     NoBlock,
     /// See [`LogDamageKind::Unlinked`].
     Unlinked,
@@ -137,10 +136,10 @@ pub(crate) enum Cause {
     Unreadable,
 }
 
-/// What lies behind a break.
+/// What lies after a break.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
-    /// The first block that says that the break is damage: its number.
+    /// Number of the first block that proves the break to be damage.
     pub(crate) witness: Option<u64>,
     /// The highest end of a block there.
     pub(crate) end: Lsn,
@@ -149,7 +148,7 @@ pub(crate) struct Behind {
 }
 
 impl Break {
-    /// Says whether the break is damage. `durable_block` is the checkpoint's claim.
+    /// Decides whether the break is damage. `durable_block` is the checkpoint's claim.
     pub(crate) fn judge(
         &self,
         disk: &dyn Disk,
@@ -184,8 +183,8 @@ impl Break {
         }))
     }
 
-    /// Looks at all blocks behind the break, in all segments that are there: a segment in between
-    /// may be missing.
+    /// Reads all blocks after the break, in all existing segments: a segment in between may be
+    /// missing.
     pub(crate) async fn look_behind(
         &self,
         disk: &dyn Disk,
@@ -199,7 +198,7 @@ impl Break {
         let first = reader.place().segment_of(self.block);
         let segments = match reader.place().list(disk) {
             Ok(segments) => segments,
-            // The directory of the log is gone, too.
+            // The directory of the log is gone as well.
             Err(error) if error.kind == env::DiskErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
@@ -207,7 +206,7 @@ impl Break {
             let Some(start) = segment.checked_mul(blocks) else {
                 continue;
             };
-            // A block of the log has a number that fits twice.
+            // A block number of the log is small enough to double.
             let end = start.saturating_add(blocks);
             for number in start.max(self.block.saturating_add(1))..end {
                 match reader.fetch(disk, number).await {

@@ -6,19 +6,19 @@ use thiserror::Error;
 
 use crate::damage::LogDamage;
 
-/// Trouble of the log.
+/// An error of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WalError {
-    /// An earlier write or sync failed; what became of later log is not known.
+    /// An earlier write or sync failed; the state of later log is unknown.
     #[error("the log is closed because a write to it failed")]
     Poisoned,
     /// A file could not be made, read or written.
     #[error("the log's files")]
     Disk(#[from] DiskError),
-    /// The control file gives no checkpoint.
+    /// The control file has no valid checkpoint.
     #[error("the log's control file")]
     Control(#[from] ControlError),
-    /// Log that was durable is not there any more.
+    /// Log that was durable is lost.
     #[error(transparent)]
     Damaged(Box<LogDamage>),
 }

@@ -1,8 +1,8 @@
-//! Flushing: the role of the worker that writes log at the moment.
+//! Flushing: the role of the worker that writes log at present.
 //!
-//! There is no timer and no delay knob: who takes the role writes all that is ready, and again
-//! while somebody waits for more. What is committed during a write goes out with the next one, so
-//! the batch grows by itself with load.
+//! There is no timer and no delay knob. The worker that takes the role writes all that is ready,
+//! and again while a task waits for more. What is committed during a write goes out with the next
+//! one, so the batch grows with the load by itself.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::segments::{SegmentPlace, Segments};
 use crate::waiters::LogLevel;
 use crate::{Wal, WalError};
 
-/// What only the leader touches, and who looks at it between two flushes.
+/// The leader's state; between two flushes other workers may read it.
 #[derive(Debug)]
 pub(crate) struct FlushState {
-    /// Empties the ring.
+    /// Reads from the ring.
     pub(crate) reader: LogRingReader,
-    /// Written so far; the ring is released up to here.
+    /// End of what is written; the ring is released up to here.
     pub(crate) written: Lsn,
     /// The block that is written next.
     pub(crate) next_block: u64,
     /// The blocks before this one are durable (D1 of `damage`).
     pub(crate) durable_block: u64,
-    /// Where the next mini-transaction begins that no block header knows of yet.
+    /// Start of the next mini-transaction that no block header has named yet.
     pub(crate) next_mtr: Lsn,
-    /// In each block header of this life.
+    /// The epoch in each block header of this life.
     pub(crate) epoch: u32,
     /// Files with writes that are not durable yet.
     pub(crate) unsynced: Vec<(u64, File)>,
@@ -46,7 +46,7 @@ pub(crate) struct FlushState {
 pub(crate) struct BlockStart {
     pub(crate) block: u64,
     pub(crate) start: Lsn,
-    /// Of the life that wrote or will write it.
+    /// The epoch of the life that wrote or will write it.
     pub(crate) epoch: u32,
 }
 
@@ -70,7 +70,7 @@ impl FlushState {
         let length = ready.since(self.written);
         let segment = self.place.segment_of(self.next_block);
         let blocks_left = self.place.blocks - self.next_block % self.place.blocks;
-        // The last prepared block is written when there is one behind it (D3 of `damage`).
+        // The last prepared block is written only when there is one after it (D3 of `damage`).
         let blocks_left = blocks_left.min(prepared_end.saturating_sub(self.next_block + 1));
         let blocks_max = stdx::to_u64(bytes_max / LOG_BLOCK_BYTES).max(1);
         let payload = stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES);
@@ -110,7 +110,7 @@ impl FlushState {
                 let offset = self.next_mtr.since(start);
                 first_mtr = u16::try_from(offset).expect("an offset in a block is small");
             }
-            // What is ready ends between mini-transactions, so the length is there to be read.
+            // What is ready ends between mini-transactions, so the length is readable.
             let mut length = [0; 4];
             self.reader.read(self.next_mtr.0, &mut length);
             let length = u64::from(u32::from_le_bytes(length));
@@ -130,8 +130,8 @@ impl FlushState {
         seal_log_block(block, &header);
     }
 
-    /// Notes where the block `number` behind the next one begins, if all between are full and it is
-    /// not noted yet.
+    /// Notes where the block that is `number` blocks after the next one begins, if all between are
+    /// full and it is not noted yet.
     pub(crate) fn note_block(&mut self, number: u64) {
         let block = self.next_block + number;
         let last = self.block_starts.back();
@@ -173,12 +173,12 @@ impl FlushState {
     }
 }
 
-/// The right to write log. Dropped unrun, or while running, it gives the role back.
+/// The right to write log. If it is dropped before or during its run, it returns the role.
 #[derive(Debug)]
 #[must_use = "nobody else writes log while this exists"]
 pub struct FlushJob {
     wal: Arc<Wal>,
-    /// Is a write under way whose outcome is not known?
+    /// Whether a write is under way whose outcome is unknown.
     in_doubt: bool,
 }
 
@@ -190,7 +190,7 @@ impl FlushJob {
         }
     }
 
-    /// Writes while somebody waits for log. Failures poison the log; waiters are told by that.
+    /// Writes while a task waits for log. A failure poisons the log, which wakes the waiters.
     pub async fn run(mut self, disk: &dyn Disk) {
         loop {
             while let Some(level) = self.wal.wanted() {
@@ -200,7 +200,7 @@ impl FlushJob {
             }
             let wal = Arc::clone(&self.wal);
             drop(self);
-            // Whoever asked between the last look and giving up the role was refused it.
+            // A worker that asked between the last check and the return of the role was refused it.
             match wal.try_lead() {
                 Some(next) => self = next,
                 None => return,
@@ -208,7 +208,7 @@ impl FlushJob {
         }
     }
 
-    /// One write and what belongs to it; false if nothing can be done.
+    /// One write and what belongs to it. Returns false if nothing can be done.
     async fn flush(&mut self, disk: &dyn Disk, level: LogLevel) -> bool {
         let wal = Arc::clone(&self.wal);
         let (write, has_unsynced) = {
@@ -279,8 +279,8 @@ impl FlushJob {
 impl Drop for FlushJob {
     fn drop(&mut self) {
         if self.in_doubt {
-            // The task was dropped in the middle of a write: the blocks may be there or not, and
-            // they may not be written a second time.
+            // The task was dropped in the middle of a write. The blocks may be there or not, and
+            // must not be written a second time.
             self.wal.fail(WalError::Poisoned);
         }
         self.wal.release_lead();

@@ -1,4 +1,4 @@
-//! A log on disk that is not written yet: made or found, and scanned.
+//! A log on disk before it is written to: created or found, and scanned.
 
 use std::path::Path;
 
@@ -20,14 +20,14 @@ pub struct Log {
 }
 
 impl Log {
-    /// Is there a log in the data directory?
+    /// Whether the data directory has a log.
     pub fn exists(disk: &dyn Disk, data_directory: &Path) -> Result<bool, WalError> {
         control::exists(disk, data_directory)
     }
 
-    /// Makes an empty log. The names are durable when this returns. The first segment comes before
-    /// the control file: wherever there is one, the segment of the next block is there (D3 of
-    /// `damage`). Blocks.
+    /// Makes an empty log. The names are durable when this returns. The first segment is made
+    /// before the control file. So if there is a control file, the segment of the next block exists
+    /// (D3 of `damage`). Blocks.
     pub async fn create(
         disk: &dyn Disk,
         data_directory: &Path,
@@ -54,7 +54,7 @@ impl Log {
         Ok(Self { control, place })
     }
 
-    /// Finds the log and its newest checkpoint. Blocks.
+    /// Opens the log and finds its newest checkpoint. Blocks.
     pub async fn open(disk: &dyn Disk, data_directory: &Path) -> Result<Self, WalError> {
         let control = Control::open(disk, data_directory).await?;
         let place = SegmentPlace::new(data_directory, control.latest().segment_blocks);

@@ -1,9 +1,9 @@
-//! Room in the log: who may begin a mini-transaction, and how others wait.
+//! Room in the log: when a mini-transaction may begin, and how others wait.
 //!
 //! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, or an
 //! old one that a checkpoint frees), and the distance to the checkpoint (cleaning pages and a
-//! checkpoint help). Where no segment can be made and none is to be freed, those who work are told.
-//! Who undoes or ends work has blocks that are kept for it: what it does makes room.
+//! checkpoint help). If no segment can be made and none will be freed, new work fails. Undoing or
+//! ending work has reserved blocks, because it makes room.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +17,12 @@ use sync::Mutex;
 
 use crate::{Wal, WalError};
 
-/// What room is asked for.
+/// What the room is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// New work, which can be refused.
     Work,
-    /// The undoing or the end of work, which cannot.
+    /// Undoing or ending work, which cannot be refused.
     Undo,
 }
 
@@ -31,13 +31,13 @@ pub enum Purpose {
 pub enum NoRoom {
     /// Wait for [`Wal::wait_room`] and ask again.
     Wait,
-    /// No segment can be made: the statement fails, later ones may find room.
+    /// No segment can be made: the statement fails, but later ones may find room.
     NoSegment(DiskError),
-    /// The log takes nothing any more.
+    /// The log is closed.
     Closed(WalError),
 }
 
-/// Who waits for room, in no order that matters.
+/// Tasks that wait for room, in no particular order.
 #[derive(Debug, Default)]
 pub(crate) struct RoomWaiters {
     waiting: Mutex<Waiting>,
@@ -45,7 +45,7 @@ pub(crate) struct RoomWaiters {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The id of the next who waits.
+    /// The id of the next waiter.
     next_id: u64,
     /// By id.
     wakers: BTreeMap<u64, Waker>,
@@ -59,7 +59,7 @@ impl RoomWaiters {
         }
     }
 
-    /// Puts a waiter into the list; one that is polled again, in place of its old self.
+    /// Adds a waiter to the list; one that is polled again replaces its old entry.
     fn add(&self, id: Option<u64>, waker: &Waker) -> u64 {
         let mut waiting = self.waiting.lock();
         let id = id.unwrap_or(waiting.next_id);
@@ -78,7 +78,7 @@ impl RoomWaiters {
 pub struct WaitRoom {
     wal: Arc<Wal>,
     purpose: Purpose,
-    /// Its id, once it has been in the list.
+    /// Its id, if it has been in the list.
     id: Option<u64>,
 }
 

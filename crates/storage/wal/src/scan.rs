@@ -1,12 +1,13 @@
 //! Reading the log back after a crash.
 //!
-//! From the block that the checkpoint names, block by block, to the first that is damaged or does
-//! not continue the one before; mini-transactions out of their payloads, to the first that is not
-//! whole. Whether the log ends there or is damaged there is decided in [`crate::damage`].
+//! It reads from the block that the checkpoint names, block by block, to the first that is damaged
+//! or does not continue the one before. It takes mini-transactions from their payloads, to the
+//! first that is not whole. [`crate::damage`] decides whether the log ends there or is damaged
+//! there.
 //!
 //! (I1) `position` is the end of the last whole mini-transaction; `pending` begins there.
-//! (I2) A block of a later epoch begins at `position` and replaces `pending`: the life that wrote
-//! it had found the log to end there.
+//! (I2) A block of a later epoch begins at `position` and replaces `pending`: for the life that
+//! wrote it, the log ended there.
 
 use env::{Disk, DiskError};
 use format::Lsn;
@@ -20,17 +21,17 @@ use crate::blocks::BlockReader;
 use crate::damage::{Behind, Break, Cause, LogDamage};
 use crate::segments::SegmentPlace;
 
-/// What becomes of a start that finds the log damaged.
+/// What a start does if the log is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLogLoss {
     /// It fails.
     #[default]
     Refuse,
-    /// It goes on with what was logged before the damage. The operator has asked for it.
+    /// It continues with what was logged before the damage. The operator has asked for it.
     Accept,
 }
 
-/// Where the reading is.
+/// The state of the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No mini-transaction has begun in a block yet.
@@ -39,15 +40,15 @@ enum State {
     Reading,
     /// At the break, for this cause.
     Broken(Cause),
-    /// At the break, which was judged.
+    /// At the break, after it was judged.
     Ended,
 }
 
-/// Reads the mini-transactions behind a checkpoint, in order.
+/// Reads the mini-transactions after a checkpoint, in order.
 #[derive(Debug)]
 pub struct LogScan {
     reader: BlockReader,
-    /// Where the reading begins.
+    /// The checkpoint at which it begins.
     checkpoint: CheckpointRecord,
     on_loss: OnLogLoss,
     state: State,
@@ -55,15 +56,15 @@ pub struct LogScan {
     position: Lsn,
     /// Bytes from `position` on.
     pending: Vec<u8>,
-    /// Bytes at the front of `pending` that were given out already.
+    /// Bytes at the front of `pending` that were returned already.
     given: usize,
     epoch: u32,
     next_block: u64,
     /// What lies behind the break, once it was judged.
     behind: Behind,
-    /// What was accepted.
+    /// The damage that was accepted.
     damage: Option<LogDamage>,
-    /// Where the log goes on if not at `position`.
+    /// Where the log continues, if not at `position`.
     restart: Option<Lsn>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) struct LogEnd {
     pub(crate) block: u64,
     /// The latest epoch seen.
     pub(crate) epoch: u32,
-    /// The log goes on apart from what is there, as what is there is damaged.
+    /// The log continues apart from its present blocks, because they are damaged.
     pub(crate) is_restart: bool,
 }
 
@@ -102,8 +103,8 @@ impl LogScan {
         }
     }
 
-    /// The next whole mini-transaction that begins at the checkpoint or later; `None` at the end
-    /// of the log.
+    /// Returns the next whole mini-transaction that begins at the checkpoint or later, or `None` at
+    /// the end of the log.
     pub async fn next(&mut self, disk: &dyn Disk) -> Result<Option<LogMtr<'_>>, WalError> {
         loop {
             self.pending.drain(..self.given);
@@ -133,7 +134,7 @@ impl LogScan {
                 }
             }
         }
-        // The borrow checker wants the mini-transaction parsed again to be given out.
+        // Parsed a second time, because of the borrow checker.
         let start = self.start_of_given();
         match parse_mtr(self.pending.get(..self.given).unwrap_or(&[]), start) {
             MtrParse::Whole(mtr, _) => Ok(Some(mtr)),
@@ -175,22 +176,22 @@ impl LogScan {
         Ok(())
     }
 
-    /// The damage that was accepted, once [`LogScan::next`] has given `None`.
+    /// The damage that was accepted, once [`LogScan::next`] has returned `None`.
     pub fn damage(&self) -> Option<&LogDamage> {
         self.damage.as_ref()
     }
 
-    /// The highest LSN that anything in the log had, the lost part included.
+    /// The highest LSN of anything in the log, including the lost part.
     pub fn newest(&self) -> Lsn {
         let pending = stdx::to_u64(self.pending.len());
         self.position.advance(pending).max(self.behind.end)
     }
 
-    /// Lets the log go on at an LSN behind all that is known, apart from what is there.
+    /// Lets the log continue at an LSN after every known one, apart from its present blocks.
     ///
     /// # Panics
-    /// If the loss of log was not to be accepted, the scan was not read to its end, or the LSN is
-    /// before that end.
+    /// If the loss of log was not accepted, the scan was not read to its end, or the LSN is before
+    /// that end.
     pub fn restart_at(&mut self, lsn: Lsn) {
         assert_eq!(self.on_loss, OnLogLoss::Accept);
         assert_eq!(self.state, State::Ended);
@@ -198,10 +199,10 @@ impl LogScan {
         self.restart = Some(lsn);
     }
 
-    /// Where the log ends, once [`LogScan::next`] has given `None`.
+    /// Where the log ends, once [`LogScan::next`] has returned `None`.
     ///
     /// # Panics
-    /// Before that.
+    /// If it has not.
     pub(crate) fn end(&self) -> LogEnd {
         assert_eq!(self.state, State::Ended);
         LogEnd {
@@ -212,12 +213,12 @@ impl LogScan {
         }
     }
 
-    /// LSN behind the last whole mini-transaction given out or skipped.
+    /// LSN after the last whole mini-transaction that was returned or skipped.
     pub fn position(&self) -> Lsn {
         self.position
     }
 
-    /// Takes the next block in, or notes the break.
+    /// Reads the next block, or notes the break.
     async fn load_block(&mut self, disk: &dyn Disk) -> Result<(), WalError> {
         let number = self.next_block;
         let taken = match self.fetch(disk, number).await {
@@ -234,7 +235,7 @@ impl LogScan {
 
     async fn fetch(&mut self, disk: &dyn Disk, number: u64) -> Result<bool, DiskError> {
         match self.reader.fetch(disk, number).await {
-            // One block of many is enough to fail the whole read.
+            // One bad block of many is enough to fail the whole read.
             Err(_) => self.reader.fetch_singly(disk, number).await,
             fetched => fetched,
         }
@@ -274,8 +275,8 @@ impl LogScan {
     }
 }
 
-/// Where to begin in the first blocks: at the first mini-transaction in one. `None` for a block
-/// that cannot lead to the checkpoint.
+/// Where to begin in the first blocks: at the first mini-transaction in one. Returns `None` for a
+/// block that cannot lead to the checkpoint.
 fn begin<'a>(
     header: &LogBlockHeader,
     payload: &'a [u8],
@@ -288,7 +289,7 @@ fn begin<'a>(
         return Some((None, &[]));
     }
     let position = header.start.0.checked_add(u64::from(header.first_mtr))?;
-    // The checkpoint is where a mini-transaction begins, so the first one here is not behind it.
+    // A mini-transaction begins at the checkpoint, so the first one here is not after it.
     if checkpoint.0 < position {
         return None;
     }

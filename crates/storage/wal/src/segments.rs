@@ -1,8 +1,9 @@
-//! The segment files: which blocks are where, which are prepared, which may be used again.
+//! The segment files: where each block is, and which segments are prepared or may be reused.
 //!
 //! Segment `s` holds the blocks `s * segment_blocks ..`. A segment is `obsolete` when all its
-//! blocks are before the checkpoint, `live` while it holds log or will be written next, `prepared`
-//! ahead of that. Obsolete ones become prepared ones by renaming, which costs no writing.
+//! blocks are before the checkpoint, `live` while it holds log or is written next, and `prepared`
+//! if it comes later. An obsolete segment becomes a prepared one by renaming, which needs no
+//! writing.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl SegmentPlace {
         block % self.blocks * stdx::to_u64(LOG_BLOCK_BYTES)
     }
 
-    /// Opens a segment that is there; `None` if it is not.
+    /// Opens an existing segment; `None` if there is no such file.
     pub(crate) fn open(&self, disk: &dyn Disk, segment: u64) -> Result<Option<File>, DiskError> {
         match disk.open(&self.path(segment), options(false)) {
             Ok(file) => Ok(Some(file)),
@@ -64,7 +65,7 @@ impl SegmentPlace {
         }
     }
 
-    /// Numbers of the segments that are there, ascending.
+    /// Numbers of the existing segments, ascending.
     pub(crate) fn list(&self, disk: &dyn Disk) -> Result<Vec<u64>, DiskError> {
         let names = disk.list(&self.directory)?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name)).collect();
@@ -72,12 +73,12 @@ impl SegmentPlace {
         Ok(numbers)
     }
 
-    /// Makes a segment whose blocks are written to once already, with zeroes: the file system has
-    /// nothing left to note when log is written, and no ENOSPC is left to meet.
+    /// Makes a segment whose blocks are already written once, with zeroes. So the file system has
+    /// no metadata to write when log is written, and there can be no ENOSPC.
     pub(crate) async fn create(&self, disk: &dyn Disk, segment: u64) -> Result<File, DiskError> {
         let path = self.path(segment);
         let file = match disk.open(&path, options(true)) {
-            // Half made: whoever was at it was given up.
+            // Half made by an attempt that was dropped.
             Err(error) if error.kind == DiskErrorKind::Exists => {
                 disk.remove(&path)?;
                 disk.open(&path, options(true))?
@@ -86,7 +87,7 @@ impl SegmentPlace {
         };
         let made = self.fill(disk, &file).await;
         if let Err(error) = made {
-            // A half made segment is of no use, and its room may be what others need.
+            // A half made segment is useless, and others may need its room.
             drop(file);
             disk.remove(&path)?;
             return Err(error);
@@ -112,8 +113,9 @@ impl SegmentPlace {
         disk.later(self.sync_directory()).await
     }
 
-    /// Gives an obsolete segment a new number and opens it. An attempt that failed half way may be
-    /// repeated. `None` if there is no whole segment of either number: somebody has taken it away.
+    /// Gives an obsolete segment a new number and opens it. An attempt that failed half-way may be
+    /// repeated. Returns `None` if there is no whole segment of either number: the file was
+    /// removed.
     pub(crate) async fn rename(
         &self,
         disk: &dyn Disk,
@@ -166,9 +168,10 @@ fn number(path: &Path) -> Option<u64> {
 pub(crate) struct Segments {
     /// By number.
     pub(crate) open: VecDeque<(u64, File)>,
-    /// Obsolete ones that were closed, to be renamed. The first of them may be under way: it stays
-    /// here until that is over, so that whoever comes after one who was given up repeats the same
-    /// renaming. Another one could be overtaken by it, and lose its file.
+    /// Obsolete segments that were closed, to be renamed. The renaming of the first one may be
+    /// under way. It stays here until that ends, so the attempt after a dropped one repeats the
+    /// same renaming. Otherwise the old renaming could overtake another one, which would lose its
+    /// file.
     pub(crate) obsolete: VecDeque<u64>,
 }
 
@@ -187,7 +190,7 @@ impl Segments {
         self.open.push_back((segment, file));
     }
 
-    /// Closes what lies wholly before `segment`.
+    /// Closes the segments that lie wholly before `segment`.
     pub(crate) fn retire_before(&mut self, segment: u64) {
         while let Some((number, _)) = self.open.front()
             && *number < segment

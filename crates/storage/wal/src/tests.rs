@@ -18,7 +18,7 @@ use super::*;
 mod damage;
 mod given_up;
 
-/// Between two looks of a background task: some fifth of a slow disk's time.
+/// Between two checks of a background task: about a fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);
 
 const DIRECTORY: &str = "data";
@@ -35,7 +35,7 @@ fn options() -> WalOptions {
     }
 }
 
-/// What the callback of a poisoned log was told.
+/// The causes that the callback of a poisoned log has received.
 type Causes = Arc<Mutex<Vec<WalError>>>;
 
 struct World {
@@ -73,7 +73,7 @@ impl World {
             .expect("nobody waits for ever")
     }
 
-    /// Opens the log, making it if it is not there, and reads all of it.
+    /// Opens the log, or makes it if there is none, and reads all of it.
     fn open(&self, options: WalOptions) -> Result<(Arc<Wal>, Found), WalError> {
         let (disk, causes) = (self.disk.clone(), Arc::clone(&self.causes));
         self.run(async move {
@@ -99,7 +99,7 @@ impl World {
         })
     }
 
-    /// A server's background work: flushing, segments, and checkpoints where they are due.
+    /// A server's background work: flushing, segments, and checkpoints when they are due.
     fn background(&self, wal: &Arc<Wal>) {
         let (wal, disk) = (Arc::clone(wal), self.disk.clone());
         let executor = self.executor.clone();
@@ -158,7 +158,7 @@ async fn write(writer: &mut WalWriter, number: u64, bytes: usize) -> Result<Lsn,
     Ok(commit.end)
 }
 
-/// What a run knows about its mini-transactions, over crashes.
+/// A run's state of its mini-transactions, kept over crashes.
 #[derive(Default)]
 struct Truth {
     /// All that were written since the last crash, in log order.
@@ -205,8 +205,8 @@ async fn client(wal: Arc<Wal>, worker: usize, truth: Rc<Truth>, executor: SimExe
     }
 }
 
-/// Several lives of a log with crashes at random moments: the log that is found is a prefix of what
-/// was written, and holds all that was acknowledged.
+/// Several lives of a log with crashes at random moments. The log found is a prefix of what was
+/// written, and holds all that was acknowledged.
 fn lives(seed: u64, faults: Faults) {
     BOUNDARIES.with_borrow_mut(Vec::clear);
     let mut random = Random::new(seed);
@@ -265,7 +265,7 @@ fn lives(seed: u64, faults: Faults) {
             );
             world.executor.spawn(client);
         }
-        // Short lives leave the end of the one before behind the checkpoint of the next.
+        // In short lives, the end of the life before lies after the checkpoint of the next.
         let steps_max = if random.coin() { 200 } else { 3000 };
         world.executor.run_steps(random.below(steps_max));
         drop(wal);
@@ -331,7 +331,7 @@ fn a_log_on_a_full_disk_recycles_its_segments() {
     let world = World::with_seed(2);
     let (wal, _) = world
         .open(WalOptions {
-            // More than what permits must find ahead of the writing.
+            // More than permits must find ahead of the writing.
             segment_blocks: 32,
             ..options()
         })
@@ -353,8 +353,8 @@ fn a_log_on_a_full_disk_recycles_its_segments() {
     assert!(log_bytes_max < bytes, "{bytes} bytes fit without recycling");
 }
 
-/// However small segments are: the blocks ahead of a checkpoint at the end of the log are enough to
-/// go on with, and those behind it are all used again.
+/// For any size of segments. The blocks ahead of a checkpoint at the end of the log are enough to
+/// continue, and those after it are all reused.
 #[test]
 fn a_log_of_small_segments_goes_on_on_a_full_disk() {
     for (seed, segment_blocks) in [(8, 1), (9, 3), (10, 8), (11, 12)] {
@@ -390,8 +390,8 @@ fn a_log_of_small_segments_goes_on_on_a_full_disk() {
     }
 }
 
-/// Where even that cannot be had (here the disk was full before the segments were made), those who
-/// work are told, and those who undo work go on a while.
+/// If even that is impossible (here the disk was full before the segments were made), new work
+/// fails, and undoing goes on for a while.
 #[test]
 fn a_full_disk_refuses_until_there_is_room() {
     let world = World::with_seed(2);
@@ -422,7 +422,7 @@ fn a_full_disk_refuses_until_there_is_room() {
         assert!(at_work.needs_segments(), "it is tried again");
         disk.set_capacity(u64::MAX);
         while at_work.needs_segments() {
-            // It returns at once where the background is at it already.
+            // It returns at once if the background does it already.
             at_work.prepare_segments(&disk).await.unwrap();
             executor.clock().sleep(TICK).await;
         }
@@ -431,7 +431,7 @@ fn a_full_disk_refuses_until_there_is_room() {
     });
 }
 
-/// At the end of the log, a checkpoint names the block that comes next: all before it is free.
+/// At the end of the log, a checkpoint names the next block: all before it is free.
 #[test]
 fn a_checkpoint_at_the_end_needs_nothing_before_it() {
     let mut world = World::with_seed(12);
@@ -513,8 +513,8 @@ fn a_log_that_lost_its_end_is_refused() {
     assert_eq!(damage.kind, LogDamageKind::KnownToControl);
 }
 
-/// A write may end inside a mini-transaction, a checkpoint may be written just then, and power be
-/// lost before the rest is.
+/// A write may end inside a mini-transaction. A checkpoint may be written just then, and power may
+/// fail before the rest is written.
 #[test]
 fn durable_bytes_may_end_inside_a_mini_transaction() {
     let options = WalOptions {
@@ -624,7 +624,7 @@ fn overwrite(disk: &SimDisk, path: &str, offset: u64, bytes: &[u8]) {
     executor.block_on(write).unwrap().1.unwrap();
 }
 
-/// A crash leaves the front of a mini-transaction; the next life's log is found behind it.
+/// A crash leaves the front of a mini-transaction; the next life's log is found after it.
 #[test]
 fn log_goes_on_behind_an_unfinished_mini_transaction() {
     let mut world = World::with_seed(7);
@@ -660,8 +660,8 @@ fn log_goes_on_behind_an_unfinished_mini_transaction() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever stands in the segments: what is found is all that was written, but for the last
-    /// blocks, which nothing whole behind them knows of; or the log is damaged.
+    /// Whatever the segments contain: either the scan finds all that was written, except the last
+    /// blocks, which no later whole block mentions, or it reports damage.
     #[test]
     fn a_mutated_log_gives_a_prefix(
         hits in proptest::collection::vec((0u64..4, 0u64..8, 0u64..4096, any::<[u8; 6]>()), 1..5)
@@ -678,7 +678,7 @@ proptest! {
         match world.open(options()) {
             Ok((_, found)) => {
                 prop_assert_eq!(&found[..], &all[..found.len()]);
-                // A hit may lie over the border of two blocks.
+                // A hit may cross the border of two blocks.
                 let (kept, lost) = (found.len(), 2 * hit_count);
                 prop_assert!(all.len() <= kept + lost, "{kept} of {}", all.len());
             }
@@ -688,8 +688,8 @@ proptest! {
     }
 }
 
-/// After an orderly end no log is needed, and a file of it that is gone is no loss: but the others
-/// must not be taken for it.
+/// After an orderly end no log is needed, and a missing file of it is no loss. But the other files
+/// must not be mistaken for it.
 #[test]
 fn a_closed_log_whose_last_segment_is_gone_goes_on() {
     let world = World::with_seed(8);

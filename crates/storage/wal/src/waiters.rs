@@ -1,7 +1,7 @@
-//! Who waits for log to be written or durable.
+//! Tasks that wait for log to be written or durable.
 //!
-//! A queue for each worker, so that a commit touches nothing that others touch, and one flush wakes
-//! exactly those whose log it wrote. A waiter that is dropped leaves its queue.
+//! Each worker has a queue, so a commit touches nothing that others touch, and one flush wakes
+//! exactly the waiters whose log it wrote. A waiter that is dropped leaves its queue.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,7 +15,7 @@ use sync::{CachePadded, Mutex};
 
 use crate::{Wal, WalError};
 
-/// How far log has got.
+/// The levels that log can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
     /// It survives a crash of the machine.
@@ -60,7 +60,7 @@ impl Queue {
             .waiters
             .iter()
             .skip(from)
-            // One that was woken is gone: do not look for it among all who still wait.
+            // A waiter that was woken is gone: do not search for it among all that still wait.
             .take_while(|waiter| waiter.lsn == lsn)
             .position(|waiter| waiter.id == id)?;
         Some(from + same)
@@ -97,7 +97,7 @@ impl WaitQueues {
             .expect("a worker's number is below their count")
     }
 
-    /// Wakes who waits for `reached` or less.
+    /// Wakes the waiters for `reached` or less.
     pub(crate) fn wake(&self, reached: Lsn) {
         let mut wakers = Vec::new();
         for queue in &self.queues {

@@ -32,25 +32,25 @@ pub struct Wal {
     written: AtomicU64,
     /// Everything below is durable; stored by the leader.
     durable: AtomicU64,
-    /// The highest LSN that somebody wants written; only grows.
+    /// The highest LSN that a caller wants written; only grows.
     wanted_written: AtomicU64,
-    /// The highest LSN that somebody wants durable; only grows.
+    /// The highest LSN that a caller wants durable; only grows.
     wanted_durable: AtomicU64,
     /// The block that is written next; stored by the leader.
     next_block: AtomicU64,
     /// Blocks below this are prepared; stored under `flush`.
     prepared_end: AtomicU64,
-    /// The checkpoint's LSN; stored by whoever writes one, after it is durable.
+    /// The checkpoint's LSN; stored by the writer of one, after it is durable.
     checkpoint: AtomicU64,
     /// The block that the checkpoint needs; stored with it.
     checkpoint_block: AtomicU64,
-    /// Is the role of the flusher taken?
+    /// Whether the role of the flusher is taken.
     has_leader: AtomicBool,
     is_poisoned: AtomicBool,
-    /// Did the last attempt to prepare segments fail, with no obsolete one left? Stored under
+    /// Whether the last attempt to prepare segments failed, with no obsolete one left. Stored under
     /// `flush`.
     lacks_segments: AtomicBool,
-    /// Why.
+    /// The error of that attempt.
     segment_error: Mutex<Option<DiskError>>,
     flush: Mutex<FlushState>,
     control: Mutex<Control>,
@@ -58,7 +58,7 @@ pub struct Wal {
     epoch: u32,
     /// Where the logs of earlier lives ended. Constant.
     lives: LifeEnds,
-    /// Is the preparing of segments under way?
+    /// Whether preparing segments is under way.
     is_preparing: AtomicBool,
     durable_waiters: WaitQueues,
     written_waiters: WaitQueues,
@@ -67,12 +67,12 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// Starts to write where a finished scan has found the end. Blocks. Where the scan restarts the
-    /// log, the record written here is a checkpoint there: before it the loss is not accepted.
+    /// Starts to write at the end that a finished scan has found. Blocks. If the scan restarts the
+    /// log, the record written here is a checkpoint there; only then the loss is accepted.
     ///
-    /// Before the first commit the caller writes a checkpoint there, having made durable what the
-    /// scan gave. Without it a torn write of this life could complete a torn block of the life
-    /// before, in the same place, and the next scan would take that for the log.
+    /// Before the first commit the caller makes the scan's results durable, and writes a checkpoint
+    /// there. Otherwise a torn write of this life could complete a torn block of the life before,
+    /// in the same place, and the next scan would take that for the log.
     ///
     /// # Panics
     /// If the scan was not read to its end.
@@ -90,7 +90,7 @@ impl Wal {
         record.sequence += 1;
         record.epoch = epoch;
         record.is_closed = false;
-        // The next block begins at the end of the log: a checkpoint there needs nothing before.
+        // The next block begins at the end of the log: a checkpoint there needs nothing before it.
         let next_block = BlockStart {
             block: if end.is_restart {
                 fresh_block(disk, &place, end.block)?
@@ -135,7 +135,7 @@ impl Wal {
             block_starts,
         };
         let prepared_end = adopt_segments(disk, &mut flush, first).await?;
-        // Behind the segment of the next block (D3 of `damage`), and before anything is written.
+        // After the segment of the next block (D3 of `damage`), and before anything is written.
         control::write(disk, &control.file(), &record).await?;
         control.advance(record);
         let wal = Arc::new(Self::assemble(
@@ -195,33 +195,33 @@ impl Wal {
         }
     }
 
-    /// How the log is kept.
+    /// The options of the log.
     pub fn options(&self) -> &WalOptions {
         &self.options
     }
 
-    /// The next LSN to be given out: a snapshot's number.
+    /// The next LSN to be allocated: a snapshot's number.
     pub fn reserved(&self) -> Lsn {
         Lsn(self.ring.reserved())
     }
 
-    /// Pages changed below this are on their workers' dirty lists.
+    /// Pages with changes below this are on their workers' dirty lists.
     pub fn closed(&self) -> Lsn {
         Lsn(self.ring.closed())
     }
 
-    /// What is below survives a crash.
+    /// Everything below this survives a crash.
     pub fn durable(&self) -> Lsn {
         self.reached(LogLevel::Durable)
     }
 
-    /// This life of the server: what it puts into pages that it writes.
+    /// The epoch of this life of the server, which it puts into pages that it writes.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// The highest LSN that a page written by a life of the server may have. A page with a higher
-    /// one has changes of log that is lost.
+    /// The highest LSN that a page written by the life `epoch` may have. A page with a higher one
+    /// has changes of lost log.
     pub fn newest_lsn(&self, epoch: u32) -> Lsn {
         match self.lives.newest_lsn(epoch) {
             Some(end) => end,
@@ -243,12 +243,13 @@ impl Wal {
         })
     }
 
-    /// Has a write failed?
+    /// Whether a write has failed.
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned.load(Ordering::SeqCst)
     }
 
-    /// Waits until what is below `lsn` has reached a level. `worker` is whose task waits.
+    /// Waits until everything below `lsn` has reached a level. `worker` is the worker of the
+    /// waiting task.
     pub fn wait(self: &Arc<Self>, worker: usize, lsn: Lsn, level: LogLevel) -> WaitLog {
         assert!(lsn <= self.reserved());
         WaitLog::new(Arc::clone(self), worker, lsn, level)
@@ -259,7 +260,7 @@ impl Wal {
         WaitRoom::new(Arc::clone(self), purpose)
     }
 
-    /// Asks that what is below `lsn` reaches a level, without waiting: the next leader sees to it.
+    /// Asks that everything below `lsn` reaches a level, without waiting: the next leader does it.
     pub fn request(&self, lsn: Lsn, level: LogLevel) {
         let word = match level {
             LogLevel::Durable => &self.wanted_durable,
@@ -268,8 +269,8 @@ impl Wal {
         word.fetch_max(lsn.0, Ordering::SeqCst);
     }
 
-    /// Asks that all log so far becomes durable; to be called once a second where commits do not
-    /// wait for it.
+    /// Asks that all log so far becomes durable. To be called once a second if commits do not wait
+    /// for it.
     pub fn request_all(&self) {
         self.request(self.reserved(), LogLevel::Durable);
     }
@@ -288,7 +289,7 @@ impl Wal {
         if !has_ready {
             return None;
         }
-        // A ring that is a quarter full is written before it holds anybody up.
+        // A ring that is a quarter full is written before it blocks anyone.
         let unwritten = self.ring.reserved().saturating_sub(written);
         let fills_up = stdx::to_u64(self.options.ring_bytes / 4) < unwritten;
         if fills_up && durable == written {
@@ -297,8 +298,8 @@ impl Wal {
         (fills_up || wants(&self.wanted_written, written)).then_some(LogLevel::Written)
     }
 
-    /// Is there a block to write, and one prepared behind it? The segment of the next block must be
-    /// there whenever the server dies (D3 of `damage`).
+    /// Whether there is a block to write, and one prepared after it. The segment of the next block
+    /// must exist whenever the server dies (D3 of `damage`).
     fn has_prepared_block(&self) -> bool {
         let next = self.next_block.load(Ordering::SeqCst);
         next + 1 < self.prepared_end()
@@ -308,8 +309,8 @@ impl Wal {
         self.prepared_end.load(Ordering::SeqCst)
     }
 
-    /// Takes the role of the flusher if there is something to flush and nobody has it. Called at
-    /// the end of each tick; the job is then spawned as a task of the worker.
+    /// Takes the role of the flusher if there is something to flush and the role is free. Called at
+    /// the end of each tick; the worker then spawns the job as a task.
     pub fn try_lead(self: &Arc<Self>) -> Option<FlushJob> {
         self.wanted()?;
         let taken = self.has_leader.swap(true, Ordering::SeqCst);
@@ -349,7 +350,7 @@ impl Wal {
         self.durable_waiters.wake(end);
     }
 
-    /// Closes the log because a file that belongs to it, or to the pages behind it, is in an
+    /// Closes the log because a file that belongs to it, or to the pages that it protects, is in an
     /// unknown state: nothing is acknowledged any more (I3). The first cause is reported.
     pub fn fail(&self, error: WalError) {
         if self.is_poisoned.swap(true, Ordering::SeqCst) {
@@ -361,7 +362,7 @@ impl Wal {
         self.room_waiters.wake_all();
     }
 
-    /// Is there room beside the ring's own rule?
+    /// Whether there is room, apart from the ring's own rule.
     pub(crate) fn room(&self, purpose: Purpose) -> Result<(), NoRoom> {
         if self.is_poisoned() {
             return Err(NoRoom::Closed(WalError::Poisoned));
@@ -378,7 +379,7 @@ impl Wal {
         };
         let blocks = self.blocks_for(unwritten) + kept;
         let next = self.next_block.load(Ordering::SeqCst);
-        // One more stays unwritten.
+        // One more block stays unwritten.
         if self.prepared_end() < next + blocks + 1 {
             return Err(self.no_segment());
         }
@@ -389,9 +390,9 @@ impl Wal {
         }
     }
 
-    /// What is said where prepared blocks are short.
+    /// The answer if prepared blocks are short.
     fn no_segment(&self) -> NoRoom {
-        // In this order: a checkpoint that frees segments says so before it moves its block.
+        // In this order: a checkpoint that frees segments reports them before it moves its block.
         if self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst) {
             return NoRoom::Wait;
         }
@@ -399,7 +400,7 @@ impl Wal {
         error.map_or(NoRoom::Wait, NoRoom::NoSegment)
     }
 
-    /// Bytes of log since the checkpoint: of payload, or on disk where small flushes leave much
+    /// Bytes of log since the checkpoint: of payload, or on disk if small flushes leave much
     /// padding, whichever is more.
     fn age(&self) -> u64 {
         let payload = self.ring.reserved().saturating_sub(self.checkpoint().0);
@@ -408,15 +409,15 @@ impl Wal {
         payload.max(blocks * stdx::to_u64(LOG_BLOCK_BYTES))
     }
 
-    /// Would a checkpoint now free a whole segment?
+    /// Whether a checkpoint now would free a whole segment.
     fn can_recycle(&self) -> bool {
         let blocks = u64::from(self.options.segment_blocks);
         let first = self.checkpoint_block.load(Ordering::SeqCst) / blocks;
         first < self.next_block.load(Ordering::SeqCst) / blocks
     }
 
-    /// Bytes of log since the checkpoint over the most there may be, in percent: how urgent a
-    /// checkpoint is. Where no new segment can be made, the log that there is is the most.
+    /// Bytes of log since the checkpoint, in percent of the maximum: how urgent a checkpoint is. If
+    /// no new segment can be made, the existing log is the maximum.
     pub fn age_percent(&self) -> u64 {
         let lacks = self.lacks_segments.load(Ordering::SeqCst);
         if lacks && self.needs_segments() && self.can_recycle() {
@@ -425,21 +426,21 @@ impl Wal {
         self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
     }
 
-    /// Is the disk so full that no segment can be made, and none is left to be used again?
+    /// Whether the disk is so full that no segment can be made, and none is left for reuse.
     pub fn is_full(&self) -> bool {
         let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
         self.lacks_segments.load(Ordering::SeqCst)
             && self.segment_error.lock().as_ref().is_some_and(is_full)
     }
 
-    /// Should [`Wal::prepare_segments`] be called?
+    /// Whether [`Wal::prepare_segments`] should be called.
     pub fn needs_segments(&self) -> bool {
         let next = self.next_block.load(Ordering::SeqCst);
         let blocks = u64::from(self.options.segment_blocks);
-        // However small segments are: behind the one that is being written there is room for all
-        // permits with nothing unwritten, and for a write on top. So the segments that were made
-        // while the disk had room are enough for ever: when the checkpoint is at the end of the
-        // log, they are all ahead of the writing.
+        // For any size of segments: after the one being written there is room for all permits with
+        // nothing unwritten, and for one more write. So the segments that were made while the disk
+        // had room are enough for ever: when the checkpoint is at the end of the log, they are all
+        // ahead of the writing.
         let permits = 2 * self.blocks_for(self.ring.headroom());
         let write = stdx::to_u64(self.options.flush_bytes_max / LOG_BLOCK_BYTES);
         let least = (permits + write + 1).div_ceil(blocks);
@@ -455,9 +456,9 @@ impl Wal {
         bytes.div_ceil(stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES)) + workers + 3
     }
 
-    /// Prepares segments ahead of the writing, out of obsolete ones where there are any. A full
-    /// disk is no error here: those who want room are told, as they are of other failures. Dropped
-    /// in the middle, it is gone on with by the next call.
+    /// Prepares segments ahead of the writing, from obsolete ones if there are any. A full disk is
+    /// no error here: callers that want room get the error, as for other failures. If it is dropped
+    /// in the middle, the next call continues it.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
         if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -504,8 +505,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Notes durably that every change before `lsn` is in the data files, with what the engine
-    /// wants to find again. The log before may be recycled then. Refused once the log is closed.
+    /// Notes durably that every change before `lsn` is in the data files, with the engine's
+    /// `payload`. The log before may be recycled then. Refused once the log is closed.
     ///
     /// # Panics
     /// If `lsn` is not durable or before the last checkpoint.
@@ -515,19 +516,19 @@ impl Wal {
         lsn: Lsn,
         payload: Vec<u8>,
     ) -> Result<(), WalError> {
-        // Pages whose write failed are on no dirty list, and nobody may say that they are durable.
+        // Pages whose write failed are on no dirty list, but they are not durable.
         if self.is_poisoned() {
             return Err(WalError::Poisoned);
         }
         self.write_record(disk, (lsn, false), payload).await
     }
 
-    /// The last checkpoint of an orderly end, when all pages are in their files and nobody works.
-    /// It says that nothing is written behind it, so that the next start needs no log. From then on
-    /// the log is closed. If something was logged meanwhile, nothing is done: the next start
+    /// The last checkpoint of an orderly end, when all pages are in their files and no worker
+    /// works. It says that nothing is written after it, so the next start needs no log. From then
+    /// on the log is closed. If something was logged meanwhile, nothing is done: the next start
     /// recovers.
     pub async fn close(&self, disk: &dyn Disk, payload: Vec<u8>) -> Result<(), WalError> {
-        // From here on nobody gets a permit, and nothing is flushed.
+        // From here on no permit is given, and nothing is flushed.
         if self.is_poisoned.swap(true, Ordering::SeqCst) {
             return Err(WalError::Poisoned);
         }
@@ -588,7 +589,7 @@ impl Wal {
     }
 }
 
-/// The preparing of segments; over when this is dropped, be it in the middle.
+/// Preparing segments; it ends when this is dropped, also in the middle.
 struct Preparing<'a> {
     wal: &'a Wal,
 }
@@ -601,8 +602,8 @@ impl Drop for Preparing<'_> {
 }
 
 impl FlushState {
-    /// The latest known block that does not begin behind `lsn`. That is the next one, written or
-    /// not, if `lsn` is where it begins: then nothing before it is needed.
+    /// The latest known block that does not begin after `lsn`. If `lsn` is where the next block
+    /// begins, that is the next block, written or not: then nothing before it is needed.
     fn checkpoint_block(&mut self, lsn: Lsn) -> BlockStart {
         if lsn == self.written {
             self.note_block(0);
@@ -632,8 +633,8 @@ impl FlushState {
     }
 }
 
-/// Opens the segments from the checkpoint's to the one being written, and the prepared ones behind
-/// it; removes what is half made. Gives the end of the prepared blocks.
+/// Opens the segments from the checkpoint's to the one being written, and the prepared ones after
+/// it; removes half made ones. Returns the end of the prepared blocks.
 async fn adopt_segments(
     disk: &dyn Disk,
     flush: &mut FlushState,
@@ -643,8 +644,8 @@ async fn adopt_segments(
     disk.create_directory(&place.directory)?;
     let writing = place.segment_of(flush.next_block);
     let mut numbers = place.list(disk)?;
-    // Behind an orderly end the one being written may have been taken away, as nothing of it is
-    // needed: then it is made again, and what is behind it goes.
+    // After an orderly end the one being written may have been removed, because it is not needed:
+    // then it is made again, and the later ones are removed.
     if !is_whole(disk, &place, writing)? {
         numbers.retain(|number| *number != writing);
         place.create(disk, writing).await?;
@@ -664,7 +665,7 @@ async fn adopt_segments(
         if number < end {
             flush.segments.push(number, file);
         } else if number == end && disk.length(&file)? == place.bytes() {
-            // What stands in its blocks is of another place or life, and its room is there.
+            // Its blocks hold contents of another place or life, and it has its room.
             disk.sync(&file).await?;
             flush.segments.push(number, file);
             end += 1;
@@ -685,11 +686,11 @@ fn is_whole(disk: &dyn Disk, place: &SegmentPlace, segment: u64) -> Result<bool,
     Ok(length.is_some_and(|length| place.bytes() <= length))
 }
 
-/// The first block of a segment behind all that are there, and behind block `next`.
+/// The first block of a segment after all existing ones, and after block `next`.
 fn fresh_block(disk: &dyn Disk, place: &SegmentPlace, next: u64) -> Result<u64, DiskError> {
     disk.create_directory(&place.directory)?;
     let numbers = place.list(disk)?;
-    // A file may have any name; none of ours is above the largest block.
+    // A file may have any name; none of our segments is above the largest block.
     let possible = |number: &u64| *number < LOG_COUNT_MAX / place.blocks;
     let last = numbers.into_iter().filter(possible).max().unwrap_or(0);
     Ok((last.max(place.segment_of(next)) + 1) * place.blocks)
@@ -703,21 +704,21 @@ impl fmt::Debug for Wal {
     }
 }
 
-/// A worker's way into the log.
+/// A worker's access to the log.
 #[derive(Debug)]
 pub struct WalWriter {
     wal: Arc<Wal>,
     ring: LogRingWriter,
 }
 
-/// A mini-transaction that is in the log. Dropping it says that the pages it changed are on the
-/// worker's dirty list.
+/// A mini-transaction that is in the log. It must be dropped when the pages that it changed are on
+/// the worker's dirty list.
 #[derive(Debug)]
 #[must_use = "dropping it says that the changed pages are listed"]
 pub struct Commit<'a> {
     /// Its first byte.
     pub start: Lsn,
-    /// Behind its last byte.
+    /// The LSN after its last byte.
     pub end: Lsn,
     /// Holds the checkpoint back; dropped with this value.
     _closing: Closing<'a>,

@@ -356,7 +356,7 @@ fn served(queue: &mut RunQueue<usize>, now: Instant) -> usize {
 }
 
 /// (Q6) Tasks that wait for their commits come back by themselves. At the limit, not below, others
-///      are admitted only if no other task is to be served.
+/// are admitted only if no other task is to be served.
 #[test]
 fn others_wait_for_a_crowd_of_commits() {
     let now = Instant::from_nanos(1);
@@ -443,7 +443,7 @@ fn a_crowd_is_waited_for_until_it_is_in_vain() {
 }
 
 /// (Q6) A task that computes for long, as purge does while rows are changed, does not keep a crowd
-///      from being waited for, nor others from being admitted. It is served in each turn.
+/// from being waited for, nor others from being admitted. It is served in each turn.
 #[test]
 fn who_has_yielded_waits_for_a_crowd_with_the_others() {
     let now = Instant::from_nanos(1);
@@ -468,7 +468,7 @@ fn who_has_yielded_waits_for_a_crowd_with_the_others() {
 }
 
 /// (Q1) and (Q2) in random histories. Everything comes out once. Of two tasks that came in the same
-///      way, and were not served in between, the first comes first.
+/// way, and were not served in between, the first comes first.
 #[test]
 fn nothing_is_lost_and_equals_keep_their_order() {
     for seed in 0..50 {

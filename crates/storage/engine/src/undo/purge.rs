@@ -6,11 +6,11 @@
 //! are skipped. An undo page that purge has finished is given back.
 //!
 //! (P1) A record is checked only when every snapshot sees how its transaction has ended: no
-//!      snapshot goes back beyond the version that it wrote.
+//! snapshot goes back beyond the version that it wrote.
 //! (P2) Removals check the page, not the record. A row is removed if it still is the version that
-//!      the record was written for. An entry is removed if it is deleted and every snapshot sees
-//!      its last writer's end. So work that is repeated after a crash changes nothing, and the
-//!      order of records does not matter.
+//! the record was written for. An entry is removed if it is deleted and every snapshot sees its
+//! last writer's end. So work that is repeated after a crash changes nothing, and the order of
+//! records does not matter.
 //!
 //! **Long transactions** hold up no others. Purge waits for a transaction that has just begun,
 //! because it will end soon. The records of one that is open for longer ([`PURGE_PATIENCE`]) are
@@ -18,9 +18,9 @@
 //! goes back to the kept pages. Recovery stays right, because it rolls back each transaction that
 //! has an unsettled record and no end.
 //! (P3) When purge leaves a page that it keeps, it settles all records there except the skipped
-//!      ones: the ends of their transactions may be given back before the page.
+//! ones: the ends of their transactions may be given back before the page.
 //! (P4) Purge does not pass the end of a transaction that it has skipped before it has gone back
-//!      and settled that transaction's records.
+//! and settled that transaction's records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

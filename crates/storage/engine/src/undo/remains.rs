@@ -1,12 +1,12 @@
-//! What purge must look at once nobody needs a version of a row: its large value, and the entries
-//! that the next version has not.
+//! What purge must check once no snapshot needs a version of a row: its large value, and the
+//! entries that the next version lacks.
 //!
 //! A list of them stands in the undo record of the change that replaced the version. An undo record
-//! has to fit into a page, and a row may have more entries than that, each as long as a key may be:
-//! what goes beyond a quarter of a page stands in records of kind `Remains` of their own, before
-//! the change's. Purge goes through a segment in the order of writing and looks at a transaction's
-//! records only when its fate is settled, so it does not matter which of them names an entry, nor
-//! that a repeated operation names one twice.
+//! must fit into a page. A row may have more entries than that, each as long as a key may be. So
+//! what exceeds a quarter of a page stands in records of kind `Remains` of their own, before the
+//! change's. Purge reads a segment in the order of writing, and checks a transaction's records only
+//! when its outcome is settled. So it does not matter which of them names an entry, nor that a
+//! repeated operation names one twice.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ use crate::transaction::EngineTransaction;
 use crate::undo::undo_log::apply;
 
 /// Share of a page that the list in one record may take, unless a single entry takes more. With a
-/// key (a fifth of a page) and what a change removes from a row (a quarter) a record stays below
+/// key (a fifth of a page) and what a change removes from a row (a quarter), a record stays below
 /// three quarters.
 const PAGE_SHARE: usize = 4;
 
@@ -33,14 +33,14 @@ pub(crate) struct RemainsList {
 }
 
 impl RemainsList {
-    /// What goes into the undo record of the change itself, once the rest was noted by
-    /// [`EngineTransaction::note_remains`].
+    /// The list for the undo record of the change itself, after [`EngineTransaction::note_remains`]
+    /// has written the rest.
     pub(crate) fn own(&self) -> &[u8] {
         &self.own
     }
 
     /// Adds one. A large value comes before all entries, because the change's own record must name
-    /// it: it is settled when the value's last page is given back.
+    /// it: that is settled when the value's last page is given back.
     pub(crate) fn push(&mut self, remains: &Remains<'_>, page_bytes: usize) {
         let last = self.apart.last_mut().unwrap_or(&mut self.own);
         let is_value = matches!(remains, Remains::Lob { .. });
@@ -55,7 +55,7 @@ impl RemainsList {
 }
 
 impl EngineTransaction {
-    /// Writes the records that stand before the change's own. A repeated call goes on where the
+    /// Writes the records that stand before the change's own. A repeated call continues where the
     /// last one stopped.
     pub(crate) fn note_remains(&mut self, table: TableId, list: &RemainsList) -> Outcome<()> {
         if list.apart.is_empty() {

@@ -8,7 +8,7 @@ use super::*;
 
 const PAGE_BYTES: usize = 4096;
 
-/// What a random step does.
+/// A random step.
 #[derive(Debug, Clone)]
 enum Step {
     Insert(Vec<u8>, Vec<u8>),
@@ -252,7 +252,7 @@ fn layout_is_pinned() {
     assert_eq!(page[0xFF1..], *b"\x06\0\x01\0bcdefg!kzka");
 }
 
-/// (I4) holds for what changes many cells, too.
+/// (I4) also holds for changes of many cells.
 #[test]
 fn a_change_of_many_cells_that_fails_has_changed_nothing() {
     let mut page = vec![0; PAGE_BYTES];

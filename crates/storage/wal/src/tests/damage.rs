@@ -1,9 +1,9 @@
-//! Damage of the log: found, named by file and position, and accepted only where that was asked
-//! for.
+//! Damage of the log: it is found, named by file and position, and accepted only if the operator
+//! asked for that.
 
 use super::*;
 
-/// Segments of the log that are there.
+/// Existing segments of the log.
 fn segments(disk: &SimDisk) -> Vec<PathBuf> {
     let directory = Path::new(DIRECTORY).join("log");
     let names = disk.list(&directory).unwrap();
@@ -14,8 +14,8 @@ fn segment(number: u64) -> PathBuf {
     Path::new(DIRECTORY).join(format!("log/log_{number:016x}.pdl"))
 }
 
-/// A log over three segments, of flushes of one block each, that ends by a loss of power. No
-/// checkpoint knows of any of it. Blocks of a segment: 8.
+/// A log over three segments, from flushes of one block each, that ends by a loss of power. No
+/// checkpoint mentions any of it. A segment has 8 blocks.
 fn three_segments(block_count: u64) -> (World, Found) {
     let world = World::with_seed(21);
     let (wal, _) = world.open(large()).unwrap();
@@ -71,7 +71,7 @@ fn a_rotten_block_is_named_with_its_witness() {
         let (path, offset) = (segment(next / 8), next % 8 * 4096);
         assert_eq!(damage.kind, LogDamageKind::KnownToBlock { path, offset });
     }
-    // Of the last one nothing behind it knows: it looks as if it had been torn by the crash.
+    // No later block mentions the last one: it looks as if the crash had torn it.
     let (world, all) = three_segments(20);
     world.disk.damage(&segment(2), 3 * 4096 + 40, 3);
     let (_, found) = world.open(large()).unwrap();
@@ -98,7 +98,7 @@ fn a_block_of_zeroes_and_a_stale_segment_are_damage() {
 
 #[test]
 fn missing_segments_are_damage() {
-    // The checkpoint's own, one in the middle, the last one that has log; and all.
+    // The checkpoint's own, one in the middle, the last one that has log; and all of them.
     for number in 0..3 {
         let (world, _) = three_segments(20);
         world.disk.remove(&segment(number)).unwrap();
@@ -111,7 +111,7 @@ fn missing_segments_are_damage() {
         world.disk.remove(&path).unwrap();
     }
     assert_eq!(damage_of(&world).path, segment(0));
-    // A prepared one that has no log yet is no loss.
+    // A prepared segment without log is no loss.
     let (world, all) = three_segments(20);
     let last = segments(&world.disk).pop().unwrap();
     assert!(last != segment(2), "one is prepared");
@@ -119,7 +119,7 @@ fn missing_segments_are_damage() {
     assert_eq!(world.open(large()).unwrap().1, all);
 }
 
-/// The log ends with the last block of a segment: the next one holds nothing, and must be there.
+/// The log ends with the last block of a segment: the next one holds nothing, and must exist.
 #[test]
 fn a_log_that_ends_with_its_segment_has_the_next_one() {
     let (world, all) = three_segments(16);
@@ -156,7 +156,7 @@ fn emptied_and_cut_segments_are_damage() {
     }
 }
 
-/// Opens a damaged log with the operator's word, writes, and opens it as ever.
+/// Opens a damaged log with the operator's consent, writes, and opens it as usual.
 #[test]
 fn a_loss_can_be_accepted() {
     for missing in [vec![0], vec![1], vec![0, 1, 2, 3]] {
@@ -206,8 +206,8 @@ fn a_loss_can_be_accepted() {
     }
 }
 
-/// Blocks of the lost log lie behind those of the new life, and claim what it has not: they are of
-/// an earlier life.
+/// Blocks of the lost log lie after those of the new life, and claim blocks that it does not have.
+/// They are of an earlier life.
 #[test]
 fn claims_of_earlier_lives_count_for_nothing() {
     let (world, _) = three_segments(20);
@@ -215,7 +215,7 @@ fn claims_of_earlier_lives_count_for_nothing() {
     let block = world.run(async move {
         let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
         let mut latest = log.checkpoint().clone();
-        // A life that the operator has let begin in the middle of the log.
+        // A life that the operator has started in the middle of the log.
         latest.sequence += 1;
         latest.epoch += 1;
         latest.block_no = 4;
@@ -233,7 +233,7 @@ fn claims_of_earlier_lives_count_for_nothing() {
     assert_eq!((found.len(), wal.durable()), (0, Lsn(4096 * 3)));
 }
 
-/// What each block says was durable is what was durable when it was written.
+/// Each block claims exactly what was durable when it was written.
 #[test]
 fn claims_follow_the_syncs() {
     let world = World::with_seed(22);

@@ -1,10 +1,10 @@
-//! The preparing of segments, given up in its middle.
+//! Preparing segments, dropped in the middle.
 
 use env::sim::poll_at_most;
 
 use super::*;
 
-/// Whoever prepares segments may be given up at any moment: the next one goes on.
+/// Preparing segments may be dropped at any moment: the next call continues.
 #[test]
 fn preparing_that_is_given_up_holds_up_no_other() {
     for poll_count in 1.. {
@@ -39,8 +39,8 @@ fn preparing_that_is_given_up_holds_up_no_other() {
     }
 }
 
-/// A helper thread renames a segment after nobody waits for it any more. Whoever prepares segments
-/// next gives no other one the same number: its file would go, with the log in it.
+/// A helper thread renames a segment after its future was dropped. The next call must not give the
+/// same number to another segment: the file would be replaced, with the log in it.
 #[test]
 fn a_renaming_that_is_given_up_takes_no_segment_away() {
     BOUNDARIES.with_borrow_mut(Vec::clear);
@@ -59,7 +59,7 @@ fn a_renaming_that_is_given_up_takes_no_segment_away() {
             end = write_durably(&mut writer, &disk, 1).await;
             at_work.prepare_segments(&disk).await.unwrap();
         }
-        // More are free than are wanted, so that it is a question which is taken.
+        // More segments are free than needed, so it matters which one is taken.
         free(&at_work, &disk, end).await;
         assert_eq!(obsolete_count(), 2);
         while writing() < 3 {
@@ -92,7 +92,7 @@ fn a_renaming_that_is_given_up_takes_no_segment_away() {
     assert_eq!(numbers, [100, 101, 102]);
 }
 
-/// Writes a mini-transaction of about half a block; its end.
+/// Writes a mini-transaction of about half a block. Returns its end.
 async fn write_durably(writer: &mut WalWriter, disk: &SimDisk, number: u64) -> Lsn {
     let end = write(writer, number, 1800).await.unwrap();
     let wal = Arc::clone(writer.wal());
