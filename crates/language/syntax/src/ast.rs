@@ -1,7 +1,7 @@
-//! The tree of a statement: plain owned enums, a span wherever a name or message needs it.
+//! The tree of a statement: plain owned enums, with a span wherever a name or message needs it.
 //!
-//! Built once per plan-cache miss, so it favours the reader over the allocator. Trees compare
-//! by meaning: spans are all equal ([`Span`]), names compare byte by byte.
+//! It is built once per plan-cache miss, so it is made for the reader, not for fast allocation.
+//! Trees compare by meaning: spans are all equal ([`Span`]), names compare byte by byte.
 
 pub mod admin;
 pub mod ddl;
@@ -21,17 +21,17 @@ pub use routine::*;
 
 use crate::token::Span;
 
-/// A name as written, quotes removed; which case matters is for the catalog to say.
+/// A name as written, quotes removed; the catalog decides whether case matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ident {
     /// The name.
     pub text: String,
-    /// Where it stands, quotes included.
+    /// Its position, quotes included.
     pub span: Span,
 }
 
 impl Ident {
-    /// A name that no source text holds.
+    /// A name that is not in any source text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Ident {
         Ident {
@@ -40,7 +40,7 @@ impl Ident {
         }
     }
 
-    /// Whether it is `other` in any case of ASCII letters.
+    /// Whether it equals `other`, ignoring the case of ASCII letters.
     #[must_use]
     pub fn is(&self, other: &str) -> bool {
         self.text.eq_ignore_ascii_case(other)
@@ -63,17 +63,17 @@ pub struct Statement {
     pub kind: StatementKind,
     /// From its first to its last token, without the `;`.
     pub span: Span,
-    /// How many `?` it holds; they are numbered from 0 in the order of the text.
+    /// How many `?` it has; they are numbered from 0 in the order of the text.
     pub parameter_count: u32,
-    /// `WAIT n` and `NOWAIT` of a statement that waits for the definitions of tables. (A query's
-    /// stand with its locking clause.)
+    /// `WAIT n` and `NOWAIT` of a statement that waits for metadata locks. (A query has them in its
+    /// locking clause.)
     pub lock_wait: LockWait,
 }
 
 /// What a statement says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementKind {
-    /// Nothing but comments, `/*!99999 .. */` included: done, with no error.
+    /// Only comments, `/*!99999 .. */` included: succeeds without effect.
     Empty,
     /// `SELECT`, `VALUES`, `WITH .. SELECT`, `TABLE`-less unions and so on.
     Query(Box<Query>),
@@ -107,7 +107,7 @@ pub enum StatementKind {
     CreateDatabase(CreateDatabase),
     /// `ALTER DATABASE`.
     AlterDatabase {
-        /// The database; the session's own when absent.
+        /// The database; the current one when absent.
         name: Option<Ident>,
         /// What changes.
         options: DatabaseOptions,
@@ -116,7 +116,7 @@ pub enum StatementKind {
     DropDatabase {
         /// The database.
         name: Ident,
-        /// No error when there is none.
+        /// No error if it is missing.
         if_exists: bool,
     },
     /// `CREATE VIEW`.
@@ -136,7 +136,7 @@ pub enum StatementKind {
     Set(Vec<SetItem>),
     /// `SET STATEMENT a = 1 FOR ..`.
     SetStatement {
-        /// The variables that hold for one statement.
+        /// The variables that apply to one statement.
         variables: Vec<SetItem>,
         /// The statement.
         statement: Box<Statement>,
@@ -149,19 +149,19 @@ pub enum StatementKind {
     Explain(Box<Explain>),
     /// `PREPARE`, `EXECUTE`, `DEALLOCATE`.
     Prepared(Prepared),
-    /// Accounts, roles, rights.
+    /// Accounts, roles, privileges.
     Account(Box<Account>),
     /// `KILL`, `FLUSH`, `CHECK TABLE` and the like.
     Admin(Admin),
-    /// Known by name and place alone: valid for MariaDB, to be refused with error 1235.
+    /// Known only by name and position: valid for MariaDB, refused with error 1235.
     Refused(Refused),
 }
 
-/// A statement, or a part of one, that is read over and not taken apart.
+/// A statement, or a part of one, that is skipped without being parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What it is, for the message of error 1235: `CREATE PROCEDURE`, `XA START`, ...
+    /// Its name for the message of error 1235: `CREATE PROCEDURE`, `XA START`, ...
     pub name: String,
-    /// The text that was read over.
+    /// The skipped text.
     pub span: Span,
 }

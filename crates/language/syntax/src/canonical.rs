@@ -1,22 +1,22 @@
-//! One fast pass that lifts literals out of a statement: the key of the plan cache.
+//! One fast pass that replaces the literals of a statement: the key of the plan cache.
 //!
-//! The key is the statement's own text with `?` for each literal that was lifted, then a zero
-//! byte and a letter for the kind of each parameter. The text before the zero is ordinary SQL
-//! and is what gets parsed and planned on a miss, so a text statement costs what a prepared
-//! one does. Statements that may mean different things never share a key:
+//! The key is the statement's own text with `?` for each replaced literal, then a zero byte and a
+//! letter for the kind of each parameter. The text before the zero byte is ordinary SQL, which is
+//! parsed and planned on a miss. So a text statement costs as much as a prepared one. Statements
+//! that may mean different things never share a key:
 //!
-//! * (I1) Nothing is lifted where the grammar, a column's name or a type needs the literal:
-//!   select lists (and queries nested in them), `GROUP BY`, `HAVING`, `ORDER BY`, `RETURNING`,
-//!   `INTO`, `FOR ..`, casts, precisions, `ROUND(x, 2)`, `COLLATE '..'`, `ESCAPE '..'`.
+//! * (I1) A literal stays if the grammar, a column's name or a type needs it. That is so in select
+//!   lists (and queries nested in them), `GROUP BY`, `HAVING`, `ORDER BY`, `RETURNING`, `INTO`,
+//!   `FOR ..`, casts, precisions, `ROUND(x, 2)`, `COLLATE '..'`, `ESCAPE '..'`.
 //! * (I2) Only SELECT, INSERT, REPLACE, UPDATE, DELETE and WITH have a canonical form, only one
 //!   statement at a time, and only without executable comments.
-//! * (I3) What is not lifted is copied byte by byte, but for comments outside of select lists
-//!   and blanks at both ends.
-//! * (I4) Parameters stand in the order of their `?`; those that were `?` before count too.
+//! * (I3) The rest is copied byte by byte, except comments outside of select lists and blanks at
+//!   both ends.
+//! * (I4) Parameters are in the order of their `?`; original `?` are counted, too.
 //!
-//! The key holds only what the text says. `sql_mode` ([`Mode`]), the character set of the
-//! connection and the default database must be part of the cache's key beside it. When the
-//! canonical text does not parse, parse the original for the message.
+//! The key depends only on the text. `sql_mode` ([`Mode`]), the character set of the connection and
+//! the default database must be added to the cache's key. If the canonical text does not parse,
+//! parse the original for the message.
 
 use std::borrow::Cow;
 
@@ -25,15 +25,15 @@ use crate::token::{Kind, Lexer, Mode, Span, Token, string_value};
 
 /// How deep parentheses may be nested in a canonical form.
 const FRAMES_MAX: usize = 64;
-/// Longer texts are not worth a place in a cache: bulk inserts are rarely sent twice.
+/// Longer texts are not worth caching: bulk inserts are rarely sent twice.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// The canonical form of a statement, in buffers that are used again and again.
+/// The canonical form of a statement, in buffers that are reused.
 #[derive(Debug, Clone, Default)]
 pub struct Canonical {
     /// Text, zero, kinds.
     key: Vec<u8>,
-    /// Where the zero stands.
+    /// The position of the zero byte.
     text_bytes: usize,
     parameters: Vec<Parameter>,
 }
@@ -43,7 +43,7 @@ pub struct Canonical {
 pub struct Parameter {
     /// What it was.
     pub kind: ParameterKind,
-    /// Its place in the original text.
+    /// Its position in the original text.
     pub span: Span,
 }
 
@@ -61,18 +61,18 @@ pub enum ParameterKind {
     Decimal = b'd',
     /// A number with an exponent.
     Float = b'f',
-    /// A string, or several that stand side by side.
+    /// A string, or several adjacent ones.
     String = b's',
 }
 
 impl Canonical {
-    /// A form with nothing in it, to be filled again and again.
+    /// An empty form, to be filled repeatedly.
     #[must_use]
     pub fn new() -> Canonical {
         Canonical::default()
     }
 
-    /// What the plan cache is asked for.
+    /// The key of the plan cache.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
@@ -90,8 +90,8 @@ impl Canonical {
         &self.parameters
     }
 
-    /// Fills the form from `source`; false when the statement has none, and then what the
-    /// form holds means nothing.
+    /// Fills the form from `source`. Returns false if the statement has none; then the contents are
+    /// meaningless.
     pub fn fill(&mut self, source: &[u8], mode: Mode) -> bool {
         self.key.clear();
         self.parameters.clear();
@@ -110,7 +110,7 @@ impl Canonical {
 }
 
 impl Parameter {
-    /// The value of an integer; none for other kinds.
+    /// The value of an integer; `None` for other kinds.
     #[must_use]
     pub fn integer(&self, source: &[u8]) -> Option<u64> {
         match self.kind {
@@ -121,7 +121,7 @@ impl Parameter {
         }
     }
 
-    /// The bytes of a string, escapes resolved; it borrows when there are none.
+    /// The bytes of a string, with resolved escapes; borrowed if there are none.
     #[must_use]
     pub fn string<'a>(&self, source: &'a [u8], mode: Mode) -> Cow<'a, [u8]> {
         let text = source.get(self.span.start as usize..self.span.end as usize);
@@ -140,7 +140,7 @@ impl Parameter {
         }
     }
 
-    /// The literal that it was; none for a placeholder.
+    /// The original literal; `None` for a placeholder.
     #[must_use]
     pub fn literal(&self, source: &[u8], mode: Mode) -> Option<Literal> {
         let text = || String::from_utf8_lossy(self.span.of(source)).into_owned();
@@ -159,19 +159,19 @@ impl Parameter {
     }
 }
 
-/// What holds between a pair of parentheses. Flags of [`Frame`].
+/// What applies within a pair of parentheses. Flags of [`Frame`].
 type Frame = u8;
-/// Words like WHERE are its own clauses.
+/// Words like WHERE begin its own clauses.
 const QUERY: Frame = 1;
-/// Literals are lifted where the scan stands.
+/// Literals are replaced at the current place.
 const LIFT: Frame = 2;
-/// Only integers are.
+/// Only integers are replaced.
 const LIMIT: Frame = 4;
-/// Nothing in parentheses is, queries included.
+/// Nothing in parentheses is replaced, queries included.
 const PIN: Frame = 8;
-/// Nothing is, for ever.
+/// Nothing is replaced until the end.
 const PINNED: Frame = 16;
-/// It is the statement's own frame, whose VALUES and SET hold values.
+/// It is the statement's own frame, whose VALUES and SET have values.
 const WRITE: Frame = 32;
 
 /// The pass over a statement.
@@ -179,14 +179,14 @@ struct Scan<'a> {
     form: &'a mut Canonical,
     source: &'a [u8],
     lexer: Lexer<'a>,
-    /// The frame of the innermost parentheses, the outer ones in `outer`.
+    /// The frame of the innermost parentheses; the outer ones are in `outer`.
     frame: Frame,
     outer: [Frame; FRAMES_MAX],
     depth: usize,
-    /// What is before has been copied or left out.
+    /// Everything before has been copied or skipped.
     copied: usize,
     last: Token,
-    /// `last` is a string that was lifted.
+    /// `last` is a string that was replaced.
     is_last_lifted: bool,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the statement has a canonical form, which has then been written.
+    /// Whether the statement has a canonical form; if so, it has been written.
     fn run(mut self) -> bool {
         if !self.first() {
             return false;
@@ -229,7 +229,7 @@ impl<'a> Scan<'a> {
                 }
                 Kind::String if self.frame & LIFT != 0 => is_lifted = self.string(token),
                 Kind::Parameter => self.lift(ParameterKind::Placeholder, token.span),
-                // Two that stood before a comment would begin one where it is left out.
+                // Two minus signs around a dropped comment would begin a new one.
                 Kind::Semicolon | Kind::End if self.last.kind == Kind::Minus => return false,
                 Kind::Semicolon => return self.last_semicolon(token),
                 Kind::End => {
@@ -284,8 +284,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What stands before a token: blanks, which stay, or comments, which do not stay outside
-    /// of select lists. False when a comment is executable.
+    /// Handles the gap before a token: blanks are kept, comments are dropped except in select
+    /// lists. Returns false if a comment is executable.
     #[inline]
     fn gap(&mut self, next: Token) -> bool {
         let (start, end) = (self.last.span.end as usize, next.span.start as usize);
@@ -299,7 +299,7 @@ impl<'a> Scan<'a> {
     #[cold]
     fn comment_gap(&mut self, start: usize, end: usize, next: Kind) -> bool {
         let gap = self.source.get(start..end).unwrap_or_default();
-        // A minus before the blank that stays could begin a comment with one before it.
+        // A minus before a kept blank could begin a comment together with one before it.
         if has_executable_comment(gap) || self.last.kind == Kind::Minus {
             return false;
         }
@@ -338,13 +338,13 @@ impl<'a> Scan<'a> {
         self.lift(kind, token.span);
     }
 
-    /// Lifts a string, if the word before it lets it go.
+    /// Replaces a string, unless the preceding word needs it.
     fn string(&mut self, token: Token) -> bool {
         if self.frame & LIMIT != 0 {
             return false;
         }
         if self.is_last_lifted {
-            // Neighbours are one string.
+            // Adjacent strings are one.
             if let Some(parameter) = self.form.parameters.last_mut() {
                 parameter.span.end = token.span.end;
             }
@@ -408,7 +408,7 @@ impl<'a> Scan<'a> {
             return;
         }
         if self.frame & QUERY == 0 {
-            // `CAST(a AS CHAR(3))`: a type follows. `(WITH .. SELECT`: so does a query.
+            // `CAST(a AS CHAR(3))`: a type follows. `(WITH .. SELECT`: a query follows.
             match clause {
                 Clause::As => self.frame = PINNED,
                 Clause::With if self.last.kind == Kind::LeftParen => self.frame = QUERY,
@@ -452,7 +452,7 @@ enum Clause {
     With,
 }
 
-/// The clause that a word starts. `| 0x20` makes ASCII letters small.
+/// The clause that a word starts. `| 0x20` makes ASCII letters lower case.
 #[inline]
 fn clause(word: &[u8]) -> Option<Clause> {
     let first = word.first().copied().unwrap_or(0) | 0x20;
@@ -488,7 +488,7 @@ fn clause(word: &[u8]) -> Option<Clause> {
     word.eq_ignore_ascii_case(name).then_some(clause)
 }
 
-/// Whether a string behind this word is part of it: `DATE '..'`, `_utf8'..'`, `COLLATE '..'`.
+/// Whether a string after this word belongs to it: `DATE '..'`, `_utf8'..'`, `COLLATE '..'`.
 fn pins_string(word: &[u8]) -> bool {
     let is_any = |words: &[&[u8]]| words.iter().any(|known| word.eq_ignore_ascii_case(known));
     word.first() == Some(&b'_')
@@ -504,7 +504,7 @@ fn pins_string(word: &[u8]) -> bool {
         }
 }
 
-/// Whether a function's literals are types, names or precisions, or decide its type.
+/// Whether a function's literals are types, names or precisions, or determine its type.
 fn pins_arguments(function: &[u8]) -> bool {
     let is_any = |words: &[&[u8]]| {
         words
@@ -559,7 +559,7 @@ fn long_integer(digits: &[u8]) -> ParameterKind {
     }
 }
 
-/// Whether the blanks before a token hold a comment whose text counts.
+/// Whether the gap before a token has a comment whose text is executed.
 fn has_executable_comment(gap: &[u8]) -> bool {
     gap.windows(3)
         .any(|window| window == b"/*!" || window == b"/*M")

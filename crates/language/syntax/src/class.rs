@@ -1,9 +1,9 @@
-//! What a statement does, from its first tokens: for routing, not for running.
+//! What a statement does, from its first tokens: for routing, not for execution.
 //!
-//! The class says where a statement may go, the effect what it does to the transaction that
-//! it finds. Both are a guess about a text that may yet be refused; the server's status flags
-//! in the reply are the truth. Costs a few words' look: only SET and a SELECT that somebody
-//! asks [`locks_rows`] about are read to their end.
+//! The class decides where a statement may be sent; the effect is what it does to the open
+//! transaction. Both are guesses about a text that may still be refused; the server's status flags
+//! in the reply are the truth. It reads only a few words. Only SET, and a SELECT passed to
+//! [`locks_rows`], are read to their end.
 //!
 //! Source of the implicit commits: MariaDB manual, "SQL statements That Cause an Implicit
 //! Commit".
@@ -11,10 +11,10 @@
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Lexer, Mode, Token};
 
-/// What kind of statement it is.
+/// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Nothing but blanks and comments.
+    /// Only blanks and comments.
     Empty,
     /// `SELECT`, `VALUES`, `WITH`: reads, unless [`locks_rows`] says otherwise.
     Read,
@@ -32,11 +32,11 @@ pub enum Class {
     Use,
     /// `PREPARE`, `EXECUTE`, `DEALLOCATE`.
     Prepared,
-    /// Accounts and rights.
+    /// Accounts and privileges.
     Account,
     /// `KILL`, `FLUSH`, `CHECK TABLE` and the like.
     Admin,
-    /// No statement that is known.
+    /// No known statement.
     Unknown,
 }
 
@@ -45,25 +45,25 @@ pub enum Class {
 pub enum Effect {
     /// Nothing; without autocommit it may begin one.
     None,
-    /// Ends the one that is open, begins another.
+    /// Ends the open one, begins another.
     Begin,
-    /// Ends it; `AND CHAIN` begins another.
+    /// Commits it; `AND CHAIN` begins another.
     Commit {
         /// `AND CHAIN`.
         chain: bool,
     },
-    /// Undoes it.
+    /// Rolls it back.
     Rollback {
         /// `AND CHAIN`.
         chain: bool,
     },
-    /// Commits it before the statement runs, and after.
+    /// Commits it before the statement runs, and afterwards.
     ImplicitCommit,
     /// `SET autocommit = 1`, which also commits.
     AutocommitOn,
     /// `SET autocommit = 0`.
     AutocommitOff,
-    /// `SET autocommit` to what the text does not tell.
+    /// `SET autocommit` to a value that the text does not show.
     AutocommitUnknown,
     /// Unknown until the server answers: `CALL`, `EXECUTE`.
     Unknown,
@@ -104,8 +104,8 @@ pub fn classify(text: &[u8], mode: Mode) -> Classified {
     Classified { class, effect }
 }
 
-/// Whether a query takes row locks or writes a file: `FOR UPDATE`, `LOCK IN SHARE MODE`,
-/// `INTO OUTFILE`, or a function that only the primary may run. Reads the whole text.
+/// Whether a query locks rows or writes a file: `FOR UPDATE`, `LOCK IN SHARE MODE`, `INTO OUTFILE`,
+/// or a function that only the primary may run. Reads the whole text.
 #[must_use]
 pub fn locks_rows(text: &[u8], mode: Mode) -> bool {
     let mut lexer = Lexer::new(text, mode);
@@ -203,7 +203,7 @@ impl Words<'_> {
         }
     }
 
-    /// `TEMPORARY` tables commit nothing.
+    /// `TEMPORARY` tables cause no commit.
     fn create_or_drop(&mut self, word: K) -> (Class, Effect) {
         let mut next = self.next();
         if next.keyword == Some(K::Or) {
@@ -242,7 +242,7 @@ impl Words<'_> {
         (Class::Transaction, effect)
     }
 
-    /// Looks for `autocommit` among everything that is set.
+    /// Looks for `autocommit` among all items.
     fn set(&mut self) -> (Class, Effect) {
         let mut token = self.next();
         match token.keyword {

@@ -1,17 +1,17 @@
-//! The words that MariaDB 10.11 knows, and which of them a statement may use as a name.
+//! The words that MariaDB 10.11 knows, and which of them can be used as names.
 //!
-//! A table of data: the words are those of `information_schema.KEYWORDS`, the classes were
-//! found by asking a server whether `CREATE TABLE t (word INT)` and `SELECT word(1)` parse.
-//! Looking a word up costs one hash of at most four bytes and a compare or two.
+//! A table of data. The words are those of `information_schema.KEYWORDS`; the classes were found by
+//! asking a server whether `CREATE TABLE t (word INT)` and `SELECT word(1)` parse. A lookup costs
+//! one hash of at most four bytes and one or two comparisons.
 
-/// How far a keyword is taken.
+/// How reserved a keyword is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Never a name unless quoted or behind a dot.
+    /// Never a name unless quoted or after a dot.
     Reserved,
-    /// A name anywhere, a function name included.
+    /// A name anywhere, also of a function.
     Free,
-    /// A name, but `word(` is not a call of a function of that name.
+    /// A name, but `word(` does not call a function of that name.
     NeverCalled,
 }
 
@@ -709,7 +709,7 @@ pub enum Keyword {
 }
 
 impl Keyword {
-    /// The keyword that `word` is in any case of letters; none for a plain name.
+    /// The keyword of `word` in any case; `None` for a plain name.
     #[must_use]
     pub fn of(word: &[u8]) -> Option<Keyword> {
         if word.len() < 2 || WORD_BYTES_MAX < word.len() {
@@ -730,7 +730,7 @@ impl Keyword {
         group.get(at).map(|entry| entry.1)
     }
 
-    /// How far this word is taken.
+    /// How reserved this word is.
     #[must_use]
     pub fn class(self) -> Class {
         WORDS
@@ -748,13 +748,13 @@ impl Keyword {
 /// The longest word of the table.
 const WORD_BYTES_MAX: usize = 29;
 
-/// Where the words of each first letter start in [`WORDS`].
+/// The start of each first letter in [`WORDS`].
 const FIRST_LETTER: [u16; 27] = [
     0, 27, 44, 110, 151, 184, 208, 217, 230, 271, 274, 278, 307, 365, 390, 412, 447, 450, 515, 599,
     628, 653, 666, 680, 684, 686, 687,
 ];
 
-/// All words, sorted; a word stands where its `Keyword` counts.
+/// All words, sorted; the index of a word is its `Keyword` value.
 static WORDS: [(&str, Keyword, Class); 687] = [
     ("ACCESSIBLE", Keyword::Accessible, Class::Reserved),
     ("ACCOUNT", Keyword::Account, Class::Free),

@@ -1,14 +1,13 @@
 //! Text to tree: recursive descent, and precedence climbing for expressions.
 //!
-//! The grammar is MariaDB 10.11's; where its manual is silent, a running server was asked.
-//! Time is linear in the text but for parentheses, where a look for the matching one costs
-//! their depth. Recursion is bounded by [`DEPTH_MAX`], the height of the tree by
-//! [`HEIGHT_MAX`], so neither reading nor dropping nor walking a tree overflows a stack.
-//! Rules that many expressions do not need are `inline(never)`: inlined, their locals would
-//! make each level of parentheses cost 10 KiB of stack.
+//! The grammar is MariaDB 10.11's; where its manual is silent, a running server was asked. Time is
+//! linear in the text, except that finding a matching parenthesis costs the depth. [`DEPTH_MAX`]
+//! bounds the recursion, [`HEIGHT_MAX`] the height of the tree. So parsing, walking and dropping a
+//! tree never overflow a stack. Rules that few expressions need are `inline(never)`: inlined, their
+//! locals would make each level of parentheses cost 10 KiB of stack.
 //!
-//! A statement that MariaDB takes and Plateau will only ever refuse by name becomes
-//! [`crate::ast::Refused`]: its text is read over, not checked.
+//! A statement that MariaDB accepts and Plateau will only ever refuse by name becomes
+//! [`crate::ast::Refused`]: its text is skipped, not checked.
 
 mod admin;
 mod constants;
@@ -33,24 +32,24 @@ use crate::ast::{Expr, Statement};
 use crate::token::{Kind, Mode};
 use cursor::Cursor;
 
-/// The first statement of `text` and the offset behind it, its `;` included.
+/// Returns the first statement of `text` and the offset after it and its `;`.
 ///
-/// A text of many statements is run one by one: parse the rest of the text after the first
-/// has been run. Spans count from the start of `text`.
+/// A text of many statements is run one by one: parse the rest after the first has run. Spans count
+/// from the start of `text`.
 ///
 /// # Errors
 ///
-/// [`SyntaxErrorKind::Empty`] when there is nothing but blanks.
+/// [`SyntaxErrorKind::Empty`] if there are only blanks.
 pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxError> {
     parse_one_while(text, mode, &|| true)
 }
 
-/// As [`parse_one`], of a text that may be long: every [`TOKENS_PER_LOOK`] tokens, some 100 us, it
-/// asks whether it may go on. Long lists of constants stay in the text ([`ast::Constants`]).
+/// As [`parse_one`], for a text that may be long: every [`TOKENS_PER_LOOK`] tokens, some 100 us, it
+/// asks whether it may continue. Long lists of constants stay in the text ([`ast::Constants`]).
 ///
 /// # Errors
 ///
-/// [`SyntaxErrorKind::Stopped`] when it may not.
+/// [`SyntaxErrorKind::Stopped`] if it may not.
 pub fn parse_one_while(
     text: &[u8],
     mode: Mode,
@@ -75,11 +74,11 @@ pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
     only(&mut Cursor::new(text, mode), text)
 }
 
-/// As [`parse`], asking, and leaving constants in the text, as [`parse_one_while`] does.
+/// As [`parse`]; asks and leaves constants in the text as [`parse_one_while`] does.
 ///
 /// # Errors
 ///
-/// [`SyntaxErrorKind::Stopped`] when it may not go on.
+/// [`SyntaxErrorKind::Stopped`] if it may not continue.
 pub fn parse_while(
     text: &[u8],
     mode: Mode,
@@ -104,7 +103,7 @@ fn only(cursor: &mut Cursor<'_>, text: &[u8]) -> Result<Statement, SyntaxError> 
         .map_err(|fail| SyntaxError::new(text, fail))
 }
 
-/// An expression that stands alone, as stored defaults and checks do.
+/// A single expression, as in stored defaults and checks.
 ///
 /// # Errors
 ///

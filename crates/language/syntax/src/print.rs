@@ -1,21 +1,21 @@
-//! Trees back to text, with full parentheses: what is printed parses to the same tree.
+//! Prints trees as text with full parentheses: the result parses to the same tree.
 //!
-//! For column defaults, generated columns and views in `SHOW CREATE`, and for comparing how
-//! others read a text. Names are in backquotes. Strings that are not UTF-8 cannot be shown as
-//! such and are printed as `_binary x'..'`.
+//! For column defaults, generated columns and views in `SHOW CREATE`, and to compare how others
+//! parse a text. Names are in backquotes. Strings that are not UTF-8 are printed as `_binary
+//! x'..'`.
 
 mod expr;
 mod query;
 
 use crate::ast::{Expr, Ident, Literal, ObjectName, Query, Statement, StatementKind};
 
-/// A statement that reads or changes rows; none for the others.
+/// A statement that reads or changes rows; `None` for others.
 #[must_use]
 pub fn print(statement: &Statement) -> Option<String> {
     print_with(statement, &[])
 }
 
-/// As [`print()`], literals in place of the parameters; a parameter without one stays a `?`.
+/// As [`print()`], with literals in place of the parameters; a parameter without one stays a `?`.
 #[must_use]
 pub fn print_with(statement: &Statement, parameters: &[Option<Literal>]) -> Option<String> {
     let mut printer = Printer {
@@ -83,8 +83,8 @@ pub fn quoted_string(text: &str) -> String {
 /// A list that was left in the text.
 ///
 /// # Panics
-/// Always: what is printed is made by [`crate::parse()`] and [`crate::parse_expr`], which make
-/// trees of all lists.
+/// Always: printed trees come from [`crate::parse()`] and [`crate::parse_expr`], which make trees
+/// of all lists.
 fn left_in_text() -> ! {
     unreachable!("a list that was left in its text is not printed")
 }
@@ -122,7 +122,7 @@ impl Printer<'_> {
         }
     }
 
-    /// `(a, b)`, or nothing for none.
+    /// `(a, b)`, or nothing if the list is empty.
     fn names_if_any(&mut self, names: &[Ident]) {
         if !names.is_empty() {
             self.put(" (");

@@ -1,12 +1,12 @@
 //! Bytes to tokens: MariaDB's lexical rules, with spans and without copying.
 //!
-//! Comments vanish here. An executable comment (`/*! .. */`, `/*!50100 .. */`, `/*M!101100 .. */`)
-//! whose version this server claims is lexed as if its delimiters were blanks, one that is not
-//! claimed vanishes whole. MariaDB's rule: `/*!` with a number from 50700 to 99999 is meant
-//! for MySQL alone and skipped.
+//! Comments are dropped here. An executable comment (`/*! .. */`, `/*!50100 .. */`, `/*M!101100 ..
+//! */`) whose version this server supports is lexed as if its delimiters were blanks; any other is
+//! dropped as a whole. MariaDB's rule: `/*!` with a number from 50700 to 99999 is meant for MySQL
+//! only and skipped.
 //!
 //! (I1) Tokens are in the order of the text and never overlap.
-//! (I2) Every call of [`Lexer::next_token`] but the last moves forward, so lexing is linear.
+//! (I2) Every call of [`Lexer::next_token`] except the last advances, so lexing is linear.
 //!
 //! Source of the rules: MariaDB manual, "Comment Syntax", "Identifier Names", "String Literals".
 
@@ -16,19 +16,19 @@ use crate::keyword::Keyword;
 
 /// The version that executable comments are compared with: MariaDB 10.11.
 pub const VERSION: u32 = 101_199;
-/// `/*!` numbers from here ...
+/// `/*!` numbers from here on ...
 const MYSQL_ONLY_FIRST: u32 = 50_700;
-/// ... to here are MySQL's alone.
+/// ... up to here are for MySQL only.
 const MYSQL_ONLY_LAST: u32 = 99_999;
 
-/// A stretch of the source text, in bytes, the end not included.
+/// A range of the source text, in bytes, the end excluded.
 ///
-/// Spans are no part of what a tree says: any two are equal, so that trees compare by meaning.
+/// Spans are not part of a tree's meaning: any two are equal, so that trees compare by meaning.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
@@ -45,7 +45,7 @@ impl std::hash::Hash for Span {
 }
 
 impl Span {
-    /// The stretch from `start` to `end`, which no text of a statement exceeds (4 GiB).
+    /// The range from `start` to `end`; no text of a statement exceeds 4 GiB.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Span {
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -55,7 +55,7 @@ impl Span {
         }
     }
 
-    /// The bytes of `source` that it covers; empty when it lies outside.
+    /// The bytes of `source` that it covers; empty if it lies outside.
     #[must_use]
     pub fn of(self, source: &[u8]) -> &[u8] {
         source
@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// The parts of `sql_mode` that change how text is read. Constant for a statement.
+/// The parts of `sql_mode` that change how text is parsed. Constant for a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mode {
     /// `ANSI_QUOTES`: double quotes make names, not strings.
@@ -91,7 +91,7 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// One bit for each part, in their order, the first the lowest.
+    /// One bit for each part, in their order, the first one lowest.
     #[must_use]
     pub fn bits(self) -> u8 {
         let parts = [
@@ -106,7 +106,7 @@ impl Mode {
         bits.fold(0, |bits, part| bits << 1 | u8::from(*part))
     }
 
-    /// The mode of these bits; higher ones mean nothing.
+    /// The mode of these bits; higher ones are ignored.
     #[must_use]
     pub fn from_bits(bits: u8) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Mode {
     }
 }
 
-/// What a token is. Its text is the source under its span.
+/// The kind of a token. Its text is the source under its span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The end of the text.
@@ -219,7 +219,7 @@ pub enum Kind {
     Pipe,
     /// `||`.
     PipePipe,
-    /// Anything else: a stray byte, a string or comment that does not end.
+    /// Anything else: a stray byte, an unterminated string or comment.
     Invalid,
 }
 
@@ -228,9 +228,9 @@ pub enum Kind {
 pub struct Token {
     /// What it is.
     pub kind: Kind,
-    /// The keyword that a [`Kind::Word`] is, if it is one.
+    /// The keyword of a [`Kind::Word`], or `None`.
     pub keyword: Option<Keyword>,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -242,9 +242,9 @@ pub struct Lexer<'a> {
     mode: Mode,
     /// Inside an executable comment, whose `*/` is a blank.
     is_in_comment: bool,
-    /// The byte at `at` follows `word.`, so that a word there is a name.
+    /// The byte at `at` follows `word.`, so a word there is a name.
     is_name_next: bool,
-    /// The last token was `@@`, behind which `global.` is a keyword.
+    /// The last token was `@@`, after which `global.` is a keyword.
     is_variable_next: bool,
 }
 
@@ -255,7 +255,7 @@ impl<'a> Lexer<'a> {
         Lexer::starting_at(source, 0, mode)
     }
 
-    /// A cursor in the middle, where no comment is open.
+    /// A cursor in the middle of a text, outside of comments.
     #[must_use]
     pub fn starting_at(source: &'a [u8], at: usize, mode: Mode) -> Lexer<'a> {
         Lexer {
@@ -280,12 +280,12 @@ impl<'a> Lexer<'a> {
         self.at
     }
 
-    /// The next token with its keyword looked up; [`Kind::End`] for ever at the end.
+    /// The next token with its keyword looked up; at the end always [`Kind::End`].
     pub fn next_keyword(&mut self) -> Token {
         let mut token = self.next_token();
         if token.kind == Kind::Word {
             let word = token.span.of(self.source);
-            // A backslash and an N are another way to write NULL.
+            // `\N` is another way to write NULL.
             token.keyword = if word == b"\\N" {
                 Some(Keyword::Null)
             } else {
@@ -295,7 +295,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// The next token, keywords not looked up; [`Kind::End`] for ever at the end.
+    /// The next token, without keyword lookup; at the end always [`Kind::End`].
     pub fn next_token(&mut self) -> Token {
         let is_name = std::mem::take(&mut self.is_name_next);
         if !is_name && let Err(start) = self.skip_blanks() {
@@ -337,7 +337,7 @@ impl<'a> Lexer<'a> {
         self.source.get(self.at + ahead).copied()
     }
 
-    /// Moves over blanks and comments; the error is where an endless comment starts.
+    /// Skips blanks and comments. The error is the start of an unterminated comment.
     fn skip_blanks(&mut self) -> Result<(), usize> {
         while let Some(byte) = self.peek(0) {
             match byte {
@@ -385,7 +385,7 @@ impl<'a> Lexer<'a> {
         self.skip_comment(start, 0)
     }
 
-    /// Reads the version, five or six digits, and says whether this server claims it.
+    /// Reads the version, five or six digits. Returns whether this server supports it.
     fn comment_is_claimed(&mut self, is_maria: bool) -> bool {
         let mut version = 0_u32;
         let mut digits = 0;
@@ -403,7 +403,7 @@ impl<'a> Lexer<'a> {
         version <= VERSION && (is_maria || !is_mysql_only)
     }
 
-    /// Moves behind the `*/`; a skipped executable comment may hold `nesting` plain ones.
+    /// Skips to after the `*/`; a skipped executable comment may contain `nesting` plain ones.
     fn skip_comment(&mut self, start: usize, nesting: u32) -> Result<(), usize> {
         let mut depth = 0;
         while let Some(byte) = self.peek(0) {
@@ -430,7 +430,7 @@ impl<'a> Lexer<'a> {
         self.name_follows();
     }
 
-    /// Behind `word.` a word is a name, a keyword or digits though it look like.
+    /// A word after `word.` is a name, even if it looks like a keyword or digits.
     fn name_follows(&mut self) {
         self.is_name_next = false;
         if self.peek(0) == Some(b'.') && self.peek(1).is_some_and(is_word_byte) {
@@ -460,7 +460,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `x'..'` and `b'..'`: only their digits, and whole bytes of them for `x`.
+    /// `x'..'` and `b'..'`: only their digits, and for `x` only whole bytes.
     fn digits_string(&mut self, kind: Kind) -> Kind {
         let start = self.at + 2;
         let rest = self.source.get(start..).unwrap_or_default();
@@ -511,7 +511,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `0x..` and `0b..`, when nothing but their digits follows.
+    /// `0x..` and `0b..`, if only their digits follow.
     fn prefixed_number(&mut self) -> Option<Kind> {
         if self.peek(0) != Some(b'0') {
             return None;
@@ -534,14 +534,14 @@ impl<'a> Lexer<'a> {
         Some(kind)
     }
 
-    /// Where an exponent that starts at `from` ends, if it is one.
+    /// The end of the exponent that starts at `from`, if it is one.
     fn exponent(&self, from: usize) -> Option<usize> {
         let sign = usize::from(matches!(self.peek(from + 1), Some(b'+' | b'-')));
         let digits = self.count_while(from + 1 + sign, |byte| byte.is_ascii_digit());
         (0 < digits).then_some(from + 1 + sign + digits)
     }
 
-    /// Behind the point of a number.
+    /// The digits after the point of a number.
     fn fraction(&mut self) -> Kind {
         self.at += self.count_while(0, |byte| byte.is_ascii_digit());
         if matches!(self.peek(0), Some(b'e' | b'E'))
@@ -673,10 +673,10 @@ pub const fn is_word_byte(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'$' | 0x80..)
 }
 
-/// The value of a string token: quotes gone, escapes and doubled quotes resolved.
+/// The value of a string token: without quotes, escapes and doubled quotes resolved.
 ///
-/// Borrows when nothing had to be resolved. `\%` and `\_` keep their backslash, as patterns
-/// need it (MariaDB manual, "String Literals").
+/// Borrowed if nothing had to be resolved. `\%` and `\_` keep their backslash, since patterns need
+/// it (MariaDB manual, "String Literals").
 #[must_use]
 pub fn string_value(quoted: &[u8], mode: Mode) -> Cow<'_, [u8]> {
     let quote = quoted.first().copied().unwrap_or(b'\'');
@@ -713,7 +713,7 @@ pub fn string_value(quoted: &[u8], mode: Mode) -> Cow<'_, [u8]> {
     Cow::Owned(value)
 }
 
-/// The value of a quoted name: quotes gone, doubled quotes resolved.
+/// The value of a quoted name: without quotes, doubled quotes resolved.
 #[must_use]
 pub fn name_value(quoted: &[u8]) -> Cow<'_, [u8]> {
     let raw = Mode {

@@ -1,4 +1,4 @@
-//! Canonical forms: what is lifted, what is not.
+//! Canonical forms: which literals are replaced, and which are not.
 
 #![forbid(unsafe_code)]
 

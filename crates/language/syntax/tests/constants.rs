@@ -1,4 +1,4 @@
-//! Long lists of constants stay in the text; what they say is what trees would say.
+//! Long lists of constants stay in the text and mean the same as trees.
 
 #![forbid(unsafe_code)]
 

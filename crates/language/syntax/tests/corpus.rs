@@ -1,4 +1,4 @@
-//! The corpus: every statement that MariaDB 10.11 takes is taken.
+//! The corpus: every statement that MariaDB 10.11 accepts is accepted.
 
 #![forbid(unsafe_code)]
 

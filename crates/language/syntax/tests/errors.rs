@@ -1,4 +1,4 @@
-//! Errors: number, place and text as MariaDB 10.11 gives them.
+//! Errors: number, place and text as in MariaDB 10.11.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Names of result columns, as MariaDB 10.11 gives them.
+//! Names of result columns, as in MariaDB 10.11.
 
 #![forbid(unsafe_code)]
 

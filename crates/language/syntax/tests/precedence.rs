@@ -1,5 +1,5 @@
-//! Precedence, against MariaDB: `EXPLAIN EXTENDED` of a text without parentheses and of our
-//! tree of it, printed with all parentheses, must come out the same.
+//! Precedence, compared with MariaDB. `EXPLAIN EXTENDED` of a text without parentheses, and of our
+//! tree of it printed with all parentheses, must be equal.
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
@@ -39,7 +39,7 @@ const BINARY: &[&str] = &[
     "^",
 ];
 
-/// What the server makes of an expression; none when it does not parse.
+/// What the server makes of an expression; `None` if it does not parse.
 fn normalised(client: &mut Client, expression: &str) -> Option<String> {
     let explain = format!("EXPLAIN EXTENDED SELECT {expression} AS x FROM t");
     match client.query(&explain).expect("a live server") {
@@ -53,7 +53,7 @@ fn normalised(client: &mut Client, expression: &str) -> Option<String> {
     }
 }
 
-/// Every pair of operators, every operator beside the others, and triples that once were wrong.
+/// Every pair of operators, every operator with each other one, and triples that were wrong once.
 fn expressions() -> Vec<String> {
     let mut all = Vec::new();
     for first in BINARY {

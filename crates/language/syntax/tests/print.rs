@@ -1,4 +1,4 @@
-//! What is printed parses to the same tree.
+//! A printed tree parses to the same tree.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,7 @@ use syntax::canonical::Canonical;
 use syntax::print::{print, print_with};
 use syntax::{Mode, parse};
 
-/// Parts that are read over cannot be printed.
+/// Skipped parts cannot be printed.
 const READ_OVER: [&str; 5] = [
     "SYSTEM_TIME",
     "JSON_TABLE",

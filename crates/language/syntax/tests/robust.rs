@@ -1,4 +1,4 @@
-//! Nothing panics, and canonical forms keep their meaning, whatever the text.
+//! No text causes a panic, and canonical forms keep their meaning.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use syntax::print::{print, print_expr, print_with};
 use syntax::token::{Kind, Lexer};
 use syntax::{Mode, parse, parse_expr, parse_one};
 
-/// Runs every stage; what it gives back must fit the text.
+/// Runs every stage; the results must fit the text.
 fn all_stages(text: &[u8], mode: Mode) {
     let mut lexer = Lexer::new(text, mode);
     let mut end = 0;
@@ -33,7 +33,7 @@ fn all_stages(text: &[u8], mode: Mode) {
     canonical_keeps_meaning(text, mode);
 }
 
-/// The canonical text parses exactly when the original does, and to the same tree.
+/// The canonical text parses if and only if the original does, and to the same tree.
 fn canonical_keeps_meaning(text: &[u8], mode: Mode) {
     let mut form = Canonical::new();
     if !form.fill(text, mode) {
@@ -59,7 +59,7 @@ fn canonical_keeps_meaning(text: &[u8], mode: Mode) {
     assert_eq!(print_with(&canonical, &literals), print(&tree));
 }
 
-/// What [`fragment`] strings together.
+/// The words that [`fragment`] joins.
 const WORDS: &[&str] = &[
     "SELECT",
     "FROM",
@@ -152,7 +152,7 @@ const WORDS: &[&str] = &[
     "TRIM(",
 ];
 
-/// Words and signs that make something like SQL when strung together.
+/// Words and signs that resemble SQL when joined.
 fn fragment() -> impl Strategy<Value = String> {
     let words = prop::sample::select(WORDS);
     prop::collection::vec(words, 0..24).prop_map(|words| words.join(" "))
@@ -266,7 +266,7 @@ proptest! {
     }
 }
 
-/// Statements of the corpus, cut and spliced.
+/// Statements of the corpus, cut and joined.
 #[test]
 fn cut_statements_do_no_harm() {
     let corpus = include_str!("corpus.sql");

@@ -1,4 +1,4 @@
-//! Bodies of stored programs: names, labels, what is refused, and that no input overflows.
+//! Bodies of stored programs: names, labels, refused statements, and that no input overflows.
 
 #![forbid(unsafe_code)]
 

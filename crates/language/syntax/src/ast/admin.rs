@@ -1,4 +1,4 @@
-//! Transactions, settings, SHOW, accounts, and everything about running a server.
+//! Transactions, settings, SHOW, accounts, and the administration of a server.
 
 use super::{Expr, Ident, Limit, ObjectName, Refused, RoutineKind, Statement, VariableScope};
 
@@ -22,7 +22,7 @@ pub enum Transaction {
     RollbackTo(Ident),
     /// `RELEASE SAVEPOINT a`.
     ReleaseSavepoint(Ident),
-    /// `SET [scope] TRANSACTION ..`; without scope it is for the next transaction alone.
+    /// `SET [scope] TRANSACTION ..`; without scope it applies to the next transaction only.
     Set {
         /// The scope.
         scope: Option<VariableScope>,
@@ -33,7 +33,7 @@ pub enum Transaction {
     },
     /// `LOCK TABLES`.
     LockTables {
-        /// Which, under which alias, how.
+        /// The tables, with alias and mode.
         tables: Vec<TableLock>,
     },
     /// `UNLOCK TABLES`.
@@ -42,7 +42,7 @@ pub enum Transaction {
     Xa(Refused),
 }
 
-/// What follows `COMMIT` and `ROLLBACK`; none means as `completion_type` says.
+/// What follows `COMMIT` and `ROLLBACK`; `None` means as `completion_type` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Completion {
     /// `AND [NO] CHAIN`.
@@ -65,7 +65,7 @@ pub enum Isolation {
 pub struct TableLock {
     /// The table.
     pub name: ObjectName,
-    /// What the statements under the lock call it.
+    /// Its name in statements under the lock.
     pub alias: Option<Ident>,
     /// `WRITE` (else `READ`).
     pub write: bool,
@@ -73,7 +73,7 @@ pub struct TableLock {
     pub local: bool,
 }
 
-/// One thing that `SET` sets.
+/// One item of `SET`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SetItem {
     /// `@a = e`.
@@ -83,29 +83,28 @@ pub enum SetItem {
         /// Its value.
         value: Expr,
     },
-    /// `a = e`, `GLOBAL a = e`, `@@global.a = e`. Without scope it is a routine's variable or
-    /// the session's. A bare word on the right (`SET a = ON`) is a column name there.
+    /// `a = e`, `GLOBAL a = e`, `@@global.a = e`. Without scope it is a routine's variable or the
+    /// session's. A bare word on the right (`SET a = ON`) becomes a column name.
     System {
         /// The variable.
         variable: super::SystemVariable,
-        /// Its value; none is `DEFAULT`.
+        /// Its value; `None` is `DEFAULT`.
         value: Option<Expr>,
     },
-    /// `NAMES c [COLLATE d]`; no set is `DEFAULT`.
+    /// `NAMES c [COLLATE d]`; without a set it is `DEFAULT`.
     Names {
         /// The character set.
         charset: Option<Ident>,
         /// The collation.
         collation: Option<Ident>,
     },
-    /// `CHARACTER SET c`; none is `DEFAULT`.
+    /// `CHARACTER SET c`; `None` is `DEFAULT`.
     CharacterSet(Option<Ident>),
-    /// `SET [scope] TRANSACTION ..` stands alone: [`Transaction::Set`]. This is
-    /// `PASSWORD [FOR user] = ..`.
+    /// `PASSWORD [FOR user] = ..`. (`SET [scope] TRANSACTION ..` is no item: [`Transaction::Set`].)
     Password {
-        /// Whose; one's own when absent.
+        /// The account; the session's own when absent.
         user: Option<UserName>,
-        /// `PASSWORD('..')`: the text to be hashed; a plain string is the hash.
+        /// `PASSWORD('..')`: the text is to be hashed; a plain string is already the hash.
         hashed: bool,
         /// The text.
         text: Vec<u8>,
@@ -119,7 +118,7 @@ pub enum SetItem {
 pub struct Show {
     /// What.
     pub kind: ShowKind,
-    /// Which rows of it.
+    /// The filter of its rows.
     pub filter: Option<ShowFilter>,
 }
 
@@ -174,7 +173,7 @@ pub enum ShowKind {
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
     },
-    /// `CREATE USER u`; one's own when absent.
+    /// `CREATE USER u`; the session's account when absent.
     CreateUser(Option<UserName>),
     /// `[scope] VARIABLES`; the session's when absent.
     Variables(Option<VariableScope>),
@@ -193,7 +192,7 @@ pub enum ShowKind {
     CountWarnings,
     /// `COUNT(*) ERRORS`.
     CountErrors,
-    /// `GRANTS [FOR u]`; one's own when absent.
+    /// `GRANTS [FOR u]`; the session's account when absent.
     Grants(Option<UserName>),
     /// `[STORAGE] ENGINES`.
     Engines,
@@ -201,7 +200,7 @@ pub enum ShowKind {
     Engine {
         /// The engine.
         name: Ident,
-        /// The word behind, in capitals.
+        /// The word after it, in capitals.
         what: String,
     },
     /// `CHARACTER SET`.
@@ -212,7 +211,7 @@ pub enum ShowKind {
     Plugins,
     /// `PRIVILEGES`.
     Privileges,
-    /// `PROCEDURE STATUS`, `FUNCTION STATUS`; none for those of packages.
+    /// `PROCEDURE STATUS`, `FUNCTION STATUS`; `None` for those of packages.
     RoutineStatus(Option<RoutineKind>),
     /// `PROFILES`.
     Profiles,
@@ -222,11 +221,11 @@ pub enum ShowKind {
     BinaryLogs,
     /// `[ALL] SLAVES STATUS`, `SLAVE STATUS`, `REPLICA STATUS`.
     ReplicaStatus,
-    /// Known by name alone.
+    /// Known only by name.
     Refused(Refused),
 }
 
-/// `EXPLAIN` and its like.
+/// `EXPLAIN` and the like.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Explain {
     /// `EXPLAIN statement`, `ANALYZE statement`.
@@ -239,7 +238,7 @@ pub enum Explain {
         partitions: bool,
         /// `FORMAT = JSON`.
         json: bool,
-        /// What.
+        /// The statement.
         statement: Box<Statement>,
     },
     /// `DESCRIBE t [column]`.
@@ -281,14 +280,14 @@ pub enum Prepared {
     Deallocate(Ident),
 }
 
-/// What a parameter of EXECUTE is.
+/// A parameter of EXECUTE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UsingValue {
     /// A value.
     Value(Expr),
     /// `DEFAULT`: that of the column.
     Default,
-    /// `IGNORE`: as if the column were not named.
+    /// `IGNORE`: as if the column were not listed.
     Ignore,
 }
 
@@ -306,7 +305,7 @@ pub enum UserName {
     },
 }
 
-/// Accounts, roles, rights.
+/// Accounts, roles, privileges.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Account {
     /// `CREATE USER`.
@@ -315,16 +314,16 @@ pub enum Account {
         or_replace: bool,
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
-        /// Whom.
+        /// The accounts.
         users: Vec<UserSpec>,
-        /// What holds for all of them.
+        /// Options for all of them.
         options: AccountOptions,
     },
     /// `ALTER USER`.
     AlterUser {
         /// `IF EXISTS`.
         if_exists: bool,
-        /// Whom.
+        /// The accounts.
         users: Vec<UserSpec>,
         /// What changes for all of them.
         options: AccountOptions,
@@ -333,18 +332,18 @@ pub enum Account {
     DropUser {
         /// `IF EXISTS`.
         if_exists: bool,
-        /// Whom.
+        /// The accounts.
         users: Vec<UserName>,
     },
     /// `RENAME USER a TO b, ..`.
     RenameUser(Vec<(UserName, UserName)>),
     /// `GRANT .. ON .. TO ..`.
     Grant {
-        /// What.
+        /// The privileges.
         privileges: Vec<Privilege>,
-        /// On what.
+        /// The target.
         on: GrantTarget,
-        /// To whom, perhaps with a new password.
+        /// The accounts, perhaps with a new password.
         users: Vec<UserSpec>,
         /// `REQUIRE`, and limits of `WITH`.
         options: AccountOptions,
@@ -353,11 +352,11 @@ pub enum Account {
     },
     /// `REVOKE .. ON .. FROM ..`.
     Revoke {
-        /// What.
+        /// The privileges.
         privileges: Vec<Privilege>,
-        /// On what.
+        /// The target.
         on: GrantTarget,
-        /// From whom.
+        /// The accounts.
         users: Vec<UserName>,
     },
     /// `REVOKE ALL PRIVILEGES, GRANT OPTION FROM ..`.
@@ -366,12 +365,12 @@ pub enum Account {
     Role(Refused),
 }
 
-/// A user with what identifies them.
+/// A user with its authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSpec {
-    /// Who.
+    /// The user.
     pub name: UserName,
-    /// `IDENTIFIED ..`, any of which lets in; empty when nothing was said.
+    /// `IDENTIFIED ..`, each of which admits the user; empty if none was written.
     pub authentication: Vec<Authentication>,
 }
 
@@ -387,7 +386,7 @@ pub struct Authentication {
 /// What comes with `IDENTIFIED`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// A password in clear.
+    /// A password in clear text.
     Password(Vec<u8>),
     /// A plugin's own string.
     Hash(Vec<u8>),
@@ -400,13 +399,13 @@ pub struct AccountOptions {
     pub require: Vec<(String, Vec<u8>)>,
     /// `WITH MAX_QUERIES_PER_HOUR n`: name in capitals and number.
     pub limits: Vec<(String, u64)>,
-    /// `PASSWORD EXPIRE ..`, read over.
+    /// `PASSWORD EXPIRE ..`, skipped.
     pub password_expire: Option<Refused>,
     /// `ACCOUNT LOCK` (true), `ACCOUNT UNLOCK` (false).
     pub locked: Option<bool>,
 }
 
-/// A right, perhaps on some columns only.
+/// A privilege, perhaps on some columns only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Privilege {
     /// Its name in capitals, one blank between words: `SELECT`, `ALL`, `CREATE VIEW`,
@@ -416,7 +415,7 @@ pub struct Privilege {
     pub columns: Vec<Ident>,
 }
 
-/// What a right is on.
+/// The target of a privilege.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantTarget {
     /// `*.*`.
@@ -431,7 +430,7 @@ pub enum GrantTarget {
     Routine(String, ObjectName),
 }
 
-/// Running the server and looking after tables.
+/// Administration of the server and maintenance of tables.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admin {
     /// `KILL ..`.
@@ -443,27 +442,27 @@ pub enum Admin {
     },
     /// `FLUSH ..`: each thing in capitals; `TABLES` with its tables.
     Flush {
-        /// What.
+        /// What is flushed.
         what: Vec<String>,
-        /// Which tables.
+        /// The tables.
         tables: Vec<ObjectName>,
         /// `WITH READ LOCK`, `FOR EXPORT`.
         with_lock: bool,
     },
     /// `ANALYZE TABLE`, `CHECK TABLE`, ...
     Table {
-        /// Which.
+        /// The verb.
         verb: TableVerb,
         /// The tables.
         tables: Vec<ObjectName>,
-        /// The words behind in capitals: `EXTENDED`, `QUICK`, ...
+        /// The words after it, in capitals: `EXTENDED`, `QUICK`, ...
         options: Vec<String>,
     },
     /// `CHECKSUM TABLE`.
     Checksum {
         /// The tables.
         tables: Vec<ObjectName>,
-        /// `QUICK`: one that is kept with the table.
+        /// `QUICK`: the checksum stored with the table.
         is_quick: bool,
     },
     /// `SHUTDOWN`.

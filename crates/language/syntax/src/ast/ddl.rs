@@ -19,15 +19,15 @@ pub struct CreateTable {
     pub columns: Vec<ColumnDefinition>,
     /// Keys and constraints in order; those written with a column stay there.
     pub constraints: Vec<TableConstraint>,
-    /// `PERIOD FOR ..`, read over.
+    /// `PERIOD FOR ..`, skipped.
     pub period: Option<Refused>,
     /// `ENGINE = ..` and so on.
     pub options: Vec<TableOption>,
-    /// `PARTITION BY ..`, read over.
+    /// `PARTITION BY ..`, skipped.
     pub partitioning: Option<Refused>,
     /// `AS SELECT ..`.
     pub query: Option<Box<Query>>,
-    /// What the query's rows do to rows that are there: `IGNORE`, `REPLACE`.
+    /// What the query's rows do with duplicates: `IGNORE`, `REPLACE`.
     pub duplicates: Option<super::LoadDuplicates>,
 }
 
@@ -78,7 +78,7 @@ pub struct Generated {
 /// A type as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataType {
-    /// Which; synonyms are resolved.
+    /// The type; synonyms are resolved.
     pub name: TypeName,
     /// Display width, characters, bytes, bits, precision, or digits of a second.
     pub length: Option<u32>,
@@ -92,7 +92,7 @@ pub struct DataType {
     pub charset: Option<Ident>,
     /// `COLLATE c`.
     pub collation: Option<Ident>,
-    /// `BINARY` behind a string type: the binary collation of its character set.
+    /// `BINARY` after a string type: the binary collation of its character set.
     pub binary: bool,
     /// The members of `ENUM` and `SET`.
     pub members: Vec<Vec<u8>>,
@@ -131,11 +131,11 @@ pub enum TypeName {
     Timestamp,
     Year,
     Json,
-    /// `UUID`, `INET6`, `GEOMETRY`, ...: by name.
+    /// `UUID`, `INET6`, `GEOMETRY`, ...: only the name.
     Other(Ident),
 }
 
-/// A key or constraint of its own.
+/// A key or constraint in a table definition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TableConstraint {
     /// `PRIMARY KEY`, `UNIQUE`, `KEY`, `FULLTEXT`, `SPATIAL`.
@@ -156,7 +156,7 @@ pub enum TableConstraint {
 /// An index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDefinition {
-    /// Which kind.
+    /// The kind.
     pub kind: IndexKind,
     /// Its name; `CONSTRAINT`'s when it has none of its own.
     pub name: Option<Ident>,
@@ -164,9 +164,9 @@ pub struct IndexDefinition {
     pub if_not_exists: bool,
     /// Its parts; at least one.
     pub parts: Vec<IndexPart>,
-    /// What else was said.
+    /// Its other options.
     pub options: IndexOptions,
-    /// `p WITHOUT OVERLAPS`, read over.
+    /// `p WITHOUT OVERLAPS`, skipped.
     pub refused: Option<Refused>,
 }
 
@@ -190,13 +190,13 @@ pub enum IndexKind {
 pub struct IndexPart {
     /// The column.
     pub column: Ident,
-    /// Its first so many characters or bytes alone.
+    /// The length of its indexed prefix, in characters or bytes.
     pub length: Option<u32>,
     /// `DESC`.
     pub descending: bool,
 }
 
-/// What may follow an index.
+/// The options of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexOptions {
     /// `USING BTREE`, `HASH`, `RTREE`.
@@ -222,7 +222,7 @@ pub struct ForeignKey {
     pub if_not_exists: bool,
     /// The columns.
     pub columns: Vec<IndexPart>,
-    /// What they name.
+    /// What they refer to.
     pub references: Reference,
 }
 
@@ -239,7 +239,7 @@ pub struct Reference {
     pub on_update: Option<ReferenceAction>,
 }
 
-/// What happens to the rows that name a changed row.
+/// What happens to rows that refer to a changed row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferenceAction {
     /// `RESTRICT`.
@@ -261,7 +261,7 @@ pub enum TableOption {
     Engine(Ident),
     /// `AUTO_INCREMENT`.
     AutoIncrement(u64),
-    /// `[DEFAULT] CHARACTER SET`; `DEFAULT` is none.
+    /// `[DEFAULT] CHARACTER SET`; `DEFAULT` is `None`.
     Charset(Option<Ident>),
     /// `COLLATE`.
     Collate(Ident),
@@ -300,7 +300,7 @@ pub enum AlterAction {
     AddColumn {
         /// The column.
         column: Box<ColumnDefinition>,
-        /// Where; last when absent.
+        /// Its position; last when absent.
         position: Option<ColumnPosition>,
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
@@ -309,16 +309,16 @@ pub enum AlterAction {
     AddConstraint(TableConstraint),
     /// `CHANGE a b ..` and, with the same name, `MODIFY a ..`.
     ChangeColumn {
-        /// The column's name until now.
+        /// The column's old name.
         from: Ident,
-        /// What it becomes.
+        /// Its new definition.
         column: Box<ColumnDefinition>,
-        /// Where; as it was when absent.
+        /// Its position; unchanged when absent.
         position: Option<ColumnPosition>,
         /// `IF EXISTS`.
         if_exists: bool,
     },
-    /// `ALTER [COLUMN] a SET DEFAULT e`, and `DROP DEFAULT` without one.
+    /// `ALTER [COLUMN] a SET DEFAULT e`, or `DROP DEFAULT` if `default` is `None`.
     AlterDefault {
         /// The column.
         column: Ident,
@@ -367,7 +367,7 @@ pub enum AlterAction {
     RenameTable(ObjectName),
     /// `ENGINE = ..` and so on.
     Option(TableOption),
-    /// `CONVERT TO CHARACTER SET c [COLLATE d]`; no set is `DEFAULT`.
+    /// `CONVERT TO CHARACTER SET c [COLLATE d]`; without a set it is `DEFAULT`.
     ConvertCharset {
         /// The character set.
         charset: Option<Ident>,
@@ -378,17 +378,17 @@ pub enum AlterAction {
     OrderBy(Vec<super::OrderItem>),
     /// `DISABLE KEYS` (false), `ENABLE KEYS`.
     EnableKeys(bool),
-    /// `FORCE`: build the table anew.
+    /// `FORCE`: rebuild the table.
     Force,
     /// `ALGORITHM = ..`, in capitals.
     Algorithm(String),
     /// `LOCK = ..`, in capitals.
     Lock(String),
-    /// Partitions, tablespaces, versioning: read over.
+    /// Partitions, tablespaces, versioning: skipped.
     Refused(Refused),
 }
 
-/// Where a column goes.
+/// The position of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnPosition {
     /// `FIRST`.
@@ -397,18 +397,18 @@ pub enum ColumnPosition {
     After(Ident),
 }
 
-/// Another name for a part of a table.
+/// A new name for a part of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renaming {
-    /// Its name until now.
+    /// The old name.
     pub from: Ident,
-    /// Its name from now on.
+    /// The new name.
     pub to: Ident,
     /// `IF EXISTS`.
     pub if_exists: bool,
 }
 
-/// What DROP takes away by names.
+/// The kinds of objects that DROP removes by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
     /// Tables.
@@ -428,13 +428,13 @@ pub enum Dropped {
 /// `DROP TABLE`, `DROP VIEW` and the like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drop {
-    /// What they are.
+    /// Their kind.
     pub what: Dropped,
     /// `TEMPORARY`.
     pub temporary: bool,
     /// `IF EXISTS`.
     pub if_exists: bool,
-    /// Which; at least one.
+    /// The names; at least one.
     pub names: Vec<ObjectName>,
 }
 
@@ -447,7 +447,7 @@ pub struct CreateIndex {
     pub table: ObjectName,
     /// The index, with a name.
     pub index: IndexDefinition,
-    /// `ALGORITHM` and `LOCK`, as ALTER TABLE has them.
+    /// `ALGORITHM` and `LOCK`, as in ALTER TABLE.
     pub asked: Vec<AlterAction>,
 }
 
@@ -460,7 +460,7 @@ pub struct DropIndex {
     pub name: Ident,
     /// The table.
     pub table: ObjectName,
-    /// `ALGORITHM` and `LOCK`, as ALTER TABLE has them.
+    /// `ALGORITHM` and `LOCK`, as in ALTER TABLE.
     pub asked: Vec<AlterAction>,
 }
 
@@ -499,6 +499,6 @@ pub struct CreateView {
     pub name: ObjectName,
     /// The names of its columns, if written.
     pub columns: Vec<Ident>,
-    /// What it shows.
+    /// Its query.
     pub query: Box<Query>,
 }

@@ -13,15 +13,15 @@ pub struct Insert {
     pub ignore: bool,
     /// `LOW_PRIORITY`, `DELAYED`, `HIGH_PRIORITY`.
     pub priority: Option<Priority>,
-    /// Where to.
+    /// The target table.
     pub table: ObjectName,
     /// `PARTITION (..)`.
     pub partitions: Vec<Ident>,
     /// The columns; all when empty and `has_columns` is not set.
     pub columns: Vec<Ident>,
-    /// The column list was written: `()` is a list.
+    /// The column list was written, even if it is `()`.
     pub has_columns: bool,
-    /// What.
+    /// The source of the rows.
     pub source: InsertSource,
     /// `ON DUPLICATE KEY UPDATE`.
     pub on_duplicate: Vec<Assignment>,
@@ -34,7 +34,7 @@ pub struct Insert {
 pub enum InsertSource {
     /// `VALUES (..), ..`.
     Values(ValueRows),
-    /// `SET a = 1, ..` is a row of values too; this is `SELECT ..`.
+    /// `SELECT ..`. (`SET a = 1, ..` is a row of values, too.)
     Query(Box<Query>),
 }
 
@@ -54,7 +54,7 @@ pub enum Priority {
 pub struct Assignment {
     /// The column.
     pub column: super::ColumnName,
-    /// Its new value; `DEFAULT` is [`super::ExprKind::Default`] of none.
+    /// Its new value; `DEFAULT` is [`super::ExprKind::Default`] with `None`.
     pub value: Expr,
 }
 
@@ -88,11 +88,12 @@ pub struct Delete {
     pub quick: bool,
     /// `IGNORE`.
     pub ignore: bool,
-    /// The multi-table form: which of `from` lose rows, by name or alias. Empty: one table.
+    /// The multi-table form: the tables of `from` that lose rows, by name or alias. Empty: one
+    /// table.
     pub targets: Vec<ObjectName>,
     /// The tables that are read; exactly one plain table in the single-table form.
     pub from: Vec<TableRef>,
-    /// `HISTORY` or `FOR PORTION OF`, read over.
+    /// `HISTORY` or `FOR PORTION OF`, skipped.
     pub period: Option<super::Refused>,
     /// `WHERE`.
     pub condition: Option<Expr>,
@@ -109,19 +110,19 @@ pub struct Delete {
 pub struct LoadData {
     /// `LOCAL`: the client has the file.
     pub local: bool,
-    /// `LOW_PRIORITY`, `CONCURRENT` does nothing.
+    /// `LOW_PRIORITY`; `CONCURRENT` has no effect.
     pub priority: Option<Priority>,
     /// The file.
     pub path: Vec<u8>,
-    /// What to do with rows that are there already.
+    /// What happens to duplicate rows.
     pub duplicates: Option<LoadDuplicates>,
-    /// Where to.
+    /// The target table.
     pub table: ObjectName,
     /// `PARTITION (..)`.
     pub partitions: Vec<Ident>,
     /// `CHARACTER SET ..`.
     pub charset: Option<Ident>,
-    /// How fields and lines are told apart.
+    /// The separators of fields and lines.
     pub format: FileFormat,
     /// `IGNORE n LINES`.
     pub ignore_lines: u64,
@@ -131,7 +132,7 @@ pub struct LoadData {
     pub assignments: Vec<Assignment>,
 }
 
-/// What `LOAD DATA` does with rows that are there already.
+/// What `LOAD DATA` does with duplicate rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LoadDuplicates {
     /// `REPLACE`.
@@ -140,7 +141,7 @@ pub enum LoadDuplicates {
     Ignore,
 }
 
-/// `FIELDS ..` and `LINES ..`; what is absent has MariaDB's default.
+/// `FIELDS ..` and `LINES ..`; absent parts have MariaDB's defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileFormat {
     /// `FIELDS TERMINATED BY`; a tab.

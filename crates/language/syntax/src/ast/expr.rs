@@ -3,7 +3,7 @@
 use super::{ExprList, Ident, Limit, ObjectName, OrderItem, Query};
 use crate::token::Span;
 
-/// An expression. Parentheses leave no trace but in the tree's shape.
+/// An expression. Parentheses show only in the shape of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     /// What it is.
@@ -17,7 +17,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A constant.
     Literal(Literal),
-    /// `?`, or a literal that was lifted; its number from 0.
+    /// `?`, or a literal that was replaced by one; its number from 0.
     Parameter(u32),
     /// `a`, `t.a`, `db.t.a`.
     Column(ColumnName),
@@ -34,21 +34,21 @@ pub enum ExprKind {
     SystemVariable(SystemVariable),
     /// `-e`, `NOT e`, ...
     Unary {
-        /// What is done.
+        /// The operator.
         operator: UnaryOperator,
-        /// To what.
+        /// The operand.
         operand: Box<Expr>,
     },
     /// `a + b`, `a AND b`, `a = b`, ...
     Binary {
-        /// What is done.
+        /// The operator.
         operator: BinaryOperator,
         /// The left side.
         left: Box<Expr>,
         /// The right side.
         right: Box<Expr>,
     },
-    /// `a AND b AND ..`, `a OR b OR ..`: a chain that is long ([`ExprKind::Binary`] otherwise).
+    /// `a AND b AND ..`, `a OR b OR ..`: a long chain ([`ExprKind::Binary`] otherwise).
     Chain {
         /// [`BinaryOperator::And`] or [`BinaryOperator::Or`].
         operator: BinaryOperator,
@@ -59,7 +59,7 @@ pub enum ExprKind {
     Like {
         /// `NOT`.
         negated: bool,
-        /// What is matched.
+        /// The matched value.
         value: Box<Expr>,
         /// The pattern.
         pattern: Box<Expr>,
@@ -70,7 +70,7 @@ pub enum ExprKind {
     Between {
         /// `NOT`.
         negated: bool,
-        /// What is compared.
+        /// The compared value.
         value: Box<Expr>,
         /// The lower bound.
         low: Box<Expr>,
@@ -81,34 +81,34 @@ pub enum ExprKind {
     InList {
         /// `NOT`.
         negated: bool,
-        /// What is looked for.
+        /// The value that is searched.
         value: Box<Expr>,
-        /// Where; at least one.
+        /// The list; at least one member.
         list: ExprList,
     },
     /// `a [NOT] IN (SELECT ..)`.
     InQuery {
         /// `NOT`.
         negated: bool,
-        /// What is looked for.
+        /// The value that is searched.
         value: Box<Expr>,
-        /// Where.
+        /// The query that returns the list.
         query: Box<Query>,
     },
     /// `a IS [NOT] NULL`.
     IsNull {
         /// `NOT`.
         negated: bool,
-        /// What is asked about.
+        /// The tested value.
         value: Box<Expr>,
     },
     /// `a IS [NOT] TRUE`, `FALSE`, `UNKNOWN`.
     IsTruth {
         /// `NOT`.
         negated: bool,
-        /// What is asked about.
+        /// The tested value.
         value: Box<Expr>,
-        /// True, false, or unknown (none).
+        /// True, false, or `None` for unknown.
         truth: Option<bool>,
     },
     /// `a > ALL (SELECT ..)`, `a = ANY (SELECT ..)`.
@@ -130,7 +130,7 @@ pub enum ExprKind {
     Row(Vec<Expr>),
     /// `CASE ..`.
     Case {
-        /// What the branches are compared with; conditions of their own when absent.
+        /// The value that the branches are compared with; when absent, they are conditions.
         operand: Option<Box<Expr>>,
         /// `WHEN .. THEN ..`; at least one.
         branches: Vec<(Expr, Expr)>,
@@ -139,57 +139,56 @@ pub enum ExprKind {
     },
     /// `CAST(e AS t)`, `CONVERT(e, t)`; `BINARY e` is a cast to `BINARY`.
     Cast {
-        /// What is cast.
+        /// The value.
         value: Box<Expr>,
-        /// To what.
+        /// The target type.
         to: CastType,
     },
     /// `CONVERT(e USING charset)`; `None` is `USING DEFAULT`.
     ConvertUsing {
-        /// What is converted.
+        /// The value.
         value: Box<Expr>,
         /// The character set.
         charset: Option<Ident>,
     },
     /// `e COLLATE c`.
     Collate {
-        /// What is compared.
+        /// The compared value.
         value: Box<Expr>,
-        /// By which collation.
+        /// The collation.
         collation: Ident,
     },
-    /// A call of a function that is no aggregate. Special syntax becomes plain arguments:
-    /// `SUBSTRING(a FROM 2 FOR 3)` is `SUBSTRING(a, 2, 3)`, `POSITION(a IN b)` is
-    /// `LOCATE(a, b)`, `CURRENT_DATE` is `CURRENT_DATE()`, `a SOUNDS LIKE b` is
-    /// `SOUNDEX(a) = SOUNDEX(b)`.
+    /// A call of a function that is not an aggregate. Special syntax becomes plain arguments:
+    /// `SUBSTRING(a FROM 2 FOR 3)` is `SUBSTRING(a, 2, 3)`, `POSITION(a IN b)` is `LOCATE(a, b)`,
+    /// `CURRENT_DATE` is `CURRENT_DATE()`, `a SOUNDS LIKE b` is `SOUNDEX(a) = SOUNDEX(b)`.
     Function(Box<Function>),
     /// `COUNT(*)`, `SUM(DISTINCT a)`, `GROUP_CONCAT(..)`, ...
     Aggregate(Box<Aggregate>),
     /// `e + INTERVAL n unit` and `e - INTERVAL n unit`, `DATE_ADD` and `DATE_SUB` too.
     DateAdd {
-        /// Whether the interval is taken off.
+        /// Whether the interval is subtracted.
         subtract: bool,
-        /// The time that is moved.
+        /// The base time.
         value: Box<Expr>,
-        /// By how many units.
+        /// The number of units.
         interval: Box<Expr>,
-        /// Of which kind.
+        /// The unit.
         unit: IntervalUnit,
     },
     /// `EXTRACT(unit FROM e)`.
     Extract {
-        /// Which part.
+        /// The part.
         unit: IntervalUnit,
-        /// Of what.
+        /// The value.
         value: Box<Expr>,
     },
     /// `TIMESTAMPADD(unit, n, e)`.
     TimestampAdd {
         /// The unit.
         unit: IntervalUnit,
-        /// How many.
+        /// The number of units.
         interval: Box<Expr>,
-        /// The time that is moved.
+        /// The base time.
         value: Box<Expr>,
     },
     /// `TIMESTAMPDIFF(unit, a, b)`: b - a.
@@ -203,11 +202,11 @@ pub enum ExprKind {
     },
     /// `TRIM([LEADING | TRAILING | BOTH] [what] FROM e)`, `TRIM(e)`.
     Trim {
-        /// Where.
+        /// The side.
         side: TrimSide,
-        /// What is removed; blanks when absent.
+        /// The text to remove; blanks when absent.
         removed: Option<Box<Expr>>,
-        /// From what.
+        /// The text to trim.
         value: Box<Expr>,
     },
     /// `CHAR(a, b USING charset)`.
@@ -221,19 +220,19 @@ pub enum ExprKind {
     WeightString {
         /// The string.
         value: Box<Expr>,
-        /// Characters (true: bytes) that it is cut or padded to.
+        /// Characters (true: bytes) to which it is truncated or padded.
         length: Option<(bool, u32)>,
     },
     /// `MATCH (a, b) AGAINST (e mode)`.
     Match {
         /// The columns.
         columns: Vec<ColumnName>,
-        /// What is looked for.
+        /// The searched text.
         against: Box<Expr>,
-        /// How.
+        /// The mode.
         mode: MatchMode,
     },
-    /// `DEFAULT(a)`; the bare word `DEFAULT` where a value may stand is `DEFAULT` of none.
+    /// `DEFAULT(a)`; the bare word `DEFAULT` as a value is `None`.
     Default(Option<ColumnName>),
     /// `VALUES(a)` or `VALUE(a)` in `ON DUPLICATE KEY UPDATE`.
     InsertedValue(ColumnName),
@@ -241,7 +240,7 @@ pub enum ExprKind {
     NextValue(ObjectName),
     /// `PREVIOUS VALUE FOR s`, `LASTVAL(s)`.
     PreviousValue(ObjectName),
-    /// `INTERVAL(a, b, ..)`, the function, is a [`Function`]; this is `GET_FORMAT(DATE, e)`.
+    /// `GET_FORMAT(DATE, e)`. (The function `INTERVAL(a, b, ..)` is a [`Function`].)
     GetFormat {
         /// `DATE`, `TIME` or `DATETIME` in capitals.
         of: String,
@@ -274,7 +273,7 @@ pub enum Literal {
     Decimal(String),
     /// A number with an exponent, as written.
     Float(String),
-    /// A string, escapes resolved, neighbours joined.
+    /// A string with resolved escapes; adjacent strings are joined.
     String {
         /// The bytes, in the connection's character set or the introducer's.
         value: Vec<u8>,
@@ -285,12 +284,12 @@ pub enum Literal {
     Hex {
         /// The bytes; an odd digit count has a zero digit before it.
         value: Vec<u8>,
-        /// `0x4D`: a number where a number is wanted; `x'4D'` is always a string.
+        /// `0x4D`: a number where a number is needed; `x'4D'` is always a string.
         is_number: bool,
         /// The introducer's character set.
         charset: Option<String>,
     },
-    /// `b'01'` and `0b01`: bytes, zero bits before.
+    /// `b'01'` and `0b01`: bytes, padded with zero bits on the left.
     Bit {
         /// The bytes.
         value: Vec<u8>,
@@ -299,7 +298,7 @@ pub enum Literal {
     },
     /// `DATE '..'`, `TIME '..'`, `TIMESTAMP '..'`, `{d '..'}`; the text is not yet checked.
     Temporal {
-        /// Which kind.
+        /// The kind.
         kind: TemporalKind,
         /// The text between the quotes.
         text: String,
@@ -328,7 +327,7 @@ pub struct SystemVariable {
     pub name: Ident,
 }
 
-/// Which value of a system variable.
+/// The level of a system variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VariableScope {
     /// `GLOBAL`.
@@ -373,7 +372,7 @@ pub enum BinaryOperator {
     Greater,
     /// `>=`.
     GreaterEqual,
-    /// `REGEXP`, `RLIKE`; their `NOT` is a [`UnaryOperator::Not`] around it.
+    /// `REGEXP`, `RLIKE`; `NOT` is a [`UnaryOperator::Not`] around it.
     Regexp,
     /// `|`.
     BitOr,
@@ -444,8 +443,8 @@ pub struct Function {
     pub name: Ident,
     /// Its arguments.
     pub arguments: Vec<Expr>,
-    /// `COUNT (1)`: a blank before the parenthesis of a name that is built in only without
-    /// one, so that MariaDB looks for a stored function (error 1630 when there is none).
+    /// `COUNT (1)`: a blank before the parenthesis of a name that is built in only without one.
+    /// MariaDB then looks for a stored function (error 1630 if there is none).
     pub is_detached: bool,
     /// The window of `f() OVER ..`.
     pub over: Option<Over>,
@@ -454,11 +453,11 @@ pub struct Function {
 /// An aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregate {
-    /// Which.
+    /// The function.
     pub function: AggregateFunction,
     /// `DISTINCT`.
     pub distinct: bool,
-    /// Its arguments; none is `COUNT(*)`.
+    /// Its arguments; empty for `COUNT(*)`.
     pub arguments: Vec<Expr>,
     /// `ORDER BY` of `GROUP_CONCAT` and `JSON_ARRAYAGG`, `WITHIN GROUP` of percentiles.
     pub order_by: Vec<OrderItem>,
@@ -470,7 +469,7 @@ pub struct Aggregate {
     pub over: Option<Over>,
 }
 
-/// The aggregates that MariaDB builds in.
+/// The built-in aggregates of MariaDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     /// `AVG`.
@@ -523,7 +522,7 @@ pub enum Over {
 /// A window.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Window {
-    /// The window that it adds to.
+    /// The window that it extends.
     pub base: Option<Ident>,
     /// `PARTITION BY`.
     pub partition_by: Vec<Expr>,
@@ -551,9 +550,9 @@ pub struct Frame {
 pub enum FrameBound {
     /// `CURRENT ROW`.
     CurrentRow,
-    /// `UNBOUNDED PRECEDING` or, with none, `n PRECEDING`.
+    /// `UNBOUNDED PRECEDING` if `None`, else `n PRECEDING`.
     Preceding(Option<Box<Expr>>),
-    /// `UNBOUNDED FOLLOWING` or, with none, `n FOLLOWING`.
+    /// `UNBOUNDED FOLLOWING` if `None`, else `n FOLLOWING`.
     Following(Option<Box<Expr>>),
 }
 
@@ -602,7 +601,7 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
-/// Where `TRIM` cuts.
+/// The side that `TRIM` trims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrimSide {
     /// Both ends.
@@ -613,7 +612,7 @@ pub enum TrimSide {
     Trailing,
 }
 
-/// How `MATCH` looks.
+/// The mode of `MATCH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchMode {
     /// `IN NATURAL LANGUAGE MODE`, the default.

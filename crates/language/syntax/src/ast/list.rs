@@ -1,27 +1,28 @@
-//! Lists of expressions, of which some are very long: the members of an `IN`, the rows of `VALUES`.
+//! Lists of expressions, which may be very long: the members of an `IN`, the rows of `VALUES`.
 //!
-//! A tree of an expression takes a hundred bytes and more, its text two or three. So a long list of
-//! constants alone is not kept as trees: it stays in the text, and is read again where its values
-//! are wanted ([`crate::parse::read_constants`]), one tree at a time.
+//! The tree of an expression takes a hundred bytes and more, its text two or three. So a long list
+//! of only constants is not kept as trees. It stays in the text, and is read again when its values
+//! are needed ([`crate::parse::read_constants`]), one tree at a time.
 
 use super::Expr;
 use crate::token::{Mode, Span};
 
-/// Members of a list.
+/// The members of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprList {
     /// Each is a tree.
     Trees(Vec<Expr>),
-    /// Constants, and many.
+    /// Many constants.
     Constants(Constants),
 }
 
 /// Rows of `VALUES`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueRows {
-    /// Each value is a tree; `DEFAULT` is [`super::ExprKind::Default`] of none; a row may be empty.
+    /// Each value is a tree; `DEFAULT` is [`super::ExprKind::Default`] with `None`; a row may be
+    /// empty.
     Trees(Vec<Vec<Expr>>),
-    /// Rows of one width, of constants and `DEFAULT`, and many.
+    /// Many rows of equal width, of constants and `DEFAULT`.
     Constants {
         /// The values, row after row.
         values: Constants,
@@ -39,6 +40,6 @@ pub struct Constants {
     pub count: u32,
     /// How their text is read.
     pub mode: Mode,
-    /// A digest of the text: lists compare by what they say.
+    /// A digest of the text: lists are equal if their texts are.
     pub digest: u64,
 }

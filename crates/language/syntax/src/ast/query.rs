@@ -1,11 +1,11 @@
-//! Queries: everything that gives rows.
+//! Queries: everything that returns rows.
 
 use super::{
     ColumnName, Expr, ExprKind, Ident, Literal, ObjectName, Refused, UnaryOperator, Window,
 };
 use crate::token::Span;
 
-/// A query with what stands around its body.
+/// A query with the clauses around its body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// `WITH ..`.
@@ -40,13 +40,13 @@ pub struct CommonTable {
     pub name: Ident,
     /// The names of its columns, if written.
     pub columns: Vec<Ident>,
-    /// What it holds.
+    /// Its query.
     pub query: Query,
     /// `CYCLE a, b RESTRICT`.
     pub cycle: Vec<Ident>,
 }
 
-/// What gives the rows.
+/// The body of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueryBody {
     /// `SELECT ..`.
@@ -55,11 +55,11 @@ pub enum QueryBody {
     Values(Vec<Vec<Expr>>),
     /// `(..)`: a query with its own order and limit as an operand.
     Nested(Box<Query>),
-    /// `a UNION b` and so on, `INTERSECT` binding tighter than the rest.
+    /// `a UNION b` and so on; `INTERSECT` binds tighter than the others.
     Set {
-        /// Which.
+        /// The operator.
         operator: SetOperator,
-        /// `ALL`: duplicates stay.
+        /// `ALL`: duplicates are kept.
         all: bool,
         /// The left operand.
         left: Box<QueryBody>,
@@ -86,11 +86,11 @@ pub struct Select {
     pub options: SelectOptions,
     /// What is selected; at least one.
     pub items: Vec<SelectItem>,
-    /// The tables, a comma between them; none for no `FROM` and for `FROM DUAL`.
+    /// The tables, separated by commas; empty without `FROM` and for `FROM DUAL`.
     pub from: Vec<TableRef>,
     /// `WHERE`.
     pub condition: Option<Expr>,
-    /// `GROUP BY`; MariaDB takes directions there.
+    /// `GROUP BY`; MariaDB accepts directions there.
     pub group_by: Vec<OrderItem>,
     /// `WITH ROLLUP`.
     pub with_rollup: bool,
@@ -104,7 +104,7 @@ pub struct Select {
     pub span: Span,
 }
 
-/// The words behind `SELECT`.
+/// The words after `SELECT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SelectOptions {
     /// `DISTINCT`, `DISTINCTROW`.
@@ -125,7 +125,7 @@ pub struct SelectOptions {
     pub query_cache: Option<bool>,
 }
 
-/// One thing selected.
+/// One select item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SelectItem {
     /// `*`, `t.*`, `db.t.*`.
@@ -139,19 +139,19 @@ pub enum SelectItem {
     },
     /// `e [AS alias]`.
     Expr {
-        /// What.
+        /// The expression.
         expr: Expr,
-        /// Its name; when absent it is the column's name, or a plain string literal's value,
-        /// or the text of `span` (see [`SelectItem::name`]).
+        /// Its name; when absent it is the column's name, the value of a plain string literal, or
+        /// the text of `span` (see [`SelectItem::name`]).
         alias: Option<Ident>,
-        /// The text of the expression, parentheses included, the alias not.
+        /// The text of the expression, with parentheses, without the alias.
         span: Span,
     },
 }
 
 impl SelectItem {
-    /// The name of the result column, from the statement's text, as MariaDB forms it: of a
-    /// wildcard there is none.
+    /// The name of the result column, from the statement's text, as in MariaDB. `None` for a
+    /// wildcard.
     #[must_use]
     pub fn name(&self, source: &[u8]) -> Option<String> {
         let SelectItem::Expr { expr, alias, span } = self else {
@@ -165,7 +165,7 @@ impl SelectItem {
     }
 }
 
-/// The name that a column or literal brings along, whatever stands around it.
+/// The name that a column or literal has by itself, whatever surrounds it.
 fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
     Some(match &expr.kind {
         ExprKind::Column(ColumnName { column, .. }) => column.text.as_bytes(),
@@ -180,7 +180,7 @@ fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
             }
             _ => return None,
         },
-        // A plus does nothing, not even to a name.
+        // A unary plus changes nothing, not even the name.
         ExprKind::Unary {
             operator: UnaryOperator::Plus,
             operand,
@@ -191,14 +191,14 @@ fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// A table, or what stands for one.
+/// A table, or something used as one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TableRef {
     /// A table or view by name.
     Table(Box<NamedTable>),
     /// `(SELECT ..) AS a`.
     Derived {
-        /// `LATERAL`, which MariaDB 10.11 does not have and the parser refuses.
+        /// `LATERAL`, which MariaDB 10.11 lacks and the parser refuses.
         lateral: bool,
         /// The rows.
         query: Box<Query>,
@@ -209,7 +209,7 @@ pub enum TableRef {
     },
     /// `a JOIN b`.
     Join {
-        /// Which rows stay.
+        /// The kind of join.
         kind: JoinKind,
         /// `NATURAL`.
         natural: bool,
@@ -222,9 +222,9 @@ pub enum TableRef {
         /// `USING (..)`.
         using: Vec<Ident>,
     },
-    /// `(a, b)`: a parenthesised list, joined without condition; at least two.
+    /// `(a, b)`: a list in parentheses, joined without a condition; at least two.
     List(Vec<TableRef>),
-    /// `JSON_TABLE(..) AS a`, read over.
+    /// `JSON_TABLE(..) AS a`, skipped.
     JsonTable {
         /// The call.
         call: Refused,
@@ -238,7 +238,7 @@ pub enum TableRef {
 pub struct NamedTable {
     /// The table.
     pub name: ObjectName,
-    /// What the statement calls it.
+    /// Its name in the statement.
     pub alias: Option<Ident>,
     /// `PARTITION (..)`.
     pub partitions: Vec<Ident>,
@@ -253,7 +253,7 @@ pub struct NamedTable {
 pub enum JoinKind {
     /// `JOIN`, `INNER JOIN`.
     Inner,
-    /// `CROSS JOIN`: as inner, for MariaDB.
+    /// `CROSS JOIN`: in MariaDB the same as inner.
     Cross,
     /// `LEFT [OUTER] JOIN`.
     Left,
@@ -268,13 +268,13 @@ pub enum JoinKind {
 pub struct IndexHint {
     /// What to do with the indexes.
     pub kind: IndexHintKind,
-    /// For what: everything when absent.
+    /// The purpose; all when absent.
     pub scope: Option<IndexHintScope>,
     /// Their names; `PRIMARY` is the primary key.
     pub indexes: Vec<Ident>,
 }
 
-/// What an index hint wants.
+/// The kind of an index hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexHintKind {
     /// `USE`.
@@ -285,7 +285,7 @@ pub enum IndexHintKind {
     Ignore,
 }
 
-/// What an index hint is for.
+/// The purpose of an index hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexHintScope {
     /// `FOR JOIN`.
@@ -299,7 +299,7 @@ pub enum IndexHintScope {
 /// `e [ASC | DESC]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrderItem {
-    /// By what; an integer literal names a select item, from 1.
+    /// The key; an integer literal is the number of a select item, from 1.
     pub expr: Expr,
     /// `DESC`.
     pub descending: bool,
@@ -310,7 +310,7 @@ pub struct OrderItem {
 pub struct Limit {
     /// How many rows; a literal, a parameter or a routine's variable. All when absent.
     pub count: Option<Expr>,
-    /// How many are left out first.
+    /// How many rows to skip first.
     pub offset: Option<Expr>,
     /// `WITH TIES`.
     pub with_ties: bool,
@@ -323,11 +323,11 @@ pub struct Limit {
 pub struct RowLock {
     /// `FOR UPDATE` (else shared).
     pub exclusive: bool,
-    /// What to do with rows that another has locked.
+    /// What to do with rows that another transaction has locked.
     pub wait: LockWait,
 }
 
-/// What to do when something is locked.
+/// What to do at a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockWait {
     /// As the session's setting says.
@@ -351,19 +351,19 @@ pub enum SelectInto {
         path: Vec<u8>,
         /// `CHARACTER SET ..`.
         charset: Option<Ident>,
-        /// How fields and lines are told apart.
+        /// The separators of fields and lines.
         format: super::FileFormat,
     },
     /// `INTO DUMPFILE '..'`.
     Dumpfile(Vec<u8>),
 }
 
-/// A variable that a value goes into.
+/// A variable to which a value is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntoTarget {
     /// `@a`.
     User(String),
-    /// A name that is no variable in sight.
+    /// A name that is no visible variable.
     Local(Ident),
     /// A routine's variable, by its slot.
     Slot(u32),

@@ -1,13 +1,13 @@
-//! Stored programs: their definitions, and the language that their bodies are written in.
+//! Stored programs: their definitions, and the language of their bodies.
 //!
-//! Names of a routine's variables are resolved while the text is read, as MariaDB does: wherever an
-//! expression names a variable in sight, the tree has [`super::ExprKind::Parameter`], and the
-//! statement or expression around it says which variable each of its parameters is
-//! ([`LocalUse`]). So a statement of a body is planned and run like any prepared statement, and
-//! a variable hides a column of its name.
+//! Names of a routine's variables are resolved during parsing, as in MariaDB. If an expression
+//! names a visible variable, the tree has [`super::ExprKind::Parameter`]. The statement or
+//! expression that contains it lists the variable of each of its parameters ([`LocalUse`]). So a
+//! statement of a body is planned and run like any prepared statement, and a variable hides a
+//! column of the same name.
 //!
-//! Each variable, a parameter included, has a place of its own in the routine, its *slot*: two
-//! variables of one name in two blocks have two. Cursors and conditions are numbered likewise.
+//! Each variable, also a parameter, has its own number in the routine, its *slot*. Two variables of
+//! the same name in two blocks have two slots. Cursors and conditions are numbered likewise.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::{DataType, Expr, Ident, IntoTarget, ObjectName, Statement, SystemVariable, UserName};
 use crate::token::Span;
 
-/// What kind of stored program.
+/// The kind of a stored program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RoutineKind {
     /// `PROCEDURE`.
@@ -25,7 +25,7 @@ pub enum RoutineKind {
 }
 
 impl RoutineKind {
-    /// As it is written.
+    /// The word in SQL.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -38,19 +38,19 @@ impl RoutineKind {
 /// `CREATE PROCEDURE` and `CREATE FUNCTION`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateRoutine {
-    /// Which of the two.
+    /// The kind.
     pub kind: RoutineKind,
     /// `OR REPLACE`.
     pub or_replace: bool,
     /// `IF NOT EXISTS`.
     pub if_not_exists: bool,
-    /// `DEFINER = ..`; who creates it when absent.
+    /// `DEFINER = ..`; the creator when absent.
     pub definer: Option<UserName>,
     /// Its name.
     pub name: ObjectName,
     /// The text of the parameters, without the parentheses.
     pub parameters_span: Span,
-    /// `RETURNS t`: a function has it, a procedure has not.
+    /// `RETURNS t`: present for a function, absent for a procedure.
     pub returns: Option<DataType>,
     /// The text of that type.
     pub returns_span: Span,
@@ -62,7 +62,7 @@ pub struct CreateRoutine {
     pub program: Program,
 }
 
-/// What a definition says of a routine beside its body; what it does not say is none.
+/// The characteristics of a routine's definition; `None` for those not written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Characteristics {
     /// `COMMENT '..'`.
@@ -75,7 +75,7 @@ pub struct Characteristics {
     pub invoker: Option<bool>,
 }
 
-/// What a routine says it does to data; nobody checks it.
+/// The declared data access of a routine; it is not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DataAccess {
     /// `CONTAINS SQL`.
@@ -92,7 +92,7 @@ pub enum DataAccess {
 /// `DROP PROCEDURE` and `DROP FUNCTION`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropRoutine {
-    /// Which of the two.
+    /// The kind.
     pub kind: RoutineKind,
     /// `IF EXISTS`.
     pub if_exists: bool,
@@ -103,7 +103,7 @@ pub struct DropRoutine {
 /// `ALTER PROCEDURE` and `ALTER FUNCTION`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlterRoutine {
-    /// Which of the two.
+    /// The kind.
     pub kind: RoutineKind,
     /// Its name.
     pub name: ObjectName,
@@ -129,13 +129,14 @@ pub struct Program {
 pub struct ProgramVariable {
     /// Its name.
     pub name: Ident,
-    /// Its type; none for what `CASE` keeps: that of the value. Those of one DECLARE share it.
+    /// Its type; `None` for the operand of `CASE`, which has the type of its value. Variables of
+    /// one DECLARE share it.
     pub data_type: Option<Rc<DataType>>,
-    /// Which way a parameter passes its value; variables have `In`.
+    /// The direction of a parameter; variables have `In`.
     pub direction: Direction,
 }
 
-/// Which way a parameter passes its value.
+/// The direction of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
     /// `IN`.
@@ -147,12 +148,12 @@ pub enum Direction {
     InOut,
 }
 
-/// A variable where it is used: what the parameter of the same number stands for.
+/// The use of a variable: the meaning of the parameter with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalUse {
     /// The variable.
     pub slot: u32,
-    /// The place of its name in the text.
+    /// The position of its name in the text.
     pub span: Span,
 }
 
@@ -161,7 +162,7 @@ pub struct LocalUse {
 pub struct ProgramStatement {
     /// The statement.
     pub statement: Statement,
-    /// The variables that its parameters are.
+    /// The variables of its parameters.
     pub locals: Vec<LocalUse>,
 }
 
@@ -170,7 +171,7 @@ pub struct ProgramStatement {
 pub struct ProgramExpr {
     /// The expression.
     pub expr: Expr,
-    /// The variables that its parameters are.
+    /// The variables of its parameters.
     pub locals: Vec<LocalUse>,
 }
 
@@ -208,16 +209,16 @@ pub enum StepKind {
     SetSystem {
         /// The variable.
         variable: SystemVariable,
-        /// Its value; none is `DEFAULT`.
+        /// Its value; `None` is `DEFAULT`.
         value: Option<Box<ProgramExpr>>,
     },
-    /// `SET a = 1, b = 2`: one after the other.
+    /// `SET a = 1, b = 2`: run one after the other.
     Sequence(Vec<Step>),
     /// `CALL p(..)`.
     Call(Box<Call>),
     /// `IF c THEN .. ELSEIF c THEN .. ELSE .. END IF`.
     If {
-        /// Conditions with what is done when they are the first that holds.
+        /// The conditions, each with the steps to run if it is the first true one.
         branches: Vec<(ProgramExpr, Vec<Step>)>,
         /// `ELSE ..`.
         otherwise: Option<Vec<Step>>,
@@ -236,7 +237,7 @@ pub enum StepKind {
     Fetch {
         /// The cursor.
         cursor: u32,
-        /// Where the columns go.
+        /// The variables for the columns.
         into: Vec<IntoTarget>,
     },
     /// `CLOSE c`.
@@ -263,13 +264,13 @@ pub struct Call {
 /// `[l:] BEGIN .. END`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// The number of its label, by which it can be left.
+    /// The number of its label, for LEAVE.
     pub label: Option<u32>,
     /// Its `DECLARE` of variables, in order.
     pub variables: Vec<Declaration>,
-    /// Cursors declared here, which close with it: the numbers from one to before another.
+    /// The cursors declared here, as a range of numbers; they close with the block.
     pub cursors: Range<u32>,
-    /// Handlers that hold within it.
+    /// Its handlers.
     pub handlers: Vec<Handler>,
     /// What it does.
     pub body: Vec<Step>,
@@ -278,18 +279,18 @@ pub struct Block {
 /// `DECLARE a, b t DEFAULT e`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declaration {
-    /// The variables, which have numbers in a row.
+    /// The variables, which have consecutive numbers.
     pub slots: Range<u32>,
-    /// What each begins as.
+    /// Their initial value.
     pub value: Option<ProgramExpr>,
 }
 
 /// `CASE [e] WHEN .. THEN .. ELSE .. END CASE`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseStep {
-    /// Branches: the condition (`e = value` where `CASE` has an expression), and what is done.
+    /// Branches: the condition (`e = value` if `CASE` has an expression), and the steps.
     pub branches: Vec<(ProgramExpr, Vec<Step>)>,
-    /// `ELSE ..`; without it, no branch is error 1339.
+    /// `ELSE ..`; without it, error 1339 if no branch is taken.
     pub otherwise: Option<Vec<Step>>,
     /// `CASE e`: evaluated once, into this slot.
     pub operand: Option<(u32, ProgramExpr)>,
@@ -298,11 +299,11 @@ pub struct CaseStep {
 /// A loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopStep {
-    /// The number of its label, by which it can be left and begun anew.
+    /// The number of its label, for LEAVE and ITERATE.
     pub label: Option<u32>,
     /// How it ends.
     pub kind: LoopKind,
-    /// What is repeated.
+    /// The loop's body.
     pub body: Vec<Step>,
 }
 
@@ -311,20 +312,20 @@ pub struct LoopStep {
 pub struct OpenCursor {
     /// The cursor.
     pub cursor: u32,
-    /// Its parameters, each with the value that it takes.
+    /// Its parameters, each with its value.
     pub arguments: Vec<(u32, ProgramExpr)>,
 }
 
 /// `i IN [REVERSE] a..b`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntegerRange {
-    /// The variable that runs.
+    /// The counter variable.
     pub index: u32,
-    /// What it begins as.
+    /// Its first value.
     pub first: ProgramExpr,
-    /// What keeps how far it runs.
+    /// The variable that keeps the last value.
     pub limit: u32,
-    /// How far it runs.
+    /// Its last value.
     pub last: ProgramExpr,
     /// `REVERSE`: downwards.
     pub is_reverse: bool,
@@ -333,27 +334,27 @@ pub struct IntegerRange {
 /// `r IN c` and `r IN (SELECT ..)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CursorRange {
-    /// The cursor, opened before the loop and closed behind it.
+    /// The cursor, opened before the loop and closed after it.
     pub open: OpenCursor,
-    /// The query stands in the loop: whoever leaves it closes the cursor.
+    /// The query is written in the loop: leaving the loop closes the cursor.
     pub is_own: bool,
-    /// The columns of a row that are used, each with the variable that it is: `r.a`.
+    /// The used columns of a row, each with its variable: `r.a`.
     pub row: RowVariable,
 }
 
-/// A row of a cursor, as far as it is used.
+/// The used fields of a cursor's row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowVariable {
     /// Its name.
     pub name: Ident,
-    /// The fields, as they are written where they are first used, each with its variable.
+    /// The fields, spelled as at their first use, each with its variable.
     pub fields: Vec<(Ident, u32)>,
 }
 
 /// Kinds of loops.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopKind {
-    /// `LOOP`: only by being left.
+    /// `LOOP`: ends only by LEAVE.
     Endless,
     /// `WHILE e DO`.
     While(ProgramExpr),
@@ -376,7 +377,7 @@ pub struct Handler {
     pub body: Step,
 }
 
-/// What a handler handles.
+/// A condition of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConditionValue {
     /// An error number of the server.
@@ -394,13 +395,13 @@ pub enum ConditionValue {
 /// `SIGNAL` and `RESIGNAL`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// Which condition; RESIGNAL may have none.
+    /// The condition; RESIGNAL may have none.
     pub condition: Option<ConditionValue>,
     /// `SET item = value, ..`.
     pub items: Vec<(SignalItem, ProgramExpr)>,
 }
 
-/// What a condition tells beside its SQLSTATE.
+/// The items of a condition besides its SQLSTATE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SignalItem {
     ClassOrigin,
@@ -424,14 +425,14 @@ pub enum GetDiagnostics {
     Statement(Vec<(IntoTarget, StatementItem)>),
     /// `CONDITION n target = item, ..`.
     Condition {
-        /// Which, from 1.
+        /// The number of the condition, from 1.
         number: ProgramExpr,
-        /// What is asked.
+        /// The requested items.
         items: Vec<(IntoTarget, ConditionItem)>,
     },
 }
 
-/// What `GET DIAGNOSTICS` tells of a statement.
+/// A statement item of `GET DIAGNOSTICS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatementItem {
     /// `NUMBER`: how many conditions there are.
@@ -440,11 +441,11 @@ pub enum StatementItem {
     RowCount,
 }
 
-/// What `GET DIAGNOSTICS` tells of a condition.
+/// A condition item of `GET DIAGNOSTICS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConditionItem {
     /// `RETURNED_SQLSTATE`.
     ReturnedSqlstate,
-    /// What `SIGNAL` can set.
+    /// An item that `SIGNAL` can set.
     Signal(SignalItem),
 }

@@ -1,4 +1,4 @@
-//! Running the server and looking after tables.
+//! Administration of the server and maintenance of tables.
 
 mod account;
 mod refused;
@@ -12,7 +12,7 @@ use crate::keyword::Keyword as K;
 use crate::token::Kind;
 
 impl Cursor<'_> {
-    /// `CHECK TABLE t, u EXTENDED` and its like.
+    /// `CHECK TABLE t, u EXTENDED` and the like.
     pub(super) fn table_verb(&mut self, verb: TableVerb) -> Parsed<StatementKind> {
         let start = self.bump().span;
         self.eat_any(&[K::NoWriteToBinlog, K::Local]);

@@ -1,8 +1,8 @@
 //! Long lists of constants, which stay in the text.
 //!
-//! The first members of a list are read as trees. Once there are [`CONSTANTS_MIN`] and all of them
-//! are constants, no tree is kept any more; a member that is no constant makes trees of all of them
-//! after all. So what is an error is one as in a short list.
+//! The first members of a list are parsed as trees. Once there are [`CONSTANTS_MIN`] and all are
+//! constants, trees are no longer kept. If a later member is no constant, all members become trees
+//! after all. So errors are the same as in a short list.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -10,7 +10,7 @@ use super::cursor::{Cursor, Parsed};
 use crate::ast::{Constants, Expr, ExprKind, ExprList, Literal, UnaryOperator, ValueRows};
 use crate::token::{Kind, Span};
 
-/// Shorter lists are trees: 100 KiB at the most.
+/// Shorter lists are trees: at most 100 KiB.
 pub const CONSTANTS_MIN: usize = 1024;
 
 /// Constants that are being counted.
@@ -37,7 +37,7 @@ impl Cursor<'_> {
         Ok(ExprList::Trees(list))
     }
 
-    /// The list behind the comma behind `first`, which are constants.
+    /// The list that continues after `first`, which are constants.
     #[inline(never)]
     fn long_list(&mut self, start: Span, first: Vec<Expr>) -> Parsed<ExprList> {
         let mut counted = self.counted(start, &first);
@@ -80,7 +80,7 @@ impl Cursor<'_> {
         Ok(ValueRows::Trees(rows))
     }
 
-    /// The rows behind the comma behind `first`, which are constants, `width` of each.
+    /// The rows that continue after `first`, which are constants, `width` in each.
     #[inline(never)]
     fn long_rows(&mut self, start: Span, first: Vec<Vec<Expr>>, width: usize) -> Parsed<ValueRows> {
         let mut counted = self.counted(start, first.iter().flatten());
@@ -134,7 +134,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// What was counted, up to the last token that was taken.
+    /// What was counted, up to the last consumed token.
     fn constants(&self, counted: Counted) -> Constants {
         Constants {
             span: self.span_from(counted.start),
@@ -154,7 +154,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The constants of a list, in order, as trees. `source` is the text that the list was read from.
+/// The constants of a list, in order, as trees. `source` is the text from which the list was
+/// parsed.
 pub fn read_constants<'a>(list: &Constants, source: &'a [u8]) -> ConstantReader<'a> {
     ConstantReader {
         cursor: Cursor::starting_at(source, list.span.start as usize, list.mode),
@@ -203,7 +204,7 @@ fn are_constants(row: &[Expr], width: usize) -> bool {
     row.len() == width && !row.is_empty() && row.iter().all(is_constant)
 }
 
-/// True of a literal, of a number with a sign, and of `DEFAULT`.
+/// True for a literal, a number with a sign, and `DEFAULT`.
 fn is_constant(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Literal(_) | ExprKind::Default(None) => true,

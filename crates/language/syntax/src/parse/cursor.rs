@@ -1,4 +1,4 @@
-//! The parser's place in the text, and the small steps that every rule is made of.
+//! The parser's position in the text, and the small steps of which every rule consists.
 
 use std::borrow::Cow;
 
@@ -8,55 +8,55 @@ use crate::ast::{Ident, LockWait, ObjectName, Refused};
 use crate::keyword::{Class, Keyword};
 use crate::token::{self, Kind, Lexer, Mode, Span, Token};
 
-/// How deep rules may call each other: parentheses, subqueries, prefix operators. Programs that
-/// write SQL stay below 30. A level costs at most 8 KiB of stack, in builds without
-/// optimisation 32 KiB, so that a thread's usual 2 MiB suffice.
+/// How deep rules may be nested: parentheses, subqueries, prefix operators. Programs that write SQL
+/// stay below 30. A level costs at most 8 KiB of stack, 32 KiB in builds without optimisation, so
+/// the usual 2 MiB of a thread suffice.
 pub const DEPTH_MAX: u32 = if cfg!(debug_assertions) { 48 } else { 128 };
 /// How high a tree may grow by chains like `a + b + c`, joins and unions.
 pub const HEIGHT_MAX: u32 = 512;
 
 pub(super) type Parsed<T> = Result<T, Fail>;
 
-/// A place in the tokens of a text.
+/// A position in the tokens of a text.
 pub(super) struct Cursor<'a> {
     source: &'a [u8],
     lexer: Lexer<'a>,
-    /// The last token that was taken, those that were looked at ahead, and some before them; the
-    /// parser never goes back.
+    /// The last consumed token, the lookahead, and some tokens before them; the parser never goes
+    /// back.
     tokens: Vec<Token>,
-    /// Where in `tokens` the current one stands.
+    /// The index of the current token in `tokens`.
     at: usize,
     /// Tokens lexed so far.
     lexed_count: usize,
-    /// How deep the rules are in each other now.
+    /// The current depth of nested rules.
     depth: u32,
     /// The height of the highest expression parsed since it was last reset.
     pub(super) height: u32,
-    /// How many queries are inside others here: those have no `INTO`.
+    /// How many queries enclose this place: nested queries have no `INTO`.
     pub(super) subquery_depth: u32,
     /// `?` seen so far.
     pub(super) parameter_count: u32,
-    /// `WAIT n` and `NOWAIT` of the statement at hand.
+    /// `WAIT n` and `NOWAIT` of the current statement.
     pub(super) definition_wait: LockWait,
-    /// There within the body of a stored program.
+    /// Set within the body of a stored program.
     pub(super) scope: Option<Box<Scope>>,
     pub(super) mode: Mode,
-    /// Asked every [`TOKENS_PER_LOOK`] tokens.
+    /// Called every [`TOKENS_PER_LOOK`] tokens.
     may_go_on: &'a dyn Fn() -> bool,
-    /// It may not: the text ends where it was told so.
+    /// It must stop: the text ends at that place.
     is_stopped: bool,
     /// Long lists of constants stay in the text ([`crate::ast::Constants`]).
     pub(super) leaves_constants: bool,
 }
 
-/// After how many tokens a reader asks whether it may go on: some 100 us of reading.
+/// After this many tokens the parser asks whether it may continue: some 100 us of work.
 pub const TOKENS_PER_LOOK: usize = 512;
 
-/// As many tokens that were taken are dropped at a time.
+/// This many consumed tokens are dropped at a time.
 const TOKENS_DROPPED: usize = 512;
 
-/// A list grows by parts of so many things: a vector of millions would be copied whole, again and
-/// again, and nobody else runs meanwhile.
+/// A list grows in parts of this many items. A vector of millions would be copied whole again and
+/// again, without letting others run.
 pub(super) const PART_LEN: usize = 4096;
 
 impl<'a> Cursor<'a> {
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         Cursor::at_lexer(Lexer::new(source, mode), source, mode, may_go_on)
     }
 
-    /// A cursor in the middle of a text, where no comment is open.
+    /// A cursor in the middle of a text, outside of comments.
     pub(super) fn starting_at(source: &'a [u8], at: usize, mode: Mode) -> Cursor<'a> {
         Cursor::at_lexer(Lexer::starting_at(source, at, mode), source, mode, &|| true)
     }
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What was parsed, unless the reader was told to stop: then it is the end of nothing.
+    /// The parsed result, unless the parser was stopped: then the end that it saw was no end.
     pub(super) fn unless_stopped<T>(&mut self, parsed: Parsed<T>) -> Parsed<T> {
         if self.is_stopped {
             return Err(Fail {
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
             self.is_stopped |= !(self.may_go_on)();
         }
         if TOKENS_DROPPED < self.at {
-            // The one before the current token stays: it says where a tree ends.
+            // The token before the current one is kept: it is the end of a tree.
             self.tokens.drain(..self.at - 1);
             self.at = 1;
         }
@@ -133,7 +133,7 @@ impl<'a> Cursor<'a> {
         self.tokens.push(token);
     }
 
-    /// True if the current token is the last that was lexed, and stands in no executable comment:
+    /// True if the current token is the last that was lexed, and is outside of executable comments:
     /// a cursor that starts there reads the same.
     pub(super) fn can_start_here(&mut self) -> bool {
         self.peek();
@@ -170,7 +170,7 @@ impl<'a> Cursor<'a> {
         self.peek_at(ahead).kind
     }
 
-    /// The current token, left behind; the end is never left.
+    /// Consumes the current token; the end is never consumed.
     pub(super) fn bump(&mut self) -> Token {
         let token = self.peek();
         if token.kind != Kind::End {
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         self.peek().span
     }
 
-    /// From `start` to the end of the last token that was taken.
+    /// From `start` to the end of the last consumed token.
     pub(super) fn span_from(&self, start: Span) -> Span {
         let last = self
             .at
@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
         result
     }
 
-    /// Refuses a tree that has grown to `height`.
+    /// Fails if a tree of this height is too high.
     pub(super) fn check_height(&mut self, height: u32) -> Parsed<()> {
         self.height = self.height.max(height);
         if HEIGHT_MAX < height {
@@ -296,7 +296,7 @@ impl<'a> Cursor<'a> {
         Some(keyword)
     }
 
-    /// Takes a word that is no keyword of MariaDB's, in any case of letters.
+    /// Consumes a word that is no keyword of MariaDB, in any case.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let token = self.peek();
         let found =
@@ -376,7 +376,7 @@ impl<'a> Cursor<'a> {
         Ok(self.list_of_parts(parts, list))
     }
 
-    /// The things of all parts, in order.
+    /// The items of all parts, in order.
     pub(super) fn list_of_parts<T>(&mut self, parts: Vec<Vec<T>>, last: Vec<T>) -> Vec<T> {
         if parts.is_empty() {
             return last;
@@ -421,7 +421,7 @@ impl<'a> Cursor<'a> {
         self.ident_of(token)
     }
 
-    /// The name that a token is, reserved or not.
+    /// The name in a token, reserved or not.
     pub(super) fn ident_of(&self, token: Token) -> Parsed<Ident> {
         let raw = self.text(token.span);
         let value = match token.kind {
@@ -440,7 +440,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A name or a string that stands for one.
+    /// A name, or a string used as one.
     pub(super) fn ident_or_string(&mut self) -> Parsed<Ident> {
         let token = self.peek();
         if token.kind == Kind::String {
@@ -506,7 +506,7 @@ impl<'a> Cursor<'a> {
         u32::try_from(self.unsigned()?).map_err(|_| fail)
     }
 
-    /// Reads over everything to the end of the statement.
+    /// Skips everything to the end of the statement.
     pub(super) fn refuse_rest(&mut self, name: &str, start: Span) -> Refused {
         while !self.is_end() {
             self.bump();
@@ -517,7 +517,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads over everything to the end of the text: a body may hold `;`.
+    /// Skips everything to the end of the text: a body may contain `;`.
     pub(super) fn refuse_all(&mut self, name: &str, start: Span) -> Refused {
         while self.kind() != Kind::End {
             self.bump();
@@ -528,7 +528,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads over `( .. )`, whatever it holds.
+    /// Skips `( .. )`, whatever it contains.
     pub(super) fn skip_parens(&mut self) -> Parsed<()> {
         self.expect_kind(Kind::LeftParen)?;
         let mut open = 1_usize;
@@ -544,7 +544,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// How far ahead the token behind the group is whose `(` stands `from` tokens ahead.
+    /// The lookahead distance of the token after the group whose `(` is `from` tokens ahead.
     pub(super) fn behind_parens(&mut self, from: usize) -> usize {
         let mut ahead = from;
         let mut open = 0_usize;

@@ -65,7 +65,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `(a, t.b)`: a table's name before a column says nothing new.
+    /// `(a, t.b)`: a table's name before a column is dropped.
     fn insert_columns(&mut self) -> Parsed<Vec<crate::ast::Ident>> {
         self.expect_kind(Kind::LeftParen)?;
         if self.eat_kind(Kind::RightParen) {
@@ -86,7 +86,7 @@ impl Cursor<'_> {
         Ok(row)
     }
 
-    /// An expression, or `DEFAULT`, or `IGNORE`, which is the same there.
+    /// An expression, or `DEFAULT`, or `IGNORE`, which means the same there.
     pub(super) fn value(&mut self) -> Parsed<Expr> {
         if self.is(K::Ignore) {
             let span = self.bump().span;
@@ -153,7 +153,7 @@ impl Cursor<'_> {
         })))
     }
 
-    /// `FOR PORTION OF p FROM a TO b`, read over.
+    /// `FOR PORTION OF p FROM a TO b`, skipped.
     fn portion(&mut self) -> Parsed<Option<Refused>> {
         let start = self.start();
         if !self.eat_all(&[K::For, K::Portion]) {

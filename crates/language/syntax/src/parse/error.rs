@@ -1,43 +1,43 @@
-//! What is wrong with a text, in MariaDB's words.
+//! Syntax errors, in MariaDB's words.
 
 use thiserror::Error;
 
 use crate::token::{self, Kind, Lexer, Mode};
 
-/// Why a text is no statement.
+/// Why a text is not a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", self.message())]
 pub struct SyntaxError {
-    /// What kind of wrong.
+    /// The kind of error.
     pub kind: SyntaxErrorKind,
-    /// The text from the token that cannot stand there, as messages quote it ([`quoted`]).
+    /// The text from the unexpected token on, as messages quote it ([`quoted`]).
     pub near: String,
     /// The line of that token, from 1.
     pub line: u32,
     /// The offset of that token.
     pub offset: usize,
-    /// Of [`SyntaxErrorKind::Routine`]: the name at that place, quotes removed.
+    /// For [`SyntaxErrorKind::Routine`]: the name at that place, quotes removed.
     pub name: String,
 }
 
 /// Kinds of [`SyntaxError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyntaxErrorKind {
-    /// A token that cannot stand where it stands: error 1064.
+    /// An unexpected token: error 1064.
     Unexpected,
-    /// Nothing but blanks: error 1065.
+    /// Only blanks: error 1065.
     Empty,
     /// Nested deeper than the limits allow: error 1436.
     TooDeep,
     /// A name that is not UTF-8: error 1300.
     NotUtf8,
-    /// Whoever lets it be read has ended that: error 1317, if there is no other.
+    /// The caller stopped the parser: error 1317, unless it has another.
     Stopped,
     /// A stored program that contradicts itself.
     Routine(RoutineError),
 }
 
-/// What is wrong with a stored program whose every word may stand where it stands.
+/// An error of a stored program that is grammatically correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoutineError {
     /// `LEAVE` of no label: error 1308.
@@ -82,19 +82,19 @@ pub enum RoutineError {
     CursorLate,
     /// Two handlers of one block for one condition: error 1413.
     HandlerAgain,
-    /// No SQLSTATE: error 1407.
+    /// An invalid SQLSTATE: error 1407.
     BadState,
     /// An item set twice by SIGNAL: error 1641.
     SignalItemAgain,
     /// SIGNAL of a condition that has no SQLSTATE: error 1646.
     SignalCondition,
-    /// A function that gives rows to the client: error 1415.
+    /// A function that returns rows to the client: error 1415.
     ResultSet,
     /// A statement that commits, in a function: error 1422.
     Commit,
     /// `SET autocommit` in a function: error 1445.
     Autocommit,
-    /// What a routine could hold and cannot here: error 1235.
+    /// Something valid that is not supported here: error 1235.
     Unsupported(&'static str),
     /// A cursor that is opened with more or fewer values than it has parameters: error 4080.
     CursorParameterCount,
@@ -144,16 +144,16 @@ pub(super) struct Fail {
     pub(super) offset: usize,
 }
 
-/// How much of the text a message quotes, in bytes: MariaDB's `%-.80T`.
+/// How many bytes of the text a message quotes: MariaDB's `%-.80T`.
 const NEAR_BYTES_MAX: usize = 80;
-/// What stands for the rest of a text that is longer.
+/// What replaces the rest of a longer text.
 const MORE: &str = "...";
 
-/// The rest of a statement as messages quote it: what is longer than 80 bytes is cut between
-/// characters and ends in `...`. Characters beyond the first 65,536 are `?`, as in MariaDB, whose
-/// messages are in utf8mb3.
+/// The rest of a statement as messages quote it. More than 80 bytes are cut between characters and
+/// end in `...`. Characters beyond the first 65,536 become `?`, as in MariaDB, whose messages are
+/// in utf8mb3.
 pub fn quoted(rest: &[u8]) -> String {
-    // One more character than can be quoted, so that it is seen that there are more.
+    // One more character than can be quoted, to see whether there are more.
     let head = rest.get(..rest.len().min(4 * NEAR_BYTES_MAX + 4));
     let mut near = String::new();
     for letter in String::from_utf8_lossy(head.unwrap_or_default()).chars() {
@@ -195,7 +195,7 @@ impl SyntaxError {
         }
     }
 
-    /// The message that clients see; of [`SyntaxErrorKind::Routine`] who sends it knows the words.
+    /// The client's message; for [`SyntaxErrorKind::Routine`] the sender has the text.
     #[must_use]
     pub fn message(&self) -> String {
         match self.kind {
@@ -224,7 +224,7 @@ impl SyntaxError {
     }
 }
 
-/// The name that a text begins with, quotes removed.
+/// The name at the start of a text, quotes removed.
 fn name_at(text: &[u8]) -> String {
     let token = Lexer::new(text, Mode::default()).next_token();
     let raw = token.span.of(text);

@@ -1,12 +1,12 @@
 //! Expressions: MariaDB's precedence table.
 //!
-//! From loose to tight: `:=`; `OR ||`; `XOR`; `AND &&`; `NOT`; `= <=> <> < > IS`; `BETWEEN`;
-//! `LIKE REGEXP IN`; `|`; `&`; `<< >>`; `+ -`; `* / % DIV MOD`; `^`; `||` as concatenation;
-//! unary `- + ~ ! BINARY`; `COLLATE`. Source: MariaDB manual, "Operator Precedence", checked
-//! with `EXPLAIN EXTENDED`.
+//! From loose to tight: `:=`; `OR ||`; `XOR`; `AND &&`; `NOT`; `= <=> <> < > IS`; `BETWEEN`; `LIKE
+//! REGEXP IN`; `|`; `&`; `<< >>`; `+ -`; `* / % DIV MOD`; `^`; `||` as concatenation; unary `- + ~
+//! ! BINARY`; `COLLATE`. Source: MariaDB manual, "Operator Precedence", checked with `EXPLAIN
+//! EXTENDED`.
 //!
-//! Rules return the height of their tree beside it, so that chains, which do not recurse
-//! while they are read, still have a bounded height.
+//! Rules also return the height of their tree. So chains, whose parsing does not recurse, have a
+//! bounded height, too.
 
 mod aggregate;
 mod arity;
@@ -24,7 +24,7 @@ use crate::token::{Kind, Span};
 /// An expression and its height.
 type High = (Expr, u32);
 
-/// Chains of `AND` and `OR` that are longer than this are flat.
+/// Longer chains of `AND` and `OR` are flat.
 const CHAIN_LEFT_DEEP_MAX: usize = 32;
 
 /// Levels of the predicates.
@@ -92,7 +92,7 @@ impl Cursor<'_> {
         Ok(left)
     }
 
-    /// The chain that goes on behind `first`.
+    /// The chain that continues after `first`.
     #[inline(never)]
     fn flat_chain(
         &mut self,
@@ -240,7 +240,7 @@ impl Cursor<'_> {
     }
 
     /// `BETWEEN` at its level, `LIKE`, `REGEXP` and `IN` at theirs; at `NONE` neither. With `NOT`
-    /// they bind to what is nearest: `a LIKE b NOT LIKE c` is `a LIKE (b NOT LIKE c)`.
+    /// they bind to the nearest operand: `a LIKE b NOT LIKE c` is `a LIKE (b NOT LIKE c)`.
     #[inline(never)]
     fn predicate(&mut self, level: u8) -> Parsed<High> {
         let mut left = self.bit_expr(0)?;
@@ -369,7 +369,7 @@ impl Cursor<'_> {
         self.grown(kind, span, height)
     }
 
-    /// Bits and arithmetic; `level` is the loosest operator that is taken, from 0.
+    /// Bits and arithmetic; `level` is the loosest accepted operator, from 0.
     pub(super) fn bit_expr(&mut self, level: u8) -> Parsed<High> {
         let mut left = self.concatenation()?;
         loop {
@@ -449,7 +449,7 @@ impl Cursor<'_> {
         )
     }
 
-    /// `INTERVAL n unit + e`, where `e` reaches as far as `NOT` would.
+    /// `INTERVAL n unit + e`, where `e` extends as far as that of `NOT`.
     #[inline(never)]
     fn interval_first(&mut self) -> Parsed<Expr> {
         let start = self.bump().span;
@@ -568,7 +568,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// The unit that stands `ahead`, if one does.
+    /// The unit at this lookahead, if there is one.
     pub(super) fn unit_at(&mut self, ahead: usize) -> Option<IntervalUnit> {
         Some(match self.keyword_at(ahead)? {
             K::Microsecond => IntervalUnit::Microsecond,

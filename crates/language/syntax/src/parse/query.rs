@@ -21,19 +21,19 @@ impl Cursor<'_> {
         Ok(expr)
     }
 
-    /// Whether the `(` that is next opens a query, not an expression or a join.
+    /// Whether the next `(` opens a query, not an expression or a join.
     pub(super) fn is_query_paren(&mut self) -> bool {
         self.kind() == Kind::LeftParen && self.is_query_paren_at(0)
     }
 
-    /// Steps into parentheses until the first word tells; a query in parentheses of its own
-    /// is an operand of a set operation, or else what stands behind it makes an expression.
+    /// Looks into parentheses up to the first word. A query in its own parentheses may be an
+    /// operand of a set operation; else what follows it makes it an expression.
     fn is_query_paren_at(&mut self, open: usize) -> bool {
         let mut first = open + 1;
         while self.kind_at(first) == Kind::LeftParen {
             first += 1;
             if DEPTH_MAX as usize + open < first {
-                // Too deep for a query and for an expression, which says so.
+                // Too deep for a query and for an expression; the latter fails with that error.
                 return false;
             }
         }
@@ -111,7 +111,7 @@ impl Cursor<'_> {
         query
     }
 
-    /// A query with everything that may stand around it.
+    /// A query with all clauses around it.
     pub(super) fn query(&mut self) -> Parsed<Query> {
         self.deeper(Self::query_inner)
     }
@@ -456,7 +456,7 @@ impl Cursor<'_> {
         Ok(Some(limit))
     }
 
-    /// `LIMIT n` of a statement that changes rows: no offset.
+    /// `LIMIT n` of a statement that changes rows, without an offset.
     pub(super) fn limit_count(&mut self) -> Parsed<Option<Limit>> {
         let has_offset = self.is(K::Limit) && self.kind_at(2) == Kind::Comma;
         if has_offset {
@@ -525,7 +525,7 @@ impl Cursor<'_> {
         Ok(Some(RowLock { exclusive, wait }))
     }
 
-    /// `WAIT n` and `NOWAIT` of the statement, for definitions.
+    /// `WAIT n` and `NOWAIT` of the statement, for metadata locks.
     pub(super) fn definition_wait(&mut self) -> Parsed<()> {
         self.definition_wait = self.lock_wait()?;
         Ok(())

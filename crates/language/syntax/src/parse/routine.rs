@@ -18,7 +18,7 @@ use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
 
 impl Cursor<'_> {
-    /// `CREATE FUNCTION f RETURNS type SONAME '..'`: one of a shared library.
+    /// `CREATE FUNCTION f RETURNS type SONAME '..'`: from a shared library.
     pub(super) fn is_loaded_function(&mut self) -> bool {
         let mut ahead = 1;
         if self.keyword_at(ahead) == Some(K::If) {
@@ -71,7 +71,7 @@ impl Cursor<'_> {
         })))
     }
 
-    /// `([IN | OUT | INOUT] name type, ..)`; gives the text between the parentheses.
+    /// `([IN | OUT | INOUT] name type, ..)`. Returns the text between the parentheses.
     fn parameters(&mut self, kind: RoutineKind) -> Parsed<Span> {
         let open = self.start();
         self.expect_kind(Kind::LeftParen)?;
@@ -122,7 +122,7 @@ impl Cursor<'_> {
             if self.eat(K::Comment) {
                 all.comment = Some(self.string()?);
             } else if self.eat_all(&[K::Language, K::Sql]) {
-                // The only language there is.
+                // The only language.
             } else if self.eat(K::Deterministic) {
                 all.deterministic = Some(true);
             } else if self.eat_all(&[K::Not, K::Deterministic]) {
@@ -146,7 +146,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `ALTER PROCEDURE p ..`; the word has been taken.
+    /// `ALTER PROCEDURE p ..`; the word has been consumed.
     pub(super) fn alter_routine(&mut self, word: K) -> Parsed<StatementKind> {
         let kind = kind_of(word);
         self.refuse_in_routine(kind)?;
@@ -159,7 +159,7 @@ impl Cursor<'_> {
         }))
     }
 
-    /// `DROP PROCEDURE [IF EXISTS] p`; the word has been taken.
+    /// `DROP PROCEDURE [IF EXISTS] p`; the word has been consumed.
     pub(super) fn drop_routine(&mut self, word: K) -> Parsed<StatementKind> {
         let kind = kind_of(word);
         self.refuse_in_routine(kind)?;
@@ -192,8 +192,8 @@ impl Cursor<'_> {
         Ok(Call { name, arguments })
     }
 
-    /// An argument of CALL: in a routine a fragment of its own, elsewhere a part of the statement,
-    /// whose `?` are numbered through.
+    /// An argument of CALL. In a routine it is a fragment of its own; elsewhere it is a part of the
+    /// statement, which numbers its `?`.
     fn call_argument(&mut self) -> Parsed<ProgramExpr> {
         if self.scope.is_some() {
             return self.program_expr();
@@ -222,8 +222,8 @@ impl Cursor<'_> {
         Ok(StatementKind::Program(Box::new(program(*scope, 0, body))))
     }
 
-    /// A statement of programs outside of one: `SIGNAL`, `RESIGNAL`, `GET DIAGNOSTICS`, and `IF`,
-    /// `CASE` and loops, without a label, as MariaDB has it.
+    /// A statement of the program language outside of a program: `SIGNAL`, `RESIGNAL`, `GET
+    /// DIAGNOSTICS`, and `IF`, `CASE` and loops, without a label, as in MariaDB.
     pub(super) fn lone_step(&mut self) -> Parsed<StatementKind> {
         if self.scope.is_some() {
             return Err(self.fail());
@@ -267,7 +267,7 @@ fn program(scope: Scope, parameter_count: usize, body: Step) -> Program {
     }
 }
 
-/// What no program may do, and what no function may.
+/// Refuses what no program may do, and what no function may do.
 pub(super) fn check_statement(
     statement: &Statement,
     kind: Option<RoutineKind>,
@@ -293,11 +293,11 @@ pub(super) fn check_statement(
     check_in_function(&statement.kind)
 }
 
-/// What may not be done while a function runs, be it by a procedure that it calls.
+/// Refuses what may not be done while a function runs, also within a procedure that it calls.
 ///
 /// # Errors
 ///
-/// Which rule it breaks.
+/// The broken rule.
 pub fn check_in_function(statement: &StatementKind) -> Result<(), RoutineError> {
     use crate::ast::{Admin, Transaction};
     match statement {

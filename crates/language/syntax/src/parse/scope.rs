@@ -1,4 +1,4 @@
-//! The names in sight within the body of a stored program.
+//! The visible names within the body of a stored program.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,35 +12,36 @@ use crate::ast::{
 };
 use crate::token::Span;
 
-/// What a body has declared, and what of it is in sight where parsing is now.
+/// The declarations of a body, and which of them are visible at the current place.
 pub(super) struct Scope {
-    /// Which kind of program; none for a compound statement that stands alone.
+    /// The kind of program; `None` for a compound statement outside of a routine.
     pub(super) kind: Option<RoutineKind>,
     /// All variables, by slot.
     pub(super) variables: Vec<ProgramVariable>,
     /// The queries of all cursors, by number.
     pub(super) cursors: Vec<ProgramStatement>,
-    /// The parameters of each cursor: variables that its query alone sees.
+    /// The parameters of each cursor: variables that only its query sees.
     pub(super) cursor_parameters: Vec<Range<u32>>,
     /// Rows of cursors, by number.
     pub(super) rows: Vec<Row>,
-    /// Names in sight, the innermost last.
+    /// Visible names, the innermost last.
     names: Vec<Name>,
-    /// Where in `names` each text stands, the innermost last: bodies may declare a million names.
+    /// The positions in `names` of each text, the innermost last: bodies may declare a million
+    /// names.
     places: HashMap<Rc<str>, Vec<usize>>,
-    /// Where the names of the block at hand begin.
+    /// Where the names of the current block begin.
     pub(super) block_start: usize,
-    /// Labels in sight, the innermost last.
+    /// Visible labels, the innermost last.
     pub(super) labels: Vec<Label>,
     /// How many labels there have been.
     label_count: u32,
-    /// Variables used in the expression or statement at hand.
+    /// Variables used in the current expression or statement.
     uses: Vec<LocalUse>,
     /// A `RETURN` was seen.
     pub(super) has_return: bool,
 }
 
-/// A row of a cursor, whose fields become variables where they are first used.
+/// A row of a cursor; its fields become variables at their first use.
 pub(super) struct Row {
     pub(super) variable: RowVariable,
     /// The fields by their names in lower case.
@@ -66,7 +67,7 @@ pub(super) enum Meaning {
     Cursor(u32),
 }
 
-/// A label in sight.
+/// A visible label.
 pub(super) struct Label {
     pub(super) name: Ident,
     pub(super) number: u32,
@@ -101,7 +102,7 @@ impl Scope {
         u32::try_from(self.cursors.len()).unwrap_or(u32::MAX)
     }
 
-    /// A cursor that no name means yet.
+    /// Adds a cursor that has no name yet.
     pub(super) fn add_cursor(&mut self, query: ProgramStatement, parameters: Range<u32>) -> u32 {
         let number = self.cursor_count();
         self.cursors.push(query);
@@ -109,7 +110,7 @@ impl Scope {
         number
     }
 
-    /// A variable that no name means yet.
+    /// Adds a variable that has no name yet.
     pub(super) fn add_variable(
         &mut self,
         name: Ident,
@@ -125,7 +126,7 @@ impl Scope {
         slot
     }
 
-    /// Brings a name into sight.
+    /// Declares a name.
     pub(super) fn declare(&mut self, name: &str, meaning: Meaning) {
         let text: Rc<str> = name.to_lowercase().into();
         let places = self.places.entry(Rc::clone(&text)).or_default();
@@ -133,19 +134,19 @@ impl Scope {
         self.names.push(Name { text, meaning });
     }
 
-    /// Whether the block at hand has declared a name of this kind.
+    /// Whether the current block has declared a name of this kind.
     pub(super) fn has_declared(&self, name: &str, is_kind: impl Fn(Meaning) -> bool) -> bool {
         self.named(name)
             .take_while(|(at, _)| self.block_start <= *at)
             .any(|(_, meaning)| is_kind(meaning))
     }
 
-    /// The number of names in sight, to be given to [`Scope::forget`].
+    /// The number of visible names, for [`Scope::forget`].
     pub(super) fn name_count(&self) -> usize {
         self.names.len()
     }
 
-    /// Puts names out of sight that came after so many.
+    /// Hides the names after the first `name_count`.
     pub(super) fn forget(&mut self, name_count: usize) {
         for name in self.names.drain(name_count.min(self.names.len())..).rev() {
             if let Some(places) = self.places.get_mut(&name.text) {
@@ -157,7 +158,7 @@ impl Scope {
         }
     }
 
-    /// What a name means, the innermost first, and where among the names that is.
+    /// The meanings of a name, the innermost first, with their positions among the names.
     fn named(&self, name: &str) -> impl Iterator<Item = (usize, Meaning)> {
         let places = match self.names.is_empty() {
             true => None,
@@ -201,7 +202,7 @@ impl Scope {
         Some(slot)
     }
 
-    /// Brings a row into sight; gives its number.
+    /// Declares a row. Returns its number.
     pub(super) fn add_row(&mut self, name: Ident) -> usize {
         let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let text = name.text.clone();
@@ -230,7 +231,7 @@ impl Scope {
         })
     }
 
-    /// Brings a label into sight and numbers it.
+    /// Declares a label and numbers it.
     pub(super) fn enter_label(&mut self, name: Ident, is_loop: bool) -> u32 {
         let number = self.label_count;
         self.label_count += 1;
@@ -248,7 +249,7 @@ impl Scope {
         visible.find(|label| label.name.text.to_lowercase() == name.to_lowercase())
     }
 
-    /// Notes the use of a variable; gives its number among the parameters.
+    /// Records the use of a variable. Returns its number among the parameters.
     fn note_use(&mut self, slot: u32, span: Span) -> u32 {
         let number = u32::try_from(self.uses.len()).unwrap_or(u32::MAX);
         self.uses.push(LocalUse { slot, span });
@@ -257,7 +258,7 @@ impl Scope {
 }
 
 impl Cursor<'_> {
-    /// The number of the parameter that a name stands for, if it is a variable's.
+    /// The number of the parameter for a name, if it is a variable.
     pub(super) fn local(&mut self, name: &Ident) -> Option<u32> {
         let scope = self.scope.as_mut()?;
         let slot = scope.variable(&name.text)?;
@@ -265,7 +266,7 @@ impl Cursor<'_> {
         Some(scope.note_use(slot, name.span))
     }
 
-    /// The number of the parameter that `row.field` stands for, if there is such a row.
+    /// The number of the parameter for `row.field`, if there is such a row.
     pub(super) fn local_field(&mut self, row: &Ident, field: &Ident) -> Option<u32> {
         let scope = self.scope.as_mut()?;
         let slot = scope.field(&row.text, field)?;
@@ -277,13 +278,13 @@ impl Cursor<'_> {
         Some(scope.note_use(slot, span))
     }
 
-    /// The number of the parameter that a variable is, whatever its name.
+    /// The number of the parameter for a variable, whatever its name.
     pub(super) fn use_slot(&mut self, slot: u32, span: Span) -> Parsed<u32> {
         self.parameter_count += 1;
         Ok(self.scope_of()?.note_use(slot, span))
     }
 
-    /// The slot of a variable that takes a value; error 1327 if there is none.
+    /// The slot of a variable to which a value is assigned; error 1327 if there is none.
     pub(super) fn local_target(&mut self, name: &Ident) -> Parsed<Option<u32>> {
         let Some(scope) = &self.scope else {
             return Ok(None);
@@ -293,7 +294,7 @@ impl Cursor<'_> {
             .ok_or_else(|| routine_fail(RoutineError::UndeclaredVariable, name.span))
     }
 
-    /// Runs a rule and gives the variables that it used.
+    /// Runs a rule. Also returns the variables that it used.
     pub(super) fn fragment<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Parsed<T>,
@@ -328,7 +329,7 @@ impl Cursor<'_> {
     }
 }
 
-/// What is wrong with a name or statement of a body.
+/// The error for a name or statement of a body.
 pub(super) fn routine_fail(error: RoutineError, span: Span) -> Fail {
     Fail {
         kind: SyntaxErrorKind::Routine(error),

@@ -1,4 +1,4 @@
-//! Which statement it is.
+//! Selects the rule for a statement by its first words.
 
 use super::cursor::{Cursor, Parsed};
 use super::error::{Fail, SyntaxErrorKind};
@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Span};
 
-/// A statement up to its `;` or the end, which is left to be seen.
+/// A statement up to its `;` or the end, which is not consumed.
 pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.is_end() {
         let end = cursor.start();
@@ -45,8 +45,8 @@ pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
 }
 
-/// True of what begins a statement that is planned beside its text. Of others a part may be kept
-/// without the text around it.
+/// True for the first word of a statement that is planned together with its text. Parts of other
+/// statements may be kept without their text.
 fn is_planned(word: K) -> bool {
     matches!(
         word,
@@ -65,7 +65,7 @@ fn is_planned(word: K) -> bool {
 }
 
 impl Cursor<'_> {
-    /// A statement; what follows it is not looked at.
+    /// A statement; what follows it is not checked.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
         let start = self.start();
         let first_parameter = self.parameter_count;
@@ -225,7 +225,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The names of what there is none of; of sequences there may be several.
+    /// The names of objects that do not exist here; for sequences there may be several.
     fn drop_named(&mut self, what: Dropped, temporary: bool) -> Parsed<StatementKind> {
         let if_exists = self.if_exists()?;
         let names = match what {

@@ -8,7 +8,7 @@ use crate::ast::{
 };
 use crate::keyword::{Class, Keyword};
 
-/// Names whose calls have a syntax of their own: a plain call of such a name is quoted.
+/// Names with a call syntax of their own: a plain call of such a name is quoted.
 const SPECIAL: [&str; 26] = [
     "AVG",
     "BIT_AND",
@@ -68,7 +68,7 @@ impl Printer<'_> {
                 left,
                 right,
             } => {
-                // `||` means OR where the text is read in the default `sql_mode`.
+                // `||` means OR when the text is read in the default `sql_mode`.
                 let is_concat = *operator == BinaryOperator::Concat;
                 self.put(if is_concat { "concat(" } else { "(" });
                 self.expr(left);
@@ -496,7 +496,7 @@ impl Printer<'_> {
         self.over(function.over.as_ref());
     }
 
-    /// Plain words stay plain: a quoted name is never a built-in function's special syntax.
+    /// Plain words stay plain: a quoted name never has a built-in function's special syntax.
     fn function_name(&mut self, name: &Ident) {
         let text = name.text.as_str();
         let is_word = text.bytes().all(crate::token::is_word_byte)

@@ -40,7 +40,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Set operations lean left, and `INTERSECT` binds tighter: neither needs parentheses.
+    /// Set operations are left-associative, and `INTERSECT` binds tighter: neither needs
+    /// parentheses.
     fn body(&mut self, body: &QueryBody) {
         match body {
             QueryBody::Select(select) => self.select(select),

@@ -1,4 +1,4 @@
-//! Accounts and rights.
+//! Accounts and privileges.
 
 use crate::ast::{
     Account, AccountOptions, Authentication, GrantTarget, ObjectName, Privilege, Refused, Secret,
@@ -9,7 +9,7 @@ use crate::parse::cursor::{Cursor, Parsed};
 use crate::parse::definition::create::CreateHead;
 use crate::token::{Kind, Span};
 
-/// Rights whose names have two words or three.
+/// Privileges with names of two or three words.
 const LONG_PRIVILEGES: [&[K]; 29] = [
     &[K::Replication, K::Master, K::Admin],
     &[K::Replication, K::Slave, K::Admin],
@@ -42,7 +42,7 @@ const LONG_PRIVILEGES: [&[K]; 29] = [
     &[K::ReadOnly, K::Admin],
 ];
 
-/// Rights whose names are one word.
+/// Privileges with names of one word.
 const SHORT_PRIVILEGES: [K; 20] = [
     K::All,
     K::Alter,
@@ -123,8 +123,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// `plugin [USING '..' | AS '..' | USING PASSWORD('..') | BY '..']`. MySQL's `BY` is taken
-    /// too, so that its accounts for `caching_sha2_password` can be made.
+    /// `plugin [USING '..' | AS '..' | USING PASSWORD('..') | BY '..']`. MySQL's `BY` is accepted
+    /// too, so that its accounts for `caching_sha2_password` can be created.
     fn identified_via(&mut self) -> Parsed<Authentication> {
         let plugin = Some(self.ident_or_string()?);
         let mut secret = None;
@@ -143,7 +143,8 @@ impl Cursor<'_> {
         Ok(Authentication { plugin, secret })
     }
 
-    /// `REQUIRE ..`, `WITH ..`, `PASSWORD ..`, `ACCOUNT ..`; whether `GRANT OPTION` was there.
+    /// `REQUIRE ..`, `WITH ..`, `PASSWORD ..`, `ACCOUNT ..`. Also returns whether `GRANT OPTION`
+    /// was there.
     fn account_options(&mut self) -> Parsed<(AccountOptions, bool)> {
         let mut options = AccountOptions::default();
         let mut grant_option = false;
@@ -306,7 +307,7 @@ impl Cursor<'_> {
                 Account::RevokeAll(self.list(Self::user_name)?)
             }
             Some(privileges) => self.revoke(privileges)?,
-            // A right that does not exist.
+            // A privilege that does not exist.
             None if self.keyword_at(1) == Some(K::On) => {
                 self.bump();
                 return Err(self.fail());
@@ -323,7 +324,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Account(Box::new(account)))
     }
 
-    /// The rights up to `ON`; none when the names are roles.
+    /// The privileges up to `ON`; `None` if the names are roles.
     fn privileges(&mut self) -> Parsed<Option<Vec<Privilege>>> {
         let mut privileges = Vec::new();
         loop {
@@ -422,7 +423,7 @@ impl Cursor<'_> {
     }
 }
 
-/// `ALL, GRANT OPTION`, which REVOKE takes without a place.
+/// `ALL, GRANT OPTION`, which REVOKE accepts without a target.
 fn is_everything(privileges: &[Privilege]) -> bool {
     let names = privileges.iter().map(|privilege| privilege.name.as_str());
     names.eq(["ALL", "GRANT OPTION"])

@@ -1,4 +1,4 @@
-//! Statements that MariaDB takes and that are only ever refused by name.
+//! Statements that MariaDB accepts and that are only ever refused by name.
 
 use crate::ast::StatementKind;
 use crate::keyword::Keyword as K;
@@ -7,7 +7,7 @@ use crate::parse::definition::create::CreateHead;
 use crate::token::Span;
 
 impl Cursor<'_> {
-    /// A statement that starts with `word`, if MariaDB has such a one.
+    /// A statement that starts with `word`, if MariaDB has one.
     pub(crate) fn refused_statement(&mut self, word: K) -> Parsed<StatementKind> {
         let is_known = matches!(
             word,
@@ -33,7 +33,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Refused(self.refuse_rest(word.text(), start)))
     }
 
-    /// `START SLAVE` and its like; the first word has been taken.
+    /// `START SLAVE` and the like; the first word has been consumed.
     pub(crate) fn refused_replication(&mut self, verb: &str, start: Span) -> Parsed<StatementKind> {
         if !self.is_any(&[K::Slave, K::Replica, K::All]) {
             return Err(self.fail());
@@ -42,7 +42,7 @@ impl Cursor<'_> {
         Ok(StatementKind::Refused(self.refuse_rest(&name, start)))
     }
 
-    /// `CREATE word ..`; stored programs reach to the end of the text.
+    /// `CREATE word ..`; stored programs extend to the end of the text.
     pub(crate) fn refused_create(&mut self, word: K, head: CreateHead) -> Parsed<StatementKind> {
         let name = format!("CREATE {}", word.text());
         match word {
@@ -97,7 +97,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `DROP word ..`; the word has been taken.
+    /// `DROP word ..`; the word has been consumed.
     pub(crate) fn refused_drop(&mut self, word: K, start: Span) -> Parsed<StatementKind> {
         let is_known = matches!(word, K::Role | K::Package);
         if !is_known {

@@ -111,7 +111,7 @@ impl Cursor<'_> {
                 value: None,
             });
         }
-        // `ON`, `ALL`, `BINARY`, `ROW` and `SYSTEM` are words here, not syntax.
+        // Here `ON`, `ALL`, `BINARY`, `ROW` and `SYSTEM` are words, not syntax.
         let is_word = self.is_any(&[K::On, K::All, K::Binary, K::Row, K::System])
             && !matches!(self.kind_at(1), Kind::LeftParen | Kind::Dot | Kind::String);
         if is_word {

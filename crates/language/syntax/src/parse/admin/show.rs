@@ -91,7 +91,7 @@ impl Cursor<'_> {
         Ok(Some(kind))
     }
 
-    /// What is shown about the server itself; the word has been taken.
+    /// SHOW of the server itself; the word has been consumed.
     fn show_server(&mut self, word: K) -> Parsed<Option<ShowKind>> {
         let kind = match word {
             K::Plugins if !self.is(K::Soname) => ShowKind::Plugins,
@@ -132,7 +132,7 @@ impl Cursor<'_> {
         Ok(Some(kind))
     }
 
-    /// SHOW statements that are known by name; any other word is an error.
+    /// SHOW statements known only by name; any other word is an error.
     fn show_refused(&mut self, word: K) -> Parsed<ShowKind> {
         let is_known = matches!(
             word,

@@ -105,7 +105,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Partitions, tablespaces and versioning, read over.
+    /// Partitions, tablespaces and versioning, skipped.
     fn partition_action(&mut self, word: K, start: Span) -> Parsed<Option<Refused>> {
         let second = self.keyword_at(1);
         let name = match (word, second) {
@@ -246,7 +246,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `ALGORITHM [=] ..`, `LOCK [=] ..`, which is there.
+    /// `ALGORITHM [=] ..`, `LOCK [=] ..`, which come next.
     pub(crate) fn algorithm_or_lock(&mut self) -> Parsed<AlterAction> {
         let is_algorithm = self.is(K::Algorithm);
         self.bump();

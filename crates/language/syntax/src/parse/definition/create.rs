@@ -9,7 +9,7 @@ use crate::keyword::Keyword as K;
 use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span};
 
-/// What `CREATE OR REPLACE TEMPORARY` said before the object.
+/// The words of `CREATE OR REPLACE TEMPORARY` before the object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CreateHead {
     pub(crate) or_replace: bool,
@@ -220,7 +220,7 @@ impl Cursor<'_> {
         Ok(column)
     }
 
-    /// One attribute; false when none follows.
+    /// One attribute. Returns false if there is none.
     fn column_attribute(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
         let Some(word) = self.keyword() else {
             return self.engine_attribute(column);
@@ -462,7 +462,7 @@ impl Cursor<'_> {
     }
 }
 
-/// What `SERIAL` stands for.
+/// The attributes that `SERIAL` stands for.
 fn serial(column: &mut ColumnDefinition) {
     column.nullable = Some(false);
     column.auto_increment = true;

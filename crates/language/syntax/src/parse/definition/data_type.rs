@@ -99,7 +99,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// The type of a column, with its attributes of sign and character set.
+    /// The type of a column, with its sign and character set.
     pub(crate) fn data_type(&mut self) -> Parsed<DataType> {
         let token = self.peek();
         let Some(word) = token.keyword else {
@@ -251,7 +251,7 @@ impl Cursor<'_> {
     }
 }
 
-/// A type and nothing else.
+/// A type without anything else.
 pub(crate) fn plain(name: TypeName) -> DataType {
     DataType {
         name,

@@ -60,7 +60,7 @@ impl Cursor<'_> {
         Ok(TableOption::Charset(charset))
     }
 
-    /// `NAME [=] value`: the sign may be missing behind MariaDB's own names alone.
+    /// `NAME [=] value`: only after MariaDB's own names may the sign be missing.
     fn named_option(&mut self) -> Parsed<Option<TableOption>> {
         let token = self.peek();
         let has_sign = self.kind_at(1) == Kind::Equal;
@@ -131,7 +131,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// `PARTITION BY ..`, read over up to what can follow it.
+    /// `PARTITION BY ..`, skipped up to what can follow it.
     pub(crate) fn partition_by(&mut self) -> Parsed<Refused> {
         let start = self.start();
         self.skip(2);

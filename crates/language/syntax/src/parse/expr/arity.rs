@@ -1,7 +1,7 @@
-//! How many arguments the functions take that MariaDB's grammar counts: a call with another
-//! number does not parse there, where other functions say 1582.
+//! Argument counts that are part of MariaDB's grammar. A call with another count is a syntax error
+//! there; other functions fail with 1582.
 
-/// Least and most arguments; `None` of functions whose arguments the grammar does not count.
+/// The least and most arguments; `None` for functions whose count the grammar does not check.
 pub(crate) fn arity(name: &str) -> Option<(usize, usize)> {
     let name = name.to_ascii_uppercase();
     let known = ARITIES.binary_search_by(|(known, _, _)| (*known).cmp(name.as_str()));

@@ -1,5 +1,5 @@
-//! The innermost expressions: constants, names, parentheses, and everything that looks like a
-//! call, with the syntax of its own that MySQL gave to many.
+//! The innermost expressions: constants, names, parentheses, and everything that looks like a call,
+//! many with a syntax of their own.
 
 use super::aggregate::aggregate_function;
 use super::arity::arity;
@@ -11,7 +11,7 @@ use crate::keyword::{Class, Keyword as K};
 use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span, Token};
 
-/// Reserved words that call a function with plain arguments when `(` follows.
+/// Reserved words that call a function with plain arguments if `(` follows.
 const RESERVED_CALLS: [K; 9] = [
     K::If,
     K::Left,
@@ -37,7 +37,7 @@ const BARE_CALLS: [K; 9] = [
     K::UtcTime,
 ];
 
-/// Names that are built in only when `(` follows at once (MariaDB, `IGNORE_SPACE`).
+/// Names that are built in only if `(` follows directly (MariaDB, `IGNORE_SPACE`).
 const ADJACENT_ONLY: [&str; 27] = [
     "ADDDATE",
     "BIT_AND",
@@ -232,7 +232,7 @@ impl Cursor<'_> {
         Ok(self.column_or_local(start, column))
     }
 
-    /// What a name stands for: a variable of the routine around it, or a column.
+    /// The meaning of a name: a variable of the enclosing routine, or a column.
     pub(crate) fn column_or_local(&mut self, start: Span, column: ColumnName) -> Expr {
         let local = match (&column.schema, &column.table) {
             (None, None) => self.local(&column.column),
@@ -287,7 +287,7 @@ impl Cursor<'_> {
         self.call(token.span, None, name, is_detached)
     }
 
-    /// Words that mean something without parentheses.
+    /// Words with a meaning of their own without parentheses.
     #[inline(never)]
     fn word_without_call(&mut self, word: K, is_call: bool) -> Parsed<Option<Expr>> {
         let start = self.start();
@@ -383,7 +383,7 @@ impl Cursor<'_> {
         Ok(self.made(start, kind))
     }
 
-    /// Calls of keywords whose arguments have syntax of their own; `(` is next but one.
+    /// Calls of keywords whose arguments have their own syntax; `(` is the token after next.
     #[inline(never)]
     fn keyword_call(&mut self, word: K) -> Parsed<Option<Expr>> {
         let start = self.start();
@@ -606,7 +606,7 @@ impl Cursor<'_> {
         ))
     }
 
-    /// Functions whose names are no keywords but whose arguments have syntax of their own.
+    /// Functions whose names are no keywords but whose arguments have their own syntax.
     #[inline(never)]
     fn special_call(&mut self, start: Span, name: &Ident) -> Parsed<Option<Expr>> {
         let upper = name.text.to_ascii_uppercase();
@@ -776,7 +776,7 @@ impl Cursor<'_> {
         Ok(arguments)
     }
 
-    /// An argument; one of a loadable function may have a name, which is read over.
+    /// An argument; one of a loadable function may have a name, which is skipped.
     fn argument(&mut self) -> Parsed<Expr> {
         let argument = self.expr()?;
         if self.eat(K::As) {

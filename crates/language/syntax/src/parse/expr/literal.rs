@@ -57,7 +57,7 @@ impl Cursor<'_> {
         Literal::String { value, charset }
     }
 
-    /// Neighbouring strings are one.
+    /// Adjacent strings are one.
     fn join_strings(&mut self, value: &mut Vec<u8>) {
         while self.kind() == Kind::String {
             let token = self.bump();
@@ -88,7 +88,7 @@ impl Cursor<'_> {
         Ok(digits(token.kind, self.text(token.span), Some(charset)))
     }
 
-    /// `DATE '..'`, where the word has been seen to stand before a string.
+    /// `DATE '..'`; the word has been seen before a string.
     pub(crate) fn temporal(&mut self, kind: TemporalKind, start: Span) -> Parsed<Expr> {
         let text = String::from_utf8_lossy(&self.string()?).into_owned();
         let span = self.span_from(start);

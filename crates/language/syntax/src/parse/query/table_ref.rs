@@ -1,4 +1,4 @@
-//! Tables, and what stands for them in `FROM`.
+//! Tables and other items of `FROM`.
 
 use crate::ast::{
     Ident, IndexHint, IndexHintKind, IndexHintScope, JoinKind, NamedTable, Refused, TableRef,
@@ -7,11 +7,11 @@ use crate::keyword::Keyword as K;
 use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::Kind;
 
-/// A tree of joins and how many steps left lead to the table that it was started with.
+/// A tree of joins, and how many steps to the left lead to its first table.
 type Joined = (TableRef, u32);
 
 impl Cursor<'_> {
-    /// A table with everything joined to it.
+    /// A table with all its joins.
     pub(crate) fn table_ref(&mut self) -> Parsed<TableRef> {
         self.deeper(|this| {
             let first = this.table_factor()?;
@@ -36,7 +36,7 @@ impl Cursor<'_> {
         Ok((left, steps))
     }
 
-    /// A join without a condition yet: `ON` may stand behind further joins of the right side.
+    /// A join without a condition so far: `ON` may come after further joins of the right side.
     #[inline(never)]
     fn join_tail(
         &mut self,
@@ -295,8 +295,8 @@ fn join(kind: JoinKind, natural: bool, left: TableRef, right: TableRef) -> Table
     }
 }
 
-/// `a JOIN b LEFT JOIN c ON ..`: the first join binds first, though the second was read as
-/// part of its right side. `steps` lead left in `tree` to `b`.
+/// `a JOIN b LEFT JOIN c ON ..`: the first join binds first, though the second was parsed as part
+/// of its right side. `steps` lead left in `tree` to `b`.
 fn put_leftmost(kind: JoinKind, first: TableRef, tree: TableRef, steps: u32) -> TableRef {
     match tree {
         TableRef::Join {

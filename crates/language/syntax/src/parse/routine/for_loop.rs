@@ -15,7 +15,7 @@ use crate::parse::scope::{Meaning, routine_fail};
 use crate::token::{Kind, Span};
 
 impl Cursor<'_> {
-    /// `(a t, b t)` of a cursor, which come into sight; the variables that they are.
+    /// `(a t, b t)` of a cursor. Declares them and returns their variables.
     pub(crate) fn cursor_parameters(&mut self) -> Parsed<Range<u32>> {
         let scope = self.scope_of()?;
         let own_start = scope.name_count();
@@ -59,14 +59,14 @@ impl Cursor<'_> {
         Ok(statement)
     }
 
-    /// The cursor of a name.
+    /// The cursor with this name.
     pub(crate) fn known_cursor(&mut self) -> Parsed<u32> {
         let name = self.ident()?;
         let cursor = self.scope_of()?.cursor(&name.text);
         cursor.ok_or_else(|| routine_fail(RoutineError::UndeclaredCursor, name.span))
     }
 
-    /// `c(a, b)` behind OPEN.
+    /// `c(a, b)` after OPEN.
     pub(crate) fn open_cursor(&mut self) -> Parsed<OpenCursor> {
         let start = self.start();
         let cursor = self.known_cursor()?;
@@ -93,7 +93,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// `FOR i IN .. DO .. END FOR`, whose label and first word have been taken.
+    /// `FOR i IN .. DO .. END FOR`; label and first word have been consumed.
     pub(crate) fn for_behind_word(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
         let name = self.ident()?;
         self.expect(K::In)?;
@@ -139,8 +139,8 @@ impl Cursor<'_> {
         })))
     }
 
-    /// `c` and `c(..)` of a FOR loop: there the parentheses may be empty, and a name alone could
-    /// have been a variable's.
+    /// `c` and `c(..)` of a FOR loop: here the parentheses may be empty, and a name alone could
+    /// have been a variable.
     fn named_rows(&mut self) -> Parsed<OpenCursor> {
         let start = self.start();
         if self.kind_at(1) == Kind::LeftParen && self.kind_at(2) == Kind::RightParen {
@@ -169,7 +169,7 @@ impl Cursor<'_> {
         self.keyword_at(behind) == Some(K::Do)
     }
 
-    /// `[REVERSE] a..b`; the name comes into sight behind it.
+    /// `[REVERSE] a..b`; the name is declared after it.
     fn integer_range(&mut self, name: Ident) -> Parsed<IntegerRange> {
         let is_reverse = self.is(K::Reverse) && self.kind_at(1) != Kind::DotDot;
         if is_reverse {
@@ -201,7 +201,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// A bound: a name alone is a variable's.
+    /// A bound: a name alone is a variable.
     fn bound(&mut self) -> Parsed<ProgramExpr> {
         let start = self.start();
         let bound = self.program_expr()?;

@@ -1,4 +1,4 @@
-//! The statements that bodies of stored programs are made of.
+//! The statements of stored programs' bodies.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::token::{Kind, Span};
 const LIST_ENDS: [K; 5] = [K::End, K::Else, K::Elseif, K::When, K::Until];
 
 impl Cursor<'_> {
-    /// One statement of a body, without the `;` behind it.
+    /// One statement of a body, without its `;`.
     pub(crate) fn step(&mut self) -> Parsed<Step> {
         let start = self.start();
         let kind = self.deeper(Self::step_kind)?;
@@ -29,7 +29,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Statements, each with its `;`; the word that ends them is left.
+    /// Statements, each with its `;`; the word that ends them is not consumed.
     fn steps(&mut self) -> Parsed<Vec<Step>> {
         let mut steps = Vec::new();
         loop {
@@ -83,7 +83,7 @@ impl Cursor<'_> {
         Ok(StepKind::Statement(Box::new(statement)))
     }
 
-    /// A block or a loop, whose label has been taken.
+    /// A block or a loop; its label has been consumed.
     fn labelled(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
         let Some(word) = self.eat_any(&[K::Begin, K::Loop, K::While, K::Repeat, K::For]) else {
             return Err(self.fail());
@@ -126,7 +126,7 @@ impl Cursor<'_> {
         })))
     }
 
-    /// Brings a label into sight.
+    /// Declares a label.
     pub(crate) fn enter(&mut self, label: Option<&Ident>, is_loop: bool) -> Parsed<Option<u32>> {
         let Some(label) = label else {
             return Ok(None);
@@ -138,7 +138,7 @@ impl Cursor<'_> {
         Ok(Some(scope.enter_label(label.clone(), is_loop)))
     }
 
-    /// The label that may stand behind END, and the label's end.
+    /// The optional label after END, and the end of the label's scope.
     pub(crate) fn leave_label(&mut self, label: Option<&Ident>) -> Parsed<()> {
         if !self.is_end() && Self::is_name(self.peek()) {
             let end = self.ident()?;
@@ -154,10 +154,10 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `.. END` of a block whose `BEGIN` has been taken.
+    /// `.. END` of a block; its `BEGIN` has been consumed.
     pub(crate) fn block_behind_begin(&mut self, label: Option<Ident>) -> Parsed<StepKind> {
         let number = self.enter(label.as_ref(), false)?;
-        // `BEGIN NOT ATOMIC` is a block's beginning everywhere.
+        // `BEGIN NOT ATOMIC` is accepted at the start of every block.
         if self.eat(K::Not) {
             self.expect(K::Atomic)?;
         }
@@ -186,7 +186,7 @@ impl Cursor<'_> {
         Ok(StepKind::Block(Box::new(block)))
     }
 
-    /// A declaration of the block, whose handlers are for what is in `handled`.
+    /// A declaration of the block; `handled` are the conditions that have handlers.
     fn declare(&mut self, block: &mut Block, handled: &mut HashSet<ConditionValue>) -> Parsed<()> {
         let start = self.bump().span;
         if self.is_any(&[K::Continue, K::Exit, K::Undo]) && self.keyword_at(1) == Some(K::Handler) {
@@ -293,7 +293,7 @@ impl Cursor<'_> {
         {
             return Err(routine_fail(RoutineError::HandlerAgain, start));
         }
-        // No label around a handler is in its sight.
+        // Labels around a handler are not visible in it.
         let labels = std::mem::take(&mut self.scope_of()?.labels);
         let body = self.step()?;
         self.scope_of()?.labels = labels;
@@ -363,7 +363,7 @@ impl Cursor<'_> {
         })))
     }
 
-    /// `e` of `WHEN e`, as the condition that it equals what CASE keeps.
+    /// `e` of `WHEN e`, as a condition: it equals the operand of CASE.
     fn case_value(&mut self, slot: u32) -> Parsed<ProgramExpr> {
         let (expr, locals) = self.fragment(|cursor| {
             let start = cursor.start();
