@@ -1,9 +1,9 @@
 //! Expressions: MariaDB's precedence table.
 //!
-//! From loose to tight: `:=`; `OR ||`; `XOR`; `AND &&`; `NOT`; `= <=> <> < > IS`; `BETWEEN`; `LIKE
-//! REGEXP IN`; `|`; `&`; `<< >>`; `+ -`; `* / % DIV MOD`; `^`; `||` as concatenation; unary `- + ~
-//! ! BINARY`; `COLLATE`. Source: MariaDB manual, "Operator Precedence", checked with `EXPLAIN
-//! EXTENDED`.
+//! From loose to tight: `:=`; `OR ||`; `XOR`; `AND &&`; `NOT`; `= <=> <> < > IS`; `BETWEEN`;
+//! `LIKE REGEXP IN`; `|`; `&`; `<< >>`; `+ -`; `* / % DIV MOD`; `^`; `||` as concatenation; unary
+//! `- + ~ ! BINARY`; `COLLATE`. Source: MariaDB manual, "Operator Precedence", checked with
+//! `EXPLAIN EXTENDED`.
 //!
 //! Rules also return the height of their tree. So chains, whose parsing does not recurse, have a
 //! bounded height, too.
