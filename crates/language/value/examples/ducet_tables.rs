@@ -1,11 +1,11 @@
 //! Writes `src/collation/tables/uca900.rs` from Unicode's collation elements, version 9.0.0.
 //!
-//! Usage: `cargo run -p value --example ducet_tables -- ALLKEYS OUT_DIR`, where ALLKEYS is the file
-//! `allkeys.txt` of <https://www.unicode.org/Public/UCA/9.0.0/> (the Python package `pyuca` brings
-//! it as `allkeys-9.0.0.txt`).
+//! Usage: `cargo run -p value --example ducet_tables -- ALLKEYS OUT_DIR`. ALLKEYS is the file
+//! `allkeys.txt` of <https://www.unicode.org/Public/UCA/9.0.0/> (the Python package `pyuca` has it
+//! as `allkeys-9.0.0.txt`).
 //!
-//! Contractions of the file are left out, and a character has at most eight elements, because that
-//! is what MySQL's `utf8mb4_0900_*` collations do.
+//! Contractions of the file are left out, and a character has at most eight elements, as in MySQL's
+//! `utf8mb4_0900_*` collations.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a tool that people run")]
@@ -50,7 +50,7 @@ fn main() {
 }
 
 /// A line's code point and its elements, each packed: 16 bits of primary weight, 11 of secondary
-/// weight, 5 of tertiary weight. None for lines that are no entry of one code point.
+/// weight, 5 of tertiary weight. `None` for other lines.
 fn entry(line: &str) -> Option<(u32, Vec<u32>)> {
     let line = line.split('#').next()?.trim();
     let (code, elements) = line.split_once(';')?;

@@ -1,5 +1,5 @@
-//! What comparing, keying and showing values costs: `cargo run --release -p value --example
-//! measure`. Prints nanoseconds an operation, the best of five rounds.
+//! The cost of comparing values, making keys and formatting: `cargo run --release -p value
+//! --example measure`. Prints nanoseconds for each operation, the best of five rounds.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a tool that people run")]

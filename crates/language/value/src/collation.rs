@@ -1,4 +1,5 @@
-//! Character sets and collations: names, MySQL's numbers, and what a character set's bytes mean.
+//! Character sets and collations: names, MySQL's numbers, and the meaning of a character set's
+//! bytes.
 
 mod charset;
 mod compare;
@@ -17,15 +18,15 @@ pub use mix::{Coercibility, TextRule, illegal_mix, mix, mix_to_compare};
 use tables::languages;
 use unicode::Language;
 
-/// Characters or bytes that are looked at between two calls of a meter: some 10 us.
+/// Characters or bytes that are read between two calls of a meter: some 10 us.
 pub const BYTES_PER_SPEND: usize = 4096;
 
-/// The meter of those who need none.
+/// The meter of callers that need none.
 fn free(_: usize) -> Result<(), std::convert::Infallible> {
     Ok(())
 }
 
-/// A collation, by MySQL's number. Only collations that exist here can be made.
+/// A collation, by MySQL's number. Only collations that exist here can be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CollationId(u16);
 
@@ -39,7 +40,7 @@ struct Entry {
 /// How strings of a collation are ordered.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
-    /// Byte by byte, trailing blanks count.
+    /// Byte by byte; trailing blanks count.
     Binary,
     /// Code point by code point, padded with blanks.
     CodePoint,
@@ -47,7 +48,7 @@ pub(crate) enum Rule {
     General,
     /// Unicode collation algorithm 4.0.0 or 5.2.0, as a language changes it, padded.
     Unicode(&'static Language),
-    /// Unicode collation algorithm 9.0.0, as many levels of it, trailing blanks count.
+    /// Unicode collation algorithm 9.0.0, with this many levels; trailing blanks count.
     Levels(usize),
     /// One byte weight a byte, by the table of `latin1_swedish_ci`, padded.
     Latin1Swedish,
@@ -79,7 +80,7 @@ macro_rules! collations {
                 }
             }
 
-            /// How it orders; asked in every comparison, so no search in the table.
+            /// Its rule; needed in every comparison, so it does not search the table.
             #[inline]
             pub(crate) const fn rule(self) -> Rule {
                 match self.0 {
@@ -165,7 +166,7 @@ impl CollationId {
         TABLE.iter().map(|entry| entry.id)
     }
 
-    /// The collation of MySQL's number.
+    /// The collation with MySQL's number.
     pub fn from_id(id: u16) -> Option<Self> {
         TABLE
             .iter()
@@ -196,7 +197,7 @@ impl CollationId {
         self.entry().name
     }
 
-    /// True where it is the default of its character set.
+    /// True if it is the default of its character set.
     pub fn is_default(self) -> bool {
         self.entry().default
     }
@@ -206,7 +207,7 @@ impl CollationId {
         self.charset().char_bytes_max()
     }
 
-    /// The `_bin` collation of the character set (`binary` of itself).
+    /// The `_bin` collation of the character set (for `binary`, itself).
     pub fn binary_twin(self) -> Self {
         match self.charset() {
             Charset::Utf8mb4 => Self::UTF8MB4_BIN,
@@ -217,13 +218,13 @@ impl CollationId {
         }
     }
 
-    /// True where trailing blanks do not count when strings are compared.
+    /// True if trailing blanks do not count in comparisons.
     pub fn pads(self) -> bool {
         !matches!(self.rule(), Rule::Binary | Rule::Levels(_))
     }
 
-    /// The code point that, written again and again behind a text, gives the lowest of the
-    /// texts that go on after it; None where that is the text itself.
+    /// The code point that, appended repeatedly to a text, makes the lowest of all longer texts.
+    /// `None` if the text itself is lower than all of them.
     pub fn lowest_tail(self) -> Option<u32> {
         match self.rule() {
             Rule::Binary | Rule::Levels(_) => None,

@@ -1,4 +1,4 @@
-//! What a column or an expression may hold, and how a client is told of it.
+//! What a column or an expression may hold, and how it is described to clients.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum TypeKind {
     Double = 7,
     /// Exact.
     Decimal = 8,
-    /// One to 64 bits.
+    /// 1 to 64 bits.
     Bit = 9,
     /// 0, or 1901 to 2155.
     Year = 10,
@@ -109,12 +109,12 @@ impl TypeKind {
         Self::Geometry,
     ];
 
-    /// The stable number, as the catalogue stores it.
+    /// The stable number, as stored in the catalogue.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The kind of that stable number.
+    /// The kind with that stable number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
@@ -180,8 +180,8 @@ impl TypeKind {
         )
     }
 
-    /// Any text or blob in eight sizes, and geometries (the kinds that are stored apart when
-    /// large).
+    /// Any text or blob in its eight sizes, and geometries (the kinds that are stored separately
+    /// when large).
     pub const fn is_blob(self) -> bool {
         matches!(
             self,
@@ -229,9 +229,9 @@ pub struct ColumnType {
     /// Temporal: fractional digits of seconds. Geometries: the number of the subtype, 0 for any.
     /// Otherwise 0.
     pub decimals: u8,
-    /// Of text kinds, ENUM and SET; `binary` for all others.
+    /// For text kinds, ENUM and SET; `binary` for all others.
     pub collation: CollationId,
-    /// ENUM, SET: the names in the column's character set, in order. None for all others.
+    /// ENUM, SET: the names in the column's character set, in order. `None` for all others.
     pub members: Option<Arc<[Box<[u8]>]>>,
 }
 
@@ -280,7 +280,7 @@ impl ColumnType {
         }
     }
 
-    /// The unsigned twin of an integer type; its usual display width is its number of digits.
+    /// The unsigned variant of an integer type; its usual display width is its number of digits.
     pub fn unsigned(kind: TypeKind) -> Self {
         let mut unsigned = Self::new(kind);
         unsigned.unsigned = true;
@@ -302,41 +302,41 @@ impl ColumnType {
         decimal
     }
 
-    /// True of a number that says how many digits it has behind the point.
+    /// True for a number with a fixed number of digits after the point.
     pub fn has_fixed_digits(&self) -> bool {
         self.kind.is_number() && self.decimals < Self::NOT_FIXED
     }
 
-    /// Makes a DOUBLE show so many digits behind the point.
+    /// Makes a DOUBLE show this many digits after the point.
     pub fn fix_digits(&mut self, digits: u8) {
         self.decimals = digits;
         self.length = 17 + u32::from(digits);
     }
 
-    /// `length` of a DECIMAL whose values keep digits of their own: MariaDB's most for a user
-    /// variable, which no column and no calculation has.
+    /// `length` of a DECIMAL whose values keep their own digits: MariaDB's maximum for a user
+    /// variable, which no column or calculation has.
     const OWN_SCALE_DIGITS: u32 = 81;
 
-    /// `decimals` that MariaDB tells clients of a text that is no column.
+    /// `decimals` in MariaDB's column definitions of a text that is no column.
     pub const TEXT_DECIMALS: u8 = 39;
 
-    /// Bytes that MariaDB tells clients of the text of a user variable.
+    /// The length in MariaDB's column definition of a user variable's text, in bytes.
     const ANY_TEXT_BYTES: u32 = (1 << 24) - 1;
 
-    /// The DECIMAL of a user variable: each value is shown with the digits that it has.
+    /// The DECIMAL of a user variable: each value is shown with its own digits.
     pub fn any_decimal() -> Self {
         let mut any = Self::decimal(Decimal::PRECISION_MAX, Decimal::SCALE_MAX);
         any.length = Self::OWN_SCALE_DIGITS;
         any
     }
 
-    /// True of [`ColumnType::any_decimal`].
+    /// True for [`ColumnType::any_decimal`].
     pub fn has_own_scale(&self) -> bool {
         self.kind == TypeKind::Decimal && self.length == Self::OWN_SCALE_DIGITS
     }
 
-    /// The type as a calculation or a column can have it: of [`ColumnType::any_decimal`] the widest
-    /// DECIMAL with its scale, of [`ColumnType::any_text`] a plain text.
+    /// The type as a calculation or a column can have it: for [`ColumnType::any_decimal`] the
+    /// widest DECIMAL with its scale, for [`ColumnType::any_text`] a plain text.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         if self.has_own_scale() {
@@ -357,12 +357,12 @@ impl ColumnType {
         temporal
     }
 
-    /// VARCHAR(chars) in that collation.
+    /// VARCHAR(chars) with that collation.
     pub fn varchar(chars: u32, collation: CollationId) -> Self {
         Self::text(TypeKind::VarChar, chars, collation)
     }
 
-    /// A text or binary type of that length.
+    /// A text or binary type with that length.
     pub fn text(kind: TypeKind, length: u32, collation: CollationId) -> Self {
         let mut text = Self::new(kind);
         text.length = length;
@@ -370,7 +370,7 @@ impl ColumnType {
         text
     }
 
-    /// The text of a user variable: LONGTEXT in that collation, LONGBLOB in none.
+    /// The text of a user variable: LONGTEXT with that collation; LONGBLOB for `binary`.
     pub fn any_text(collation: CollationId) -> Self {
         let kind = match collation {
             CollationId::BINARY => TypeKind::LongBlob,
@@ -381,13 +381,13 @@ impl ColumnType {
         text
     }
 
-    /// True of [`ColumnType::any_text`].
+    /// True for [`ColumnType::any_text`].
     fn is_any_text(&self) -> bool {
         let is_long = matches!(self.kind, TypeKind::LongText | TypeKind::LongBlob);
         is_long && self.length == u32::MAX && self.decimals == Self::TEXT_DECIMALS
     }
 
-    /// ENUM or SET of these names; the length is computed.
+    /// ENUM or SET with these names; the length is computed.
     pub fn named(kind: TypeKind, members: Vec<Box<[u8]>>, collation: CollationId) -> Self {
         let mut named = Self::new(kind);
         let lengths = members
@@ -410,7 +410,7 @@ impl ColumnType {
         geometry
     }
 
-    /// Which geometries; `Any` for all other types too.
+    /// The kind of geometries; `Any` also for all other types.
     pub fn geometry_kind(&self) -> GeometryKind {
         let number = match self.kind {
             TypeKind::Geometry => self.decimals,
@@ -419,7 +419,7 @@ impl ColumnType {
         GeometryKind::from_number(u32::from(number)).unwrap_or(GeometryKind::Any)
     }
 
-    /// The name of the type without size: `int`, `varchar`, `point`.
+    /// The name of the type without its size: `int`, `varchar`, `point`.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             TypeKind::Geometry => self.geometry_kind().name(),
@@ -427,7 +427,7 @@ impl ColumnType {
         }
     }
 
-    /// The most bytes that a value takes in a row; BLOB kinds: their own maximum.
+    /// The most bytes of a value in a row; for BLOB kinds, their own maximum.
     pub fn byte_length_max(&self) -> usize {
         let length = usize::try_from(self.length).expect("a u32 fits into usize");
         match self.kind {
@@ -514,7 +514,7 @@ impl ColumnType {
         flags
     }
 
-    /// The same for an expression: numbers carry BINARY too.
+    /// The same for an expression: numbers have BINARY, too.
     pub fn protocol_flags_of_expression(&self) -> u16 {
         if self.kind.is_string() {
             self.protocol_flags()
@@ -523,7 +523,7 @@ impl ColumnType {
         }
     }
 
-    /// The length in a column definition packet, for a client whose character set takes
+    /// The length in a column definition packet, for a client whose character set takes up to
     /// `char_bytes_max` bytes a character.
     pub fn protocol_length(&self, char_bytes_max: u32) -> u32 {
         let chars = match self.kind {
@@ -538,7 +538,7 @@ impl ColumnType {
             {
                 self.length
             }
-            // TEXT is announced as its bytes, each of which may be a character.
+            // The length of a TEXT is its bytes, each of which may be a character.
             TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText => {
                 self.length
             }
@@ -555,12 +555,12 @@ impl ColumnType {
         }
     }
 
-    /// True where values are bytes without a character set.
+    /// True if values are bytes without a character set.
     pub fn is_binary(&self) -> bool {
         self.collation == CollationId::BINARY
     }
 
-    /// Integers: the least value. Of others, `i64::MIN`.
+    /// For integers the least value, otherwise `i64::MIN`.
     pub fn integer_min(&self) -> i64 {
         if self.unsigned {
             return 0;
@@ -574,7 +574,7 @@ impl ColumnType {
         }
     }
 
-    /// Integers: the greatest value. Of others, the widest.
+    /// For integers the greatest value, otherwise the widest.
     pub fn integer_max(&self) -> u64 {
         let bits = match self.kind {
             TypeKind::TinyInt => 8,
@@ -586,8 +586,8 @@ impl ColumnType {
         u64::MAX >> (64 - bits + u32::from(!self.unsigned))
     }
 
-    /// The type as `SHOW CREATE TABLE` and `COLUMN_TYPE` write it, without character set:
-    /// `bigint(20) unsigned`, `decimal(10,2)`, `enum('a','b')`.
+    /// The type in `SHOW CREATE TABLE` and `COLUMN_TYPE`, without character set: `bigint(20)
+    /// unsigned`, `decimal(10,2)`, `enum('a','b')`.
     pub fn sql_text(&self) -> String {
         let mut text = String::from(self.type_name());
         self.append_size(&mut text);
@@ -656,7 +656,7 @@ impl ColumnType {
         text.push(')');
     }
 
-    /// The character set of text, ENUM and SET; `binary` of others.
+    /// The character set of text, ENUM and SET; `binary` for others.
     pub fn charset(&self) -> Charset {
         self.collation.charset()
     }

@@ -1,7 +1,7 @@
-//! How values of two types are compared, and values of one type ordered.
+//! Comparison of values of two types, and the order of values of one type.
 //!
-//! A comparison is planned once from the types ([`Comparison::of`]) and done per row without
-//! allocation in the common cases ([`Comparison::compare`]).
+//! A comparison is planned once from the types ([`Comparison::of`]) and done for each row, usually
+//! without allocation ([`Comparison::compare`]).
 
 use std::cmp::Ordering;
 
@@ -19,9 +19,9 @@ pub enum Comparison {
     Decimal,
     /// As doubles.
     Double,
-    /// As texts of that collation.
+    /// As texts with that collation.
     Text(CollationId),
-    /// As dates with time; a TIME counts as of that date.
+    /// As dates with time; a TIME is on that date.
     DateTime(Date),
     /// As durations.
     Time,
@@ -29,7 +29,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// The domain for values of these types. Texts are compared by `collation`, which the caller
-    /// got from [`crate::collation::mix_to_compare`].
+    /// gets from [`crate::collation::mix_to_compare`].
     pub fn of(left: &ColumnType, right: &ColumnType, collation: CollationId, today: Date) -> Self {
         if left.kind == TypeKind::Null {
             return Self::of_one(right, collation, today);
@@ -50,7 +50,7 @@ impl Comparison {
         }
         let exact = |kind: TypeKind| integral(kind) || kind == TypeKind::Decimal;
         let is_text = |kind: TypeKind| kind.is_string() || kind.is_bytes();
-        // An integer and a text meet as exact numbers, other numbers and a text do not.
+        // An integer and a text are compared as exact numbers, other numbers and a text are not.
         let is_pair = |a: TypeKind, b: TypeKind| integral(a) && is_text(b);
         if exact(left.kind) && exact(right.kind)
             || is_pair(left.kind, right.kind)
@@ -79,7 +79,7 @@ impl Comparison {
         }
     }
 
-    /// The order of two values; None where one is NULL or cannot be converted.
+    /// The order of two values, or `None` if one is NULL or cannot be converted.
     #[inline]
     pub fn compare(
         self,
@@ -115,7 +115,7 @@ impl Comparison {
                 Some(collation.compare(&left.to_text(&plain)?, &right.to_text(&plain)?))
             }
             Self::DateTime(today) => {
-                // What is not a date compares as the zero date; neither is NULL.
+                // An invalid date compares as the zero date; neither is NULL.
                 let left = left.to_compared_datetime(today, warnings);
                 let right = right.to_compared_datetime(today, warnings);
                 Some(
@@ -131,7 +131,7 @@ impl Comparison {
     }
 }
 
-/// Compares integers whatever their signedness.
+/// Compares integers of any signedness.
 #[inline]
 pub fn compare_integers(left: Integer, right: Integer) -> Ordering {
     match (left, right) {
@@ -177,7 +177,7 @@ pub fn compare_same(left: ValueRef<'_>, right: ValueRef<'_>, collation: Collatio
     }
 }
 
-/// Values of different variants do not meet in one type; if they do, numbers decide.
+/// Values of one type have one variant; otherwise they are compared as numbers.
 fn compare_mixed(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     let mut ignored = Warnings::new(0);
     let (left, right) = (left.to_f64(&mut ignored), right.to_f64(&mut ignored));

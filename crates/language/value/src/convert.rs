@@ -1,4 +1,4 @@
-//! Values as numbers and temporal values, the implicit conversions of expressions.
+//! Implicit conversions of expressions to numbers and temporal values.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::temporal::{Date, DateTime, Time, parse_datetime, parse_time};
 use crate::{ColumnType, Decimal, Trouble, ValueRef, Warnings};
 
 impl<'a> ValueRef<'a> {
-    /// As a double; None for NULL. Text is read as far as it is a number.
+    /// As a double; `None` for NULL. A text counts by its numeric prefix.
     #[inline]
     pub fn to_f64(self, warnings: &mut Warnings) -> Option<f64> {
         Some(match self {
@@ -35,7 +35,7 @@ impl<'a> ValueRef<'a> {
         })
     }
 
-    /// As an exact number; None for NULL.
+    /// As an exact number; `None` for NULL.
     pub fn to_decimal(self, warnings: &mut Warnings) -> Option<Decimal> {
         Some(match self {
             Self::Null => return None,
@@ -65,7 +65,8 @@ impl<'a> ValueRef<'a> {
         })
     }
 
-    /// As an integer; None for NULL. Fractions are rounded, text is read to its first other byte.
+    /// As an integer; `None` for NULL. Fractions are rounded; a text is read up to its first other
+    /// byte.
     pub fn to_integer(self, warnings: &mut Warnings) -> Option<Integer> {
         Some(match self {
             Self::Null => return None,
@@ -87,12 +88,12 @@ impl<'a> ValueRef<'a> {
         })
     }
 
-    /// As an integer, out of range clamped to `i64`; None for NULL.
+    /// As an integer, clamped to `i64`; `None` for NULL.
     pub fn to_i64(self, warnings: &mut Warnings) -> Option<i64> {
         self.to_integer(warnings).map(Integer::clamped)
     }
 
-    /// As a truth value; None for NULL.
+    /// As a truth value; `None` for NULL.
     #[inline]
     pub fn to_bool(self, warnings: &mut Warnings) -> Option<bool> {
         match self {
@@ -104,7 +105,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// As text in the type's character set; None for NULL. Bytes are borrowed.
+    /// As text in the type's character set; `None` for NULL. Bytes are borrowed.
     pub fn to_text(self, column: &ColumnType) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Null => None,
@@ -117,8 +118,8 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// As date and time. None for NULL, and with a warning where the value is not one. A TIME is
-    /// of `today`.
+    /// As date and time. `None` for NULL, and with a warning for an invalid value. A TIME is on
+    /// `today`.
     pub fn to_datetime(self, today: Date, warnings: &mut Warnings) -> Option<DateTime> {
         match self {
             Self::Null => None,
@@ -148,8 +149,8 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// As [`to_datetime`](Self::to_datetime), as comparisons read it: a day that its month lacks
-    /// counts as it is written.
+    /// As [`to_datetime`](Self::to_datetime), with the rule of comparisons: a day that its month
+    /// lacks counts as written.
     pub fn to_compared_datetime(self, today: Date, warnings: &mut Warnings) -> Option<DateTime> {
         match self {
             Self::Bytes(text) => {
@@ -182,7 +183,7 @@ impl<'a> ValueRef<'a> {
         self.to_time(warnings)
     }
 
-    /// As a duration. None for NULL, and with a warning where the value is not one.
+    /// As a duration. `None` for NULL, and with a warning for an invalid value.
     pub fn to_time(self, warnings: &mut Warnings) -> Option<Time> {
         match self {
             Self::Null => None,
@@ -229,7 +230,7 @@ impl Integer {
         }
     }
 
-    /// As a value: unsigned only where it must be.
+    /// As a value: unsigned only if necessary.
     pub fn to_i128(self) -> i128 {
         match self {
             Self::Signed(number) => i128::from(number),
@@ -238,7 +239,7 @@ impl Integer {
     }
 }
 
-/// A value as error messages show it: text as far as it is well formed, other bytes as `\\xFF`.
+/// A value as error messages show it: the well-formed text, other bytes as `\\xFF`.
 pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
     let charset = match charset {
         crate::Charset::Binary => crate::Charset::Utf8mb4,
@@ -249,7 +250,7 @@ pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
     while let Some(first) = rest.first() {
         let length = match charset.decode(rest) {
             Some((code, length)) => {
-                // The server's messages are in the basic plane.
+                // The server's messages only contain the basic plane.
                 shown.push(
                     char::from_u32(code)
                         .filter(|_| code <= 0xFFFF)
@@ -278,7 +279,7 @@ pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
     Trouble::new(1292, format!("{how} {kind} value: '{shown}'"))
 }
 
-/// The same of a text of which a part was taken: `Truncated incorrect time value: '839:00:00'`.
+/// The same for a text of which a part was used: `Truncated incorrect time value: '839:00:00'`.
 pub fn read_in_part(kind: &str, text: &[u8]) -> Trouble {
     let Trouble { code, message } = truncated(kind, text);
     Trouble::new(
@@ -292,7 +293,7 @@ pub fn datetime_of_number(number: &Decimal) -> Option<DateTime> {
     parts_of_number(number).filter(|value| date_exists(value.date()))
 }
 
-/// The same, of parts in range, whether the day exists or not.
+/// The same with parts in range, whether the day exists or not.
 fn parts_of_number(number: &Decimal) -> Option<DateTime> {
     if number.is_negative() {
         return None;
@@ -300,7 +301,7 @@ fn parts_of_number(number: &Decimal) -> Option<DateTime> {
     let whole = number.round(0, Rounding::Truncate).ok()?;
     let micros = micros_of_fraction(number, &whole)?;
     let whole = whole.to_u64().ok()?;
-    // Which digits mean which century; what lies between is no date.
+    // The number of digits determines the century; numbers in between are no dates.
     let full = match whole {
         0 => {
             let time = Time::from_parts(false, 0, 0, 0, micros);
@@ -341,14 +342,14 @@ fn micros_of_fraction(number: &Decimal, whole: &Decimal) -> Option<u32> {
     u32::try_from(micros).ok()
 }
 
-/// What [`time_of_number`] found.
+/// The result of [`time_of_number`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeOfNumber {
     /// The value, clamped.
     pub value: Time,
     /// The hours were out of range.
     pub out_of_range: bool,
-    /// The number was a date with time, and the date is lost.
+    /// The number was a date with time; the date is dropped.
     pub dated: bool,
 }
 
@@ -364,7 +365,7 @@ pub fn time_of_number(number: &Decimal) -> Option<TimeOfNumber> {
     let whole = number.round(0, Rounding::Truncate).ok()?;
     let micros = micros_of_fraction(number, &whole)?;
     let magnitude = whole.abs().to_u64().unwrap_or_else(|bound| bound);
-    // So many digits are a date with time; the last one is 9999-12-31 23:59:59.
+    // Numbers with this many digits are dates with time; the last one is 9999-12-31 23:59:59.
     if (10_000_000..99_991_231_235_959).contains(&magnitude) && !number.is_negative() {
         return found(parts_of_number(number)?.time(), false, true);
     }
@@ -392,7 +393,7 @@ pub fn time_of_number(number: &Decimal) -> Option<TimeOfNumber> {
     )
 }
 
-/// True where the day is one of the month, or the date is partial.
+/// True if the month has that day, or the date is partial.
 pub fn date_exists(date: Date) -> bool {
     date.check(crate::temporal::DateRules::default())
 }

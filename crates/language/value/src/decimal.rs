@@ -1,13 +1,14 @@
 //! DECIMAL(65,38): exact numbers in base 1,000,000,000, aligned at the decimal point.
 //!
-//! Words stand most significant first: `integer_words` before the point, then as many as the scale
-//! needs after it; the last fraction word is padded on its right to nine digits. So two numbers
+//! Words are stored most significant first: `integer_words` before the point, then as many as the
+//! scale needs after it. The last fraction word is padded on its right to nine digits. So numbers
 //! are added, compared and stored without shifting digits.
 //!
 //! Invariants: (I1) at most `WORDS_MAX` words are used, the others are 0; (I2) the first integer
 //! word is not 0; (I3) digits after the scale are 0; (I4) zero is not negative.
 //!
-//! MySQL's storage form ([`append_binary`]) is kept because it compares bytewise in order.
+//! MySQL's storage form ([`append_binary`]) is used because its bytes compare in the order of the
+//! numbers.
 
 mod arithmetic;
 mod binary;
@@ -23,7 +24,7 @@ pub use text::ParsedDecimal;
 const WORD_DIGITS: usize = 9;
 /// One more than the greatest word.
 const BASE: u32 = 1_000_000_000;
-/// Words of a number: 81 digits, as MySQL calculates with.
+/// Words of a number: 81 digits, MySQL's precision for calculations.
 const WORDS_MAX: usize = 9;
 
 /// 10 to the power of the index.
@@ -43,9 +44,9 @@ const POWERS: [u32; WORD_DIGITS + 1] = [
 /// An exact number.
 #[derive(Debug, Clone, Copy)]
 pub struct Decimal {
-    /// Words, most significant first; those after the used ones are 0.
+    /// Words, most significant first; unused ones are 0.
     words: [u32; WORDS_MAX],
-    /// How many words stand before the point.
+    /// How many words are before the point.
     integer_words: u8,
     /// Digits after the point.
     scale: u8,
@@ -53,12 +54,12 @@ pub struct Decimal {
     negative: bool,
 }
 
-/// A DECIMAL read out of a row: by reference, or in its storage form.
+/// A DECIMAL read from a row: by reference, or in its storage form.
 #[derive(Debug, Clone, Copy)]
 pub enum DecimalRef<'a> {
     /// A decoded number.
     Whole(&'a Decimal),
-    /// The storage form; as long as [`binary_bytes`] says.
+    /// The storage form; its length is [`binary_bytes`].
     Packed {
         /// Digits in all.
         precision: u8,
@@ -69,7 +70,7 @@ pub enum DecimalRef<'a> {
     },
 }
 
-/// A result has more than 81 digits, or a number does not fit the asked type.
+/// A result has more than 81 digits, or a number does not fit the requested type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecimalOverflow;
 
@@ -141,7 +142,7 @@ impl Decimal {
         Self::parse_prefix(&text).value
     }
 
-    /// The same number below zero, or above it again.
+    /// The number with the opposite sign; zero stays zero.
     #[must_use]
     pub fn negated(mut self) -> Self {
         self.negative = !self.negative && !self.is_zero();
@@ -160,8 +161,8 @@ impl Decimal {
         usize::from(self.integer_words) + fraction_words(self.scale)
     }
 
-    /// The word at `place`, counted from the point: 0 is the units word, 1 the next greater,
-    /// -1 the first fraction word. Beyond the used words: 0.
+    /// The word at `place`, counted from the point: 0 is the units word, 1 the next greater, -1 the
+    /// first fraction word. 0 outside of the used words.
     #[inline]
     fn word_at(&self, place: isize) -> u32 {
         match isize::from(self.integer_words)
@@ -173,8 +174,8 @@ impl Decimal {
         }
     }
 
-    /// Builds a number of words before and after the point; leading zero words are dropped.
-    /// Fraction words that find no room are cut; integer words that find none are an overflow.
+    /// Builds a number from the words before and after the point; leading zero words are dropped.
+    /// Surplus fraction words are cut; surplus integer words are an overflow.
     fn from_words(
         negative: bool,
         integer: &[u32],

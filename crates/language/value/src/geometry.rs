@@ -10,15 +10,15 @@
 //! any other           count, geometries each with a byte 1 and its type
 //! ```
 //!
-//! What MariaDB takes and refuses is followed: text after the end does not count, a line may have
-//! one point, collections hold no collections where they are written as text. A document of these
-//! forms: OpenGIS Simple Features, Part 1 (06-103r4), clauses 7 and 8.
+//! Accepts and refuses the same as MariaDB: text after the end is ignored, a line may have one
+//! point, a collection written as text contains no collection. The forms are documented in OpenGIS
+//! Simple Features, Part 1 (06-103r4), clauses 7 and 8.
 
 /// The subtypes; the numbers are those of the binary form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum GeometryKind {
-    /// Of a column: any of them. No value has it.
+    /// For a column: any of them. No value has it.
     Any = 0,
     /// `POINT`
     Point = 1,
@@ -55,18 +55,18 @@ impl GeometryKind {
         self as u8
     }
 
-    /// The kind of that number.
+    /// The kind with that number.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// The kind of that SQL name, in any case.
+    /// The kind with that SQL name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let is_named = |kind: &&Self| kind.name().eq_ignore_ascii_case(name);
         Self::ALL.iter().find(is_named).copied()
     }
 
-    /// The name in SQL, in small letters.
+    /// The name in SQL, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "geometry",
@@ -80,7 +80,7 @@ impl GeometryKind {
         }
     }
 
-    /// What a geometry of several parts is made of.
+    /// The kind of the parts of a geometry.
     const fn part(self) -> Self {
         match self {
             Self::MultiPoint => Self::Point,
@@ -91,7 +91,7 @@ impl GeometryKind {
     }
 }
 
-/// Collections within collections are followed so deep, so that none uses up the stack.
+/// The maximum depth of nested collections, so that none overflows the stack.
 const DEPTH_MAX: usize = 32;
 const SRID_BYTES: usize = 4;
 /// Byte order and type.
@@ -105,14 +105,14 @@ pub fn point(x: f64, y: f64) -> Vec<u8> {
     out
 }
 
-/// The stored form of a well-known text; None where it is none.
+/// The stored form of a well-known text, or `None` if it is invalid.
 pub fn from_text(text: &[u8], srid: u32) -> Option<Vec<u8>> {
     let mut out = start(srid);
     Text { rest: text }.geometry(Kind::Any, &mut out)?;
     Some(out)
 }
 
-/// The stored form of a well-known binary form in either byte order; None where it is none.
+/// The stored form of a well-known binary form in either byte order, or `None` if it is invalid.
 pub fn from_wkb(wkb: &[u8], srid: u32) -> Option<Vec<u8>> {
     let mut out = start(srid);
     let mut reader = Binary {
@@ -123,7 +123,7 @@ pub fn from_wkb(wkb: &[u8], srid: u32) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The binary form of a stored geometry, and its kind; None where the bytes are none.
+/// The binary form of a stored geometry, and its kind, or `None` if the bytes are invalid.
 pub fn wkb(stored: &[u8]) -> Option<(Kind, &[u8])> {
     let wkb = stored.get(SRID_BYTES..)?;
     let (kind, is_big) = Binary {
@@ -134,7 +134,7 @@ pub fn wkb(stored: &[u8]) -> Option<(Kind, &[u8])> {
     (!is_big).then_some((kind, wkb))
 }
 
-/// The kind of a stored geometry that is whole; None where the bytes are none.
+/// The kind of a complete stored geometry, or `None` if the bytes are invalid.
 pub fn kind(stored: &[u8]) -> Option<Kind> {
     let (kind, wkb) = wkb(stored)?;
     let mut reader = Binary {
@@ -152,7 +152,7 @@ pub fn srid(stored: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes))
 }
 
-/// X and y of a stored point; None of other geometries.
+/// X and y of a stored point; `None` for other geometries.
 pub fn coordinates(stored: &[u8]) -> Option<(f64, f64)> {
     let (kind, wkb) = wkb(stored)?;
     let mut reader = Binary {
@@ -166,7 +166,7 @@ pub fn coordinates(stored: &[u8]) -> Option<(f64, f64)> {
     }
 }
 
-/// The well-known text of a stored geometry; None where the bytes are none.
+/// The well-known text of a stored geometry, or `None` if the bytes are invalid.
 pub fn to_text(stored: &[u8]) -> Option<Vec<u8>> {
     let (_, wkb) = wkb(stored)?;
     let mut out = Vec::new();
@@ -196,11 +196,11 @@ fn append_point((x, y): (f64, f64), out: &mut Vec<u8>) {
     out.extend_from_slice(&y.to_le_bytes());
 }
 
-/// What is made of a binary form that is read.
+/// Receives the parts of a binary form that is being read.
 trait Sink {
-    /// A geometry begins; `is_part` of one whose kind says its own.
+    /// A geometry begins; `is_part` if its kind follows from the whole.
     fn header(&mut self, kind: Kind, is_part: bool);
-    /// A list of so many parts begins.
+    /// A list of this many parts begins.
     fn open(&mut self, kind: Kind, count: u32);
     /// A further part of the list follows.
     fn comma(&mut self);
@@ -261,7 +261,7 @@ impl Sink for Words<'_> {
     }
 }
 
-/// Only looks whether all is there.
+/// Only checks that everything is there.
 struct Nowhere;
 
 impl Sink for Nowhere {
@@ -319,7 +319,7 @@ impl Binary<'_> {
         (kind != Kind::Any).then_some((kind, self.is_big))
     }
 
-    /// A geometry of the wanted kind; `depth` is how deep collections may yet go.
+    /// A geometry of the wanted kind; `depth` is how much deeper collections may be nested.
     fn geometry(&mut self, wanted: Kind, depth: usize, sink: &mut dyn Sink) -> Option<()> {
         let (kind, _) = self.header()?;
         if wanted != Kind::Any && wanted != kind {
@@ -328,7 +328,7 @@ impl Binary<'_> {
         sink.header(kind, wanted != Kind::Any);
         match kind {
             Kind::Point => {
-                // In a MULTIPOINT points stand without parentheses of their own.
+                // In a MULTIPOINT, points have no parentheses of their own.
                 let is_alone = wanted == Kind::Any;
                 if is_alone {
                     sink.open(kind, 1);
@@ -361,7 +361,7 @@ impl Binary<'_> {
         Some(())
     }
 
-    /// A line of at least one point: its ends.
+    /// A line of at least one point. Returns its ends.
     fn line(&mut self, kind: Kind, sink: &mut dyn Sink) -> Option<[(f64, f64); 2]> {
         let count = self.count()?;
         sink.open(kind, count);
@@ -395,7 +395,7 @@ impl Binary<'_> {
     }
 }
 
-/// A reader of the well-known text that writes the stored form.
+/// Reads the well-known text and writes the stored form.
 struct Text<'a> {
     rest: &'a [u8],
 }
@@ -449,8 +449,8 @@ impl Text<'_> {
         Some(point)
     }
 
-    /// A geometry within a collection, which holds none, or (`Any`) one alone. Its outermost
-    /// parentheses may be left out, but only both.
+    /// A geometry within a collection, which contains no collection, or (`Any`) alone. Its
+    /// outermost parentheses may be omitted, but only both.
     fn geometry(&mut self, within: Kind, out: &mut Vec<u8>) -> Option<()> {
         let kind = Kind::from_name(self.word()?).filter(|kind| *kind != Kind::Any)?;
         if kind == within {
@@ -512,7 +512,7 @@ impl Text<'_> {
         ends.filter(|[first, last]| first == last).map(drop)
     }
 
-    /// Items between commas, behind their count.
+    /// Items between commas, written after their count.
     fn list(
         &mut self,
         out: &mut Vec<u8>,
@@ -533,7 +533,7 @@ impl Text<'_> {
     }
 }
 
-/// The bytes of the number at the start: digits, a fraction, an exponent where it has digits.
+/// The length of the number at the start: digits, a fraction, an exponent if it has digits.
 fn number_bytes(text: &[u8]) -> usize {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or(&[]);
@@ -623,7 +623,7 @@ mod tests {
         let big = b"\0\0\0\0\x01\x3F\xF0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0";
         assert_eq!(from_wkb(big, 0), Some(point(1.0, 2.0)));
         assert_eq!(coordinates(&point(1.0, 2.0)), Some((1.0, 2.0)));
-        // A count that promises more than there is, and collections without end.
+        // A count that exceeds what is there, and collections without end.
         assert_eq!(from_wkb(b"\x01\x04\0\0\0\xFF\xFF\xFF\xFF", 0), None);
         let nested = b"\x01\x07\0\0\0\x01\0\0\0".repeat(100_000);
         assert_eq!(from_wkb(&nested, 0), None);

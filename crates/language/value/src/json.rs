@@ -1,46 +1,47 @@
-//! Which texts are JSON, as MariaDB's `JSON_VALID` has it: RFC 8259 with ways of its own.
+//! Which texts are JSON by MariaDB's `JSON_VALID`: RFC 8259 with deviations.
 //!
-//! Those ways, found by asking it: a number may end behind its sign, its point or its exponent
-//! where something follows it (`[-]`, `[1e]`; at the end of the text only behind the point); an
-//! exponent may have several signs; any character may follow a backslash, but control characters;
-//! a key may begin with control characters that are blanks. More than 31 levels are none.
+//! The deviations were found by asking MariaDB. A number may end after its sign, its point or its
+//! exponent if something follows it (`[-]`, `[1e]`; at the end of the text only after the point).
+//! An exponent may have several signs. Any character except control characters may follow a
+//! backslash. A key may begin with control characters that are blanks. More than 31 levels are
+//! invalid.
 
 use std::fmt;
 
 use crate::collation::BYTES_PER_SPEND;
 use crate::{Charset, Trouble};
 
-/// Arrays and objects within each other from which on a text is refused.
+/// At this many nested arrays and objects a text is refused.
 const DEPTH_MAX: usize = 32;
 
-/// Why a text is no JSON.
+/// Why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonFault {
-    /// What is wrong.
+    /// The kind of error.
     pub kind: JsonFaultKind,
-    /// Where, as messages say it: bytes from the text's beginning.
+    /// Its position in messages: bytes from the text's beginning.
     pub position: usize,
 }
 
-/// What is wrong with a text that is no JSON.
+/// The errors of a text that is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonFaultKind {
-    /// Bytes that are no character, or half of a surrogate pair.
+    /// Bytes that are not a character, or half of a surrogate pair.
     Broken,
     /// A control character.
     Disallowed,
     /// The text ends too early.
     End,
-    /// Something stands where it may not.
+    /// An unexpected character.
     Syntax,
-    /// A control character behind a backslash.
+    /// A control character after a backslash.
     Escape,
     /// Too many levels.
     Depth,
 }
 
 impl JsonFault {
-    /// The note that a function gives of its argument, counted from 1.
+    /// The note that a function adds about its argument, counted from 1.
     pub fn note(self, argument: usize, function: &str) -> Trouble {
         let place = format!("argument {argument} to function '{function}'");
         let at = self.position;
@@ -70,15 +71,15 @@ impl fmt::Display for JsonFault {
     }
 }
 
-/// What keeps a look at a text from its end.
+/// Why the check of a text ends early.
 enum Stop<E> {
-    /// It is no JSON.
+    /// It is not JSON.
     Fault(JsonFault),
-    /// The statement ends.
+    /// The statement has to end.
     Spent(E),
 }
 
-/// Looks at a whole text. `spend` is told of the work, every [`BYTES_PER_SPEND`] or so.
+/// Checks a whole text. `spend` is called with the work about every [`BYTES_PER_SPEND`].
 ///
 /// # Errors
 /// Those of `spend`.
@@ -103,27 +104,27 @@ pub fn fault_of<E>(
 
 type Scanned<T, E> = Result<T, Stop<E>>;
 
-/// What a level is.
+/// The kind of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Array,
     Object,
 }
 
-/// What may come next.
+/// What may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// A value.
     Value,
     /// A value, or the end of an array.
     First,
-    /// A key, or the end of an object where none has been.
+    /// A key, or the end of an object if there was none.
     Key { is_first: bool },
     /// A comma or the end of the level.
     Comma,
 }
 
-/// How far a number has come.
+/// The state of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Number {
     Minus,
@@ -137,21 +138,21 @@ enum Number {
 struct Scanner<'a, E> {
     text: &'a [u8],
     charset: Charset,
-    /// The next byte to look at.
+    /// The next byte to read.
     at: usize,
-    /// Bytes that `spend` was told of.
+    /// Bytes that were reported to `spend`.
     spent: usize,
     spend: &'a dyn Fn(usize) -> Result<(), E>,
 }
 
-/// A character: itself where it is ASCII, and its length in bytes.
+/// A character: its byte if it is ASCII, and its length in bytes.
 #[derive(Clone, Copy)]
 struct Char {
     byte: u8,
     bytes: usize,
 }
 
-/// Stands for all that is not ASCII; no ASCII character is.
+/// Stands for every character that is not ASCII; no ASCII character has this value.
 const OTHER: u8 = 0xff;
 
 impl<E> Scanner<'_, E> {
@@ -171,7 +172,7 @@ impl<E> Scanner<'_, E> {
         }
     }
 
-    /// Tells of the work, so that a long text can be stopped.
+    /// Reports the work, so that a long text can be interrupted.
     fn told(&mut self) -> Scanned<(), E> {
         if BYTES_PER_SPEND <= self.at - self.spent {
             (self.spend)(self.at - self.spent).map_err(Stop::Spent)?;
@@ -180,7 +181,7 @@ impl<E> Scanner<'_, E> {
         Ok(())
     }
 
-    /// The next character, which is not passed; none at the end.
+    /// The next character, not consumed; `None` at the end.
     fn peek(&self) -> Scanned<Option<Char>, E> {
         let Some(&byte) = self.text.get(self.at) else {
             return Ok(None);
@@ -201,7 +202,7 @@ impl<E> Scanner<'_, E> {
         }
     }
 
-    /// The next character, which is not passed; the end is a fault.
+    /// The next character, not consumed; the end is an error.
     fn here(&self) -> Scanned<Char, E> {
         self.peek()?.ok_or_else(|| self.fault(JsonFaultKind::End))
     }
@@ -218,7 +219,7 @@ impl<E> Scanner<'_, E> {
         Ok(())
     }
 
-    /// A fault before the character that is looked at.
+    /// An error at the position before the next character.
     fn fault(&self, kind: JsonFaultKind) -> Stop<E> {
         Stop::Fault(JsonFault {
             kind,
@@ -226,7 +227,7 @@ impl<E> Scanner<'_, E> {
         })
     }
 
-    /// A fault that the character is itself, told behind it.
+    /// An error in the next character, reported at the position after it.
     fn wrong(&mut self, of: Char) -> Stop<E> {
         self.pass(of);
         self.fault(if of.byte < b' ' {
@@ -236,7 +237,7 @@ impl<E> Scanner<'_, E> {
         })
     }
 
-    /// Nothing but blanks may follow.
+    /// Only blanks may follow.
     fn end(&mut self) -> Scanned<(), E> {
         self.skip_blanks()?;
         match self.peek()? {
@@ -344,7 +345,7 @@ impl<E> Scanner<'_, E> {
             self.told()?;
         }
         self.skip_blanks()?;
-        // What stands behind an empty key is told as behind it.
+        // A wrong character after an empty key is reported at the position after it.
         let colon = self.here()?;
         if colon.byte != b':' && begins.byte == b'"' {
             return Err(self.wrong(colon));
@@ -370,7 +371,7 @@ impl<E> Scanner<'_, E> {
         }
     }
 
-    /// A backslash and what it stands before.
+    /// A backslash and the character after it.
     fn escape(&mut self, backslash: Char) -> Scanned<(), E> {
         self.pass(backslash);
         let of = self.here()?;

@@ -13,8 +13,8 @@
 //! text             the collation's sort key (collation/compare.rs), which ends by itself
 //! ```
 //!
-//! No key is the beginning of another one of the same column, so the keys of several columns are
-//! put one after the other. Different values that compare as equal have equal keys.
+//! No key is a prefix of another one of the same column, so keys of several columns are
+//! concatenated. Different values that compare as equal have equal keys.
 
 use crate::decimal::append_binary;
 use crate::temporal::{Date, DateTime, Time};
@@ -32,7 +32,7 @@ pub struct KeyPart {
     pub column: ColumnType,
     /// The column may be NULL.
     pub nullable: bool,
-    /// Only so many characters (bytes of binary text) are in the key.
+    /// Only this many characters (bytes of binary text) are in the key.
     pub prefix: Option<u32>,
 }
 
@@ -46,8 +46,7 @@ impl KeyPart {
         }
     }
 
-    /// Appends the key of a value. The value is of the column's type, as
-    /// `store_value` gives it.
+    /// Appends the key of a value. The value has the column's type, as `store_value` returns it.
     pub fn append(&self, value: ValueRef<'_>, out: &mut Vec<u8>) {
         if self.nullable {
             if value.is_null() {
@@ -59,8 +58,8 @@ impl KeyPart {
         append_value(value, &self.column, self.prefix, out);
     }
 
-    /// Whether keys lead back to values ([`KeyPart::take`]). Those of texts do not, which are sort
-    /// keys, nor those of DOUBLEs, for there are two zeros; of DECIMALs it is not built.
+    /// Whether values can be read back from keys ([`KeyPart::take`]). Not for texts, whose keys are
+    /// sort keys, nor for DOUBLEs, since there are two zeros; for DECIMALs it is not built.
     pub fn leads_back(&self) -> bool {
         let kind = self.column.kind;
         let is_named = matches!(
@@ -70,8 +69,8 @@ impl KeyPart {
         kind.is_integer() || kind.is_temporal() || is_named
     }
 
-    /// The value that begins `key`, which goes on behind it then. `None` where the bytes are none
-    /// that [`KeyPart::append`] makes, or do not lead back.
+    /// Reads the value at the start of `key` and removes it. `None` if the bytes are not from
+    /// [`KeyPart::append`], or values cannot be read back.
     pub fn take(&self, key: &mut &[u8]) -> Option<ValueRef<'static>> {
         if !self.leads_back() {
             return None;
@@ -91,7 +90,7 @@ impl KeyPart {
     }
 }
 
-/// The value of a key that leads back to it.
+/// The value of a key, if it can be read back.
 fn value_of(key: &[u8], column: &ColumnType) -> Option<ValueRef<'static>> {
     let number = |bytes: &[u8]| {
         let shift = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
@@ -105,7 +104,7 @@ fn value_of(key: &[u8], column: &ColumnType) -> Option<ValueRef<'static>> {
         }
         TypeKind::DateTime | TypeKind::Timestamp => {
             let (whole, micros) = key.split_at_checked(5)?;
-            // Three bytes hold more than the twenty bits beside the rest.
+            // Three bytes can hold more than the twenty bits of microseconds.
             let micros = Some(number(micros)).filter(|&micros| micros < 1_000_000)?;
             ValueRef::DateTime(DateTime::from_packed(number(whole) << 20 | micros)?)
         }
@@ -149,7 +148,7 @@ fn append_value(value: ValueRef<'_>, column: &ColumnType, prefix: Option<u32>, o
                 out.extend_from_slice(&time.microsecond().to_be_bytes()[1..]);
             }
         }
-        // NULL in a column that is not nullable cannot be; it sorts first.
+        // A column that is not nullable has no NULL; it would sort first.
         ValueRef::Null => append_null(column, out),
     }
 }
@@ -162,7 +161,7 @@ fn append_null(column: &ColumnType, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of a key of fixed width; 0 for text.
+/// Bytes of a key with fixed width; 0 for text.
 fn width(column: &ColumnType) -> usize {
     match column.kind {
         TypeKind::Year => 2,
@@ -230,7 +229,7 @@ fn append_double(number: f64, out: &mut Vec<u8>) {
 fn append_decimal(number: &Decimal, column: &ColumnType, out: &mut Vec<u8>) {
     let precision = u8::try_from(column.length).unwrap_or(Decimal::PRECISION_MAX);
     if append_binary(number, precision, column.decimals, out).is_err() {
-        // A number beyond the column, as a search may ask for, is beyond all of its keys.
+        // A number out of the column's range, from a search, is beyond all of its keys.
         let byte = if number.is_negative() { 0 } else { 0xFF };
         out.extend(std::iter::repeat_n(byte, width(column)));
     }
@@ -247,7 +246,7 @@ pub fn append_key<'a>(
     }
 }
 
-/// The smallest key above every key that begins with `key`, in place; None where there is none.
+/// The smallest key above every key that begins with `key`, in place; `None` if there is none.
 pub fn successor(mut key: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = key.pop() {
         if last < 0xFF {

@@ -1,7 +1,7 @@
 //! SQL types and values with MySQL's semantics, as pure functions: no I/O, no clock.
 //!
-//! Start reading at [`ColumnType`] (what a column or an expression may hold) and [`ValueRef`]
-//! (one value, borrowed). MariaDB 10.11 is the reference of behaviour where servers differ.
+//! Start reading at [`ColumnType`] (what a column or an expression may hold) and [`ValueRef`] (one
+//! value, borrowed). If servers differ, MariaDB 10.11 is the reference.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Numbers from text, as far as the text is one: `12abc` is 12, and what was left is said.
+//! Numbers at the start of a text: `12abc` is 12, and the rest is reported.
 
 /// A number at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prefix<N> {
-    /// The number; 0 where there was none, the nearest bound on overflow.
+    /// The number; 0 if there was none, the nearest bound on overflow.
     pub value: N,
-    /// The text is a number and nothing else but blanks around it.
+    /// The text is only a number with blanks around it.
     pub whole: bool,
     /// No digit was found.
     pub empty: bool,
@@ -16,7 +16,7 @@ pub struct Prefix<N> {
 /// A 64-bit integer of either signedness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integer {
-    /// Below zero, or where the text had a sign.
+    /// Below zero, or of a text with a sign.
     Signed(i64),
     /// Not below zero.
     Unsigned(u64),
@@ -107,7 +107,7 @@ pub fn parse_double(text: &[u8]) -> Prefix<f64> {
     }
 }
 
-/// Whether a minus stands before the number, and where its digits begin.
+/// Whether a minus precedes the number, and where its digits begin.
 fn sign_after_blanks(text: &[u8]) -> (bool, usize) {
     let blanks = text
         .iter()

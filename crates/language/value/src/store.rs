@@ -1,7 +1,8 @@
-//! A value into a column, as INSERT, UPDATE and LOAD DATA store it, with MySQL's troubles.
+//! Converts a value to a column's type, as INSERT, UPDATE and LOAD DATA store it, with MySQL's
+//! errors and warnings.
 //!
-//! Under strict `sql_mode` the first trouble refuses the row; without, the nearest value is stored
-//! and the trouble is a warning. Notes (a lost fraction of a decimal, lost blanks) never refuse.
+//! In strict `sql_mode` the first problem refuses the row. Otherwise the nearest value is stored
+//! and the problem is a warning. Notes (a lost fraction of a decimal, lost blanks) never refuse.
 
 mod fitted;
 mod geometry;
@@ -15,17 +16,17 @@ use crate::{ColumnType, Trouble, TypeKind, Value, ValueRef, Warnings};
 /// How a statement stores values.
 #[derive(Debug, Clone)]
 pub struct StoreRules<'a> {
-    /// Troubles refuse the row.
+    /// Problems refuse the row.
     pub strict: bool,
     /// Which dates are refused.
     pub dates: DateRules,
-    /// The current date, of which a TIME becomes a DATETIME.
+    /// The current date; a TIME that becomes a DATETIME gets it.
     pub today: Date,
-    /// The session's time zone, of a TIMESTAMP.
+    /// The session's time zone, for a TIMESTAMP.
     pub zone: &'a Zone,
 }
 
-/// The column and row that a trouble names.
+/// The column and row that an error names.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// The table's database.
@@ -38,12 +39,12 @@ pub struct Place<'a> {
     pub row: u64,
 }
 
-/// Converts `value` of type `from` to what the column `to` holds. NULL stays NULL; whether the
-/// column takes it is the caller's to check. A TIMESTAMP becomes UTC.
+/// Converts `value` of type `from` to what the column `to` stores. NULL stays NULL; the caller
+/// checks whether the column allows it. A TIMESTAMP becomes UTC.
 ///
 /// # Errors
-/// Under strict rules, what a client reads: 1264, 1265, 1292, 1366 or 1406. Under any rules 1366,
-/// 1416 and 4078 of geometries.
+/// In strict mode the client's error: 1264, 1265, 1292, 1366 or 1406. In any mode 1366, 1416 and
+/// 4078 for geometries.
 pub fn store_value(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -52,7 +53,7 @@ pub fn store_value(
     rules: &StoreRules<'_>,
     warnings: &mut Warnings,
 ) -> Result<Value, Trouble> {
-    // The hot cases: what already is what the column holds.
+    // The hot cases: values that the column can hold unchanged.
     match value {
         ValueRef::Null => return Ok(Value::Null),
         ValueRef::Int(number)
@@ -82,7 +83,7 @@ pub fn store_value(
     };
     let named = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
     if named && from == to {
-        // A copy, be it of the empty text that once was kept in place of a wrong one.
+        // A copy, even if it is the empty text that was stored in place of a wrong one.
         return Ok(value.to_value());
     }
     if named && !to.kind.is_number() {
@@ -92,8 +93,8 @@ pub fn store_value(
     store.dispatch(value)
 }
 
-/// The year that a value compared with a YEAR is: what storing it there would keep, if the column
-/// takes it, be it in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020).
+/// The year of a value that is compared with a YEAR: what storing it there would keep, also if only
+/// in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020).
 pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
     let place = Place {
         database: "",
@@ -117,10 +118,10 @@ pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
     }
 }
 
-/// Data truncated: part of the value was taken.
+/// Data truncated: a part of the value was used.
 const CUT: u16 = 1265;
 
-/// One conversion under way.
+/// A conversion.
 struct Store<'a> {
     from: &'a ColumnType,
     to: &'a ColumnType,
@@ -148,7 +149,7 @@ impl Store<'_> {
         }
     }
 
-    /// Refuses the row or warns.
+    /// Refuses the row or adds a warning.
     fn trouble(&mut self, trouble: Trouble) -> Result<(), Trouble> {
         if self.rules.strict {
             return Err(trouble);
@@ -181,7 +182,7 @@ impl Store<'_> {
         )
     }
 
-    /// 1406 where strict, else warning 1265.
+    /// 1406 in strict mode, else warning 1265.
     fn too_long(&mut self) -> Result<(), Trouble> {
         if !self.rules.strict {
             return self.data_truncated();

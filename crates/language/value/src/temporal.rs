@@ -6,8 +6,8 @@
 //! Time      i64: microseconds, negative before zero
 //! ```
 //!
-//! Zero and partial dates (`0000-00-00`, `2024-00-15`) are values like any other; what a
-//! statement may store is decided by `sql_mode` ([`Date::check`]).
+//! Zero and partial dates (`0000-00-00`, `2024-00-15`) are ordinary values; `sql_mode` decides what
+//! a statement may store ([`Date::check`]).
 
 mod calendar;
 mod format;
@@ -36,14 +36,14 @@ pub struct DateTime(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(i64);
 
-/// A rule that a date must keep, by `sql_mode`.
+/// Rules for dates, by `sql_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DateRules {
     /// NO_ZERO_DATE: `0000-00-00` is refused.
     pub no_zero_date: bool,
     /// NO_ZERO_IN_DATE: a zero month or day is refused.
     pub no_zero_in_date: bool,
-    /// ALLOW_INVALID_DATES: days to 31 in every month.
+    /// ALLOW_INVALID_DATES: days up to 31 in every month.
     pub allow_invalid: bool,
 }
 
@@ -53,7 +53,7 @@ impl Date {
     /// `9999-12-31`.
     pub const MAX: Self = Self(9999 << 9 | 12 << 5 | 31);
 
-    /// A date of these parts, which must be in the range of their fields (to 9999, 15, 31).
+    /// A date with these parts, which must fit their fields (up to 9999, 15, 31).
     pub const fn new(year: u16, month: u8, day: u8) -> Self {
         assert!(year <= 9999 && month <= 15 && day <= 31);
         Self((year as u32) << 9 | (month as u32) << 5 | day as u32)
@@ -64,7 +64,7 @@ impl Date {
         self.0
     }
 
-    /// The date of a packed integer; None where no date has it.
+    /// The date of a packed integer, or `None` if it is invalid.
     pub const fn from_packed(packed: u32) -> Option<Self> {
         let date = Self(packed);
         if packed >> 9 <= 9999 && date.month() <= 12 {
@@ -94,12 +94,12 @@ impl Date {
         self.0 == 0
     }
 
-    /// True where month or day is zero.
+    /// True if month or day is zero.
     pub const fn has_zero_part(self) -> bool {
         self.month() == 0 || self.day() == 0
     }
 
-    /// True where the date keeps the rules.
+    /// True if the date obeys the rules.
     pub fn check(self, rules: DateRules) -> bool {
         if self.is_zero() {
             return !rules.no_zero_date;
@@ -130,7 +130,7 @@ impl DateTime {
     /// `0000-00-00 00:00:00`.
     pub const ZERO: Self = Self(0);
 
-    /// The time of day on that date; `time` must be below 24 hours and not negative.
+    /// That time of day on that date; `time` must be below 24 hours and not negative.
     pub fn new(date: Date, time: Time) -> Self {
         assert!(0 <= time.0 && time.0 < DAY_MICROS);
         let seconds = time.0.unsigned_abs() / 1_000_000;
@@ -144,7 +144,7 @@ impl DateTime {
         self.0
     }
 
-    /// The value of a packed integer; None where no value has it.
+    /// The value of a packed integer, or `None` if it is invalid.
     pub fn from_packed(packed: u64) -> Option<Self> {
         let value = Self(packed);
         let valid = packed >> 60 == 0
@@ -197,14 +197,14 @@ impl DateTime {
             + u64::from(self.second())
     }
 
-    /// Cut to `fsp` fractional digits.
+    /// Truncated to `fsp` fractional digits.
     #[must_use]
     pub fn truncated(self, fsp: u8) -> Self {
         Self(self.0 - u64::from(self.microsecond() % micros_unit(fsp)))
     }
 
-    /// Rounded to `fsp` fractional digits, half up; None past the year 9999 or where a partial
-    /// date would have to change.
+    /// Rounded to `fsp` fractional digits, half up. `None` past the year 9999, or if a partial date
+    /// would have to change.
     pub fn rounded(self, fsp: u8) -> Option<Self> {
         let unit = micros_unit(fsp);
         if self.microsecond() % unit < unit.div_ceil(2) || unit == 1 {
@@ -222,19 +222,19 @@ impl Time {
     /// -838:59:59.999999.
     pub const MIN: Self = Self(-Self::MAX.0);
 
-    /// So many microseconds, clamped to the range of TIME.
+    /// This many microseconds, clamped to the range of TIME.
     pub fn from_micros(micros: i64) -> Self {
         Self(micros.clamp(Self::MIN.0, Self::MAX.0))
     }
 
-    /// So many microseconds; None where out of the range of TIME.
+    /// This many microseconds, or `None` out of the range of TIME.
     pub fn from_micros_checked(micros: i64) -> Option<Self> {
         (Self::MIN.0..=Self::MAX.0)
             .contains(&micros)
             .then_some(Self(micros))
     }
 
-    /// A time of these parts, clamped.
+    /// A time with these parts, clamped.
     pub fn from_parts(negative: bool, hour: u32, minute: u8, second: u8, micros: u32) -> Self {
         let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
         let total = seconds * SECOND_MICROS + i64::from(micros);
@@ -279,7 +279,7 @@ impl Time {
         if self.is_negative() { -number } else { number }
     }
 
-    /// Cut to `fsp` fractional digits, towards zero.
+    /// Truncated to `fsp` fractional digits, towards zero.
     #[must_use]
     pub fn truncated(self, fsp: u8) -> Self {
         Self(self.0 - self.0 % i64::from(micros_unit(fsp)))

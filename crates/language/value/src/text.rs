@@ -1,5 +1,4 @@
-//! Values as text, appended without allocation: what the text protocol sends and CAST AS CHAR
-//! gives.
+//! Values as text, appended without allocation: for the text protocol and CAST AS CHAR.
 
 use std::io::Write as _;
 
@@ -61,7 +60,7 @@ pub fn append_f32(number: f32, out: &mut Vec<u8>) {
 }
 
 /// Appends a number with exactly `decimals` digits after the point: the fewest digits that read
-/// back, then zeros; where those are too many, the number is rounded.
+/// back, then zeros. If those are too many, the number is rounded.
 pub fn append_fixed(number: f64, decimals: u8, out: &mut Vec<u8>) {
     let decimals = usize::from(decimals);
     let start = out.len();
@@ -77,7 +76,7 @@ pub fn append_fixed(number: f64, decimals: u8, out: &mut Vec<u8>) {
         }
         out.extend(std::iter::repeat_n(b'0', decimals - shown));
     }
-    // Zero has no sign, however it came to be.
+    // Zero never has a sign.
     let is_zero = out[start..].iter().all(|byte| b"-0.".contains(byte));
     if is_zero && out.get(start) == Some(&b'-') {
         out.remove(start);
@@ -128,7 +127,7 @@ fn append_scientific(number: f64, precision: Option<usize>, out: &mut Vec<u8>) {
     append_digits(&digits[..count], exponent + 1, out);
 }
 
-/// Appends digits whose point stands after the first `point` of them (before all where negative).
+/// Appends digits with the point after the first `point` of them (before all if negative).
 fn append_digits(digits: &[u8], point: i64, out: &mut Vec<u8>) {
     let count = i64::try_from(digits.len()).expect("at most 17");
     if point > 0 && point < count {
@@ -154,7 +153,7 @@ fn append_digits(digits: &[u8], point: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// A place on the stack for one number.
+/// A buffer on the stack for one number.
 struct Scratch {
     bytes: [u8; 32],
     used: usize,
@@ -174,8 +173,8 @@ impl std::io::Write for Scratch {
 }
 
 impl ValueRef<'_> {
-    /// Appends the value of a column or expression of that type as text; nothing for NULL.
-    /// ENUM and SET are shown by name, BIT as its bytes, decimals with the type's scale.
+    /// Appends the value of a column or expression of that type as text; nothing for NULL. ENUM and
+    /// SET are shown by name, BIT as its bytes, decimals with the type's scale.
     pub fn append_text(self, column: &ColumnType, out: &mut Vec<u8>) {
         match self {
             Self::Null => {}
@@ -199,7 +198,7 @@ impl ValueRef<'_> {
     }
 }
 
-/// An integer in a type whose text is not simply its digits.
+/// An integer in a type whose text is not just its digits.
 fn append_number_of(number: u64, signed: bool, column: &ColumnType, out: &mut Vec<u8>) {
     match column.kind {
         TypeKind::Bit => {
@@ -271,7 +270,7 @@ fn append_decimal(number: &Decimal, column: &ColumnType, out: &mut Vec<u8>) {
     }
 }
 
-/// Puts zeros before what was appended from `start` on, to the display width.
+/// Inserts zeros before what was appended from `start` on, up to the display width.
 fn pad_with_zeros(start: usize, column: &ColumnType, out: &mut Vec<u8>) {
     let point = u32::from(column.kind == TypeKind::Decimal && column.decimals > 0);
     let width = stdx::to_usize(column.length + point);

@@ -1,19 +1,19 @@
-//! A MySQL error or warning as this crate knows it: the number and the text a client reads.
+//! A MySQL error or warning in this crate: the number and the text for the client.
 
 use std::fmt;
 
-/// What went wrong with a value. Whether it is an error or a warning is the caller's to say: the
-/// same trouble refuses a row under strict `sql_mode` and is a warning without it.
+/// A problem with a value. The caller decides whether it is an error or a warning: in strict
+/// `sql_mode` it refuses a row, otherwise it is a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// MySQL error number, for instance 1264.
     pub code: u16,
-    /// The text that a client reads.
+    /// The text for the client.
     pub message: String,
 }
 
 impl Trouble {
-    /// A trouble of that number and text.
+    /// A problem with that number and text.
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self {
             code,

@@ -1,8 +1,7 @@
 //! One SQL value: [`Value`] owns its bytes, [`ValueRef`] borrows them and is `Copy`.
 //!
-//! A value does not know its type: the collation of bytes, the scale of a decimal to be shown and
-//! the members of an ENUM stand in the [`crate::ColumnType`] that goes with it. Which variant
-//! carries which type:
+//! A value does not know its type. The collation of bytes, the scale for showing a decimal and the
+//! members of an ENUM are in its [`crate::ColumnType`]. The variant for each type:
 //!
 //! | type | variant |
 //! |---|---|
@@ -32,7 +31,7 @@ pub enum Value {
     Double(f64),
     /// An exact number.
     Decimal(Decimal),
-    /// Text or binary; which of them, the type says.
+    /// Text or binary, by its type.
     Bytes(Vec<u8>),
     /// A date without time.
     Date(Date),
@@ -42,7 +41,7 @@ pub enum Value {
     DateTime(DateTime),
 }
 
-/// A borrowed SQL value, 24 bytes, as read out of a row or a packet.
+/// A borrowed SQL value, 24 bytes, read from a row or a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum ValueRef<'a> {
     /// SQL NULL.
@@ -58,7 +57,7 @@ pub enum ValueRef<'a> {
     Double(f64),
     /// An exact number, by reference or in its storage form.
     Decimal(DecimalRef<'a>),
-    /// Text or binary; which of them, the type says.
+    /// Text or binary, by its type.
     Bytes(&'a [u8]),
     /// A date without time.
     Date(Date),
@@ -72,7 +71,7 @@ const _: () = assert!(size_of::<ValueRef<'static>>() <= 24);
 const _: () = assert!(size_of::<Value>() <= 48);
 
 impl Value {
-    /// The borrowed twin.
+    /// The borrowed form.
     #[inline]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
@@ -95,7 +94,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// Text or binary out of anything that has bytes.
+    /// Text or binary from anything with bytes.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::Bytes(bytes.into())
     }

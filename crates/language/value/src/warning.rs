@@ -1,8 +1,8 @@
-//! Where the evaluation of a statement leaves its warnings.
+//! Collects the warnings of a statement.
 
 use crate::Trouble;
 
-/// How grave a condition is, as `SHOW WARNINGS` names it.
+/// The severity of a condition, as in `SHOW WARNINGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Worth knowing.
@@ -13,21 +13,21 @@ pub enum Level {
     Error,
 }
 
-/// The warnings of one statement: the first ones, up to a limit, and the number of all.
+/// The warnings of one statement: the first ones, up to a limit, and the count of all.
 #[derive(Debug, Clone)]
 pub struct Warnings {
-    /// The conditions kept, in order.
+    /// The kept conditions, in order.
     entries: Vec<(Level, Trouble)>,
     /// How many are kept at most (`max_error_count`).
     limit: usize,
-    /// Notes are left out (`sql_notes` is off).
+    /// Notes are dropped (`sql_notes` is off).
     no_notes: bool,
     /// How many there were.
     count: u64,
 }
 
 impl Warnings {
-    /// None yet; at most `limit` will be kept.
+    /// No warnings; at most `limit` will be kept.
     pub const fn new(limit: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -37,8 +37,7 @@ impl Warnings {
         }
     }
 
-    /// From now on at most `limit` are kept (`max_error_count`), and notes only if they are wanted
-    /// (`sql_notes`).
+    /// Sets how many are kept at most (`max_error_count`), and whether notes are (`sql_notes`).
     pub const fn set_limits(&mut self, limit: usize, with_notes: bool) {
         self.limit = limit;
         self.no_notes = !with_notes;
@@ -65,7 +64,7 @@ impl Warnings {
         }
     }
 
-    /// The conditions kept, in order.
+    /// The kept conditions, in order.
     pub fn entries(&self) -> &[(Level, Trouble)] {
         &self.entries
     }
@@ -75,8 +74,8 @@ impl Warnings {
         self.count
     }
 
-    /// Takes the first warning behind the first `kept` conditions, and forgets what came after
-    /// it: strict mode makes it the statement's error.
+    /// Takes the first warning after the first `kept` conditions, and drops those after it: strict
+    /// mode makes it the statement's error.
     pub fn take_first_behind(&mut self, kept: usize) -> Option<Trouble> {
         let behind = self.entries.iter().skip(kept);
         let place = behind
@@ -87,7 +86,7 @@ impl Warnings {
         Some(trouble)
     }
 
-    /// Forgets all, for the next statement.
+    /// Drops all, for the next statement.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.count = 0;

@@ -1,4 +1,4 @@
-//! What a column stores, and how collations weigh, compared with MariaDB.
+//! Stored values and weights of collations, compared with MariaDB.
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
@@ -14,7 +14,7 @@ use value::{
     Zone, store_value,
 };
 
-/// Columns: as DDL writes them, and as they are here.
+/// Columns: in DDL, and their types here.
 fn columns() -> Vec<(&'static str, ColumnType)> {
     let unsigned = ColumnType::unsigned;
     let new = ColumnType::new;
@@ -76,7 +76,7 @@ fn columns() -> Vec<(&'static str, ColumnType)> {
     ]
 }
 
-/// Texts that columns are given.
+/// Texts that are stored into the columns.
 #[rustfmt::skip]
 const TEXTS: &[&str] = &[
     "abc", "12abc", "", " 12 ", "1.5", "2.5x", "1e3", "-1e3x", "99.999", "300", "-129",
@@ -89,7 +89,7 @@ const TEXTS: &[&str] = &[
     "20240229123456", "240229", "2024",
 ];
 
-/// Integers that columns are given.
+/// Integers that are stored into the columns.
 #[rustfmt::skip]
 const INTEGERS: &[i64] = &[
     0, 1, 2, 3, 4, 5, 16, 69, 70, 99, 100, 127, 128, -1, -128, -129, 255, 300, 1900, 1901,
@@ -97,7 +97,7 @@ const INTEGERS: &[i64] = &[
     106_112, 8_385_959, 8_390_000, i64::MAX, i64::MIN,
 ];
 
-/// Values: as SQL writes them, as they are here, and their type.
+/// Values: in SQL, their values here, and their types.
 fn values() -> Vec<(String, Value, ColumnType)> {
     let mut all = Vec::new();
     let general =
@@ -352,7 +352,7 @@ fn weights_are_mariadbs() {
     }
 }
 
-/// The collations of languages, those of the root left out.
+/// The collations of languages, without the root ones.
 fn languages() -> impl Iterator<Item = CollationId> {
     CollationId::all().filter(|it| {
         let id = it.id();
@@ -371,8 +371,8 @@ fn texts(row: Vec<Option<Vec<u8>>>) -> Vec<String> {
     row.into_iter().map(text).collect()
 }
 
-/// Every code point of the basic plane, and pairs of letters, in every collation of a language:
-/// what differs from `unicode_ci`, and what weighs otherwise than one by one, is the same.
+/// Every code point of the basic plane, and pairs of letters, in every collation of a language: the
+/// differences from `unicode_ci`, and the contractions, are the same.
 #[test]
 fn weights_of_languages_are_mariadbs() {
     let (_server, mut client) = start();

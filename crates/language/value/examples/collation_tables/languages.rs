@@ -1,15 +1,15 @@
-//! The collations of languages: how each differs from the `unicode_ci` that it starts from.
+//! The collations of languages: how each differs from its base, `unicode_ci`.
 //!
-//! A collation differs in the weights of some letters and in contractions, sequences of letters
-//! that weigh otherwise than one by one. Letters are asked for one by one over the basic plane;
-//! contractions among all pairs, and what continues a contraction among all triples, of the Latin
-//! letters up to U+024F and the letters that the language weighs otherwise.
+//! A collation differs in the weights of some letters and in contractions: sequences of letters
+//! with other weights than their letters have. Letters are queried one by one over the basic plane.
+//! Contractions are queried among all pairs, and longer ones among all triples, of the Latin
+//! letters up to U+024F and the letters with other weights.
 
 use std::fmt::Write as _;
 
 use super::{CHAR, Server, append_words, head, words};
 
-/// Names without character set, and the constant's name of each.
+/// Names without character set, and the name of each constant.
 const LANGUAGES: &[(&str, &str)] = &[
     ("icelandic_ci", "ICELANDIC"),
     ("latvian_ci", "LATVIAN"),
@@ -36,7 +36,7 @@ const LANGUAGES: &[(&str, &str)] = &[
     ("vietnamese_ci", "VIETNAMESE"),
 ];
 
-/// The letters of a sequence that weigh otherwise than each of them alone.
+/// Letters whose sequence has other weights than the letters alone.
 struct Contraction {
     letters: Vec<u32>,
     weights: Vec<u16>,

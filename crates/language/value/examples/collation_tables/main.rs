@@ -149,7 +149,7 @@ fn unicode(server: &Server, collation: &str, last: u32) -> String {
     text
 }
 
-/// The two weights that a code point without an entry gets, of version 5.2.0 too.
+/// The two weights of a code point without an entry, also of version 5.2.0.
 fn implicit(code: u32) -> Vec<u16> {
     let base = match code {
         0x4E00..=0x9FA5 => 0xFB40,

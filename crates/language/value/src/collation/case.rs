@@ -6,12 +6,12 @@ use super::tables::latin1;
 use super::weight::next_char;
 
 impl Charset {
-    /// Appends the text in capital letters; binary text is left as it is.
+    /// Appends the text in upper case; binary text is unchanged.
     pub fn append_upper(self, text: &[u8], out: &mut Vec<u8>) {
         self.append_mapped(text, out, TO_UPPER, &latin1::UPPER, u8::to_ascii_uppercase);
     }
 
-    /// Appends the text in small letters; binary text is left as it is.
+    /// Appends the text in lower case; binary text is unchanged.
     pub fn append_lower(self, text: &[u8], out: &mut Vec<u8>) {
         self.append_mapped(text, out, TO_LOWER, &latin1::LOWER, u8::to_ascii_lowercase);
     }

@@ -1,4 +1,4 @@
-//! Character sets: how bytes become characters, and one set's bytes another's.
+//! Character sets: decoding bytes to characters, and conversion between sets.
 
 use super::BYTES_PER_SPEND;
 use std::borrow::Cow;
@@ -61,7 +61,7 @@ impl Charset {
             .find(|charset| charset.name().eq_ignore_ascii_case(name))
     }
 
-    /// The collation of columns that name the character set alone.
+    /// The collation of columns that name only the character set.
     pub const fn default_collation(self) -> CollationId {
         match self {
             Self::Binary => CollationId::BINARY,
@@ -81,13 +81,13 @@ impl Charset {
         }
     }
 
-    /// True where every character is one byte.
+    /// True if every character is one byte.
     pub const fn is_single_byte(self) -> bool {
         self.char_bytes_max() == 1
     }
 
-    /// The first character of `bytes` and its length, or None where the bytes are not one.
-    /// `bytes` must not be empty. Of `Binary`, a byte is its own character.
+    /// The first character of `bytes` and its length, or `None` if they are ill-formed. `bytes`
+    /// must not be empty. In `Binary`, each byte is a character.
     #[inline]
     pub fn decode(self, bytes: &[u8]) -> Option<(u32, usize)> {
         let first = *bytes.first()?;
@@ -100,7 +100,7 @@ impl Charset {
         }
     }
 
-    /// Appends a character, or says that the set has none.
+    /// Appends a character. Returns false if the set lacks it.
     pub fn encode(self, code: u32, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Binary => match u8::try_from(code) {
@@ -126,7 +126,7 @@ impl Charset {
         true
     }
 
-    /// How many leading bytes are well formed; all of them where the text is valid.
+    /// How many leading bytes are well formed; all of them if the text is valid.
     pub fn valid_prefix(self, bytes: &[u8]) -> usize {
         match self {
             Self::Binary | Self::Latin1 => bytes.len(),
@@ -146,7 +146,7 @@ impl Charset {
         }
     }
 
-    /// True where all bytes are well formed.
+    /// True if all bytes are well formed.
     pub fn is_valid(self, bytes: &[u8]) -> bool {
         self.valid_prefix(bytes) == bytes.len()
     }
@@ -181,8 +181,8 @@ impl Charset {
         let mut rest = bytes;
         std::iter::from_fn(move || {
             let mut end = BYTES_PER_SPEND;
-            // In UTF-8 the bytes behind the first of a character begin with the bits 10; there are
-            // three at the most, and more are not well formed.
+            // In UTF-8 the bytes after the first one of a character begin with the bits 10. There
+            // are at most three; more are ill-formed.
             while !self.is_single_byte()
                 && end < BYTES_PER_SPEND + 3
                 && rest.get(end).is_some_and(|byte| byte & 0xC0 == 0x80)
@@ -195,7 +195,7 @@ impl Charset {
         })
     }
 
-    /// The bytes of the first `chars` characters (all where there are fewer).
+    /// The bytes of the first `chars` characters, or all if there are fewer.
     pub fn prefix(self, bytes: &[u8], chars: usize) -> &[u8] {
         if bytes.len() <= chars {
             return bytes;
@@ -208,7 +208,7 @@ impl Charset {
         bytes.get(..end).unwrap_or(bytes)
     }
 
-    /// The same text in UTF-8; what is ill-formed becomes `?`.
+    /// The same text in UTF-8; ill-formed bytes become `?`.
     pub fn to_utf8_lossy(self, bytes: &[u8]) -> Cow<'_, str> {
         if let (true, Ok(text)) = (
             self != Self::Latin1 || bytes.is_ascii(),
@@ -221,7 +221,7 @@ impl Charset {
         Cow::Owned(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// True if every character of `bytes`, a text of the set `from`, is one of this set too.
+    /// True if this set has every character of `bytes`, a text of the set `from`.
     pub fn can_hold(self, from: Self, bytes: &[u8]) -> bool {
         let is_same = from == self || from == Self::Binary || self == Self::Binary;
         if is_same || bytes.is_ascii() {
@@ -231,13 +231,13 @@ impl Charset {
     }
 
     /// Appends `bytes` of the set `from`, converted to this set. A character that this set lacks,
-    /// or an ill-formed byte, becomes `?`. Gives how many did.
+    /// or an ill-formed byte, becomes `?`. Returns how many did.
     pub fn append_converted(self, from: Self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         if from == self || self == Self::Binary || bytes.is_ascii() {
             out.extend_from_slice(bytes);
             return 0;
         }
-        // Binary text is taken to be in this set already, and is only checked.
+        // Binary text is taken as text of this set, and only checked.
         let from = if from == Self::Binary { self } else { from };
         let mut replaced = 0;
         let mut rest = bytes;

@@ -1,10 +1,10 @@
 //! Comparison, hash and sort key of text by collation.
 //!
-//! Most collations pad: the shorter text is compared as if blanks followed it. In a
-//! sort key, which must compare bytewise in the same order and end by itself, each blank is
-//! therefore followed by a mark that tells whether what comes after the run of blanks is less
-//! than a blank (0), nothing (1), or greater (2); blanks at the end are replaced by one with mark
-//! 1. So `a` (`a 1`) stands between `a<tab>` (`a<tab> 1`) and `ab`, and equals `a  `.
+//! Most collations pad: the shorter text is compared as if blanks followed it. A sort key must
+//! compare bytewise in the same order and end by itself. So each blank is followed by a mark: it
+//! tells whether what comes after the run of blanks is less than a blank (0), nothing (1), or
+//! greater (2). Trailing blanks are replaced by one blank with mark 1. So `a` (`a 1`) is between
+//! `a<tab>` (`a<tab> 1`) and `ab`, and equals `a  `.
 //!
 //! `binary` and `utf8mb4_0900_bin` do not pad; in a key their zero bytes become `00 FF` and it ends
 //! with `00 00`. Nor do the other `0900` collations; their weights are never zero, and two zero
@@ -32,11 +32,11 @@ impl CollationId {
         order
     }
 
-    /// The same; `spend` is told of the work, every [`BYTES_PER_SPEND`] or so where characters
-    /// are weighed, and may end it. Bytes alone are compared in one go.
+    /// The same. While characters are weighed, `spend` is called with the work about every
+    /// [`BYTES_PER_SPEND`], and may end it. A comparison of bytes is done in one go.
     ///
     /// # Errors
-    /// What `spend` fails with.
+    /// The error of `spend`.
     #[inline]
     pub fn compare_metered<E>(
         self,
@@ -59,7 +59,7 @@ impl CollationId {
                 compare_padded(weights(left), weights(right), blank, spend)?
             }
             Rule::Unicode(language) => {
-                // The end of what is common may be the beginning of a contraction.
+                // The end of the common prefix may be the beginning of a contraction.
                 let (left, right) = if language.contractions.is_empty() {
                     self.without_common_prefix(left, right)
                 } else {
@@ -75,7 +75,7 @@ impl CollationId {
         })
     }
 
-    /// True where the texts compare as equal.
+    /// True if the texts compare as equal.
     #[inline]
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
         left == right || (!matches!(self.rule(), Rule::Binary) && self.compare(left, right).is_eq())
@@ -116,8 +116,8 @@ impl CollationId {
         state.write_u8(0xFF);
     }
 
-    /// Appends the sort key of a text: bytes that compare in the order of [`Self::compare`], and
-    /// of which none is the beginning of another, so that keys may be put one after the other.
+    /// Appends the sort key of a text: bytes that compare in the order of [`Self::compare`]. No key
+    /// is a prefix of another, so keys can be concatenated.
     pub fn append_key(self, text: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
             Rule::Binary => append_binary_key(text, out),
@@ -125,7 +125,7 @@ impl CollationId {
                 append_padded_key(text.iter().copied(), BLANK, out, |byte, out| out.push(byte));
             }
             Rule::AsciiFold => append_ascii_key(text, out),
-            // Weights of ASCII take one byte, the one that `ascii_general_ci` gives.
+            // Weights of ASCII take one byte, the one of `ascii_general_ci`.
             Rule::General if text.is_ascii() => append_ascii_key(text, out),
             Rule::Latin1Swedish => {
                 let weights = text.iter().copied().map(latin1_swedish);
@@ -153,7 +153,7 @@ impl CollationId {
         }
     }
 
-    /// Appends what `WEIGHT_STRING` gives.
+    /// Appends the result of `WEIGHT_STRING`.
     pub fn append_weights(self, text: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
             Rule::Binary | Rule::PaddedBytes => out.extend_from_slice(text),
@@ -191,7 +191,7 @@ impl CollationId {
         }
     }
 
-    /// Both texts from the first character on in which their bytes differ.
+    /// Both texts from the first character with different bytes on.
     #[inline]
     fn without_common_prefix<'a>(self, left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let mut same = common_prefix(left, right);
@@ -204,8 +204,7 @@ impl CollationId {
     }
 }
 
-/// How many bytes are the same from the beginning on. Long texts are compared piece by piece
-/// before they are byte by byte.
+/// How many leading bytes are equal. Long texts are compared in pieces first, then byte by byte.
 #[inline]
 fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     const PIECE: usize = 64;
@@ -215,7 +214,7 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     same + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// Blanks alone at the end: not tabs or line ends.
+/// Only blanks at the end: no tabs or line ends.
 trait TrimBlanks {
     fn trim_ascii_end_blanks(&self) -> &Self;
 }

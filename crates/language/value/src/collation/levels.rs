@@ -2,8 +2,8 @@
 //! (letters; accents; letter case), without padding.
 //!
 //! As in MySQL, blanks and punctuation are not ignored, contractions of the standard table are not
-//! looked for, and nothing is normalized, but Hangul syllables weigh as their parts. A key is the
-//! weights of each level, each level ended by a zero, which no weight is.
+//! used, and nothing is normalized, except that Hangul syllables weigh as their parts. A key is the
+//! weights of each level, each level ended by a zero, which is no weight.
 
 use std::cmp::Ordering;
 
@@ -16,9 +16,9 @@ use super::weight::{ill_formed, next_char};
 const IMPLICIT: u32 = u32::MAX;
 /// In a page: the lowest number of an expansion; its low half is the index.
 const EXPANSION: u32 = 0xFFFF_0000;
-/// The secondary and tertiary weights that elements by rule have.
+/// The secondary and tertiary weights of elements by rule.
 const COMMON: u32 = 0x20 << 5 | 0x02;
-/// Where the levels' weights stand in an element: shift and width in bits.
+/// The levels' weights in an element: shift and width in bits.
 const FIELDS: [(u32, u32); 3] = [(16, 0xFFFF), (5, 0x7FF), (0, 0x1F)];
 
 /// The elements of a character: 16 bits of primary weight, 11 of secondary, 5 of tertiary.
@@ -80,8 +80,8 @@ fn by_rule(code: u32) -> Elements {
     Elements::Several([first << 16 | COMMON, (second | 0x8000) << 16, 0], 2)
 }
 
-/// The parts of a Hangul syllable and their number. MySQL takes the last codes of the block, which
-/// are no syllables, for some.
+/// The parts of a Hangul syllable and their number. MySQL counts the last codes of the block, which
+/// are no syllables, as some.
 fn jamo(code: u32) -> Option<([u32; 3], usize)> {
     let index = code.checked_sub(0xAC00).filter(|index| *index < 0x2BB0)?;
     let (lead, vowel, tail) = (index / 588, index % 588 / 28, index % 28);
@@ -89,7 +89,7 @@ fn jamo(code: u32) -> Option<([u32; 3], usize)> {
     Some((parts, if tail == 0 { 2 } else { 3 }))
 }
 
-/// The weights of a text on one level, those of zero left out.
+/// The weights of a text on one level, without zeros.
 struct LevelWeights<'a> {
     charset: Charset,
     rest: &'a [u8],
@@ -155,7 +155,7 @@ pub(super) fn compare<E>(
     Ok(Ordering::Equal)
 }
 
-/// True where two characters weigh the same on that many levels.
+/// True if two characters have the same weights on the given levels.
 pub(super) fn same_char(levels: usize, left: u32, right: u32) -> bool {
     let (left, right) = (elements(left), elements(right));
     (0..levels).all(|level| {
@@ -168,7 +168,7 @@ pub(super) fn same_char(levels: usize, left: u32, right: u32) -> bool {
     })
 }
 
-/// Gives each weight of each level in turn, and a zero between levels.
+/// Passes on each weight of each level in turn, and a zero between levels.
 pub(super) fn for_each_weight(
     levels: usize,
     charset: Charset,

@@ -1,12 +1,12 @@
-//! LIKE: `%` is any run of characters, `_` any one character, and an escape takes the next
-//! character literally. Characters are equal by the collation; nothing is padded.
+//! LIKE: `%` is any run of characters, `_` any one character, and an escape makes the next
+//! character literal. Characters are compared by the collation; nothing is padded.
 
 use super::levels;
 use super::weight::{fold_ascii, general, latin1_swedish, next_char};
 use super::{BYTES_PER_SPEND, CollationId, Rule, free};
 
 impl CollationId {
-    /// True where the text is of the pattern. `escape` is a code point (usually `\`); None for
+    /// True if the text matches the pattern. `escape` is a code point (usually `\`), or `None` for
     /// patterns without escape.
     ///
     /// Time is at most text times pattern; nothing is allocated.
@@ -15,10 +15,10 @@ impl CollationId {
         is_like
     }
 
-    /// The same; `spend` is told of the work, every [`BYTES_PER_SPEND`] or so, and may end it.
+    /// The same. `spend` is called with the work about every [`BYTES_PER_SPEND`], and may end it.
     ///
     /// # Errors
-    /// What `spend` fails with.
+    /// The error of `spend`.
     pub fn like_metered<E>(
         self,
         text: &[u8],
@@ -29,7 +29,8 @@ impl CollationId {
         let mut text = text;
         let mut steps = 0;
         let mut pattern = pattern;
-        // Where to go on after the last `%`: what follows it, and the text it may yet swallow.
+        // Where to resume after the last `%`: the pattern after it, and the text that it may still
+        // match.
         let mut retry: Option<(&[u8], &[u8])> = None;
         loop {
             steps += 1;
@@ -45,7 +46,7 @@ impl CollationId {
                 continue;
             }
             if text.is_empty() {
-                // Every other retry has less text still.
+                // Every other retry has even less text.
                 return Ok(matches!(step, Step::End));
             }
             let mut rest = text;
@@ -65,7 +66,7 @@ impl CollationId {
             if swallowed.is_empty() {
                 return Ok(false);
             }
-            // The last `%` takes one character more.
+            // The last `%` matches one character more.
             let _ = next_char(self.charset(), swallowed);
             (text, pattern) = (swallowed, again);
         }
@@ -86,7 +87,7 @@ impl CollationId {
         }
     }
 
-    /// True where two characters (or ill-formed bytes) have the same weights.
+    /// True if two characters (or ill-formed bytes) have the same weights.
     fn same_char(self, left: Result<u32, u8>, right: Result<u32, u8>) -> bool {
         let (Ok(left), Ok(right)) = (left, right) else {
             return left == right;
@@ -126,6 +127,6 @@ enum Step {
     One,
     /// This character, or this ill-formed byte.
     Literal(Result<u32, u8>),
-    /// The pattern is used up.
+    /// The end of the pattern.
     End,
 }

@@ -3,13 +3,13 @@
 use super::{Charset, CollationId};
 use crate::Trouble;
 
-/// How strongly an expression insists on its collation; the lowest wins.
+/// How strongly an expression determines the collation; the lowest value wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Coercibility {
     /// A COLLATE clause.
     Explicit = 0,
-    /// A mix of two collations of which none wins.
+    /// A mix of two collations of which neither wins.
     None = 1,
     /// A column or a stored routine's variable.
     Implicit = 2,
@@ -38,12 +38,12 @@ impl Coercibility {
     }
 }
 
-/// The collation of an expression and how it came by it.
+/// The collation of an expression and its coercibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRule {
     /// The collation.
     pub collation: CollationId,
-    /// How strongly it holds.
+    /// Its strength.
     pub coercibility: Coercibility,
     /// Only ASCII can occur (numbers, temporal values, plain literals).
     pub ascii_only: bool,
@@ -68,7 +68,7 @@ impl TextRule {
         }
     }
 
-    /// The rule of a number or temporal value shown as text in the connection's collation.
+    /// The rule of a number or temporal value as text in the connection's collation.
     pub const fn numeric(collation: CollationId) -> Self {
         Self {
             collation,
@@ -84,7 +84,7 @@ impl TextRule {
         ascii_only: true,
     };
 
-    /// The rule of an operation on both; None where MySQL refuses the mix.
+    /// The rule of an operation on both, or `None` if MySQL refuses the mix.
     fn with(self, other: Self) -> Option<Self> {
         let ascii_only = self.ascii_only && other.ascii_only;
         if self.collation == other.collation {
@@ -128,7 +128,7 @@ impl TextRule {
             if self.coercibility == Coercibility::Explicit {
                 return None;
             }
-            // Of two collations of one character set, the binary one is the safe choice.
+            // Of two collations of one character set, the binary one is safe.
             if self.collation == self.collation.binary_twin() {
                 return Some(self);
             }
@@ -159,7 +159,7 @@ impl TextRule {
                 return Some(self);
             }
         } else if holds(mine, its) && self.coercibility > other.coercibility {
-            // The weaker one holds every character of the stronger one.
+            // The weaker one has every character of the stronger one.
             return (other.coercibility != Coercibility::Explicit).then_some(self);
         } else if holds(its, mine) && other.coercibility > self.coercibility {
             return (self.coercibility != Coercibility::Explicit).then_some(other);
@@ -168,15 +168,15 @@ impl TextRule {
     }
 }
 
-/// True where the text of a rule can become text of the character set without loss.
+/// True if the text of a rule can be converted to the character set without loss.
 fn converts(rule: TextRule, charset: Charset) -> bool {
     rule.ascii_only
         || holds(charset, rule.collation.charset())
-        // A literal is converted, and refused only where it does not fit.
+        // A literal is converted, and refused only if it does not fit.
         || rule.coercibility >= Coercibility::Coercible
 }
 
-/// True where every character of `inner` is one of `outer`.
+/// True if `outer` has every character of `inner`.
 fn holds(outer: Charset, inner: Charset) -> bool {
     match outer {
         Charset::Utf8mb4 => true,
@@ -189,7 +189,7 @@ fn holds(outer: Charset, inner: Charset) -> bool {
 /// The collation that an operation on these texts uses. `operation` is its name in the error.
 ///
 /// # Errors
-/// 1267, 1270 or 1271 (by the number of texts) where the mix is illegal.
+/// 1267, 1270 or 1271 (by the number of texts) if the mix is illegal.
 pub fn mix(rules: &[TextRule], operation: &str) -> Result<TextRule, Trouble> {
     let mut result = rules.first().copied().unwrap_or(TextRule::NULL);
     for rule in rules.iter().skip(1) {
@@ -201,7 +201,7 @@ pub fn mix(rules: &[TextRule], operation: &str) -> Result<TextRule, Trouble> {
     Ok(result)
 }
 
-/// As [`mix`], for operations that compare: a mix of which none wins is refused too.
+/// As [`mix`], for comparisons: a mix without a winner is refused, too.
 ///
 /// # Errors
 /// As [`mix`].

@@ -129,7 +129,7 @@ fn levels_tell_letters_accents_and_cases() {
         (letters, "\u{17000}", "FB008000"),
         (letters, "\u{10ffff}", "FBE1FFFF"),
         (letters, "\u{d55c}", "3C073C733CD4"),
-        // Of eighteen elements the first eight.
+        // Of eighteen elements, the first eight.
         (letters, "\u{fdfa}", "2364239C23C50209230B239C239C23B1"),
         (letters, "", ""),
         (cases, "", "00000000"),

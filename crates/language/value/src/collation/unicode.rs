@@ -1,11 +1,11 @@
-//! Weights by the Unicode collation algorithm in its versions 4.0.0 and 5.2.0, primary level alone,
-//! and as languages change them.
+//! Weights by the Unicode collation algorithm in its versions 4.0.0 and 5.2.0, with only the
+//! primary level, and their changes for languages.
 
 use super::Charset;
 use super::tables::{unicode, unicode520};
 use super::weight::{ill_formed, next_char};
 
-/// The weight of a code point beyond those that a version's table reaches.
+/// The weight of a code point beyond a version's table.
 const BEYOND: u16 = 0xFFFD;
 /// In a page: the code point has no entry and gets weights by rule.
 const IMPLICIT: u16 = 0xFFFF;
@@ -14,8 +14,8 @@ const EXPANSION: u16 = 0xE000;
 
 /// The weights of one version of the algorithm.
 pub(crate) struct Version {
-    /// By page (256 code points): its place in `pages`; 255 where it has none. A code point of no
-    /// page of the index weighs [`BEYOND`].
+    /// By page (256 code points): its index in `pages`, or 255 if it has none. A code point beyond
+    /// the index has the weight [`BEYOND`].
     index: &'static [u8],
     pages: &'static [[u16; 256]],
     expansions: &'static [&'static [u16]],
@@ -23,7 +23,7 @@ pub(crate) struct Version {
     pub(super) blank: u16,
 }
 
-/// Version 4.0.0, as far as the basic plane.
+/// Version 4.0.0, for the basic plane.
 pub(crate) static V400: Version = Version {
     index: &unicode::INDEX,
     pages: &unicode::PAGES,
@@ -39,12 +39,12 @@ pub(crate) static V520: Version = Version {
     blank: 0x020A,
 };
 
-/// How a language orders: a version of the algorithm, and what is otherwise.
+/// The order of a language: a version of the algorithm, and the differences.
 pub(crate) struct Language {
     pub(super) base: &'static Version,
-    /// Code points that have other weights, in order.
+    /// Code points with other weights, sorted.
     pub(super) letters: &'static [(u32, &'static [u16])],
-    /// Sequences of letters that have other weights than one by one, in order.
+    /// Sequences of letters with weights of their own, sorted.
     pub(super) contractions: &'static [(&'static [u32], &'static [u16])],
 }
 
@@ -74,7 +74,7 @@ impl Weights {
     #[inline]
     pub(super) fn as_slice(&self) -> &[u16] {
         match self {
-            // Weight 0 is none.
+            // Weight 0 means no weight.
             Self::One(0) => &[],
             Self::One(weight) => std::slice::from_ref(weight),
             Self::Two(weights) => weights,
@@ -102,8 +102,8 @@ impl Version {
     }
 }
 
-/// The weights of a code point without an entry, by the rule of version 4.0.0; MariaDB keeps to it
-/// in version 5.2.0.
+/// The weights of a code point without an entry, by the rule of version 4.0.0; MariaDB uses it in
+/// version 5.2.0, too.
 fn implicit(code: u32) -> [u16; 2] {
     let base = match code {
         0x4E00..=0x9FA5 => 0xFB40,
@@ -128,8 +128,8 @@ impl Language {
         self.base.weights(code)
     }
 
-    /// The code point of the lowest weight: a tab (the control characters before it have none),
-    /// unless the language has put a letter below it.
+    /// The code point with the lowest weight: a tab (the control characters before it have none),
+    /// unless the language has a letter below it.
     pub(super) fn lowest(&self) -> u32 {
         let tab = u32::from(b'\t');
         let weight = |code| self.weights(code).as_slice().first().copied();
@@ -141,8 +141,8 @@ impl Language {
             .unwrap_or(tab)
     }
 
-    /// The weights of the contraction that begins with a code point, and takes the rest of it off
-    /// `rest`; None where none does.
+    /// The weights of the contraction that begins with a code point; its rest is removed from
+    /// `rest`. `None` if there is none.
     fn contraction(&self, charset: Charset, code: u32, rest: &mut &[u8]) -> Option<Weights> {
         let first = self
             .contractions

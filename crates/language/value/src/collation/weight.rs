@@ -54,12 +54,12 @@ impl Iterator for GeneralWeights<'_> {
     }
 }
 
-/// An ill-formed byte is after everything else.
+/// An ill-formed byte sorts after everything else.
 pub(super) fn ill_formed(byte: u8) -> u16 {
     0xFF00 | u16::from(byte)
 }
 
-/// Takes a character off `rest`, which is not empty, or an ill-formed byte.
+/// Removes a character, or an ill-formed byte, from `rest`, which is not empty.
 #[inline]
 pub(super) fn next_char(charset: Charset, rest: &mut &[u8]) -> Result<u32, u8> {
     match charset.decode(rest) {

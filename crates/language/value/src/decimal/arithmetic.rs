@@ -4,14 +4,14 @@ use super::{
     BASE, Decimal, DecimalOverflow, POWERS, Rounding, WORD_DIGITS, WORDS_MAX, fraction_words,
 };
 
-/// Room for a product, or a dividend with the places that a quotient needs.
+/// Room for a product, or for a dividend with the places that a quotient needs.
 const WIDE: usize = 4 * WORDS_MAX;
 
-/// A result, or that it has too many digits.
+/// A result, or the overflow.
 type Calculated = Result<Decimal, DecimalOverflow>;
 
 impl Decimal {
-    /// The sum, of the greater scale.
+    /// The sum, with the greater scale.
     ///
     /// # Errors
     /// [`DecimalOverflow`] above 81 digits before the point.
@@ -25,7 +25,7 @@ impl Decimal {
         }
     }
 
-    /// The difference, of the greater scale.
+    /// The difference, with the greater scale.
     ///
     /// # Errors
     /// [`DecimalOverflow`] above 81 digits before the point.
@@ -33,7 +33,7 @@ impl Decimal {
         self.add(&other.negated())
     }
 
-    /// The product; its scale is the sum of the scales as far as there is room.
+    /// The product; its scale is the sum of the scales, as far as there is room.
     ///
     /// # Errors
     /// [`DecimalOverflow`] above 81 digits before the point.
@@ -54,13 +54,13 @@ impl Decimal {
         let integer = usize::from(self.integer_words) + usize::from(other.integer_words);
         let count = left.len() + right.len();
         let scale = self.scale.saturating_add(other.scale);
-        // Two half-filled fraction words may give a product whose fraction needs one less.
+        // The product of two half-filled fraction words may need one word less.
         let (integer, fraction) = product[..count].split_at(integer);
         Self::from_words(self.negative != other.negative, integer, fraction, scale)
     }
 
-    /// The quotient with at least `scale_increment` places more than the dividend has, cut after
-    /// the word in which they end. None on division by zero.
+    /// The quotient with at least `scale_increment` more places than the dividend, cut after the
+    /// word in which they end. `None` on division by zero.
     ///
     /// # Errors
     /// [`DecimalOverflow`] above 81 digits before the point.
@@ -78,11 +78,11 @@ impl Decimal {
         Some(self.quotient(other, places.min(WORDS_MAX)))
     }
 
-    /// The remainder, with the sign of the dividend and the greater scale.
-    /// None on division by zero.
+    /// The remainder, with the sign of the dividend and the greater scale. `None` on division by
+    /// zero.
     ///
     /// # Errors
-    /// [`DecimalOverflow`] where it has too many digits.
+    /// [`DecimalOverflow`] if it has too many digits.
     pub fn remainder(&self, other: &Self) -> Option<Calculated> {
         if other.is_zero() {
             return None;
@@ -102,10 +102,10 @@ impl Decimal {
         ))
     }
 
-    /// The integer quotient, cut towards zero. None on division by zero.
+    /// The integer quotient, truncated towards zero. `None` on division by zero.
     ///
     /// # Errors
-    /// [`DecimalOverflow`] where it has too many digits.
+    /// [`DecimalOverflow`] if it has too many digits.
     pub fn divide_integer(&self, other: &Self) -> Option<Calculated> {
         if other.is_zero() {
             return None;
@@ -116,7 +116,7 @@ impl Decimal {
     /// The number with `scale` digits after the point; a negative scale clears digits before it.
     ///
     /// # Errors
-    /// [`DecimalOverflow`] where rounding up needs an 82nd digit.
+    /// [`DecimalOverflow`] if rounding up needs an 82nd digit.
     pub fn round(&self, scale: i32, rounding: Rounding) -> Calculated {
         let scale = scale.clamp(-81, 81);
         if scale >= i32::from(self.scale) {
@@ -154,7 +154,7 @@ impl Decimal {
         word / POWERS[digit] % 10
     }
 
-    /// True where a digit below 10 to the power of `power` is not 0.
+    /// True if a digit below 10 to the power of `power` is not 0.
     fn has_digits_below(&self, power: i32) -> bool {
         let mut cut = *self;
         cut.cut(-power);
@@ -185,7 +185,7 @@ impl Decimal {
             .expect("clearing digits needs no more room");
     }
 
-    /// Becomes 10 to the power of `-scale`.
+    /// Sets the number to 10 to the power of `-scale`.
     fn set_unit(&mut self, scale: i32) {
         let power = -scale;
         let unit = POWERS[usize::try_from(power.rem_euclid(9)).expect("a remainder of nine")];
@@ -208,7 +208,7 @@ impl Decimal {
         words
     }
 
-    /// The quotient with so many words after the point, cut.
+    /// The quotient with this many words after the point, truncated.
     fn quotient(&self, other: &Self, places: usize) -> Calculated {
         let right_fraction = fraction_words(other.scale);
         let dividend = self.scaled_words((right_fraction + places).min(WIDE - WORDS_MAX));
@@ -314,7 +314,8 @@ fn divide_words(dividend: &[u32], divisor: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (trimmed(&quotient).to_vec(), trimmed(&remainder).to_vec())
 }
 
-/// One step: estimates the next word from the leading ones, takes it off `rest`, corrects.
+/// One step: estimates the next word from the leading ones, subtracts it from `rest`, and corrects
+/// it.
 fn quotient_word(rest: &mut [u64], divisor: &[u64]) -> u64 {
     let base = u64::from(BASE);
     let head = rest[0] * base + rest[1];

@@ -1,12 +1,12 @@
-//! MySQL's storage form of DECIMAL, which compares bytewise in the order of the numbers.
+//! MySQL's storage form of DECIMAL; its bytes compare in the order of the numbers.
 //!
-//! Digits are grouped by nine away from the point; a whole group is four bytes, the groups at
-//! both ends take only the bytes that their digits need. All is big-endian. Of a negative number
-//! every byte is inverted; then the first bit is inverted, so that positive numbers are greater.
+//! Digits are grouped by nine away from the point. A whole group takes four bytes; the groups at
+//! both ends take only the bytes that their digits need. All is big-endian. For a negative number
+//! every byte is inverted. Finally the first bit is inverted, so that positive numbers are greater.
 
 use super::{BASE, Decimal, DecimalOverflow, POWERS, Rounding, WORD_DIGITS, WORDS_MAX};
 
-/// Bytes that a group of so many digits takes.
+/// Bytes of a group with this many digits.
 const GROUP_BYTES: [usize; WORD_DIGITS + 1] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
 /// The length of the storage form of DECIMAL(precision, scale).
@@ -22,7 +22,7 @@ pub const fn binary_bytes(precision: u8, scale: u8) -> usize {
 /// Appends the storage form in DECIMAL(precision, scale), rounded half up to the scale.
 ///
 /// # Errors
-/// [`DecimalOverflow`] where the digits before the point do not fit; nothing is appended.
+/// [`DecimalOverflow`] if the digits before the point do not fit; nothing is appended.
 pub fn append_binary(
     number: &Decimal,
     precision: u8,
@@ -58,8 +58,8 @@ pub fn append_binary(
     Ok(())
 }
 
-/// Reads the storage form of DECIMAL(precision, scale).
-/// None where the bytes are too few or are not one.
+/// Reads the storage form of DECIMAL(precision, scale). `None` if there are too few bytes or they
+/// are invalid.
 pub fn from_binary(bytes: &[u8], precision: u8, scale: u8) -> Option<Decimal> {
     if scale > precision || usize::from(precision) > WORDS_MAX * WORD_DIGITS {
         return None;
@@ -98,7 +98,7 @@ pub fn from_binary(bytes: &[u8], precision: u8, scale: u8) -> Option<Decimal> {
 struct Reader<'a> {
     rest: &'a [u8],
     flip: u8,
-    /// Inverts the first bit of the first byte alone.
+    /// Inverts only the first bit of the first byte.
     first: u8,
 }
 

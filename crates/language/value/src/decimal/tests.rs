@@ -1,4 +1,4 @@
-//! DECIMAL against cases from a real server and against integers.
+//! DECIMAL compared with cases from a real server and with integers.
 
 use proptest::prelude::*;
 

@@ -7,25 +7,25 @@ use super::{
     BASE, Decimal, DecimalOverflow, POWERS, Rounding, WORD_DIGITS, WORDS_MAX, fraction_words,
 };
 
-/// What [`Decimal::parse_prefix`] found.
+/// The result of [`Decimal::parse_prefix`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDecimal {
-    /// The number; 0 where there was none, the greatest number on overflow.
+    /// The number; 0 if there was none, the greatest number on overflow.
     pub value: Decimal,
-    /// Bytes used, leading blanks included; 0 where there was no number.
+    /// Bytes used, leading blanks included; 0 if there was no number.
     pub used: usize,
     /// More than 81 digits before the point: the value is clamped.
     pub overflow: bool,
-    /// Digits after the point were dropped for want of room.
+    /// Digits after the point were dropped for lack of room.
     pub truncated: bool,
 }
 
-/// The most digits that can matter: all words, and one word of slack.
+/// The most digits that matter: those of all words, and one word of slack.
 const DIGITS_MAX: usize = WORDS_MAX * WORD_DIGITS;
 
 impl Decimal {
     /// Reads the longest number at the start of `text`: blanks, sign, digits, point, digits,
-    /// exponent. Whether a rest is a trouble is the caller's to say.
+    /// exponent. The caller decides whether a rest is an error.
     pub fn parse_prefix(text: &[u8]) -> ParsedDecimal {
         let blanks = text
             .iter()
@@ -104,15 +104,15 @@ impl Decimal {
         self.to_string().parse().unwrap_or(0.0)
     }
 
-    /// The shortest decimal that reads back as the double; None for NaN and infinities, and
-    /// clamped on overflow.
+    /// The shortest decimal that reads back as the double. `None` for NaN and infinities; clamped
+    /// on overflow.
     pub fn from_f64(number: f64) -> Option<ParsedDecimal> {
         number
             .is_finite()
             .then(|| Self::parse_prefix(format!("{number:e}").as_bytes()))
     }
 
-    /// The integer nearest to the number, half away from zero; Err holds the clamped bound.
+    /// The integer nearest to the number, half away from zero; `Err` is the clamped bound.
     pub fn to_i64(&self) -> Result<i64, i64> {
         let bound = if self.negative { i64::MIN } else { i64::MAX };
         let magnitude = self.rounded_magnitude().ok_or(bound)?;
@@ -124,7 +124,7 @@ impl Decimal {
         i64::try_from(value).map_err(|_| bound)
     }
 
-    /// The integer nearest to the number, half away from zero; Err holds the clamped bound.
+    /// The integer nearest to the number, half away from zero; `Err` is the clamped bound.
     pub fn to_u64(&self) -> Result<u64, u64> {
         let magnitude = self
             .rounded_magnitude()
@@ -196,7 +196,7 @@ fn digit_prefix(text: &[u8]) -> &[u8] {
     &text[..digits]
 }
 
-/// The exponent at the start of `text` and its length; None where there is none.
+/// The exponent at the start of `text` and its length, or `None`.
 fn parse_exponent(text: &[u8]) -> Option<(i64, usize)> {
     if !matches!(text.first(), Some(b'e' | b'E')) {
         return None;
@@ -210,7 +210,7 @@ fn parse_exponent(text: &[u8]) -> Option<(i64, usize)> {
     if digits.is_empty() {
         return None;
     }
-    // Far beyond what any number can use, and far from overflowing.
+    // Far beyond any usable exponent, and far from overflow.
     let magnitude = digits.iter().fold(0i64, |sum, digit| {
         (sum * 10 + i64::from(digit - b'0')).min(1_000_000)
     });
@@ -220,7 +220,7 @@ fn parse_exponent(text: &[u8]) -> Option<(i64, usize)> {
     ))
 }
 
-/// Puts the digits into words around the point that the exponent moves.
+/// Puts the digits into words around the point, which the exponent moves.
 fn assemble(
     negative: bool,
     integer: &[u8],

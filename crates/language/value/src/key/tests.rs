@@ -1,4 +1,4 @@
-//! Keys compare as their values do.
+//! Keys compare in the order of their values.
 
 use proptest::prelude::*;
 

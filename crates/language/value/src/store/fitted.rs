@@ -1,12 +1,11 @@
-//! A double as text in a column that is too short for all its digits: rounded, as MariaDB does.
+//! A double as text in a column that is too short for all its digits: rounded as in MariaDB.
 
-/// Below this a number is shown with an exponent where it does not fit.
+/// Below this a number that does not fit is shown with an exponent.
 const PLAIN_MIN: f64 = 1e-4;
-/// Digits behind the point after which a double's text repeats itself.
+/// After this many digits a double's text repeats itself.
 const DIGITS_MAX: usize = 16;
 
-/// The number in at most `width` characters, and whether more was lost than digits behind the
-/// point.
+/// The number in at most `width` characters, and whether more than digits after the point was lost.
 pub(super) fn fitted(number: f64, width: usize) -> (String, bool) {
     if let Some(text) = plain(number, width) {
         return (text, false);
@@ -20,14 +19,13 @@ pub(super) fn fitted(number: f64, width: usize) -> (String, bool) {
     (text, is_lost)
 }
 
-/// Without an exponent, if what stands before the point has room and something is seen of the
-/// number.
+/// Without an exponent, if the part before the point fits and a digit of the number is visible.
 fn plain(number: f64, width: usize) -> Option<String> {
     if number != 0.0 && number.abs() < PLAIN_MIN {
         return None;
     }
     let before = format!("{:.0}", number.trunc()).len();
-    // The sign of what lies between -1 and 0 is lost where its digits are.
+    // The sign of a number between -1 and 0 is lost together with its digits.
     let sign = usize::from(number < 0.0 && number > -1.0 && before < 2);
     let behind = width.saturating_sub(before + sign + 1);
     let mut text = format!("{number:.behind$}");
@@ -41,7 +39,7 @@ fn plain(number: f64, width: usize) -> Option<String> {
     (text.len() <= width && shows).then_some(text)
 }
 
-/// With an exponent and at most so many digits behind the point.
+/// With an exponent and at most this many digits after the point.
 fn scientific(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$e}");
     let Some((mantissa, exponent)) = text.split_once('e') else {

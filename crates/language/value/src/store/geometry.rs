@@ -1,10 +1,10 @@
-//! Into geometry columns, and geometries into others: no rule makes these troubles warnings.
+//! Stores into geometry columns, and geometries into others. Errors here are never only warnings.
 
 use super::{Place, Store};
 use crate::geometry::{self, GeometryKind};
 use crate::{ColumnType, Trouble, TypeKind, Value, ValueRef};
 
-/// The refusal of types between which nothing is converted: geometries and what is no text.
+/// The error for types without a conversion: geometries and anything but text.
 pub(super) fn cannot_cast(from: &ColumnType, to: &ColumnType, place: Place<'_>) -> Option<Trouble> {
     let other = if from.kind == TypeKind::Geometry {
         to

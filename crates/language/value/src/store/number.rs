@@ -1,4 +1,4 @@
-//! Into numeric columns.
+//! Stores into numeric columns.
 
 use super::Store;
 use crate::convert::decimal_of;
@@ -29,7 +29,7 @@ impl Store<'_> {
         self.ranged(number)
     }
 
-    /// The integer in the column's range, or the nearest bound with a trouble.
+    /// The integer in the column's range, or the nearest bound with an error or warning.
     fn ranged(&mut self, number: i128) -> Result<Value, Trouble> {
         let (least, greatest) = (
             i128::from(self.to.integer_min()),
@@ -72,7 +72,7 @@ impl Store<'_> {
         self.ranged(number)
     }
 
-    /// A note for blanks after a number, a trouble for anything else.
+    /// A note for blanks after a number, an error or warning for anything else.
     fn rest_of_text(&mut self, text: &[u8], used: usize) -> Result<(), Trouble> {
         let rest = text.get(used..).unwrap_or(&[]);
         if rest.is_empty() {
@@ -276,7 +276,7 @@ impl Store<'_> {
     }
 }
 
-/// Rounded to so many digits after the point.
+/// Rounded to this many digits after the point.
 pub(crate) fn round_to(number: f64, decimals: u8) -> f64 {
     format!("{number:.*}", usize::from(decimals))
         .parse()

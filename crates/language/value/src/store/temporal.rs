@@ -1,11 +1,11 @@
-//! Into DATE, TIME, DATETIME and TIMESTAMP columns.
+//! Stores into DATE, TIME, DATETIME and TIMESTAMP columns.
 
 use super::{Place, Store};
 use crate::convert::{datetime_of_number, time_of_number};
 use crate::temporal::{Date, DateTime, Time, is_timestamp, parse_datetime, parse_time};
 use crate::{Decimal, Trouble, TypeKind, Value, ValueRef};
 
-/// A date with time, and whether text or numbers were left over.
+/// A date with time, and whether a part of the text or number was left over.
 struct Found {
     value: DateTime,
     truncated: bool,
@@ -69,7 +69,7 @@ impl Store<'_> {
         Ok(Value::DateTime(utc))
     }
 
-    /// A time that clocks never showed, as they were set forward over it.
+    /// A local time that does not exist because clocks were set forward over it.
     fn left_out(&mut self, value: ValueRef<'_>) -> Result<(), Trouble> {
         if self.rules.strict {
             return self.incorrect_temporal("datetime", value);
@@ -124,7 +124,7 @@ impl Store<'_> {
         Ok(Value::Time(parsed.value.truncated(self.to.decimals)))
     }
 
-    /// A number or text that no TIME can hold: the bound.
+    /// A number or text out of the range of TIME: stores the bound.
     fn time_beyond(&mut self, value: ValueRef<'_>, bound: Time) -> Result<Value, Trouble> {
         if self.rules.strict {
             self.incorrect_temporal("time", value)?;
@@ -150,7 +150,7 @@ impl Store<'_> {
         Some(Found { value, truncated })
     }
 
-    /// 1292 where strict, else warning 1265.
+    /// 1292 in strict mode, else warning 1265.
     fn incorrect_temporal(&mut self, kind: &str, value: ValueRef<'_>) -> Result<(), Trouble> {
         if !self.rules.strict {
             return self.data_truncated();
@@ -166,7 +166,7 @@ fn number(value: ValueRef<'_>) -> Decimal {
         .unwrap_or(Decimal::ZERO)
 }
 
-/// The fraction of a number that is no date goes without a word.
+/// The fraction of a number that is no date is dropped silently.
 fn value_is_number(value: ValueRef<'_>) -> bool {
     !matches!(
         value,

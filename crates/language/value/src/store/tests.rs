@@ -1,4 +1,5 @@
-//! Values into columns, strict and not; the wide comparison with a server is an integration test.
+//! Values stored into columns, strict and not; the broad comparison with a server is an integration
+//! test.
 
 use proptest::prelude::*;
 
@@ -188,7 +189,7 @@ fn any_value() -> impl Strategy<Value = (Value, ColumnType)> {
 }
 
 proptest! {
-    /// What is stored is in the column's range: its key and text can be made.
+    /// A stored value is in the column's range: it has a key and a text.
     #[test]
     fn every_value_is_stored_or_refused(
         (value, from) in any_value(), number in 1..29u8, strict in any::<bool>()
@@ -218,7 +219,7 @@ proptest! {
             prop_assert!(!key.is_empty());
             let mut again = Warnings::default();
             let same = store_value(stored.as_ref(), &column, &column, place, &rules, &mut again);
-            // A TIMESTAMP was turned into UTC, and would be once more.
+            // A TIMESTAMP was converted to UTC, and would be converted again.
             if kind != TypeKind::Timestamp {
                 prop_assert_eq!(same, Ok(stored));
             }

@@ -1,4 +1,4 @@
-//! Into text, binary, ENUM and SET columns.
+//! Stores into text, binary, ENUM and SET columns.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ impl Store<'_> {
         self.fitted(text)
     }
 
-    /// Characters that the column takes, if that is less than any number may have.
+    /// The column's width in characters, if a number may be longer.
     fn width(&self) -> Option<usize> {
         let is_short = matches!(
             self.to.kind,
@@ -39,8 +39,8 @@ impl Store<'_> {
         is_short.then(|| stdx::to_usize(self.to.length))
     }
 
-    /// The text in the column's character set. What is ill-formed or has no place in it is a
-    /// trouble and becomes `?`.
+    /// The text in the column's character set. Ill-formed or missing characters are an error or
+    /// warning and become `?`.
     fn converted<'t>(
         &mut self,
         text: Cow<'t, [u8]>,
@@ -50,7 +50,7 @@ impl Store<'_> {
         if to == Charset::Binary || text.is_ascii() || (from == to && to.is_valid(&text)) {
             return Ok(text);
         }
-        // Text of the same set that is not well formed is checked as bytes are.
+        // Text of the same set is checked for ill-formed bytes as binary text is.
         let source = if from == to { Charset::Binary } else { from };
         let mut out = Vec::with_capacity(text.len());
         let replaced = to.append_converted(source, &text, &mut out);
@@ -105,7 +105,7 @@ impl Store<'_> {
             text.truncate(cut);
         }
         match self.to.kind {
-            // CHAR keeps no blanks at its end: readers do not see them.
+            // CHAR drops trailing blanks: readers do not see them.
             TypeKind::Char if !self.to.is_binary() => {
                 let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
                 text.truncate(text.len() - blanks);
@@ -156,7 +156,7 @@ impl Store<'_> {
         }
     }
 
-    /// A name in the column's character set, to be compared with its members.
+    /// A name in the column's character set, for comparison with its members.
     fn compared<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         let (from, to) = (self.from.charset(), self.to.charset());
         if from == to || from == Charset::Binary || text.is_ascii() {
@@ -217,7 +217,7 @@ impl Store<'_> {
     }
 }
 
-/// The integer part of a number, as ENUM and SET count.
+/// The integer part of a number, as ENUM and SET use it.
 fn truncated_integer(value: ValueRef<'_>) -> Option<u64> {
     let number = value.to_decimal(&mut crate::Warnings::new(0))?;
     let whole = number.round(0, crate::decimal::Rounding::Truncate).ok()?;
@@ -227,7 +227,7 @@ fn truncated_integer(value: ValueRef<'_>) -> Option<u64> {
     whole.to_u64().ok()
 }
 
-/// The greatest number of bytes up to `room` that ends after a whole character.
+/// The most bytes up to `room` that end after a whole character.
 fn whole_chars(charset: Charset, text: &[u8], room: usize) -> usize {
     let mut end = 0;
     for length in charset.char_lengths(text) {
@@ -239,7 +239,7 @@ fn whole_chars(charset: Charset, text: &[u8], room: usize) -> usize {
     end
 }
 
-/// Where the first character stands that cannot be converted.
+/// The position of the first character that cannot be converted.
 fn first_unconverted(to: Charset, from: Charset, text: &[u8]) -> usize {
     let mut at = 0;
     let mut scratch = Vec::with_capacity(4);

@@ -15,13 +15,13 @@ pub const fn days_in_month(year: u16, month: u8) -> u8 {
     }
 }
 
-/// True where February has 29 days. The year 0 has 28, as MySQL has it.
+/// True if February has 29 days. The year 0 has 28, as in MySQL.
 pub const fn is_leap_year(year: u16) -> bool {
     year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
-/// Days since the (fictitious) 0000-00-00: 0000-01-01 is 1, 1970-01-01 is 719,528. Of a partial
-/// date what `TO_DAYS` gives.
+/// Days since the (fictitious) 0000-00-00: 0000-01-01 is 1, 1970-01-01 is 719,528. For a partial
+/// date, what `TO_DAYS` returns.
 pub fn day_number(date: Date) -> i64 {
     if date.is_zero() {
         return 0;
@@ -44,12 +44,12 @@ pub fn day_number(date: Date) -> i64 {
 }
 
 impl Date {
-    /// The date of a day number; None outside of 0001-01-01 (366) to 9999-12-31.
+    /// The date of a day number, or `None` outside of 0001-01-01 (366) to 9999-12-31.
     pub fn from_day_number(days: i64) -> Option<Self> {
         if !(366..=DAY_NUMBER_MAX).contains(&days) {
             return None;
         }
-        // Counted in years that begin in March, so that the leap day is the last of its year.
+        // Years are counted from March, so that the leap day is the last of its year.
         let shifted = days - 60;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted.rem_euclid(146_097);
@@ -89,13 +89,13 @@ impl DateTime {
         day_number(self.date()) * DAY_MICROS + self.time().micros()
     }
 
-    /// The value of microseconds since day number 0; None outside of 0001 to 9999.
+    /// The value of microseconds since day number 0, or `None` outside of 0001 to 9999.
     pub fn from_micros(micros: i64) -> Option<Self> {
         let date = Date::from_day_number(micros.div_euclid(DAY_MICROS))?;
         Some(Self::new(date, Time(micros.rem_euclid(DAY_MICROS))))
     }
 
-    /// Moved by so many microseconds; None for partial dates and outside of 0001 to 9999.
+    /// Moved by this many microseconds, or `None` for partial dates and outside of 0001 to 9999.
     pub fn plus_micros(self, micros: i64) -> Option<Self> {
         if self.date().has_zero_part() {
             return None;
@@ -108,7 +108,7 @@ impl DateTime {
         self.to_micros() - UNIX_EPOCH_DAYS * DAY_MICROS
     }
 
-    /// The value of microseconds since 1970-01-01 00:00:00; None outside of 0001 to 9999.
+    /// The value of microseconds since 1970-01-01 00:00:00, or `None` outside of 0001 to 9999.
     pub fn from_unix_micros(micros: i64) -> Option<Self> {
         Self::from_micros(micros.checked_add(UNIX_EPOCH_DAYS * DAY_MICROS)?)
     }

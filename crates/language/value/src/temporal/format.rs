@@ -23,7 +23,7 @@ pub fn append_date(date: Date, out: &mut Vec<u8>) {
     ]);
 }
 
-/// Appends `2024-02-29 12:34:56`, and `fsp` digits after a point where `fsp` is not 0.
+/// Appends `2024-02-29 12:34:56`, and `fsp` digits after a point unless `fsp` is 0.
 pub fn append_datetime(value: DateTime, fsp: u8, out: &mut Vec<u8>) {
     append_date(value.date(), out);
     out.push(b' ');
@@ -37,7 +37,7 @@ pub fn append_datetime(value: DateTime, fsp: u8, out: &mut Vec<u8>) {
     );
 }
 
-/// Appends `-838:59:59`, and `fsp` digits after a point where `fsp` is not 0.
+/// Appends `-838:59:59`, and `fsp` digits after a point unless `fsp` is 0.
 pub fn append_time(value: Time, fsp: u8, out: &mut Vec<u8>) {
     if value.is_negative() {
         out.push(b'-');

@@ -3,20 +3,20 @@
 
 use super::{Date, DateTime, Time};
 
-/// What [`parse_datetime`] found.
+/// The result of [`parse_datetime`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDateTime {
-    /// The value; its parts are in range, whether the date exists is not checked.
+    /// The value; its parts are in range, but the date may not exist.
     pub value: DateTime,
     /// The text had a time part.
     pub has_time: bool,
     /// Text was left over.
     pub truncated: bool,
-    /// Digits of the fraction beyond microseconds were cut; the first of them, 0 to 9.
+    /// The first fractional digit beyond microseconds, which was cut: 0 to 9.
     pub next_digit: u8,
 }
 
-/// What [`parse_time`] found.
+/// The result of [`parse_time`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedTime {
     /// The value, clamped to the range of TIME.
@@ -25,13 +25,13 @@ pub struct ParsedTime {
     pub truncated: bool,
     /// The time was out of range.
     pub out_of_range: bool,
-    /// The text was a date with time, and the date is lost.
+    /// The text was a date with time; the date is dropped.
     pub dated: bool,
-    /// Digits of the fraction beyond microseconds were cut; the first of them, 0 to 9.
+    /// The first fractional digit beyond microseconds, which was cut: 0 to 9.
     pub next_digit: u8,
 }
 
-/// The year that two digits mean: 70 to 99 are of the last century.
+/// The year of two digits: 70 to 99 belong to the last century.
 pub const fn full_year(two_digits: u16) -> u16 {
     if two_digits < 70 {
         2000 + two_digits
@@ -40,7 +40,7 @@ pub const fn full_year(two_digits: u16) -> u16 {
     }
 }
 
-/// Reads a date with or without time. None where the text is not one, or a part is out of range.
+/// Reads a date with or without time. `None` if the text is invalid, or a part is out of range.
 pub fn parse_datetime(text: &[u8]) -> Option<ParsedDateTime> {
     let mut scan = Scan { text, at: 0 };
     scan.skip_blanks();
@@ -58,7 +58,7 @@ pub fn parse_datetime(text: &[u8]) -> Option<ParsedDateTime> {
     let (date, [hour, minute, second], (micros, next_digit), has_time) = parsed;
     scan.skip_blanks();
     let [year, month, day] = date;
-    // Of nothing but zeros the year is none.
+    // If everything is zero, the year is zero, too.
     let is_zero = date == [0; 3] && [hour, minute, second, micros] == [0; 4];
     let year = match is_short_year && !is_zero {
         true => two_digit_year(year),
@@ -86,8 +86,8 @@ pub fn parse_datetime(text: &[u8]) -> Option<ParsedDateTime> {
     })
 }
 
-/// Reads a duration: `[-][D ]HH:MM:SS.ffffff`, `HHMMSS.ffffff`, `MM:SS` never (it is `HH:MM`).
-/// A full DATETIME gives its time of day. None where the text is not one.
+/// Reads a duration: `[-][D ]HH:MM:SS.ffffff`, `HHMMSS.ffffff`; `MM:SS` is read as `HH:MM`. Of a
+/// full DATETIME, reads the time of day. `None` if the text is invalid.
 pub fn parse_time(text: &[u8]) -> Option<ParsedTime> {
     let mut scan = Scan { text, at: 0 };
     scan.skip_blanks();
@@ -162,7 +162,7 @@ impl Scan<'_> {
         rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
     }
 
-    /// A number of at most `digits` digits; None where there is none.
+    /// A number of at most `digits` digits, or `None`.
     fn number(&mut self, digits: usize) -> Option<u32> {
         let count = self.digits_ahead().min(digits);
         if count == 0 {
@@ -177,7 +177,7 @@ impl Scan<'_> {
         )
     }
 
-    /// `.ffffff`: microseconds, and the first digit that found no room.
+    /// `.ffffff`: microseconds, and the first digit beyond.
     fn fraction(&mut self) -> (u32, u8) {
         if self.peek() != Some(b'.') {
             return (0, 0);
@@ -196,7 +196,7 @@ impl Scan<'_> {
         (micros, next)
     }
 
-    /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS, YYYYMMDDHHMMSS and what lies between.
+    /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS, YYYYMMDDHHMMSS and lengths in between.
     fn compact_datetime(&mut self, run: usize) -> Option<Parts> {
         let year = self.number(if has_long_year(run) { 4 } else { 2 })?;
         let month = self.number(2)?;
@@ -294,7 +294,7 @@ impl Scan<'_> {
         matches!(rest, [b'e' | b'E', digit, ..] if digit.is_ascii_digit())
     }
 
-    /// Hours, minutes, seconds; and days where a blank followed the first number.
+    /// Hours, minutes, seconds; and days if a blank followed the first number.
     fn time_parts(&mut self) -> ([u64; 3], u64) {
         let run = self.digits_ahead();
         let first = self.number(9).map_or(0, u64::from);
@@ -325,7 +325,7 @@ impl Scan<'_> {
     }
 }
 
-/// True of so many digits in a row that the year is written with four of them.
+/// True if a run of this many digits has a year of four digits.
 const fn has_long_year(run: usize) -> bool {
     run == 4 || run == 8 || run >= 14
 }

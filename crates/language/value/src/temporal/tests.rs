@@ -1,4 +1,4 @@
-//! Temporal values: packing, calendar, text both ways.
+//! Temporal values: packing, calendar, conversion to and from text.
 
 use proptest::prelude::*;
 
@@ -96,9 +96,9 @@ fn zones_lead_to_utc_and_back() {
     for (wall, utc) in [
         ("2024-01-15 12:00:00", "2024-01-15 10:00:00"),
         ("2024-07-15 12:00:00.5", "2024-07-15 09:00:00.5"),
-        // The clock goes from 03:00 to 04:00: what lies between is 04:00.
+        // The clock is set from 03:00 to 04:00: times in between count as 04:00.
         ("2024-03-31 03:30:00", "2024-03-31 01:00:00"),
-        // 03:30 comes twice: the first is meant.
+        // 03:30 occurs twice: the first is used.
         ("2024-10-27 03:30:00", "2024-10-27 00:30:00"),
     ] {
         assert_eq!(zone.to_utc(datetime(wall)), Some(datetime(utc)), "{wall}");

@@ -1,4 +1,4 @@
-//! Time zones: between the session's wall clock and UTC, in which a TIMESTAMP is stored.
+//! Time zones: conversion between the session's local time and UTC, in which a TIMESTAMP is stored.
 
 use std::sync::OnceLock;
 
@@ -10,8 +10,8 @@ use super::{DateTime, SECOND_MICROS};
 /// The last second of a TIMESTAMP, 2038-01-19 03:14:07.
 const TIMESTAMP_MAX_SECONDS: i64 = 0x7FFF_FFFF;
 
-/// What `SYSTEM` means: the machine's zone, set once at the start of a program that serves; UTC in
-/// one that never set it.
+/// The meaning of `SYSTEM`: the machine's zone, set once at the server's start; UTC in a program
+/// that never sets it.
 static SYSTEM: OnceLock<Zone> = OnceLock::new();
 
 /// A session's time zone.
@@ -20,14 +20,15 @@ pub enum Zone {
     /// UTC itself.
     #[default]
     Utc,
-    /// So many seconds east of UTC.
+    /// This many seconds east of UTC.
     Fixed(i32),
     /// A zone with rules, such as `Europe/Helsinki`.
     Named(Box<TimeZone>),
 }
 
 impl Zone {
-    /// The zone of a name: `SYSTEM`, `UTC`, `+02:00` or of the zone database. None where unknown.
+    /// The zone with a name: `SYSTEM`, `UTC`, `+02:00` or one of the zone database. `None` if it is
+    /// unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("UTC") {
             return Some(Self::Utc);
@@ -43,7 +44,7 @@ impl Zone {
             .map(|zone| Self::Named(Box::new(zone)))
     }
 
-    /// The zone of a rule as POSIX writes it: `CET-1CEST,M3.5.0,M10.5.0/3`.
+    /// The zone of a POSIX rule: `CET-1CEST,M3.5.0,M10.5.0/3`.
     pub fn from_posix(rule: &str) -> Option<Self> {
         let zone = TimeZone::posix(rule).ok()?;
         Some(Self::Named(Box::new(zone)))
@@ -55,12 +56,12 @@ impl Zone {
         Some(Self::Named(Box::new(zone)))
     }
 
-    /// Makes this zone what `SYSTEM` means from now on; false if that was said before.
+    /// Makes this zone the meaning of `SYSTEM`. Returns false if it was set before.
     pub fn set_system(self) -> bool {
         SYSTEM.set(self).is_ok()
     }
 
-    /// The zone's name as it is shown, where it was asked for by this one.
+    /// The name under which the zone is shown, if `given` was the requested one.
     pub fn name_of(&self, given: &str) -> String {
         if given.eq_ignore_ascii_case("SYSTEM") {
             return "SYSTEM".to_owned();
@@ -72,7 +73,7 @@ impl Zone {
         }
     }
 
-    /// What the zone calls its time at a point in time: `CET`, and in summer `CEST`.
+    /// The zone's abbreviation at a point in time: `CET`, and in summer `CEST`.
     pub fn abbreviation(&self, utc: DateTime) -> String {
         match self {
             Self::Named(zone) => match jiff::Timestamp::from_microsecond(utc.to_unix_micros()) {
@@ -84,9 +85,9 @@ impl Zone {
         }
     }
 
-    /// The wall clock of a point in time; None where it leaves the calendar.
+    /// The local time of a point in time, or `None` outside of the calendar.
     pub fn from_utc(&self, utc: DateTime) -> Option<DateTime> {
-        // The zero date is in no zone.
+        // The zero date does not depend on the zone.
         if utc == DateTime::ZERO {
             return Some(utc);
         }
@@ -102,8 +103,8 @@ impl Zone {
         }
     }
 
-    /// The point in time of a wall clock. In the hour that a change of clocks leaves out it is the
-    /// end of that hour; of an hour that comes twice it is the first.
+    /// The point in time of a local time. A time that a change of clocks skips becomes the end of
+    /// the skipped hour; of a time that occurs twice the first is used.
     pub fn to_utc(&self, wall: DateTime) -> Option<DateTime> {
         match self {
             Self::Utc => Some(wall),
@@ -138,8 +139,8 @@ impl Zone {
     }
 }
 
-/// True where a TIMESTAMP can hold the point in time: from 1970-01-01 00:00:01, for the second 0
-/// is the zero value, to 2038-01-19 03:14:07.
+/// True if a TIMESTAMP can hold the point in time: from 1970-01-01 00:00:01, since second 0 is the
+/// zero value, to 2038-01-19 03:14:07.
 pub fn is_timestamp(utc: DateTime) -> bool {
     let seconds = utc.to_unix_micros().div_euclid(SECOND_MICROS);
     (1..=TIMESTAMP_MAX_SECONDS).contains(&seconds) || (seconds == 0 && utc.to_unix_micros() > 0)
